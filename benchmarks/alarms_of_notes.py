@@ -178,7 +178,7 @@ def listed_groups(seed: int, *, empty: bool) -> tuple[str, ...]:
     loss, adjacency = PrivacyLoss.pure(1, "1e-6"), (dp.ADD_REMOVE, dp.REPLACE_ONE)[seed % 2]
     terms = {"budget": loss, "adjacency": adjacency, "randomness": dp.Randomness.from_seed(seed)}
     with warnings.catch_warnings(action="ignore"), dp.Session({"g": names, "x": values}, **terms) as session:
-        return tuple(session.ask(CdfQuestion("x", ON_VALUES, by=dp.Unlisted("g")), loss).privacy.notes)
+        return tuple(session.ask(CdfQuestion("x", ON_VALUES, by=dp.UnlistedCategories("g")), loss).privacy.notes)
 
 
 def scored(seed: int, change: Callable[[dict[str, FloatArray]], Mapping[str, Any]], kind: Any, **options: Any) -> Any:
@@ -231,7 +231,7 @@ def log_rank(seed: int, *, wide: bool) -> tuple[str, ...]:
 
 
 def without_range(seed: int, records: tuple[int, ...], epsilon: str) -> tuple[str, ...]:
-    return notes_of(dp.UnboundedCdfQuestion("x"), {"x": values_of(seed, records)}, seed, epsilon)
+    return notes_of(dp.AutoRangeCdfQuestion("x"), {"x": values_of(seed, records)}, seed, epsilon)
 
 
 def together(seed: int, *, moved: int) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from scipy.stats import rankdata
 
 import dpcurves as dp
 from dpcurves.curves import RocQuestion
-from dpcurves.estimation import unbiased
+from dpcurves.estimation import estimate_unbiased
 from dpcurves.noise.randomness import Randomness
 from dpcurves.summaries import auc_of_counts, roc_points
 
@@ -129,7 +129,7 @@ def released(setting: Setting, records: Records, seed: int) -> Found:
     table = {"label": records.label, "score": records.score}
     with dp.Session(table, budget=loss, adjacency=setting.adjacency, randomness=Randomness.from_seed(seed)) as session:
         roc = session.ask(RocQuestion("label", "score"), loss)
-    negative, positive = unbiased(roc.evidence.sums, roc.evidence.values, roc.evidence.total).cells
+    negative, positive = estimate_unbiased(roc.evidence.sums, roc.evidence.values, roc.evidence.total).cells
     area, curve = true_area(records), true_curve(records)
     low, high = roc.auc_interval(0.95)
     return Found(

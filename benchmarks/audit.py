@@ -27,8 +27,13 @@ import exam  # noqa: E402
 from exam import CELLS, Case, whole  # noqa: E402
 
 import dpcurves as dp  # noqa: E402
-from dpcurves_audit.bound import lower_chance, lower_ratio, poisson, upper_chance  # noqa: E402
-from dpcurves_audit.feature import Reader, Sample  # noqa: E402
+from dpcurves_audit.bound import (  # noqa: E402
+    find_log_ratio_lower_bound,
+    find_probability_lower_bound,
+    find_probability_upper_bound,
+    sample_poisson,
+)
+from dpcurves_audit.feature import OutcomeParser, Sample  # noqa: E402
 from dpcurves_audit.report import Report  # noqa: E402
 from dpcurves_audit.targets import NoiseSampler  # noqa: E402
 
@@ -53,7 +58,7 @@ def audited(case: Case, confidence: float = SURE, samples: int | None = None, *,
     begun = time.process_time()
     report = dp.audit(
         case.sampler, case.family, seconds=300, samples=samples or case.samples, confidence=confidence,
-        beside=case.beside, again=again, **case.claim,
+        extra_checks=case.beside, confirm_twice=again, **case.claim,
     )  # fmt: skip
     return Found(case, report, time.process_time() - begun)
 
@@ -82,14 +87,14 @@ def streamed(case: Case, chosen_on: int = 300_000_000, confirmed_on: int = 600_0
     beyond = (np.log(ours / ours[::-1]) - claimed) / np.sqrt(1 / ours[0] + 1 / ours[1])
     side, place = divmod(int(np.argmax(beyond)), len(lows))
     low, high = int(lows[place]), int(highs[place])
-    numbers = [poisson(confirmed_on) for _ in range(2)]
+    numbers = [sample_poisson(confirmed_on) for _ in range(2)]
     hits = [int(bars[low:high].sum()) for bars in counted(numbers)]
     hits, numbers = (hits, numbers) if side == 0 else (hits[::-1], numbers[::-1])
     ends = [-inf, *edges.tolist(), inf]
     event = f"number 1 is at least {ends[low]:g} and below {ends[high]:g}"
     report = Report(
         case.sampler.name, case.family.name, case.family.adjacency.value, "epsilon", claimed, 0.0, SURE,
-        lower=float(lower_ratio(*hits, 1 - SURE)), pair=pair.name, event=event, likelier=("left", "right")[side],
+        lower_bound=float(find_log_ratio_lower_bound(*hits, 1 - SURE)), pair=pair.name, event=event, likelier_side=("left", "right")[side],
         hits=(hits[0], hits[1]), samples=(numbers[0], numbers[1]), calls=len(shown) + 2 * chosen_on + sum(numbers),
         rounds=1,
     )  # fmt: skip
@@ -103,13 +108,13 @@ def examined(kept: Kept) -> list[Found]:
     for case, way in (*((each, audited) for each in exam.broken()), (exam.medians(), streamed)):
         rows.append(kept.found(case, way))
         _, report, seconds = rows[-1]
-        word = "" if report.flagged else "  NOT FOUND"
+        word = "" if report.is_flagged else "  NOT FOUND"
         print(
-            f"{case.name:<44}{report.claimed:>9g}{_loss(case.true):>8}{report.lower:>8.4g}{report.calls:>13,}"
+            f"{case.name:<44}{report.claimed_loss:>9g}{_loss(case.true):>8}{report.lower_bound:>8.4g}{report.calls:>13,}"
             f"{seconds:>7.1f}{word}",
             flush=True,
         )
-    print(f"found {sum(row.report.flagged for row in rows)} of {len(rows)}")
+    print(f"found {sum(row.report.is_flagged for row in rows)} of {len(rows)}")
     return rows
 
 
@@ -156,9 +161,13 @@ def table(rows: list[Found]) -> str:
         "| mechanism | claimed | true | found | outcomes | seconds |", "|---|---:|---:|---:|---:|---:|",
     ]  # fmt: skip
     for case, report, seconds in rows:
-        digits = 2 if report.lower > report.claimed + 0.005 else 5
-        lower = f"at least {report.lower:.{digits}f}" if report.lower > report.claimed else "flagged beside the bound"
-        found = lower if report.flagged else "not found"
+        digits = 2 if report.lower_bound > report.claimed_loss + 0.005 else 5
+        lower = (
+            f"at least {report.lower_bound:.{digits}f}"
+            if report.lower_bound > report.claimed_loss
+            else "flagged beside the bound"
+        )
+        found = lower if report.is_flagged else "not found"
         true = _loss(case.true, digits)
         lines.append(f"| {case.name} | {report.claim} | {true} | {found} | {report.calls:,} | {seconds:.1f} |")
     return "\n".join([*lines, "", "Seconds are of one core. `make audit` runs it again.", "", ""])
@@ -173,16 +182,16 @@ def plain(case: Case, most_calls: int = 1_500_000) -> tuple[bool, int]:
     Half of the samples choose the interval of a histogram, the other half test it, by limits of both chances. The error
     is divided among pairs and rounds.
     """
-    calls, reader, epsilon = 0, Reader(), case.claim["epsilon"]
+    calls, reader, epsilon = 0, OutcomeParser(), case.claim["epsilon"]
     for step, samples in enumerate((500, 2_000, 8_000, 32_000, 128_000, 512_000)):
         error = (1 - SURE) / (2 ** (step + 1) * len(case.family.pairs) * 2)
         for pair in case.family.pairs:
             if calls + 2 * samples > most_calls:
                 return False, calls
-            both = reader.read(case.sampler.draw(pair.left, samples)) + reader.read(
+            both = reader.parse_outcomes(case.sampler.draw(pair.left, samples)) + reader.parse_outcomes(
                 case.sampler.draw(pair.right, samples)
             )
-            left, right = both.part(0, samples), both.part(samples)
+            left, right = both.slice_outcomes(0, samples), both.slice_outcomes(samples)
             calls += 2 * samples
             for ours, theirs in ((left, right), (right, left)):
                 if _beyond(ours, theirs, error) > epsilon:
@@ -202,8 +211,10 @@ def _beyond(ours: Sample, theirs: Sample, error: float) -> float:
         return -inf
     bars, bar = chosen
     hits = [int((each[half:] == bar).sum()) for each in bars]
-    low = float(lower_chance(hits[0], len(ours) - half, error / 2))
-    return log(low) - log(float(upper_chance(hits[1], len(theirs) - half, error / 2))) if low > 0 else -inf
+    low = float(find_probability_lower_bound(hits[0], len(ours) - half, error / 2))
+    return (
+        log(low) - log(float(find_probability_upper_bound(hits[1], len(theirs) - half, error / 2))) if low > 0 else -inf
+    )
 
 
 def _histograms(ours: Sample, theirs: Sample) -> Iterator[tuple[Any, Any]]:
@@ -224,10 +235,10 @@ def beside_plain(rows: list[Found]) -> None:
         if "rho" in case.claim or "killed" in case.name or case.samples > 1_000_000:
             continue
         found, calls = plain(case)
-        lost += found and not report.flagged
-        ratios += [report.calls / calls] if found and report.flagged else []
+        lost += found and not report.is_flagged
+        ratios += [report.calls / calls] if found and report.is_flagged else []
         print(
-            f"{case.name:<44}{report.calls if report.flagged else 0:>12,}{calls if found else 0:>12,}"
+            f"{case.name:<44}{report.calls if report.is_flagged else 0:>12,}{calls if found else 0:>12,}"
             f"{report.calls / calls if found else 0:>8.2f}",
             flush=True,
         )
@@ -246,8 +257,8 @@ def controlled() -> None:
     cases = list(exam.controls())
     for case in cases:
         report = audited(case, 0.999, 5_000, again=True).report
-        once += report.again is not None
-        wrong += [case.name] if report.flagged else []
+        once += report.second_lower_bound is not None
+        wrong += [case.name] if report.is_flagged else []
     print(
         f"\n{len(cases)} controls at 0.999: {len(wrong)} flagged {wrong}, {once} were above their claim once, "
         f"{time.process_time() - begun:.0f} CPU seconds"
@@ -261,10 +272,10 @@ def tried(name: str, made: Callable[[float], Any], family: Any, *, samples: int,
     """Print in how many runs so much too little noise is found."""
     begun = time.process_time()
     reports = [
-        dp.audit(made(share), family, epsilon=1, seconds=300, samples=samples, many=True, beside=False)
+        dp.audit(made(share), family, epsilon=1, seconds=300, samples=samples, batch=True, extra_checks=False)
         for _ in range(runs)
     ]
-    found = sum(report.flagged for report in reports)
+    found = sum(report.is_flagged for report in reports)
     seconds = (time.process_time() - begun) / runs
     print(f"{name:<34}{100 * (1 - share):>4.0f} %{samples:>10,}{found:>6} of {runs}{seconds:>8.2f} s each", flush=True)
 
@@ -297,11 +308,11 @@ def power(runs: int) -> None:
 def speed() -> None:
     """Print noisy counts a second, and the time from claim to verdict."""
     from dpcurves.data import Axis, Grid
-    from dpcurves.mechanisms import Flat
-    from dpcurves.queries import CountQuery, Read
+    from dpcurves.mechanisms import FlatHistogram
+    from dpcurves.queries import CountQuery, CountUse
 
-    query = CountQuery((Axis("value", Grid(0, 1, cells=4)),), Read.CELLS)
-    sampler = NoiseSampler("noise", query, Flat(), dp.PrivacyLoss.pure(1), dp.ADD_REMOVE)
+    query = CountQuery((Axis("value", Grid(0, 1, cells=4)),), CountUse.CELLS)
+    sampler = NoiseSampler("noise", query, FlatHistogram(), dp.PrivacyLoss.pure(1), dp.ADD_REMOVE)
     sampler.draw(np.array([0.5]), 10)
     begun = time.process_time()
     drawn = sampler.draw(np.array([0.5]), 400_000)

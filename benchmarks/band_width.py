@@ -110,7 +110,7 @@ def _released(sample: Sample, epsilon: str, hint: Hint | None, options: argparse
         curve: CDF = answer(question, sample, loss, seed, adjacency=adjacency)
         lower, upper = curve.band(options.level)
         held = bool(np.all((lower <= sample.shares + 1e-9) & (sample.shares <= upper + 1e-9)))
-        found.append(Found(upper - lower, errors_of(curve.y, sample), held, len(curve.prefixes.turns)))
+        found.append(Found(upper - lower, errors_of(curve.y, sample), held, len(curve.prefixes.rounds)))
     return found
 
 

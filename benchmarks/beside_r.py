@@ -67,7 +67,7 @@ def survived(given: Mapping[str, Any], until: float) -> Iterator[tuple[str, Any]
         yield f"Kaplan-Meier {group}", arms[group].y[1:]
         yield f"Nelson-Aalen {group}", arms[group].cumulative_hazard[1:]
         yield f"restricted mean {group}", dp.restricted_mean(arms[group], until).value
-        yield f"conditional {group}", dp.share_at(arms[group], until, 2).value
+        yield f"conditional {group}", dp.survival_at(arms[group], until, 2).value
     parted: list[list[Any]] = [[], []]
     for stratum in (0, 1):
         own = {name: column[given["s"] == stratum] for name, column in given.items()}

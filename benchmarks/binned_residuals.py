@@ -20,8 +20,8 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Query, SumQuery
-from dpcurves.session import converse
-from dpcurves.trust import Central, conversation
+from dpcurves.session import answer_steps
+from dpcurves.trust import Central, run_conversation
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -37,7 +37,7 @@ def judged(square: float, chance: np.random.Generator) -> tuple[IntArray, FloatA
 
     x = chance.uniform(-1, 1, 2 * RECORDS)
     label = (chance.random(x.size) < 1 / (1 + np.exp(-(square * x**2 + 2 * x - square)))).astype(np.int64)
-    model = LogisticRegression(C=1e6).fit(x[:RECORDS, None], label[:RECORDS])
+    model = LogisticRegression(C=1e6).fit_hazards(x[:RECORDS, None], label[:RECORDS])
     return label[RECORDS:], model.predict_proba(x[RECORDS:, None])[:, 1]
 
 
@@ -57,11 +57,11 @@ def released(label: IntArray, score: FloatArray, epsilon: str, seed: int) -> Bin
     budget = QuestionBudget(Grant("benchmark", loss, "benchmark", 1))
 
     def reply(step: Step) -> Release:
-        allotment = budget.pay(step.query.paid_as, step.share)
+        allotment = budget.pay(step.query.charged_query, step.budget_fraction)
         plan = AUTO.plan(step.query, allotment.loss, adjacency)
         return Release(plan, AUTO.run(table(label, score, step.query), plan, chance), allotment, seeded=True)
 
-    return converse(conversation(QUESTION, loss, adjacency, Central()), reply)
+    return answer_steps(run_conversation(QUESTION, loss, adjacency, Central()), reply)
 
 
 def slopes(mean: FloatArray, residual: FloatArray) -> FloatArray:

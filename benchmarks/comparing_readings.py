@@ -241,8 +241,8 @@ def survival(release: Release) -> Iterator[Reading]:
     exact = exact_of_trial(sample, setting), exact_of_population(setting)
     for name, read in (
         ("difference of restricted means", dp.restricted_mean_difference(arms[1], arms[0], UNTIL)),
-        ("difference of shares", dp.share_difference(arms[1], arms[0], AT)),
-        ("number needed to treat", dp.number_needed(arms[1], arms[0], AT)),
+        ("difference of shares", dp.survival_difference(arms[1], arms[0], AT)),
+        ("number needed to treat", dp.number_needed_to_treat(arms[1], arms[0], AT)),
     ):
         yield from release.interval(f"survival: {name}", read.value, read.interval, tuple(one[name] for one in exact))
     ratio = dp.hazard_ratio(arms[1], arms[0])
@@ -252,7 +252,7 @@ def survival(release: Release) -> Iterator[Reading]:
     null = release.answer(SurvivalQuestion("t", "e", setting.grid, by=BY_ARM), alike, 1)
     with warnings.catch_warnings(action="ignore"):
         for whom, (one, two), columns in ((ALIKE, null.values(), alike), (DIFFERENT, arms.values(), sample)):
-            yield test("survival: log-rank test", whom, dp.log_rank_test(one, two).pvalue, log_rank_p(columns))
+            yield test("survival: log-rank test", whom, dp.log_rank_test(one, two).p_value, log_rank_p(columns))
 
 
 def test(name: str, whom: str, pvalue: float, exact: float) -> Reading:
@@ -302,7 +302,7 @@ def weighted_curve(columns: Mapping[str, FloatArray], setting: Setting, arm: int
 def of_two_curves(release: Release, word: str, curves: Any) -> Iterator[Reading]:
     """Readings of two curves; truths are those of the same question without noise."""
     for name, read, scale in (
-        ("difference of shares", lambda one, two: dp.share_difference(two, one, AT), np.asarray),
+        ("difference of shares", lambda one, two: dp.survival_difference(two, one, AT), np.asarray),
         ("hazard ratio", lambda one, two: dp.hazard_ratio(two, one), np.log),
     ):
         estimate, *truths = (read(*pair) for pair in curves)
@@ -443,10 +443,10 @@ def distributions(release: Release) -> Iterator[Reading]:
     for whom, found, columns in ((ALIKE, null, alike), (DIFFERENT, arms, sample)):
         one, two = groups_of(columns)
         yield test(
-            "two columns: Kolmogorov-Smirnov", whom, dp.ks_test(*found.values()).pvalue, ks_2samp(one, two).pvalue
+            "two columns: Kolmogorov-Smirnov", whom, dp.ks_test(*found.values()).p_value, ks_2samp(one, two).pvalue
         )
         exact = mannwhitneyu(one, two).pvalue
-        yield test("two columns: rank sum", whom, dp.rank_sum_test(*found.values()).pvalue, exact)
+        yield test("two columns: rank sum", whom, dp.rank_sum_test(*found.values()).p_value, exact)
         shifts = dp.drift(found[0], {"now": found[1]}, alarms=1 - LEVEL).shifts
         for statistic in ("psi", "ks", "wasserstein", "auc"):
             alarm = shifts["now", statistic].alarm
@@ -569,7 +569,7 @@ def models(release: Release) -> Iterator[Reading]:
     other = noiseless(roc, {"y": sample["y"][~rows], "s": sample["s"][~rows]})
     whole = people_with_scores(whole_setting)
     truth = area_of(whole, whole["arm"] == 0) - area_of(whole, whole["arm"] == 1)
-    found = Comparison.of(one, other)
+    found = Comparison.from_curves(one, other)
     if found.value is not None and found.interval is not None:
         center, half = found.value, NORMAL_RATIO  # the printed interval has the level 0.95
         ends_ = center + (np.asarray(found.interval) - center) * half

@@ -26,16 +26,16 @@ from dpcurves_parties.crypto import (
     Engine,
     FastEngine,
     PortableEngine,
-    Shared,
-    checked_values,
-    lanes_here,
+    SharedKeys,
+    evaluate_checked_keys,
+    evaluate_keys,
     prefix_sums,
     share_cells,
     share_checked_cells,
-    values,
+    supported_lanes,
 )  # fmt: skip
 from dpcurves_parties.crypto.comparison import cell_sums
-from dpcurves_parties.crypto.engine import schedule
+from dpcurves_parties.crypto.engine import expand_aes_key
 
 Words = NDArray[np.uint64]
 
@@ -47,7 +47,7 @@ ROUNDS = 7
 PEER = "C, AES-NI"
 WANTED = {"fast": (1.5, 1.5), "portable": (3.0, 5.0)}  # Eval and Gen, in multiples of C
 PORTABLE_MILLISECONDS = 40
-SYSTEM = Randomness.system()
+SYSTEM = Randomness.from_system()
 
 # Eight keys at a time, rounds side by side; arrays and their meaning are those of dpcurves_parties.crypto.PublicShare.
 C_CODE = r"""
@@ -114,7 +114,7 @@ void gen(const W *cell, B *s0, B *s1, W *owed, B *cs, W *cv, W *turns, const B *
 def compiled_reference() -> ctypes.CDLL | None:
     """The C code, or nothing where there is no gcc for a processor with AES-NI."""
     compiler = shutil.which("gcc")
-    if compiler is None or not lanes_here():
+    if compiler is None or not supported_lanes():
         return None
     with tempfile.TemporaryDirectory() as folder:
         source, library = Path(folder, "reference.c"), Path(folder, "reference.so")
@@ -143,10 +143,10 @@ def place(array: Words) -> ctypes.c_void_p:
 class Reference:
     """The C code over chunks of the same arrays."""
 
-    def __init__(self, library: ctypes.CDLL, engine: Engine, shared: Shared, cells: Words) -> None:
+    def __init__(self, library: ctypes.CDLL, engine: Engine, shared: SharedKeys, cells: Words) -> None:
         self.library, self.cells, self.count = library, cells, len(cells)
         self.rounds = copied(
-            np.stack([schedule(key) for key in (engine.keys.left, engine.keys.right, engine.keys.value)])
+            np.stack([expand_aes_key(key) for key in (engine.keys.left, engine.keys.right, engine.keys.value)])
         )
         public = shared.public
         self.roots = [copied(share.words) for share in shared.seeds]
@@ -177,7 +177,7 @@ class Reference:
             counts = min(CHUNK, self.count - start), self.count, DOMAIN.levels, DOMAIN.bits
             self.library.gen(*map(place, arrays), *map(ctypes.c_long, counts))
 
-    def agrees(self, shared: Shared, engine: Engine) -> bool:
+    def agrees(self, shared: SharedKeys, engine: Engine) -> bool:
         """Whether the C code makes the same keys, and reads them alike but for the leaves."""
         self.generate()
         seeds, values, turns = self.made
@@ -199,11 +199,11 @@ def least_seconds(works: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 
 def engines() -> dict[str, Engine]:
-    portable = PortableEngine.of_task(b"benchmark")
-    return ({"fast": FastEngine.of_task(b"benchmark")} if lanes_here() else {}) | {"portable": portable}
+    portable = PortableEngine.from_task(b"benchmark")
+    return ({"fast": FastEngine.from_task(b"benchmark")} if supported_lanes() else {}) | {"portable": portable}
 
 
-def reference(shared: Shared, engine: Engine, cells: Words) -> Reference | None:
+def reference(shared: SharedKeys, engine: Engine, cells: Words) -> Reference | None:
     library = compiled_reference()
     if library is None:
         return None
@@ -255,7 +255,7 @@ def many_thresholds(count: int) -> None:
                 {
                     "step": partial(prefix_sums, far, [THRESHOLD], engine),
                     "cell": partial(cell_sums, keys, engine),
-                    "threshold": partial(values, keys, range(2**bits), engine),
+                    "threshold": partial(evaluate_keys, keys, range(2**bits), engine),
                 }
             )
             step, cell = best["step"] / count / DOMAIN.levels * 1e9, best["cell"] / count / 2**bits * 1e9
@@ -272,7 +272,7 @@ def checked(count: int) -> None:
         best = least_seconds(
             {
                 "make": partial(share_checked_cells, cells, DOMAIN, engine, SYSTEM),
-                "ask": partial(checked_values, both.keys(0), [THRESHOLD], engine, bytes(32)),
+                "ask": partial(evaluate_checked_keys, both.keys(0), [THRESHOLD], engine, bytes(32)),
                 "plain make": partial(share_cells, cells, DOMAIN, engine, SYSTEM),
                 "plain ask": partial(prefix_sums, plain.keys(0), [THRESHOLD], engine),
             }

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dpcurves as dp
-from dpcurves.forecasts.true_readings import answers
+from dpcurves.forecasts.true_readings import rehearse_answers
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 import dial
@@ -72,13 +72,13 @@ PAIRS = (
 def halves(case: Case, releases: int) -> Any:
     """Half widths of so many releases, in percent."""
     question, kind, adjacency = dial.given(case.setting)
-    half_of: Any = kind.half
+    half_of: Any = kind.half_width
     draw, per = np.random.default_rng(20_261_126), dial.CURVES[case.curve].per(case.records)
     found: list[float] = []
     while len(found) < releases:
-        table = kind.columns(question, kind.laws[case.shape](draw, case.records))
+        table = kind.fill_columns(question, kind.laws[case.shape](draw, case.records))
         loss, seed = dp.PrivacyLoss.pure(case.epsilon), int(draw.integers(2**31))
-        answered = answers(question, table, loss, adjacency, seed)
+        answered = rehearse_answers(question, table, loss, adjacency, seed)
         found += [half_of(curve, False) for curve in islice(answered, min(OF_ONE_TABLE, releases - len(found)))]
     return 100 * per * np.array(found)
 

@@ -9,14 +9,14 @@ from time import perf_counter
 import numpy as np
 import opendp.prelude as opendp
 
-from dpcurves.noise import Randomness, choose, discrete_gaussian, discrete_laplace
+from dpcurves.noise import Randomness, discrete_gaussian, discrete_laplace, sample_exponential_mechanism
 
 DRAWS = 1_000_000
 ROUNDS = 3
 WANTED = 6
 SCALES = (Fraction(1), Fraction(10), Fraction(10**6))
 DEVIATIONS = (Fraction(10), Fraction(1000))
-SYSTEM = Randomness.system()
+SYSTEM = Randomness.from_system()
 ZEROS = np.zeros(DRAWS, dtype=np.int64)
 
 
@@ -62,7 +62,7 @@ def gaussian(deviation: Fraction) -> None:
 
 def choice(places: int, rate: Fraction) -> None:
     penalties = np.abs(np.arange(-(2 ** (places - 1)), 2 ** (places - 1)))
-    taken = seconds(lambda: choose(penalties, rate, SYSTEM), rounds=10)
+    taken = seconds(lambda: sample_exponential_mechanism(penalties, rate, SYSTEM), rounds=10)
     print(f"choose among 2^{places:<8}{float(rate):>10g}{1e3 * taken:13.2f} ms")
 
 

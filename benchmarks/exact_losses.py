@@ -57,13 +57,13 @@ def groups() -> None:
     """Print what long groups of PeGaSus lose."""
     query = GroupedTickQuery((dp.Categories("state", ("a",)),), None, deviation=Fraction(1, 100))
     plan = Pegasus().plan(query, dp.PrivacyLoss.pure("0.0001"), AddRemove(EACH_RECORD))
-    law = plan.law.required(GroupedCounts)
-    epsilon = float(query.share) * 1e-4
+    law = plan.law.require_type(GroupedCounts)
+    epsilon = float(query.budget_fraction) * 1e-4
     print(f"groups of PeGaSus, over the epsilon of the Grouper (at most {CEILING:.4f}), and over that of both")
     for ticks in (10, 50, 200, 800, 2000):
         ours, theirs = (log_chance_of_group(values, law) for values in worst_group(ticks))
         found = abs(ours - theirs) / epsilon
-        print(f"{ticks:>6} ticks{found:>10.4f}{1 - float(query.share) * (1 - found):>10.4f}", flush=True)
+        print(f"{ticks:>6} ticks{found:>10.4f}{1 - float(query.budget_fraction) * (1 - found):>10.4f}", flush=True)
 
 
 def trees() -> None:

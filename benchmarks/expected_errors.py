@@ -50,9 +50,9 @@ def errors(kind: str, effort: Effort) -> Iterator[Row]:
     """A row for each law and number of records."""
     for size in effort.sizes:
         found = _forecast(KINDS[kind], size, effort)
-        for each in found.expected:
+        for each in found.expected_errors:
             yield {
-                "records": each.records,
+                "records": each.distribution,
                 "size": size,
                 "error": _short(each.error),
                 "se": _short(each.standard_error),
@@ -63,14 +63,14 @@ def hinted(effort: Effort) -> Iterator[Row]:
     """By how much each hint multiplies the error of a distribution function, on the same records."""
     question = dp.CdfQuestion("x", GRID)
     for size in effort.sizes:
-        plain = _forecast(question, size, effort).expected
+        plain = _forecast(question, size, effort).expected_errors
         for hint in HINTS:
-            told = _forecast(replace(question, hint=dp.Hint(hint)), size, effort).expected
+            told = _forecast(replace(question, hint=dp.Hint(hint)), size, effort).expected_errors
             for with_hint, without in zip(told, plain, strict=True):
                 parts = (each.standard_error / each.error for each in (with_hint, without))
                 ratio = with_hint.error / without.error
                 error = _short(ratio * float(np.hypot(*parts)))
-                yield {"hint": hint, "records": without.records, "size": size, "ratio": _short(ratio), "se": error}
+                yield {"hint": hint, "records": without.distribution, "size": size, "ratio": _short(ratio), "se": error}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "kinds": {},
     }
     for kind in track(options.kinds, description="Errors", console=console):
-        words = dp.forecast(KINDS[kind], dp.PrivacyLoss.pure(1), dp.REPLACE_ONE, records=10, rehearsals=2).words
+        words = dp.forecast(KINDS[kind], dp.PrivacyLoss.pure(1), dp.REPLACE_ONE, records=10, rehearsals=2).error_label
         found["kinds"][kind] = {"words": words, "rows": list(errors(kind, effort))}
         for row in found["kinds"][kind]["rows"]:
             console.print(f"{kind}: {row}")

@@ -22,7 +22,7 @@ from running import Running
 from scene import HISTOGRAM, LOSS, made
 
 from dpcurves_server.queue import Queue
-from dpcurves_server.worker import Counting
+from dpcurves_server.worker import Worker
 
 TARGET_MILLISECONDS, TARGET_KILOBYTES = 300, 100
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
@@ -38,7 +38,7 @@ def opened(browser: Any, running: Running, name: str | None, path: str) -> tuple
     url = f"https://127.0.0.1:{running.port}"
     context = browser.new_context(ignore_https_errors=True, viewport={"width": 1200, "height": 850})
     if name is not None:
-        cookie = running.scene.gate.sessions.begin(name).cookie
+        cookie = running.scene.gate.sessions.begin_session(name).cookie
         context.add_cookies([{"name": "__Host-dpcurves", "value": cookie, "url": url, "secure": True}])
     page = context.new_page()
     page.goto(url + path, wait_until="networkidle")
@@ -53,8 +53,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, sync_playwright() as play:
         scene = made(Path(name))
         answer = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS).id
-        Counting(scene.url, "here").step()
-        Queue(scene.gate.archive).strike()
+        Worker(scene.url, "here").work_once()
+        Queue(scene.gate.archive).publish_states()
         running = Running(scene, workers=1, every="2")
         running.start()
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)

@@ -28,7 +28,7 @@ from rich.progress import track
 from rich.table import Table
 
 import dpcurves as dp
-from dpcurves.forecasts import Expected
+from dpcurves.forecasts import ExpectedError
 
 DATA = ("tied", "zero-inflated", "smooth")
 NAMES = {"tied": "tied", "zero-inflated": "zero-inflated", "smooth": "continuous"}
@@ -121,7 +121,10 @@ def _between(question: Any) -> Kind:
 
 
 PLANE = dp.Grid(0, 1, cells=32)
-CLAIM = dp.Ranged("pay", 0, 2_000), (dp.Ranged("years", 8, 20), dp.Categories("place", ("north", "south")))
+CLAIM = (
+    dp.NumericColumn("pay", 0, 2_000),
+    (dp.NumericColumn("years", 8, 20), dp.Categories("place", ("north", "south"))),
+)
 KINDS: dict[str, Kind] = {
     "count": Kind(lambda data: dp.CountQuestion("x"), one_column),
     "sum": _between(dp.SumQuestion),
@@ -178,9 +181,9 @@ class Found(NamedTuple):
     """The forecast from records alike, the measurement, and the forecasts from made-up records."""
 
     case: Case
-    forecast: Expected
-    measured: Expected
-    made_up: tuple[Expected, ...]
+    forecast: ExpectedError
+    measured: ExpectedError
+    made_up: tuple[ExpectedError, ...]
 
     def ratio(self, of: str) -> float:
         """Forecast over measured."""
@@ -200,14 +203,14 @@ class Found(NamedTuple):
         inside = not measured < ends[low] and not measured > ends[high]
         return (1.0 if inside else measured / ends[nearest]), noise if of == "error" else 0.0
 
-    def _at_least(self, each: Expected, of: str) -> float:
+    def _at_least(self, each: ExpectedError, of: str) -> float:
         """An error counts for a fiftieth of the half width at least, which bounds that cover enough have not."""
         value = float(getattr(each, of))
         return (
             value if of != "error" or np.isnan(self.measured.half_width) else max(value, self.measured.half_width / 50)
         )
 
-    def _noise_of(self, each: Expected) -> float:
+    def _noise_of(self, each: ExpectedError) -> float:
         return each.standard_error / self._at_least(each, "error")
 
 
@@ -216,12 +219,13 @@ def found(case: Case, rehearsals: int | None, seed: int, *, made_up: bool = True
     draw = np.random.default_rng([seed, case.records, DATA.index(case.data), *case.kind.encode()])
     tables = [KINDS[case.kind].columns(case.data, draw, case.records) for _ in range(2)]
     alike, measured = (
-        dp.forecast(*case.asked, like=table, rehearsals=rehearsals, generator=draw).expected[0] for table in tables
+        dp.forecast(*case.asked, like=table, rehearsals=rehearsals, generator=draw).expected_errors[0]
+        for table in tables
     )
     if not made_up:
         return Found(case, alike, measured, ())
     others = dp.forecast(*case.asked, records=case.records, rehearsals=rehearsals, generator=draw)
-    return Found(case, alike, measured, others.expected)
+    return Found(case, alike, measured, others.expected_errors)
 
 
 def told(all_found: Sequence[Found]) -> Iterator[tuple[str, ...]]:

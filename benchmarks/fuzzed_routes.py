@@ -31,7 +31,7 @@ CASES = re.compile(r"(\d+) generated")
 
 def headers_of(running: Running, name: str) -> Iterator[str]:
     """Those of a session of this person."""
-    session = running.scene.gate.sessions.begin(name)
+    session = running.scene.gate.sessions.begin_session(name)
     yield from ("-H", f"Cookie: {COOKIE}={session.cookie}", "-H", f"{CSRF_HEADER}: {session.csrf}")
     yield from ("-H", f"Origin: https://127.0.0.1:{running.port}")
 

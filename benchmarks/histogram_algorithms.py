@@ -28,7 +28,7 @@ from regression_diagnostics.as_printed import estimate_not_private
 
 from dpcurves.conversation import Release, Setting
 from dpcurves.data import Axis, Grid
-from dpcurves.estimation import unbiased
+from dpcurves.estimation import estimate_unbiased
 from dpcurves.histograms import (
     AdaptiveGridEstimator,
     AhpEstimator,
@@ -47,7 +47,7 @@ from dpcurves.mechanisms import AUTO, ExponentialPartition, Haar, Mechanism, Tre
 from dpcurves.mechanisms.exponential import window_deviations
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.queries import CountQuery, IntervalPartitionQuery, Read
+from dpcurves.queries import CountQuery, CountUse, IntervalPartitionQuery
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -109,11 +109,11 @@ def axes_of(shape: tuple[int, ...]) -> Axes:
 def estimated(estimator: TableEstimator, counts: Counts, epsilon: str, seed: int) -> Floats:
     """The estimate that a curator would get, without ledger and records."""
     loss, table, randomness = PrivacyLoss.pure(epsilon), np.append(counts.ravel(), 0), Randomness.from_seed(seed)
-    steps = estimator.counts(axes_of(counts.shape), Setting(loss, WHO), Fraction(1))
+    steps = estimator.estimate_table(axes_of(counts.shape), Setting(loss, WHO), Fraction(1))
     try:
         step = next(steps)
         while True:
-            plan = AUTO.plan(step.query, loss * step.share, WHO)
+            plan = AUTO.plan(step.query, loss * step.budget_fraction, WHO)
             step = steps.send(Release(plan, AUTO.run(table, plan, randomness), None, seeded=True))
     except StopIteration as end:
         cells: Floats = end.value.cells
@@ -225,23 +225,23 @@ def adaptive_grids(folder: Path, runs: int) -> None:
 
 def released(mechanism: Mechanism, cells: int, counts: Counts) -> str:
     """Seconds of one release that is read as prefixes: planned for the first time and drawn, and read."""
-    query, begin = CountQuery(axes_of((cells,)), Read.PREFIXES), process_time()
+    query, begin = CountQuery(axes_of((cells,)), CountUse.PREFIXES), process_time()
     plan = mechanism.plan(query, PrivacyLoss.pure(1), WHO)
     values = mechanism.run(np.append(counts, 0), plan, Randomness.from_seed(1))
     took, law = process_time() - begin, plan.law
     assert isinstance(law, NoisySums)
-    reading = seconds(lambda: unbiased(law, values, None))
+    reading = seconds(lambda: estimate_unbiased(law, values, None))
     return f"{f'{plan.made_by}, {cells} cells, planned and drawn':56}{took:9.3f}, and read in {reading:.3f}"
 
 
 def hierarchy(runs: int) -> str:
     """Mean absolute error of prefixes of 4096 cells; it does not depend on the data. Reference code has 11.9."""
-    plan = TreeSums().plan(CountQuery(axes_of((4096,)), Read.PREFIXES), PrivacyLoss.pure(1), WHO)
+    plan = TreeSums().plan(CountQuery(axes_of((4096,)), CountUse.PREFIXES), PrivacyLoss.pure(1), WHO)
     assert isinstance(plan.law, NoisySums)
     errors = []
     for seed in range(runs):
         values = TreeSums().run(np.zeros(4097, dtype=np.int64), plan, Randomness.from_seed(seed))
-        errors.append(float(np.abs(np.cumsum(unbiased(plan.law, values, None).cells[0])).mean()))
+        errors.append(float(np.abs(np.cumsum(estimate_unbiased(plan.law, values, None).cells[0])).mean()))
     return f"{np.mean(errors):.2f} +- {np.std(errors) / np.sqrt(runs):.2f} ({runs} runs; reference code: 11.9)"
 
 

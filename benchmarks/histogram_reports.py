@@ -14,12 +14,12 @@ from time import process_time
 import numpy as np
 
 from dpcurves.noise import Randomness
-from dpcurves_parties.crypto import engine_of_task
+from dpcurves_parties.crypto import select_engine
 from dpcurves_parties.crypto.prio3 import Prio3Histogram
 from dpcurves_parties.crypto.prio3.histogram import NONCE, RANDOM
-from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports
+from dpcurves_parties.shares.shared_records import CheckedReports, CheckedTreeEncoding
 
-SYSTEM = Randomness.system()
+SYSTEM = Randomness.from_system()
 KEY = bytes(range(32))
 ROUNDS = 3
 VALUES = 2**17
@@ -38,33 +38,33 @@ def least(work: Callable[[], object]) -> float:
 
 def of_tree(cells: int, places: np.ndarray) -> tuple[float, float, int, int]:
     """Seconds of the owner and of a server, bytes to both servers and between them."""
-    encoding = CheckedEncoding(cells, engine_of_task(KEY))
-    shares = encoding.shared(places, SYSTEM)
-    made = least(lambda: encoding.shared(places, SYSTEM))
+    encoding = CheckedTreeEncoding(cells, select_engine(KEY))
+    shares = encoding.share_records(places, SYSTEM)
+    made = least(lambda: encoding.share_records(places, SYSTEM))
     first = [share for share, _ in shares]
 
     def verify() -> None:
-        reports = CheckedReports(encoding.checked_keys(0, first), encoding.engine, KEY)
-        found = reports.evaluated(range(1, cells + 1))
-        found.accepted(found.digests)
+        reports = CheckedReports(encoding.parse_checked_keys(0, first), encoding.engine, KEY)
+        found = reports.evaluate_thresholds(range(1, cells + 1))
+        found.find_accepted(found.digests)
 
     return made, least(verify), 2 * (encoding.size + SEALED), 16
 
 
 def of_histogram(cells: int, places: np.ndarray) -> tuple[float, float, int, int]:
     """Costs as in `of_tree`; for a server, the mean of both."""
-    scheme = Prio3Histogram.smallest(cells + 1, KEY)
-    nonces = [SYSTEM.octets(NONCE) for _ in places]
+    scheme = Prio3Histogram.with_smallest_reports(cells + 1, KEY)
+    nonces = [SYSTEM.random_bytes(NONCE) for _ in places]
 
     def share() -> object:
-        return scheme.shared(places, nonces, [SYSTEM.octets(RANDOM) for _ in places])
+        return scheme.shard(places, nonces, [SYSTEM.random_bytes(RANDOM) for _ in places])
 
-    shares, made = scheme.shared(places, nonces, [SYSTEM.octets(RANDOM) for _ in places]), least(share)
+    shares, made = scheme.shard(places, nonces, [SYSTEM.random_bytes(RANDOM) for _ in places]), least(share)
 
     def verify() -> None:
-        both = [scheme.verified(party, shares.public, shares.inputs[party], nonces, KEY) for party in (0, 1)]
+        both = [scheme.verify_init(party, shares.public, shares.inputs[party], nonces, KEY) for party in (0, 1)]
         for one, other in (both, both[::-1]):
-            assert one.accepted(other.messages).all()
+            assert one.find_accepted(other.messages).all()
             one.sums()
 
     sizes = sum(scheme.PUBLIC_SIZE + scheme.input_size(party) + SEALED for party in (0, 1))

@@ -25,8 +25,8 @@ from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.session import converse
-from dpcurves.trust import Central, conversation
+from dpcurves.session import answer_steps
+from dpcurves.trust import Central, run_conversation
 
 MARGINS = {
     "2 x 2, even": ((1, 1), (1, 1)), "2 x 2, rare": ((19, 1), (9, 1)), "3 x 5, uneven": ((8, 3, 1), (5, 4, 3, 2, 1)),
@@ -83,12 +83,12 @@ def released(exact: Counts, loss: PrivacyLoss, adjacency: Adjacency, seed: int) 
     budget = QuestionBudget(Grant("independence", loss, "benchmark", 1))
 
     def reply(step: Step) -> Release:
-        allotment = budget.pay(step.query.paid_as, step.share)
+        allotment = budget.pay(step.query.charged_query, step.budget_fraction)
         plan = AUTO.plan(step.query, allotment.loss, adjacency)
         drawn = AUTO.run(np.append(exact.ravel(), 0), plan, Randomness.from_seed(seed))
         return Release(plan, drawn, allotment, seeded=True)
 
-    return converse(conversation(ContingencyQuestion(*names), loss, adjacency, Central()), reply)
+    return answer_steps(run_conversation(ContingencyQuestion(*names), loss, adjacency, Central()), reply)
 
 
 if __name__ == "__main__":

@@ -48,8 +48,8 @@ from dpcurves.curves import (
     Cuts,
     HistogramQuestion,
     HosmerLemeshowQuestion,
+    Metric,
     QuantilesQuestion,
-    Reading,
     RocQuestion,
     ScoresQuestion,
     SummaryQuestion,
@@ -396,7 +396,7 @@ def survival_numbers(release: Release) -> Iterator[Told]:
             shares = [float(left_at(*each, np.array([at]), equal=equal)[0]) for each in own]
             exact.append((means[0], means[0] - means[1], shares[0], shares[0] - shares[1]))
         read = dp.restricted_mean(arms[0], until_), dp.restricted_mean_difference(arms[0], arms[1], until_)
-        read += dp.share_at(arms[0], at), dp.share_difference(arms[0], arms[1], at)
+        read += dp.survival_at(arms[0], at), dp.survival_difference(arms[0], arms[1], at)
         words = "restricted mean", "difference of means", "share at a time", "difference of shares"
         for number, (word, found) in enumerate(zip(words, read, strict=True)):
             truths = [each[number] for each in exact]
@@ -413,10 +413,10 @@ def without_range(release: Release) -> Iterator[Told]:
     """The band and three quantiles of a distribution function that was asked for without a grid."""
     values, _ = population(release.case.data)
     sample = release.draw.choice(values, release.case.records)
-    curve = release.answer(dp.UnboundedCdfQuestion("x"), {"x": sample})
+    curve = release.answer(dp.AutoRangeCdfQuestion("x"), {"x": sample})
     shares = [np.searchsorted(np.sort(each), curve.x, side="left") / len(each) for each in (sample, values)]
     yield from release.intervals("cdf band, no range", curve.y, stacked(curve.band), shares)
-    three = release.answer(dp.UnboundedQuantilesQuestion("x", P), {"x": sample})
+    three = release.answer(dp.AutoRangeQuantilesQuestion("x", P), {"x": sample})
     exact = [np.quantile(each, P, method="inverted_cdf") for each in (sample, values)]
     yield from release.intervals("three quantiles, no range", three.x, three.intervals, exact)
 
@@ -563,7 +563,7 @@ def classes(release: Release) -> Iterator[Told]:
 
 def learned(release: Release) -> Iterator[Told]:
     """The held-out area of a linear scorer that was learned from two scores; truths are those of the same scorer."""
-    question = dp.PairwiseScorerQuestion("y", (dp.Ranged("s", 0, 1), dp.Ranged("near", 0, 1)))
+    question = dp.PairwiseScorerQuestion("y", (dp.NumericColumn("s", 0, 1), dp.NumericColumn("near", 0, 1)))
     drawn = drawn_people(release)
     found = release.answer(question, drawn)
     truths = [held_out_area(found, each) for each in (drawn, judged_people(release.case.data))]
@@ -663,7 +663,7 @@ def scores(release: Release) -> Iterator[Told]:
     exact = [
         (won, *(of(*each) for of in (precision, gap, brier, log_loss))) for won, each in zip(areas, parts, strict=True)
     ]
-    kinds = Reading.AUC, Reading.AVERAGE_PRECISION, Reading.KS, Reading.BRIER, Reading.LOG_LOSS
+    kinds = Metric.AUC, Metric.AVERAGE_PRECISION, Metric.KS, Metric.BRIER, Metric.LOG_LOSS
     for place, reading in enumerate(kinds):
         ends = of_reading(told, reading)
         yield from release.intervals(
@@ -745,7 +745,7 @@ def score_curves(release: Release) -> Iterator[Told]:
     lifts = [share / share[-1] for share in shares]
     yield from release.intervals("lift", gain.lift[somebody], one_band(gain.band, 2, somebody), lifts)
     decision = told.decision_curve()
-    points = [told.table.point_at(threshold) for threshold in decision.threshold]
+    points = [told.table.nearest_threshold_index(threshold) for threshold in decision.threshold]
     odds = decision.threshold / (1 - decision.threshold)
     benefits = [(each[1, points] - odds * each[0, points]) / each[:, -1].sum() for each in above]
     yield from release.intervals("net benefit", decision.benefit, stacked(decision.band), benefits)
@@ -755,7 +755,7 @@ def score_curves(release: Release) -> Iterator[Told]:
 
 def at_a_threshold(release: Release, told: Any, above: Sequence[FloatArray]) -> Iterator[Told]:
     """A count and a rate of the confusion matrix at 0.3, by turns, and F1."""
-    confusion, point = told.confusion(0.3), told.table.point_at(0.3)
+    confusion, point = told.confusion(0.3), told.table.nearest_threshold_index(0.3)
     exact = [np.ravel([[each[row, -1] - each[row, point], each[row, point]] for row in (0, 1)]) for each in above]
     cell, rate = release.seed // 2 % 4, release.seed // 2 % MEAN_OF_BOTH
 
@@ -790,7 +790,7 @@ def in_groups(release: Release, told: Any, tables: Sequence[FloatArray]) -> Iter
     middles, size = told.table.middles, [each.sum() for each in inside]
     expected = [np.add.reduceat(each.sum(axis=0) * middles, calibration.starts) for each in inside]
     errors = [np.abs(each[1] - own).sum() / all_of for each, own, all_of in zip(grouped, expected, size, strict=True)]
-    yield from release.intervals("scores: ece", told.value(Reading.ECE), of_reading(told, Reading.ECE), errors)
+    yield from release.intervals("scores: ece", told.value(Metric.ECE), of_reading(told, Metric.ECE), errors)
 
 
 def residuals(release: Release) -> Iterator[Told]:
@@ -877,10 +877,10 @@ def categories(release: Release) -> Iterator[Told]:
     exact = [one - two for one, two in zip(*areas, strict=True)]
 
     def ends(level: float, *, population: bool) -> FloatArray:
-        apart = told.difference(Reading.AUC, 0, 1, level, population=population)
+        apart = told.difference(Metric.AUC, 0, 1, level, population=population)
         return np.array([apart.lower, apart.upper])
 
-    apart = told[0].value(Reading.AUC) - told[1].value(Reading.AUC)
+    apart = told[0].value(Metric.AUC) - told[1].value(Metric.AUC)
     yield from release.intervals("difference of two AUCs", apart, ends, exact)
 
 
@@ -960,7 +960,7 @@ def streams(release: Release) -> Iterator[Told]:
         reader, state = question.reader(plan), STREAMS.begin(plan)
         for tick, table in enumerate(counts, start=1):
             released, state = STREAMS.step(table, tick, state, plan, randomness)
-            reading = reader.read(released)
+            reading = reader.read_next(released)
         name, exact = ("count of a tick", counts[-1]) if isinstance(question, Counts) else ("total", counts.sum(axis=0))
         low, high = reading.interval(release.level)
         yield alone(f"stream: {name}", np.asarray(reading.counts)[0], low[0], high[0], exact[0])
@@ -1035,7 +1035,7 @@ def at_place(ends: Callable[..., Any], place: int) -> Callable[..., FloatArray]:
     return lambda level, *, population: np.asarray(ends(level, population=population))[place]
 
 
-def of_reading(found: Any, reading: Reading) -> Callable[..., FloatArray]:
+def of_reading(found: Any, reading: Metric) -> Callable[..., FloatArray]:
     """The interval of a number of scores."""
     return lambda level, *, population: np.asarray(found.interval(reading, level, population=population))
 

@@ -34,10 +34,10 @@ from by_hand import answer, both
 import dpcurves as dp
 from dpcurves.laws import Family
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_judging.counted_numbers import area
-from dpcurves_judging.pairwise_scorer import SCORES, least_squares
+from dpcurves_judging.counted_numbers import compute_auc
+from dpcurves_judging.pairwise_scorer import SCORES, fit_least_squares
 from dpcurves_streams import DriftWatch, TickReading
-from dpcurves_streams.readings.question import Noisy
+from dpcurves_streams.readings.question import NoisyValues
 
 RECORDS, ONE, HALF, HUGE = 2000, PrivacyLoss.pure(1), PrivacyLoss.pure("0.5"), PrivacyLoss.pure(10**9)
 GROUPS = tuple(range(5))
@@ -168,7 +168,7 @@ def features(records: int, many: int, share: float, seed: int) -> tuple[Any, Any
 def scorer(releases: int) -> None:
     """Areas of new records, and coverage of held-out areas."""
     for records, many, share in ((2000, 3, 0.5), (10_000, 5, 0.1), (30_000, 10, 0.3)):
-        bounds = tuple(dp.Ranged(f"x{place}", -4 * (place > 0), 4) for place in range(many))
+        bounds = tuple(dp.NumericColumn(f"x{place}", -4 * (place > 0), 4) for place in range(many))
         question, (new, truth) = dp.PairwiseScorerQuestion("y", bounds), features(400_000, many, share, 10**6)
         ways = {"logistic regression": LogisticRegression(max_iter=1000), "Fisher": LinearDiscriminantAnalysis()}
         found: dict[str, list[float]] = {name: [] for name in ways}
@@ -176,7 +176,9 @@ def scorer(releases: int) -> None:
         for seed in range(max(releases // 10, 2)):
             known, label = features(records, many, share, seed)
             for name, way in ways.items():
-                found[name].append(roc_auc_score(truth[:50_000], way.fit(known, label).decision_function(new[:50_000])))
+                found[name].append(
+                    roc_auc_score(truth[:50_000], way.fit_hazards(known, label).decision_function(new[:50_000]))
+                )
             given = {"y": label, **{f"x{place}": column for place, column in enumerate(known.T)}}
             for epsilon in ("0.5", "1", "2"):
                 told = answer(question, given, PrivacyLoss.pure(epsilon), both(records)[seed % 2], seed)
@@ -196,11 +198,11 @@ def held_out(told: Any, new: Any, truth: Any) -> float:
     sums, pairs, areas = told.question.sums(told.evidence[1:]), [], []
     fold = told.question._hash().values(list(new.T))
     for each in range(told.question.folds):
-        card = told.question.scorecard(least_squares(sums.without(each)), "held out", standard=True)
+        card = told.question.scorecard(fit_least_squares(sums.without(each)), "held out", standard=True)
         own = fold == each
         cells = SCORES.cell_of(card.values(list(new[own].T)))
         counts = (np.bincount(cells[truth[own] == kind], minlength=SCORES.cells).astype(float) for kind in (0, 1))
-        areas.append(area(*counts))
+        areas.append(compute_auc(*counts))
         pairs.append(truth[own].sum() * (1 - truth[own]).sum())
     return float(np.average(areas, weights=pairs))
 
@@ -215,15 +217,15 @@ def stream(releases: int) -> None:
 
         def counted(tick: int, values: Any, draw: Any = draw) -> TickReading:
             counts = np.bincount(grid.cell_of(values), minlength=grid.cells) + draw.laplace(0, 1, grid.cells).round()
-            noisy = Noisy(Family.LAPLACE, counts, noise)
+            noisy = NoisyValues(Family.LAPLACE, counts, noise)
             return TickReading(tick, counts, {}, {}, noisy=noisy, noisy_windows={})
 
         before = draw.beta(2, 3, 10_000)
-        watch, alarmed = DriftWatch(grid, counted(0, before), a_year=a_year), set[str]()
+        watch, alarmed = DriftWatch(grid, counted(0, before), windows_per_year=a_year), set[str]()
         for tick in range(a_year):
-            alarmed |= set(watch.after(counted(tick + 1, draw.beta(2, 3, draw.poisson(1000)))).alarms)
+            alarmed |= set(watch.compare_window(counted(tick + 1, draw.beta(2, 3, draw.poisson(1000)))).alarms)
         later = draw.beta(2, 2.6, 1000)
-        found = watch.after(counted(a_year + 1, later)).alarms
+        found = watch.compare_window(counted(a_year + 1, later)).alarms
         false += [word in alarmed for word in dp.Drift.STATISTICS]
         moved += [word in found for word in dp.Drift.STATISTICS]
         known += float(ks_2samp(before, later).pvalue < -np.expm1(np.log1p(-0.05) / a_year))

@@ -105,8 +105,8 @@ def of_two_samples(null: Null) -> Outcomes:
     values, group = null.values(draw, null.records), (draw.random(null.records) < 0.4).astype(np.int64)
     question = CdfQuestion("x", POPULATIONS[null.data].grid, by=BY)
     pair = null.answer(question, {"x": values, "g": group}).values()
-    yield "Kolmogorov-Smirnov", called(dp.ks_test(*pair, generator=draw).pvalue)
-    yield "rank sum", called(dp.rank_sum_test(*pair, generator=draw).pvalue)
+    yield "Kolmogorov-Smirnov", called(dp.ks_test(*pair, generator=draw).p_value)
+    yield "rank sum", called(dp.rank_sum_test(*pair, generator=draw).p_value)
 
 
 def of_tables(null: Null) -> Outcomes:
@@ -114,7 +114,7 @@ def of_tables(null: Null) -> Outcomes:
     draw, grid = null.draw, POPULATIONS[null.data].grid
     private, public = ({"x": null.values(draw, null.records)} for _ in range(2))
     question = HistogramQuestion("x", grid)
-    found = dp.compare(null.answer(question, private), question, public).pvalue
+    found = dp.compare(null.answer(question, private), question, public).p_value
     assert found is not None
     yield "public table: histogram", called(found)
 
@@ -122,7 +122,7 @@ def of_tables(null: Null) -> Outcomes:
 def of_areas(null: Null) -> Outcomes:
     """Areas under the curve of a model, of a private and a public table."""
     question, public = RocQuestion("y", "s"), null._replace(seed=null.seed + 2**30).judged()
-    found = dp.compare(null.answer(question, null.judged()), question, public).pvalue
+    found = dp.compare(null.answer(question, null.judged()), question, public).p_value
     assert found is not None
     yield "public table: area under ROC", called(found)
 
@@ -138,7 +138,7 @@ def of_survival(null: Null) -> Outcomes:
     columns = {"t": np.minimum(month, until), "e": (month <= until).astype(np.int64), "g": group}
     grid = dp.Grid(0, MONTHS, cells=MONTHS, outside=dp.Outside.APART)
     first, second = null.answer(SurvivalQuestion("t", "e", grid, by=BY), columns).values()
-    yield "log-rank", called(dp.log_rank_test(first, second, generator=draw).pvalue)
+    yield "log-rank", called(dp.log_rank_test(first, second, generator=draw).p_value)
 
 
 def of_columns(null: Null) -> Outcomes:

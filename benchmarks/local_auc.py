@@ -3,7 +3,7 @@
 `python benchmarks/local_auc.py [--releases N] [--only WORD]`. Labels are public; each person sends one report with the
 whole loss. Mean absolute errors over N releases (6 unless said; ten times as many where people are few) beside what is
 wanted, what the recursion of Bell, Bellet, Gascon and Kulkarni (2019) had in a measurement before, and what
-`dp.local.area_roads` forecasts; and how long the server takes. `coverage_of_intervals.py reports` has the intervals.
+`dp.local.compare_area_protocols` forecasts; and how long the server takes. `coverage_of_intervals.py reports` has the intervals.
 Nothing is asserted. The patients of Figure 3 are in `papers/u_statistics/run.py`.
 """
 
@@ -30,9 +30,9 @@ from auc_pruned import Reported, pruned_area, reported
 
 import dpcurves as dp
 from dpcurves.noise.randomness import Randomness
-from dpcurves_local import First, area_roads
-from dpcurves_local.responses import Hadamard
-from dpcurves_local.responses.randomiser import from_octets, in_octets
+from dpcurves_local import FirstClass, compare_area_protocols
+from dpcurves_local.responses import HadamardResponse
+from dpcurves_local.responses.randomiser import from_octets, to_octets
 
 FloatArray = NDArray[np.float64]
 
@@ -95,11 +95,11 @@ def table_of(setting: Setting, releases: int) -> Table:
 
 
 def forecasts(setting: Setting) -> dict[str, str]:
-    """What `area_roads` tells of the roads that are measured: in two rounds the larger class is first."""
+    """What `compare_area_protocols` tells of the roads that are measured: in two rounds the larger class is first."""
     grid, loss = dp.Grid(0, 1, cells=2**setting.log_cells), dp.PrivacyLoss.pure(setting.epsilon)
-    roads = area_roads(grid, loss, positives=setting.positives, negatives=setting.negatives)
-    first = First.NEGATIVES if setting.negatives >= setting.positives else First.POSITIVES
-    of = {road.first: f"{road.error:.5f}" for road in roads}
+    roads = compare_area_protocols(grid, loss, positives=setting.positives, negatives=setting.negatives)
+    first = FirstClass.NEGATIVES if setting.negatives >= setting.positives else FirstClass.POSITIVES
+    of = {road.first_class: f"{road.error:.5f}" for road in roads}
     return {"one": of[None], "two": of[first]}
 
 
@@ -147,7 +147,7 @@ def bucketed(level: NDArray[np.int64], numbers: NDArray[np.int64], levels: int) 
     order = np.argsort(level.astype(np.uint8), kind="stable")
     ends = np.cumsum(np.bincount(level, minlength=levels))[:-1]
     parts = np.split(numbers[order], ends)
-    return [in_octets(part, Hadamard(2 ** (at + 1), Fraction(1)).octets) for at, part in enumerate(parts)]
+    return [to_octets(part, HadamardResponse(2 ** (at + 1), Fraction(1)).octets) for at, part in enumerate(parts)]
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import dpcurves as dp
 from dpcurves.noise.randomness import Randomness
 from dpcurves_local import Collection, Task
 from dpcurves_local.responses import RANDOMISERS
-from dpcurves_local.trust import contributions
+from dpcurves_local.trust import make_messages
 
 FloatArray = NDArray[np.float64]
 BATCH = 10**5
@@ -58,11 +58,11 @@ def speed() -> Table:
         values = np.random.default_rng(1).integers(0, answers, BATCH)
         for kind in RANDOMISERS:
             way = kind(answers, Fraction(1))
-            way.draw(values[:10], Randomness.system())
+            way.draw(values[:10], Randomness.from_system())
             start = process_time()
-            reports = way.draw(values, Randomness.system())
+            reports = way.draw(values, Randomness.from_system())
             drawn = process_time()
-            way.tally(reports)
+            way.count_support(reports)
             times = (f"{(end - begin) / BATCH * 1e6:.3f}" for begin, end in ((start, drawn), (drawn, process_time())))
             table.add_row(str(answers), way.NAME, str(way.octets), *times, f"{way.variance():.3f}")
     return table
@@ -103,7 +103,7 @@ def pairs() -> Table:
     names = np.arange(MILLION, dtype="<u8").view(np.uint8).reshape(-1, 8)
     for name, question, slots, read, exact in wanted:
         task = Task(question, dp.PrivacyLoss.pure(1), people=MILLION)
-        sent = task.form.written_all(names, contributions(task.plan, slots, Randomness.from_seed(1)))
+        sent = task.report_format.encode_reports(names, make_messages(task.plan, slots, Randomness.from_seed(1)))
         read(added(task, sent).curve())  # compiled before it is timed
         times = [process_time()]
         collection = added(task, sent)

@@ -25,7 +25,14 @@ from rich.console import Console
 from rich.table import Table
 
 from dpcurves.noise.randomness import Randomness
-from dpcurves_local.responses import Hadamard, KAry, Randomiser, Subset, Unary, choose_randomiser
+from dpcurves_local.responses import (
+    HadamardResponse,
+    KaryRandomisedResponse,
+    Randomiser,
+    SubsetSelection,
+    UnaryEncoding,
+    choose_randomiser,
+)
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -96,7 +103,7 @@ def row(peer: Peer, answers: int, epsilon: Fraction, people: int, releases: int)
         counts, spent = peer.counts(values, answers, float(epsilon))
         theirs.append(error(counts, values, answers))
         seconds += spent
-    best = choose_randomiser(answers, epsilon, longest=2**10)
+    best = choose_randomiser(answers, epsilon, max_octets=2**10)
     same = None if peer.kind is None else ours(peer.kind(answers, epsilon), people, releases, peer.clipped)
     usual = ours(choose_randomiser(answers, epsilon), people, releases, peer.clipped)
     found = ours(best, people, releases, peer.clipped)
@@ -118,9 +125,9 @@ def ours(way: Randomiser, people: int, releases: int, clipped: bool) -> tuple[fl
     for seed in range(OURS_MORE * releases):
         values = drawn(way.answers, people, seed)
         start = process_time()
-        reports = way.draw(values, Randomness.system())
+        reports = way.draw(values, Randomness.from_system())
         spent += process_time() - start
-        counts = (way.tally(reports) - people * float(way.support.other)) / float(way.support.gain)
+        counts = (way.count_support(reports) - people * float(way.support.p_other)) / float(way.support.gain)
         errors.append(error(scaled(counts, people) if clipped else counts, values, way.answers))
     return (*mean(errors), spent / len(errors) / people * 1e6)
 
@@ -183,8 +190,8 @@ def pure_ldp() -> list[Peer]:
         return run(LHClient(epsilon, answers, use_olh=True), LHServer(epsilon, answers, use_olh=True), values, answers)
 
     return [
-        Peer("Hadamard, one bit", Hadamard, hadamard, False), Peer("Hadamard response", None, response, False),
-        Peer("unary", Unary, unary, False), Peer("local hashing", None, hashing, False),
+        Peer("Hadamard, one bit", HadamardResponse, hadamard, False), Peer("Hadamard response", None, response, False),
+        Peer("unary", UnaryEncoding, unary, False), Peer("local hashing", None, hashing, False),
     ]  # fmt: skip
 
 
@@ -206,9 +213,14 @@ def multi_freq_ldpy() -> list[Peer]:
         return counts
 
     return [
-        Peer("k-ary", KAry, oracle(GRR_Client, GRR_Aggregator_MI), True),
-        Peer("unary", Unary, oracle(UE_Client, lambda reports, _, epsilon: UE_Aggregator_MI(reports, epsilon)), True),
-        Peer("subset", Subset, oracle(SS_Client, SS_Aggregator_MI), True),
+        Peer("k-ary", KaryRandomisedResponse, oracle(GRR_Client, GRR_Aggregator_MI), True),
+        Peer(
+            "unary",
+            UnaryEncoding,
+            oracle(UE_Client, lambda reports, _, epsilon: UE_Aggregator_MI(reports, epsilon)),
+            True,
+        ),
+        Peer("subset", SubsetSelection, oracle(SS_Client, SS_Aggregator_MI), True),
         Peer("local hashing", None, oracle(LH_Client, LH_Aggregator_MI), True),
     ]
 

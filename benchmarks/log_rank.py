@@ -21,13 +21,13 @@ from scipy.stats import CensoredData, logrank
 
 import dpcurves as dp
 from dpcurves.conversation import Evidence, Release
-from dpcurves.curves.by_category import rows_of
+from dpcurves.curves.by_category import split_rows
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
-from dpcurves.trust import Central, conversation
-from dpcurves_survival.inference import AtRisk, Stratum, known_cells, log_rank
-from dpcurves_survival.kaplan_meier import Leaving
+from dpcurves.trust import Central, run_conversation
+from dpcurves_survival.inference import AtRisk, Stratum, find_known_cells, log_rank
+from dpcurves_survival.kaplan_meier import EventTable
 
 RECORDS, EPSILONS, LEVEL, LONGER, DRAWS = (1000, 10_000), ("0.1", "1"), 0.05, 1.25, 400
 CELLS = 24
@@ -67,16 +67,16 @@ def released(month: Whole, event: Whole, group: Whole, epsilon: str, seed: int) 
     """The p-value of one release of both groups' counts."""
     loss, records = PrivacyLoss.pure(epsilon), len(month)
     adjacency = (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, records))[seed % 2]
-    query = next(conversation(QUESTION, loss, adjacency, Central())).query
+    query = next(run_conversation(QUESTION, loss, adjacency, Central())).query
     place = (group * 2 + event) * (CELLS + 2) + np.minimum(month, CELLS) + 1
     plan = planned(query, loss, adjacency)
     drawn = AUTO.run(np.append(np.bincount(place, minlength=4 * (CELLS + 2)), 0), plan, Randomness.from_seed(seed))
-    rows = rows_of(Evidence.of(Release(plan, drawn, None, seeded=True)))
+    rows = split_rows(Evidence.from_release(Release(plan, drawn, None, seeded=True)))
     pairs, chance = ((rows[0], rows[1]), (rows[2], rows[3])), np.random.default_rng(seed)
     noises = [_some(noise_of(plan.fingerprint, pair), chance) for pair in pairs]
-    groups = tuple(Leaving.counted(each).at_risk for each in pairs)
-    known = np.logical_and(*(known_cells(each, noise) for each, noise in zip(groups, noises, strict=True)))
-    return log_rank([Stratum((groups[0], groups[1]), (noises[0], noises[1]), known)], chance).pvalue
+    groups = tuple(EventTable.from_counts(each).at_risk for each in pairs)
+    known = np.logical_and(*(find_known_cells(each, noise) for each, noise in zip(groups, noises, strict=True)))
+    return log_rank([Stratum((groups[0], groups[1]), (noises[0], noises[1]), known)], chance).p_value
 
 
 KEPT: dict[str, AtRisk] = {}
@@ -85,7 +85,7 @@ KEPT: dict[str, AtRisk] = {}
 def noise_of(law: str, pair: tuple[Evidence, Evidence]) -> AtRisk:
     """Many draws of the noise of one group, from which some are chosen for each release."""
     if law not in KEPT:
-        KEPT[law] = Leaving.noise(pair, np.random.default_rng(1)).at_risk
+        KEPT[law] = EventTable.sample_noise(pair, np.random.default_rng(1)).at_risk
     return KEPT[law]
 
 

@@ -158,11 +158,11 @@ def smooth(terms: Terms) -> Iterator[Line]:
         mine, *others = (each[:, 0] for each in errors.values())
         cases.append(_over(name, mine, min(others, key=np.mean)))
     regime, asked = "CDF, smooth laws, n*eps 1,000", "KS over the better of 6 and 10 coefficients"
-    yield _line(regime, asked, smooth_laws.MARK, cases)
-    yield _of_one(regime, f"{asked}: the worst of {len(cases)}", smooth_laws.MARK, _worst(cases))
+    yield _line(regime, asked, smooth_laws.DISTINGUISHING_FACT, cases)
+    yield _of_one(regime, f"{asked}: the worst of {len(cases)}", smooth_laws.DISTINGUISHING_FACT, _worst(cases))
     for case in cases:
         if case.case.startswith("beta(2, 5)"):
-            yield _of_one(regime, f"{asked}: {case.case}", smooth_laws.MARK, case)
+            yield _of_one(regime, f"{asked}: {case.case}", smooth_laws.DISTINGUISHING_FACT, case)
 
 
 def hints(terms: Terms) -> Iterator[Line]:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from dpcurves.data import Grid
-from dpcurves.records.engines.engine import formula_of
-from dpcurves_engines.slots import edge_above
+from dpcurves.records.engines.engine import find_formula
+from dpcurves_engines.slots import edge_sql
 
 
 def guess(grid: Grid, double: Callable[[float], str]) -> str:
@@ -22,7 +22,7 @@ def guess(grid: Grid, double: Callable[[float], str]) -> str:
         grid: An evenly spaced one.
         double: Writes a double.
     """
-    formula, (first, last) = formula_of(grid), _inner(grid, double)
+    formula, (first, last) = find_formula(grid), _inner(grid, double)
     if formula is None:
         raise ValueError("grid: there is no formula")
     clipped = f"(CASE WHEN n0 >= {first} AND n0 < {last} THEN n0 ELSE {first} END)"
@@ -34,7 +34,7 @@ def cell(grid: Grid, double: Callable[[float], str], missing: str) -> str:
     """SQL for the cell of n0, of which k is the guess; `missing` is true where it is NaN."""
     first, last = _inner(grid, double)
     ends = f"WHEN n0 < {double(grid.lower)} THEN 0 WHEN n0 < {first} THEN 0 WHEN n0 >= {last} THEN {grid.cells - 1}"
-    between = f"WHEN n0 < {edge_above(grid, 'k', double)} THEN k - 1 ELSE k"
+    between = f"WHEN n0 < {edge_sql(grid, 'k', double)} THEN k - 1 ELSE k"
     return f"CASE WHEN n0 IS NULL OR {missing} THEN NULL {ends} {between} END"
 
 

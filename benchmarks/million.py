@@ -50,13 +50,21 @@ import dpcurves as dp
 from dpcurves.curves import CdfQuestion
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
-from dpcurves_parties.serving.channel import Channel, trusting
+from dpcurves_parties.serving.channel import Channel, make_pinned_context
 from dpcurves_parties.serving.identity import CERTIFICATE, PROOF, Identity
-from dpcurves_parties.serving.server import proving
-from dpcurves_parties.serving.task_document import Role, Ticket, hash_of
-from dpcurves_parties.serving.two_servers.owner import Contribution, close
-from dpcurves_parties.serving.two_servers.report_set import ID, NAME, Earlier, digest_of, opened, sealed, whole
-from dpcurves_parties.serving.two_servers.store import Offer, Store, Stored
+from dpcurves_parties.serving.server import make_server_context
+from dpcurves_parties.serving.task_document import Role, Ticket, hash_token
+from dpcurves_parties.serving.two_servers.owner import Contribution, close_task
+from dpcurves_parties.serving.two_servers.report_set import (
+    ID,
+    NAME,
+    EarlierPolicy,
+    digest_public_share,
+    hash_share,
+    open_share,
+    seal_share,
+)
+from dpcurves_parties.serving.two_servers.store import Offer, Store, StoredReport
 from dpcurves_parties.shares import Task
 from dpcurves_parties.shares.analyst import Analyst
 from dpcurves_parties.shares.dap_uploads import LeaderUpload
@@ -110,9 +118,9 @@ def floor(owners: int) -> Table:
             spent[what] += process_time() - start
 
     with tempfile.TemporaryDirectory() as name:
-        identity = Identity.found(Path(name) / "a0", "https://127.0.0.1:8701")
-        at_server = proving(identity.folder / CERTIFICATE, identity.folder / PROOF, ())
-    at_owner, key = trusting(identity.public.certificate), identity.sealing.public_key()
+        identity = Identity.create(Path(name) / "a0", "https://127.0.0.1:8701")
+        at_server = make_server_context(identity.folder / CERTIFICATE, identity.folder / PROOF, ())
+    at_owner, key = make_pinned_context(identity.public.certificate), identity.hpke_key.public_key()
     for context in (at_owner, at_server):
         context.sslsocket_class = SSLSocket
     for _ in range(owners):
@@ -126,8 +134,8 @@ def floor(owners: int) -> Table:
                     timed(what, end.do_handshake)
                     del ends[what]
         for _ in (0, 1):
-            message = timed("two seals", partial(sealed, bytes(300), key, b"place"))
-            timed("opening both", partial(opened, message, identity.sealing, b"place"))
+            message = timed("two seals", partial(seal_share, bytes(300), key, b"place"))
+            timed("opening both", partial(open_share, message, identity.hpke_key, b"place"))
     table = Table("part", "ms an owner", "minutes of a million", title="what no program saves")
     for what, seconds in {**spent, "all of it": sum(spent.values())}.items():
         table.add_row(what, f"{1e3 * seconds / owners:.3f}", f"{MILLION * seconds / owners / 60:.1f}")
@@ -207,7 +215,7 @@ class Run:
                 filler = [(bytes(task.encoding.size), secrets.token_bytes(16))]
                 fill(task, store_of(self.folder, party), filler, self.stored)
             (self.folder / "seed").write_bytes(seed)
-        return Task.read(self.folder / "task.json")
+        return Task.load(self.folder / "task.json")
 
     def go_on(self, until: float) -> Table:
         """Do what is left, as long as the time has not come."""
@@ -231,7 +239,9 @@ class Run:
 
     def _close_and_ask(self, task: Task, both: Both) -> None:
         start = Start.now(both)
-        closed = close(task, Ticket.read(self.folder / "tickets" / "coordinator-1", Role.COORDINATOR), patience=3600)
+        closed = close_task(
+            task, Ticket.load(self.folder / "tickets" / "coordinator-1", Role.COORDINATOR), timeout=3600
+        )
         self._keep("close", Spent.since(start, both), 0, closed.reports)
         start, mine = Start.now(both), process_time()
         curve = ask(self.folder, task, self.grid)
@@ -311,7 +321,7 @@ class Crowd:
 
     @staticmethod
     def begin(folder: Path, road: str) -> None:
-        crowd = Crowd(Task.read(folder / "task.json"), (folder / "seed").read_bytes(), road)
+        crowd = Crowd(Task.load(folder / "task.json"), (folder / "seed").read_bytes(), road)
         crowd.task.encoding.warm()
         HERE.append(crowd)
 
@@ -319,7 +329,7 @@ class Crowd:
     def upload(first: int, last: int) -> float:
         """Processor seconds that these owners took."""
         begun, (here,) = process_time(), HERE
-        ways = [(server.url, trusting(server.certificate)) for server in here.task.servers]
+        ways = [(server.url, make_pinned_context(server.certificate)) for server in here.task.servers]
         work = partial(here._by_leader if here.road == LEADER else here._by_both, ways)
         with ThreadPoolExecutor(AT_ONCE) as crowd:
             for _ in crowd.map(work, range(first, last)):
@@ -334,10 +344,10 @@ class Crowd:
     def _by_both(self, ways: Sequence[tuple[str, SSLContext]], number: int) -> None:
         contribution, ticket = self._owner(number)
         path = f"/tasks/{self.task.hash}/reports"
-        for batch in contribution.batches():
+        for batch in contribution.iterate_batches():
             for party, way in enumerate(ways):
                 with Channel(*way, 600) as server:
-                    server.post(path, batch[party], ticket.shown_to(party))
+                    server.post(path, batch[party], ticket.derive_bearer_token(party))
 
     def _owner(self, number: int) -> tuple[Contribution, Ticket]:
         token = token_of(self.seed, number)
@@ -357,7 +367,7 @@ def memory(sizes: Sequence[int], grid: dp.Grid, workers: str) -> Table:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             task, _ = of_many(folder, [secrets.token_hex(32)], reports, grid)  # with a ticket for each
-            shares = task.encoding.shared(np.arange(min(PART, grid.cells)), Randomness.system())
+            shares = task.encoding.share_records(np.arange(min(PART, grid.cells)), Randomness.from_system())
             ids = [os.urandom(ID) for _ in range(reports)]
             for party in (0, 1):
                 fill(
@@ -370,7 +380,7 @@ def memory(sizes: Sequence[int], grid: dp.Grid, workers: str) -> Table:
                 with servers(folder, task, *PATIENT, *(more if held == "in jobs" else [])) as processes:
                     both = Both(processes)
                     before, spent = both.peak(), both.spent()
-                    close(task, Ticket.read(folder / "tickets" / "coordinator-1", Role.COORDINATOR))
+                    close_task(task, Ticket.load(folder / "tickets" / "coordinator-1", Role.COORDINATOR))
                     closed = f"{both.peak():.0f}" if not closing else ""  # it is closed once
                     closing, spent = (f"{sum(both.since(spent)):.1f}" if not closing else "-"), both.spent()
                     both.forget_peaks()
@@ -382,7 +392,7 @@ def memory(sizes: Sequence[int], grid: dp.Grid, workers: str) -> Table:
 
 
 def digest(task: Task, share: bytes) -> bytes:
-    return digest_of(share[: task.encoding.public_size])
+    return digest_public_share(share[: task.encoding.public_size])
 
 
 def of_many(
@@ -393,12 +403,12 @@ def of_many(
 
     two_servers.GRID = grid
     draft = founded(folder, most, Owners.UNCHECKED)
-    hashes = (*(hash_of(token) for token in tokens), *(hash_of(f"{number}") for number in range(others)))
+    hashes = (*(hash_token(token) for token in tokens), *(hash_token(f"{number}") for number in range(others)))
     task = replace(draft, loss=ONE, tokens={**draft.tokens, Role.OWNER: hashes})
     (folder / "task.json").write_text(task.to_json() + "\n")
     for role in (Role.ANALYST, Role.COORDINATOR):
         file = folder / "tickets" / f"{role.value}-1"
-        ticket = replace(Ticket.read(file, role), task=task.hash)
+        ticket = replace(Ticket.load(file, role), task=task.hash)
         file.unlink()
         ticket.write(file)
     return task, [Ticket(task.hash, Role.OWNER, token) for token in tokens]
@@ -414,20 +424,21 @@ def fill(
     """Store reports with these shares and digests in turn, as if others had sent them."""
     Ledger.open(url)
     store = Store(url)
-    store.begin(task.hash)
+    store.create_task(task.hash)
     for start in range(0, reports, PART):
         names = (
             [os.urandom(ID) for _ in range(min(PART, reports - start))] if ids is None else ids[start : start + PART]
         )
         some = [shares[number % len(shares)] for number in range(len(names))]
         more = [
-            Stored(name, digest, whole(name, share), share) for name, (share, digest) in zip(names, some, strict=True)
+            StoredReport(name, digest, hash_share(name, share), share)
+            for name, (share, digest) in zip(names, some, strict=True)
         ]
-        store.add(task.hash, MILLION, Offer(MILLION + start // PART, bytes(NAME), Earlier.STAYS, more))
+        store.add_reports(task.hash, MILLION, Offer(MILLION + start // PART, bytes(NAME), EarlierPolicy.STAYS, more))
 
 
 def ask(folder: Path, task: Task, grid: dp.Grid) -> Any:
-    analyst = Analyst(task, Ticket.read(folder / "tickets" / "analyst-1", Role.ANALYST), patience=3600)
+    analyst = Analyst(task, Ticket.load(folder / "tickets" / "analyst-1", Role.ANALYST), timeout=3600)
     curve = analyst.ask(CdfQuestion("x", grid))
     analyst.close()
     return curve

@@ -18,13 +18,13 @@ from rich.console import Console
 from rich.table import Table
 
 import dpcurves as dp
-from dpcurves_parties.pairs.noise_circuits import Flip, Lattice, Rounded, ThreeAnswers
+from dpcurves_parties.pairs.noise_circuits import BinaryResponse, LaplaceResponse, RoundedResponse, TernaryResponse
 from dpcurves_parties.pairs.queries import Overlaps
 
 PEOPLE, WHOLE = 10**5, 2**16
 KERNEL = dp.pairs.Kernel(lambda x, y: x.value + y.value >= WHOLE, value=dp.pairs.Unsigned(16))
 ZETAS = dp.pairs.Zetas(1 / 12, 1 / 4)
-EACH, ON_SUM = dp.pairs.Noise.EACH, dp.pairs.Noise.ON_SUM
+EACH, ON_SUM = dp.pairs.NoisePlacement.EACH, dp.pairs.NoisePlacement.ON_SUM
 CASES = ((EACH, 1, "0.0049"), (EACH, 2, ""), (ON_SUM, 1, "0.0023"), (ON_SUM, 4, ""), (ON_SUM, 8, "0.0019"))
 EPSILONS = ("1/4", "1/2", "1", "2", "4")
 
@@ -52,7 +52,7 @@ def errors(releases: int) -> Table:
         found = [simulated(plan, number) for number in range(releases)]
         name = "in each answer" if noise is EACH else "on the sum"
         table.add_row(name, str(each), wanted, f"{plan.error:.4f}", f"{root_mean_square(found):.4f}")
-    every = sqrt(4 * ZETAS.one / PEOPLE)
+    every = sqrt(4 * ZETAS.zeta1 / PEOPLE)
     table.add_row("none, all pairs", str(PEOPLE - 1), "0.0018", f"{every:.4f}", "")
     return table
 
@@ -86,7 +86,7 @@ def laplace(releases: int) -> float:
 
 def variance(each: int) -> float:
     """The variance of the mean over pairs, without noise."""
-    overlaps: Overlaps = dp.pairs.Permutations(each).overlaps(PEOPLE)
+    overlaps: Overlaps = dp.pairs.Permutations(each).compute_expected_overlaps(PEOPLE)
     return overlaps.variance(*ZETAS)
 
 
@@ -101,9 +101,14 @@ def noises() -> Table:
         table.add_column(name)
     for text in EPSILONS:
         epsilon = Fraction(text)
-        ways = (Flip(epsilon), ThreeAnswers(epsilon), Rounded(epsilon, 0, 2**32 - 1, 0), Lattice(epsilon, 64))
+        ways = (
+            BinaryResponse(epsilon),
+            TernaryResponse(epsilon),
+            RoundedResponse(epsilon, 0, 2**32 - 1, 0),
+            LaplaceResponse(epsilon, 64),
+        )
         ranges = (1, 2, 2**32 - 1, 64)
-        told = [f"{way.most_variance / far**2:.4f} ({way.ands})" for way, far in zip(ways, ranges, strict=True)]
+        told = [f"{way.max_variance / far**2:.4f} ({way.and_count})" for way, far in zip(ways, ranges, strict=True)]
         table.add_row(text, *told, f"{2 / float(epsilon) ** 2:.4f}")
     return table
 

@@ -26,34 +26,47 @@ from typing import Any
 import numpy as np
 
 from dpcurves.noise import Randomness
-from dpcurves_parties.crypto import lanes_here
-from dpcurves_parties.crypto.circuits import Bits, mux, traced
-from dpcurves_parties.crypto.garbling import opened
+from dpcurves_parties.crypto import supported_lanes
+from dpcurves_parties.crypto.circuits import SymbolicInteger, mux, trace_circuit
+from dpcurves_parties.crypto.garbling import reconstruct_bits
 from dpcurves_parties.crypto.oblivious_transfer import IKNP, SOFTSPOKEN
-from dpcurves_parties.crypto.two_party import Ending, Job, Owner, evaluate, evaluate_one, garble, garble_one, together
-from dpcurves_parties.pairs import Connection, conducted
-from dpcurves_parties.pairs.noise_circuits import Flip
+from dpcurves_parties.crypto.two_party import (
+    FinalStep,
+    InputOwner,
+    Job,
+    evaluate,
+    evaluate_one,
+    garble,
+    garble_one,
+    run_both_parties,
+)
+from dpcurves_parties.pairs import Connection, run_protocol
+from dpcurves_parties.pairs.noise_circuits import BinaryResponse
 from dpcurves_parties.serving.identity import CERTIFICATE, PROOF, Identity
 
 HOST = "127.0.0.1"
 BITS = 32
-NOISE = Flip(Fraction(1))
+NOISE = BinaryResponse(Fraction(1))
 MIB = 2**20
 
 
 def noisy_comparison() -> Job:
-    def kernel(x: Bits, y: Bits, coin: Bits) -> Bits:
-        return (x < y) ^ (coin < NOISE.flipped)
+    def kernel(x: SymbolicInteger, y: SymbolicInteger, coin: SymbolicInteger) -> SymbolicInteger:
+        return (x < y) ^ (coin < NOISE.flip_numerator)
 
-    owners = Owner.GARBLER, Owner.EVALUATOR, Owner.COIN
-    return Job(b"benchmark", traced(kernel, BITS, BITS, NOISE.places), owners, 1)
+    owners = InputOwner.GARBLER, InputOwner.EVALUATOR, InputOwner.COIN
+    return Job(b"benchmark", trace_circuit(kernel, BITS, BITS, NOISE.random_width), owners, 1)
 
 
 def noisy_sum(count: int) -> Job:
     """Comparisons of people whose numbers two servers share; the sum has a geometric number of coins as noise."""
-    plain = Job(b"benchmark", traced(lambda x, y: x < y, BITS, BITS), (Owner.SHARED, Owner.SHARED), count)
-    ending = traced(lambda total, coin, sign: total + mux(sign, coin & 255, -(coin & 255)), plain.total_width, 8, 1)
-    return replace(plain, ending=Ending(ending, (Owner.COIN, Owner.COIN)))
+    plain = Job(
+        b"benchmark", trace_circuit(lambda x, y: x < y, BITS, BITS), (InputOwner.SHARED, InputOwner.SHARED), count
+    )
+    ending = trace_circuit(
+        lambda total, coin, sign: total + mux(sign, coin & 255, -(coin & 255)), plain.total_width, 8, 1
+    )
+    return replace(plain, final_step=FinalStep(ending, (InputOwner.COIN, InputOwner.COIN)))
 
 
 @dataclass(frozen=True)
@@ -66,17 +79,18 @@ class Work:
 
     def values(self, party: int) -> list[Any]:
         drawn = np.random.default_rng(self.seed + party).integers(0, 2**BITS, (2, self.job.count), dtype=np.uint64)
-        own = Owner.GARBLER, Owner.EVALUATOR
+        own = InputOwner.GARBLER, InputOwner.EVALUATOR
         return [
-            drawn[place] if owner in (own[party], Owner.SHARED) else None for place, owner in enumerate(self.job.owners)
+            drawn[place] if owner in (own[party], InputOwner.SHARED) else None
+            for place, owner in enumerate(self.job.owners)
         ]
 
     def endings(self) -> list[None]:
-        return [None] * len(self.job.ending.owners) if self.job.ending else []
+        return [None] * len(self.job.final_step.owners) if self.job.final_step else []
 
     def context(self, party: int) -> ssl.SSLContext:
         made = ssl.SSLContext((ssl.PROTOCOL_TLS_SERVER, ssl.PROTOCOL_TLS_CLIENT)[party])
-        own, other = Identity.read(Path(self.folder, str(party))), Identity.read(Path(self.folder, str(1 - party)))
+        own, other = Identity.load(Path(self.folder, str(party))), Identity.load(Path(self.folder, str(1 - party)))
         made.load_cert_chain(own.folder / CERTIFICATE, own.folder / PROOF)
         made.load_verify_locations(cadata=other.public.certificate)
         made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -88,13 +102,13 @@ def party(number: int, work: Work, pipe: Pipe) -> None:
     """One process: a short session first, so that loops are compiled, then the one that counts."""
     act = (garble, evaluate)[number]
     context, raw = work.context(number), _socket(number, pipe)
-    connection = Connection.over(raw, context, HOST)
-    for job in (replace(work.job, count=100, ending=None), work.job):
+    connection = Connection.from_socket(raw, context, HOST)
+    for job in (replace(work.job, count=100, final_step=None), work.job):
         one = replace(work, job=job)
         values, endings = one.values(number), one.endings()
-        before, started, spent = connection.sent, perf_counter(), process_time()
-        shares = conducted(act(job, values, Randomness.system(), endings), connection)
-        found = process_time() - spent, perf_counter() - started, connection.sent - before
+        before, started, spent = connection.sent_bytes, perf_counter(), process_time()
+        shares = run_protocol(act(job, values, Randomness.from_system(), endings), connection)
+        found = process_time() - spent, perf_counter() - started, connection.sent_bytes - before
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     pipe.send((*found, memory, shares))
 
@@ -122,7 +136,7 @@ def measured(job: Job, jit: bool = True) -> Found:
     spawning = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
         for number in (0, 1):
-            Identity.found(Path(folder, str(number)), f"https://{HOST}:{8701 + number}")
+            Identity.create(Path(folder, str(number)), f"https://{HOST}:{8701 + number}")
         pipes = [spawning.Pipe() for _ in (0, 1)]
         work = Work(job, folder)
         running = [spawning.Process(target=party, args=(number, work, pipes[number][1])) for number in (0, 1)]
@@ -133,19 +147,19 @@ def measured(job: Job, jit: bool = True) -> Found:
         for each in running:
             each.join()
     cpu, wall, sent, memory, shares = zip(*results, strict=True)
-    return Found(sum(cpu), max(wall), sum(sent), max(memory), opened(*shares))
+    return Found(sum(cpu), max(wall), sum(sent), max(memory), reconstruct_bits(*shares))
 
 
 def comparisons(count: int) -> None:
-    ands = noisy_comparison().circuit.ands
+    ands = noisy_comparison().circuit.and_count
     print(f"{count} noisy comparisons of {BITS} bits, {ands} ANDs each: seconds of both processors, bytes of each pair")
     print(f"{'':32}{'seconds':>9}{'wanted':>8}{'wall':>8}{'bytes':>8}{'wanted':>8}{'ones':>10}")
     rows = [("fast, IKNP", IKNP, True, 1.3, 2310), ("fast, SoftSpoken", SOFTSPOKEN, True, 1.3, 1750),
             ("portable, SoftSpoken", SOFTSPOKEN, False, 4.0, 1750)]  # fmt: skip
     for name, levels, jit, seconds, size in rows:
-        if jit and not lanes_here():
+        if jit and not supported_lanes():
             continue
-        job = replace(noisy_comparison(), count=count, levels=levels)
+        job = replace(noisy_comparison(), count=count, tree_levels=levels)
         found = measured(job, jit)
         print(
             f"{name:32}{found.cpu * 1e5 / count:9.2f}{seconds:8.1f}{found.wall:8.2f}{found.bytes / count:8.0f}{size:8}"
@@ -178,7 +192,7 @@ def counted(talk: Generator[Any, Any, Any], cost: list[float], sizes: list[int])
 
 def small_sessions() -> None:
     print("\nMilliseconds of the processor, the median of 15, and bytes in all")
-    job, source = noisy_comparison(), Randomness.system()
+    job, source = noisy_comparison(), Randomness.from_system()
     rows: list[tuple[str, Any, str]] = [
         ("start of a session, both", (garble, evaluate), "60 ms"),
         ("two people, one pair", (garble_one, evaluate_one), "10 ms each, 5,500 bytes"),
@@ -190,7 +204,7 @@ def small_sessions() -> None:
             sizes = []
             values = [Work(job, "", seed).values(number) for number in (0, 1)]
             talks = [counted(act(job, values[n], source), spent[n], sizes) for n, act in enumerate(acts)]
-            together(*talks)
+            run_both_parties(*talks)
             costs.append([cost[0] * 1000 for cost in spent])
         one, other = np.median(costs, axis=0)
         print(f"{name:32}{one:9.1f}{other:8.1f}{sum(sizes):8}   wanted: {wanted}")

@@ -34,7 +34,7 @@ def free_port() -> int:
 
 def of_peer(program: str, count: int) -> tuple[int, float, float]:
     """Ones, seconds of both processors, and seconds."""
-    place = [str(free_port()), str(count), str(NOISE.flipped)]
+    place = [str(free_port()), str(count), str(NOISE.flip_numerator)]
     running = [
         subprocess.Popen([program, party, *place], stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL)
         for party in ("1", "2")

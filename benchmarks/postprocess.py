@@ -89,7 +89,7 @@ def _errors(law: IntervalSums, truth: Counts, releases: int, generator: np.rando
     sums = np.concatenate([np.add.reduceat(truth, np.asarray(level.starts)) for level in law.levels])
     found = np.zeros((2, 3))
     for _ in range(releases):
-        values = sums.astype(np.int64) + law.raw_noise(1, generator)[0].astype(np.int64)
+        values = sums.astype(np.int64) + law.simulate_values(1, generator)[0].astype(np.int64)
         for i, cells in enumerate((least_squares(law, values, total).cells, shrunken(law, values, total))):
             error = monotone_prefixes(cells, total)[0, 1:] - exact
             found[i] += np.max(np.abs(error)), np.mean(np.abs(error)), np.mean(error**2)

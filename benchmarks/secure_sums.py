@@ -35,24 +35,24 @@ from dpcurves.laws import Noise, NoisySums
 from dpcurves.mechanisms.auto import LINEAR
 from dpcurves.noise import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.queries import CountQuery, Read
+from dpcurves.queries import CountQuery, CountUse
 from dpcurves.records import open_records, tabulate
-from dpcurves_sites.remote import AskedTurn
+from dpcurves_sites.remote import RoundRequest
 from dpcurves_sites.secure_sum import (
     KEYS,
     MASKED,
     OPENED,
     SHARES,
     SIGNED,
-    Messages,
     Roster,
+    RoundMessages,
     Signer,
-    Turn,
-    mask,
-    story,
-    total,
+    SumRound,
+    mask_vector,
+    simulate_round,
+    sum_vectors,
 )
-from dpcurves_sites.trust import SecureSum, told, turn_of
+from dpcurves_sites.trust import SecureSum, build_release, derive_round
 
 SIZES = [
     (3, 1, 1024, None), (10, 3, 65_536, 60), (64, 3, 1024, None), (64, 3, 65_536, None), (100, 10, 1024, None),
@@ -66,22 +66,22 @@ TICKS = os.sysconf("SC_CLK_TCK")
 ONE = PrivacyLoss.pure(1)
 
 
-def made(sites: int, tolerated: int, words: int) -> tuple[Turn, list[Signer]]:
+def made(sites: int, tolerated: int, words: int) -> tuple[SumRound, list[Signer]]:
     """A turn with fresh keys."""
     keys = [Ed25519PrivateKey.generate() for _ in range(sites)]
     roster = Roster(bytes(32), tuple(key.public_key().public_bytes_raw() for key in keys), tolerated)
-    return Turn(roster, 1, bytes(32), words), [Signer(number, key) for number, key in enumerate(keys)]
+    return SumRound(roster, 1, bytes(32), words), [Signer(number, key) for number, key in enumerate(keys)]
 
 
 def protocol(sites: int, tolerated: int, words: int, mark: int | None, silent: Mapping[int, int] | None = None) -> None:
     """Print what one turn costs: seconds of a processor by site and for the sum, and bytes beside the vector."""
     turn, signers = made(sites, tolerated, words)
-    source = Randomness.system()
-    vectors = [source.words(words) for _ in signers]
+    source = Randomness.from_system()
+    vectors = [source.sample_words(words) for _ in signers]
     start = process_time()
-    messages, _ = story(turn, signers, vectors, source, silent)
+    messages, _ = simulate_round(turn, signers, vectors, source, silent)
     middle = process_time()
-    found = total(turn, messages)
+    found = sum_vectors(turn, messages)
     end = process_time()
     exact = found.tolist() == sum(vectors).tolist()  # type: ignore[union-attr]
     beside = sum(len(one) for stage in messages for one in stage) / sites - 8 * words
@@ -104,11 +104,11 @@ def show_memory() -> None:
     """Print what masking one long vector costs a site, and the memory that its process had, in a process of its own."""
     sites, words = 16, 2**20
     turn, signers = made(sites, 3, words)
-    source = Randomness.system()
-    messages, states = story(turn, signers, [], source, dict.fromkeys(range(sites), MASKED))
-    vector = source.words(words)
+    source = Randomness.from_system()
+    messages, states = simulate_round(turn, signers, [], source, dict.fromkeys(range(sites), MASKED))
+    vector = source.sample_words(words)
     start = process_time()
-    mask(turn, signers[0], states[0], messages.shares, vector)
+    mask_vector(turn, signers[0], states[0], messages.shares, vector)
     spent, most = process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"{sites} sites, {words:,} words: {1000 * spent:.0f} ms of masks a site (mark 160), "
@@ -122,12 +122,12 @@ def show_memory() -> None:
 def noise(model: SecureSum, loss: PrivacyLoss) -> None:
     """Print the standard deviation of the noise of all shares, measured over many sums, against the plan."""
     adjacency = AddRemove(EACH_RECORD)
-    query = CountQuery((Axis("x", Grid(0, 1, cells=1024)),), Read.CELLS)
-    plan, curator = model.turn(query, loss, adjacency), LINEAR.plan(query, loss, adjacency)
-    drawn: Noise = plan.law.required(NoisySums).noises[0][0]  # type: ignore[type-abstract]
-    source = Randomness.system()
+    query = CountQuery((Axis("x", Grid(0, 1, cells=1024)),), CountUse.CELLS)
+    plan, curator = model.plan_query(query, loss, adjacency), LINEAR.plan(query, loss, adjacency)
+    drawn: Noise = plan.law.require_type(NoisySums).noises[0][0]  # type: ignore[type-abstract]
+    source = Randomness.from_system()
     start = process_time()
-    sums = sum(model.share(drawn, RUNS * 1024, source) for _ in range(model.sites))
+    sums = sum(model.sample_noise_share(drawn, RUNS * 1024, source) for _ in range(model.sites))
     spent = (process_time() - start) / model.sites / RUNS / 1024
     print(
         f"{model.sites:5} {model.tolerated:3} {loss!s:>12} {plan.error / curator.error:9.4f}"
@@ -149,12 +149,12 @@ def show_noise() -> None:
 def exactly_a_curators(model: SecureSum, cells: int) -> bool:
     """Compare the sum of sites that add no noise with one curator's counts of all records."""
     chance = np.random.default_rng(5)
-    query = CountQuery((Axis("x", Grid(0, 1, cells=cells)),), Read.CELLS)
-    plan = model.turn(query, ONE, AddRemove(EACH_RECORD))
+    query = CountQuery((Axis("x", Grid(0, 1, cells=cells)),), CountUse.CELLS)
+    plan = model.plan_query(query, ONE, AddRemove(EACH_RECORD))
     tables = [chance.random(500) for _ in range(model.sites)]
     silent = _Silent(model.sites, model.tolerated)
-    source, unused = Randomness.system(), _no_memory()
-    parts = [silent.vector(plan, _records(table), unused, source) for table in tables]
+    source, unused = Randomness.from_system(), _no_memory()
+    parts = [silent.build_vector(plan, _records(table), unused, source) for table in tables]
     summed = np.sum(parts, axis=0, dtype=np.uint64).view(np.int64)
     return np.array_equal(summed, np.asarray(tabulate(_records(np.concatenate(tables)), query)).ravel())
 
@@ -162,7 +162,7 @@ def exactly_a_curators(model: SecureSum, cells: int) -> bool:
 class _Silent(SecureSum):
     """Sites without noise: they protect nobody."""
 
-    def share(self, noise: Noise, size: int, randomness: Randomness) -> Any:
+    def sample_noise_share(self, noise: Noise, size: int, randomness: Randomness) -> Any:
         return np.zeros(size, dtype=np.int64)
 
 
@@ -260,12 +260,12 @@ def one_turn(federation: Federated, cells: int) -> tuple[float, float]:
     task = federation.task
     with federation.analyst() as analyst:
         start, own = monotonic(), process_time()
-        asked = AskedTurn(question, ONE, name, ())
-        plan, allotment = asked.planned(task)
+        asked = RoundRequest(question, ONE, name, ())
+        plan, allotment = asked.plan_round(task)
         line: Any = analyst._line
-        turn = line.post("asks", asked.signed(task, analyst._key)).decode()
+        turn = line.post("asks", asked.to_signed_bytes(task, analyst._key)).decode()
         sent = [line.collect(turn, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
-        told(plan, turn_of(task.terms.roster, plan, allotment), Messages(*sent), allotment)
+        build_release(plan, derive_round(task.terms.roster, plan, allotment), RoundMessages(*sent), allotment)
         return monotonic() - start, process_time() - own
 
 

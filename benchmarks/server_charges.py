@@ -27,7 +27,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "server"))
 
 from scene import made
 
-from dpcurves.ledger import Ledger, Member, Together
+from dpcurves.ledger import AllowanceRule, Ledger, Member
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import MACHINE
 
@@ -38,7 +38,7 @@ PROCESSES = multiprocessing.get_context("spawn")
 
 
 def charging(url: str, number: int, charges: int, start: Barrier, told: Queue[list[float]]) -> None:
-    ledger, took = Ledger.kept(url), []
+    ledger, took = Ledger.open_persistent(url), []
     start.wait()
     for each in range(charges):
         begun = time.perf_counter()
@@ -52,7 +52,9 @@ def crowd(folder: Path, url: str | None, workers: int, charges: int, signed_in: 
     """How long charges and sign-ins took."""
     scene = made(folder, url, cap="1000000")
     for analyst in (None, "ann"):
-        scene.gate.projects.allow(MACHINE, "delays", PrivacyLoss.pure(100_000), analyst, Together.MAY_EXCEED)
+        scene.gate.projects.set_allowance(
+            MACHINE, "delays", PrivacyLoss.pure(100_000), analyst, AllowanceRule.MAY_EXCEED
+        )
     told: Queue[list[float]] = PROCESSES.Queue()
     start = PROCESSES.Barrier(workers + 1)
     processes = [
@@ -64,7 +66,7 @@ def crowd(folder: Path, url: str | None, workers: int, charges: int, signed_in: 
     signing = []
     for _ in range(signed_in):
         begun = time.perf_counter()
-        scene.gate.sessions.begin("bob")
+        scene.gate.sessions.begin_session("bob")
         signing.append((time.perf_counter() - begun) * 1000)
     found = [each for _ in processes for each in told.get()]
     for process in processes:

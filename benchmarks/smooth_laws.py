@@ -44,7 +44,7 @@ from dpcurves.curves import CDF, CdfQuestion
 from dpcurves.data import Grid
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.queries import Hint
-from dpcurves.summaries import non_decreasing
+from dpcurves.summaries import isotonic_projection
 
 TIMES_EPSILON = 1_000
 COEFFICIENTS = 6, 10
@@ -138,7 +138,7 @@ def projected(sample: Sample, epsilon: float, coefficients: int, draw: np.random
     at_edges, above, sensitivity = _basis(coefficients, sample.grid.cells)
     means = above @ sample.counts / sample.records
     noisy = means + draw.laplace(0, sensitivity / (sample.records * epsilon), coefficients)
-    shares = np.clip(non_decreasing(noisy @ at_edges), 0, 1)
+    shares = np.clip(isotonic_projection(noisy @ at_edges), 0, 1)
     shares[0], shares[-1] = 0, 1
     return np.asarray(shares)
 

@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 
 from baselines import path_graph, regular_bounds
 
-from dpcurves.smoothing import AtMost, NoiseGraph, smooth_absolute, smooth_squares
-from dpcurves.smoothing.least_change import least_absolute_change, least_squares_change, steps_to
+from dpcurves.smoothing import AtMost, NoiseGraph, project_isotonic_l1, project_isotonic_l2
+from dpcurves.smoothing.least_change import compute_steps, solve_least_absolute, solve_least_squares
 
 FloatArray = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ class Task(NamedTuple):
 
     @property
     def steps(self) -> FloatArray:
-        return steps_to(self.noisy, self.graph.points, self.ceiling)
+        return compute_steps(self.noisy, self.graph.points, self.ceiling)
 
     @property
     def rises(self) -> csc_matrix:
@@ -130,8 +130,8 @@ def squares(exponents: Sequence[int]) -> None:
     print("p = 2     graph      ours |    CVXOPT  times  more by |  clarabel  times  more by")
     for exponent in exponents:
         problem = task(exponent)
-        seconds, _ = timed(partial(smooth_squares, problem.noisy, problem.graph, problem.ceiling), 3)
-        cost = float(np.sum(least_squares_change(problem.steps, problem.graph, problem.ceiling).noise ** 2) / 2)
+        seconds, _ = timed(partial(project_isotonic_l2, problem.noisy, problem.graph, problem.ceiling), 3)
+        cost = float(np.sum(solve_least_squares(problem.steps, problem.graph, problem.ceiling).noise ** 2) / 2)
         peers = [
             peer(problem) if problem.graph.points <= most else None
             for peer, most in ((with_cvxopt, CVXOPT_MOST), (with_clarabel, CLARABEL_MOST))
@@ -144,15 +144,15 @@ def absolute(exponents: Sequence[int]) -> None:
     print("\np = 1     graph      ours | HiGHS ipm  times  more by")
     for exponent in exponents:
         problem = task(exponent)
-        seconds, _ = timed(partial(smooth_absolute, problem.noisy, problem.graph, problem.ceiling), 2)
-        cost = float(np.sum(np.abs(least_absolute_change(problem.steps, problem.graph, problem.ceiling).noise)))
+        seconds, _ = timed(partial(project_isotonic_l1, problem.noisy, problem.graph, problem.ceiling), 2)
+        cost = float(np.sum(np.abs(solve_least_absolute(problem.steps, problem.graph, problem.ceiling).noise)))
         columns = beside(with_highs(problem), seconds, cost)
         print(f"2^{exponent:<4} {problem.graph_seconds:8.4f} {seconds:9.4f} | {columns}", flush=True)
 
 
 def main(quick: bool) -> None:
     warm = task(4)
-    smooth_absolute(warm.noisy, warm.graph, warm.ceiling)  # compiles both
+    project_isotonic_l1(warm.noisy, warm.graph, warm.ceiling)  # compiles both
     squares([10, 12] if quick else [10, 12, 15, 18, 20])
     absolute([10, 12] if quick else [12, 15, 18])
 

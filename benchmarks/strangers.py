@@ -99,7 +99,7 @@ def collector(folder: Path) -> Iterator[Target]:
         sys.executable, "-m", "dpcurves.cli", "local", "serve", "--task", "task.json", "--store", "reports.bin",
         "--listen", f"127.0.0.1:{port}", "--tls", "cert.pem,key.pem",
     ]  # fmt: skip
-    path = f"/tasks/{task.form.task.hex()}/reports"
+    path = f"/tasks/{task.report_format.task.hex()}/reports"
     with begun(command, folder):
         yield Target(
             "collector of local reports", port, path, "", lambda number: ("POST", path, task.randomize(number % 90))
@@ -117,7 +117,7 @@ def two_servers(folder: Path) -> Iterator[Target]:
     with servers(folder, task):
         port = int(task.servers[0].url.rpartition(":")[2])
         (ticket,) = (folder / "tickets").glob("owner*")
-        token = Ticket.read(ticket, Role.OWNER).shown_to(0)
+        token = Ticket.load(ticket, Role.OWNER).derive_bearer_token(0)
         path = f"/tasks/{task.hash}"
         yield Target("one of two servers", port, f"{path}/reports", token, lambda number: ("GET", path, b""))
 
@@ -141,7 +141,7 @@ def relay(folder: Path) -> Iterator[Target]:
         "task create --pairs 2 --kernel kendall --columns rooms,cleanliness --bits 3,3 --epsilon 1 --trust people"
         " --servers a0/server.json --owners 1000 --out task.json --tickets tickets",
     )  # fmt: skip
-    task, token = PairTask.read(folder / "task.json"), Ticket.read(folder / "tickets" / "owner-1", Role.OWNER)
+    task, token = PairTask.load(folder / "task.json"), Ticket.load(folder / "tickets" / "owner-1", Role.OWNER)
     command = "aggregator --party 0 --task task.json --identity a0 --store sqlite:///relay.db"
     path = f"/tasks/{task.hash}"
     with begun([sys.executable, "-m", "dpcurves.cli", *command.split()], folder):
@@ -149,7 +149,7 @@ def relay(folder: Path) -> Iterator[Target]:
             "relay of people in pairs",
             port,
             f"{path}/people/enter",
-            token.shown_to(0),
+            token.derive_bearer_token(0),
             lambda number: ("GET", path, b""),
         )
 
@@ -166,11 +166,17 @@ def coordinator(folder: Path) -> Iterator[Target]:
         "federation found --sites a/site.json,b/site.json,c/site.json --coordinator hub/server.json --tolerated 1"
         " --adjacency add-remove --epsilon 4 --out task.json --tickets tickets",
     )  # fmt: skip
-    task, token = FederationTask.read(folder / "task.json"), Ticket.read(folder / "tickets" / "analyst-1", Role.ANALYST)
+    task, token = FederationTask.load(folder / "task.json"), Ticket.load(folder / "tickets" / "analyst-1", Role.ANALYST)
     path = f"/tasks/{task.hash}"
     with begun([sys.executable, "-m", "dpcurves.cli", "federation", "coordinator", "--task", "task.json", "--identity",
                 "hub"], folder):  # fmt: skip
-        yield Target("coordinator of sites", port, f"{path}/asks", token.shown_to(0), lambda number: ("GET", path, b""))
+        yield Target(
+            "coordinator of sites",
+            port,
+            f"{path}/asks",
+            token.derive_bearer_token(0),
+            lambda number: ("GET", path, b""),
+        )
 
 
 @contextmanager

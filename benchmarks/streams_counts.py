@@ -19,14 +19,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 from reproduction.command import data_folder
 
 from dpcurves.data import Categories
-from dpcurves.laws.law import draw
+from dpcurves.laws.law import simulate_noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import Pegasus, Perturber
-from dpcurves_streams.mechanisms.pegasus import COLUMNS, group, trees_of
+from dpcurves_streams.mechanisms.pegasus import COLUMNS, build_fenwick_trees, decide_groups
 from dpcurves_streams.queries import GroupedTickQuery, TickQuery
-from dpcurves_streams.readings import Auto
-from dpcurves_streams.readings.groups import GroupsAtHand
+from dpcurves_streams.readings import AdaptiveSmoother
+from dpcurves_streams.readings.groups import OpenGroups
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -51,15 +51,17 @@ def stream(table: pd.DataFrame, name: str) -> IntArray:
 def pegasus(counts: IntArray, epsilon: str, deviation: int, generator: np.random.Generator) -> float:
     """The error of the medians, over all runs."""
     query = GroupedTickQuery(STATE, deviation=Fraction(deviation))
-    law = Pegasus().plan(query, PrivacyLoss.pure(epsilon), ONE).law.required(GroupedCounts)
+    law = Pegasus().plan(query, PrivacyLoss.pure(epsilon), ONE).law.require_type(GroupedCounts)
     shape = (len(counts), RUNS)
     values = np.repeat(counts[:, None], RUNS, axis=1)
-    common, own = (draw(noise, shape, generator).astype(np.int64) for noise in (law.common, law.own))
+    common, own = (
+        simulate_noise(noise, shape, generator).astype(np.int64) for noise in (law.threshold_noise, law.test_noise)
+    )
     size = 1 << int(counts.max()).bit_length()
-    trees = trees_of(np.zeros((RUNS, 1), np.int64), size)
-    joined = group(values, law.threshold + common, own, np.zeros((RUNS, COLUMNS), np.int64), trees)
-    noisy = values + draw(law.noise, shape, generator)
-    found = GroupsAtHand(RUNS).follow(noisy, joined)
+    trees = build_fenwick_trees(np.zeros((RUNS, 1), np.int64), size)
+    joined = decide_groups(values, law.threshold + common, own, np.zeros((RUNS, COLUMNS), np.int64), trees)
+    noisy = values + simulate_noise(law.noise, shape, generator)
+    found = OpenGroups(RUNS).add_values(noisy, joined)
     return error(np.maximum(found[..., 3], 0), counts)
 
 
@@ -80,8 +82,8 @@ def error(shown: FloatArray, counts: IntArray) -> float:
 
 def line(name: str, counts: IntArray, epsilon: str, generator: np.random.Generator) -> None:
     (level,) = Perturber().plan(TickQuery(STATE), PrivacyLoss.pure(epsilon), ONE).law.levels  # type: ignore[attr-defined]
-    noisy = counts[:, None] + draw(level.noise, (len(counts), RUNS), generator)
-    ours = error(Auto(level.noise.variance, RUNS).read_all(noisy), counts)
+    noisy = counts[:, None] + simulate_noise(level.noise, (len(counts), RUNS), generator)
+    ours = error(AdaptiveSmoother(level.noise.variance, RUNS).estimate_all(noisy), counts)
     clipped, back = error(np.maximum(noisy, 0), counts), backwards(noisy, counts)
     groups = [pegasus(counts, epsilon, deviation, generator) for deviation in (5, 50)]
     target = TARGETS[epsilon].get(name, MOST_OF_CLIPPED * clipped)

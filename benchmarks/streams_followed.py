@@ -15,7 +15,7 @@ import numpy as np
 
 import dpcurves as dp
 from dpcurves_streams.feed import Window, follow
-from dpcurves_streams.readings import Auto, Counts, Groups
+from dpcurves_streams.readings import AdaptiveSmoother, Counts, Groups
 
 KEYS, LIVE, CAUGHT_UP = 4096, 40, 20_000
 LOSS = dp.PrivacyLoss.pure("0.1")
@@ -60,10 +60,10 @@ def followed(question: Counts | Groups, steps: int, at_once: int, url: str) -> f
 
 def smoothing() -> float:
     """CPU nanoseconds of the automatic reading, a step and key."""
-    reading, counts = Auto(200.0, 64), np.random.default_rng(5).normal(20, 14, (20_000, 64))
-    reading.read_all(counts[:10])
+    reading, counts = AdaptiveSmoother(200.0, 64), np.random.default_rng(5).normal(20, 14, (20_000, 64))
+    reading.estimate_all(counts[:10])
     begun = process_time()
-    reading.read_all(counts)
+    reading.estimate_all(counts)
     return (process_time() - begun) / counts.size * 1e9
 
 

@@ -18,12 +18,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 
 from reproduction.command import data_folder
 
-from dpcurves.laws.law import draw
+from dpcurves.laws.law import simulate_noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import HierarchyCounts, NodeEstimates
 from dpcurves_streams.mechanisms import Hierarchy
 from dpcurves_streams.queries import Forest, HierarchyQuery
-from dpcurves_streams.readings import Auto
+from dpcurves_streams.readings import AdaptiveSmoother
 
 ONE = AddRemove(EACH_RECORD)
 STATES, TICKS, TUPLES, SENSORS = 128, 20_000, 646_254, 32
@@ -60,8 +60,8 @@ def main() -> None:
     exact = np.concatenate([np.stack([leaves[:, list(m)].sum(axis=1) for m in forest.members], axis=1), leaves], axis=1)
     print(f"{leaves.sum()} tuples; zeros {exact.mean():.3f}; level-wise noise 8 / epsilon: 80 and 800")
     for epsilon, target in TARGETS.items():
-        plan = Hierarchy().plan(HierarchyQuery.of("ap", forest), PrivacyLoss.pure(epsilon), ONE)
-        law = plan.law.required(HierarchyCounts)
+        plan = Hierarchy().plan(HierarchyQuery.from_forest("ap", forest), PrivacyLoss.pure(epsilon), ONE)
+        law = plan.law.require_type(HierarchyCounts)
         estimates = NodeEstimates(law.parents, np.array([np.inf if n is None else n.variance for n in law.noises]))
         errors = []
         for _ in range(RUNS):
@@ -70,8 +70,10 @@ def main() -> None:
             for column, node in enumerate(kept):
                 noise = law.noises[node]
                 assert noise is not None
-                noisy[:, column] += draw(noise, (TICKS,), generator)
-            shown = Auto(estimates.variances, len(law.noises)).read_all(np.stack([estimates.of(row) for row in noisy]))
+                noisy[:, column] += simulate_noise(noise, (TICKS,), generator)
+            shown = AdaptiveSmoother(estimates.variances, len(law.noises)).estimate_all(
+                np.stack([estimates.estimate_nodes(row) for row in noisy])
+            )
             errors.append(float(np.abs(shown - exact).mean()))
         said = "met" if np.mean(errors) <= target else "MISSED"
         print(

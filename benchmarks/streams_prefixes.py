@@ -15,7 +15,7 @@ from baselines import binary, mean_variance, subtracting, theorem_3
 from dpcurves.data import Categories
 from dpcurves.laws.toeplitz_sums import root_weights
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.queries import Read
+from dpcurves.queries import CountUse
 from dpcurves_streams.laws import BufferedPrefixes, TreeCounts
 from dpcurves_streams.mechanisms import BufferedCounter, TreeCounter
 from dpcurves_streams.queries import TickQuery
@@ -29,13 +29,13 @@ STATE = (Categories("state", ("a",)),)
 
 
 def totals(ticks: int | None) -> TickQuery:
-    return TickQuery(STATE, ticks, read=Read.PREFIXES)
+    return TickQuery(STATE, ticks, read=CountUse.PREFIXES)
 
 
 def pure() -> None:
     print("Mean squared error of a total, epsilon 1, one tuple comes or goes:")
     print(f"{'ticks':>8} {'Theorem 3':>10} {'binary':>8} {'radix 19':>9} {'here':>8} {'target':>7}")
-    endless = TreeCounter().plan(totals(None), PURE, ONE).law.required(TreeCounts)
+    endless = TreeCounter().plan(totals(None), PURE, ONE).law.require_type(TreeCounts)
     for ticks, target in zip(HORIZONS, PURE_TARGETS, strict=True):
         others = [float(mean_variance(each, ticks)) for each in (theorem_3(ticks), binary(ticks))]
         subtracted = min(float(mean_variance(subtracting(ticks, radix), ticks)) for radix in (13, 19, 21))
@@ -53,15 +53,15 @@ def concentrated() -> None:
         weights = root_weights(ticks, 30) / 2.0**30
         root = float(np.cumsum(weights**2).mean() * np.sum(weights**2))
         plan = BufferedCounter().plan(totals(ticks), CONCENTRATED, ONE)
-        ours, buffers = plan.error**2, len(plan.law.required(BufferedPrefixes).decays)
+        ours, buffers = plan.error**2, len(plan.law.require_type(BufferedPrefixes).decays)
         said = "met" if ours <= target else "MISSED"
         print(f"2^{log2(ticks):<6g} {root:>12.2f} {buffers:>8} {ours:>8.2f} {target:>7} {said}")
 
 
 def windows() -> None:
     print("\nStandard deviation of a sliding sum, epsilon 1, one plan for both windows:")
-    query = TickQuery(STATE, None, WINDOWS, Read.PREFIXES)
-    law = TreeCounter().plan(query, PURE, ONE).law.required(TreeCounts)
+    query = TickQuery(STATE, None, WINDOWS, CountUse.PREFIXES)
+    law = TreeCounter().plan(query, PURE, ONE).law.require_type(TreeCounts)
     for window, target in zip(WINDOWS, WINDOW_TARGETS, strict=True):
         ends = range(4 * window, 4 * window + law.epochs[0].tree.widths[0])
         ours = sqrt(float(np.mean([law.variance(end, window) for end in ends])))

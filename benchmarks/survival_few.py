@@ -40,7 +40,7 @@ from by_hand import answer, both
 import dpcurves as dp
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_survival import Survival, SurvivalQuestion
-from dpcurves_survival.inference import survival
+from dpcurves_survival.inference import estimate_survival
 
 FloatArray = NDArray[np.float64]
 Draw = np.random.Generator
@@ -100,7 +100,7 @@ def errors(law: str, records: int, epsilon: str, seed: int) -> list[float]:
     draw = np.random.default_rng([seed, records])
     time, event = drawn(law, records, draw)
     found = released(time, event, epsilon, seed)
-    counted = np.append(1.0, survival(found._told.at_risk, found._known))
+    counted = np.append(1.0, estimate_survival(found._event_table.at_risk, found._known_cells))
     sensitivity = 1 + seed % 2  # replaced: two records differ
     noise = draw.laplace(scale=2 * sensitivity / float(epsilon), size=2)
     inside = np.minimum(time, CELLS)

@@ -91,9 +91,10 @@ def differences(cohort: Cohort) -> dict[str, float]:
     arms = ask(dp.SurvivalQuestion("t", "e", GRID, by=GROUPS))
     parts = [cohort.g == group for group in (0, 1)]
     whole, months = np.arange(CELLS), int(np.quantile(cohort.t, 0.6))
-    fits = [lifelines.KaplanMeierFitter().fit(cohort.t[part], cohort.e[part]) for part in parts]
+    fits = [lifelines.KaplanMeierFitter().fit_hazards(cohort.t[part], cohort.e[part]) for part in parts]
     hazards = [
-        lifelines.NelsonAalenFitter(nelson_aalen_smoothing=False).fit(cohort.t[part], cohort.e[part]) for part in parts
+        lifelines.NelsonAalenFitter(nelson_aalen_smoothing=False).fit_hazards(cohort.t[part], cohort.e[part])
+        for part in parts
     ]
     found = {
         "Kaplan-Meier": _apart(arms[0].y[1:], fits[0].survival_function_at_times(whole)),
@@ -103,7 +104,7 @@ def differences(cohort: Cohort) -> dict[str, float]:
             restricted_mean_survival_time(fits[0], months) - restricted_mean_survival_time(fits[1], months),
         ),
         "conditional": _apart(
-            dp.share_at(arms[0], months, 2).value, fits[0].predict(float(months)) / fits[0].predict(2.0)
+            dp.survival_at(arms[0], months, 2).value, fits[0].predict(float(months)) / fits[0].predict(2.0)
         ),
     }  # fmt: skip
     for name, weights in (
@@ -116,7 +117,7 @@ def differences(cohort: Cohort) -> dict[str, float]:
         )
         found[name] = _apart(dp.log_rank_test(arms[0], arms[1], **powers).statistic, exact.test_statistic)
     target = Surv.from_arrays(cohort.e == 1, cohort.t + 1)
-    cox = CoxPHSurvivalAnalysis(ties="breslow", tol=1e-14, n_iter=200).fit(
+    cox = CoxPHSurvivalAnalysis(ties="breslow", tol=1e-14, n_iter=200).fit_hazards(
         (1 - cohort.g)[:, None].astype(float), target
     )
     found["hazard ratio"] = _apart(dp.hazard_ratio(arms[0], arms[1]).value, np.exp(cox.coef_[0]))
@@ -126,7 +127,7 @@ def differences(cohort: Cohort) -> dict[str, float]:
     true = np.where(at >= 0, exact[1:, np.maximum(at, 0)], 0.0)
     found["incidence"] = _apart(risks.incidence[:, 1:], true)
     late = ask(dp.DelayedEntryQuestion("entry", "t", "e", GRID))
-    fit = lifelines.KaplanMeierFitter().fit(cohort.t + 1, cohort.e, entry=given["entry"])
+    fit = lifelines.KaplanMeierFitter().fit_hazards(cohort.t + 1, cohort.e, entry=given["entry"])
     found["delayed entry"] = _apart(late.y[1:], fit.survival_function_at_times(whole + 1))
     # Events before the censored of their month, as here: the other package takes ties the other way round.
     ties = Surv.from_arrays(cohort.e == 1, cohort.t + np.where(cohort.e == 1, 1.0, 1.5))
@@ -166,7 +167,7 @@ def turnbull() -> float:
 READ: Mapping[str, Callable[[Any], Any]] = {
     "curve": lambda arms: arms[0].y,
     "restricted mean": lambda arms: dp.restricted_mean(arms[0], 30).value,
-    "difference of shares": lambda arms: dp.share_difference(arms[0], arms[1], 20).value,
+    "difference of shares": lambda arms: dp.survival_difference(arms[0], arms[1], 20).value,
     "log hazard ratio": lambda arms: np.log(dp.hazard_ratio(arms[0], arms[1]).value),
 }
 """Numbers of the first group, in cells of a fortieth of the follow-up; or of both."""

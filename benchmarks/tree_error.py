@@ -13,12 +13,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "papers"))
 from baselines import KAry, subtraction_variances
 
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.estimation import unbiased
+from dpcurves.estimation import estimate_unbiased
 from dpcurves.laws import IntervalSums, NoisySums
-from dpcurves.mechanisms import Flat, Haar, Linear, SquareRoot, TreeSums
+from dpcurves.mechanisms import FlatHistogram, Haar, LinearMechanism, SquareRoot, TreeSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.queries import CountQuery, Read
+from dpcurves.queries import CountQuery, CountUse
 
 EPSILON = PrivacyLoss.pure("0.001")
 RHO = PrivacyLoss.zcdp("0.000001")
@@ -36,14 +36,14 @@ TARGETS = {  # replace-one, one row, where no record can be missing; of wavelets
 
 def query(rows: int, cells: int) -> CountQuery:
     score = Axis("score", Grid(0, 1, cells=cells))
-    return CountQuery((score,) if rows == 1 else (Categories("label", (0, 1)), score), Read.PREFIXES)
+    return CountQuery((score,) if rows == 1 else (Categories("label", (0, 1)), score), CountUse.PREFIXES)
 
 
-def pure(mechanism: Linear, asked: CountQuery, adjacency: Adjacency) -> float:
+def pure(mechanism: LinearMechanism, asked: CountQuery, adjacency: Adjacency) -> float:
     return mechanism.plan(asked, EPSILON, adjacency).error ** 2 * 1e-6
 
 
-def gaussian(mechanism: Linear, asked: CountQuery, adjacency: Adjacency) -> float:
+def gaussian(mechanism: LinearMechanism, asked: CountQuery, adjacency: Adjacency) -> float:
     return mechanism.plan(asked, RHO, adjacency).error ** 2 * 2e-6
 
 
@@ -56,7 +56,7 @@ def subtraction(asked: CountQuery, adjacency: Adjacency) -> float:
 def line(rows: int, cells: int, adjacency: Adjacency) -> str:
     asked = query(rows, cells)
     errors = [
-        pure(Flat(), asked, adjacency), pure(TreeSums(), asked, adjacency), subtraction(asked, adjacency),
+        pure(FlatHistogram(), asked, adjacency), pure(TreeSums(), asked, adjacency), subtraction(asked, adjacency),
         pure(KAry(), asked, adjacency), pure(Haar(), asked, adjacency), gaussian(TreeSums(), asked, adjacency),
         gaussian(Haar(), asked, adjacency), gaussian(SquareRoot(), asked, adjacency),
     ]  # fmt: skip
@@ -85,7 +85,7 @@ def speed(cells: int) -> str:
     values = SquareRoot().run(table, plan, Randomness.from_seed(1))
     clock.append(perf_counter())
     assert isinstance(plan.law, NoisySums)
-    unbiased(plan.law, values, 3 * cells)
+    estimate_unbiased(plan.law, values, 3 * cells)
     clock.append(perf_counter())
     return f"{cells:8}" + "".join(f"{seconds:9.2f}" for seconds in np.diff(clock))
 

@@ -22,15 +22,15 @@ from scipy.stats import ks_2samp, mannwhitneyu
 
 import dpcurves as dp
 from dpcurves.conversation import Evidence, Release
-from dpcurves.curves.by_category import rows_of
-from dpcurves.curves.comparison import sample_of
+from dpcurves.curves.by_category import split_rows
+from dpcurves.curves.comparison import build_sample
 from dpcurves.curves.prefixes import PrefixShares
-from dpcurves.inference.two_samples import ReleasedSample, alike, kolmogorov_smirnov, mann_whitney
+from dpcurves.inference.two_samples import ReleasedSample, kolmogorov_smirnov, mann_whitney, simulate_null
 from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
-from dpcurves.trust import Central, conversation
+from dpcurves.trust import Central, run_conversation
 
 FloatArray = NDArray[np.float64]
 
@@ -91,11 +91,11 @@ def found(shape: str, records: int, epsilon: str, moved: float, releases: int) -
         group = draw.random(records) < 0.4
         values = np.clip(SHAPES[shape](draw, records) + moved * group, 0.0, 1.0)
         samples = released(values, group, epsilon, seed)
-        null = alike(*samples, draw)
+        null = simulate_null(*samples, draw)
         cells = np.minimum(np.floor(values * GRID.cells), GRID.cells - 1)
         one, other = cells[~group], cells[group]
         exact = (0.0, 0.0) if moved == 0 else (ks_2samp(one, other).pvalue, mannwhitneyu(one, other).pvalue)
-        yield Found(kolmogorov_smirnov(*samples, null).pvalue, mann_whitney(*samples, null).pvalue, *exact)
+        yield Found(kolmogorov_smirnov(*samples, null).p_value, mann_whitney(*samples, null).p_value, *exact)
 
 
 def released(
@@ -105,13 +105,16 @@ def released(
     loss, records = PrivacyLoss.pure(epsilon), len(values)
     adjacency = (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, records))[seed % 2]
     question = dp.CdfQuestion("x", GRID, by=dp.Categories("group", (0, 1)))
-    query = next(conversation(question, loss, adjacency, Central())).query
+    query = next(run_conversation(question, loss, adjacency, Central())).query
     exact = np.bincount(group * GRID.cells + GRID.cell_of(values), minlength=2 * GRID.cells)
     plan = planned(query, loss, adjacency)
     drawn = AUTO.run(np.append(exact, 0), plan, Randomness.from_seed(seed))
-    rows, chance = rows_of(Evidence.of(Release(plan, drawn, None, seeded=True))), np.random.default_rng(seed)
+    rows, chance = (
+        split_rows(Evidence.from_release(Release(plan, drawn, None, seeded=True))),
+        np.random.default_rng(seed),
+    )
     first, second = (
-        sample_of(PrefixShares(row, GRID), row.sums.bounds, chance.choice(noise_of(row.sums), DRAWS)) for row in rows
+        build_sample(PrefixShares(row, GRID), row.sums.bounds, chance.choice(noise_of(row.sums), DRAWS)) for row in rows
     )
     return first, second
 
@@ -119,7 +122,7 @@ def released(
 @cache
 def noise_of(law: NoisySums) -> FloatArray:
     """Many draws of its noise, from which some are chosen for each release."""
-    return np.concatenate(list(law.simulated_prefixes(None, 100 * DRAWS, np.random.default_rng(1))))
+    return np.concatenate(list(law.simulate_prefixes(None, 100 * DRAWS, np.random.default_rng(1))))
 
 
 if __name__ == "__main__":

@@ -36,48 +36,44 @@ from rich.progress import Progress
 from rich.table import Table
 
 import dpcurves as dp
-from dpcurves.conversation import ALL, Need, Needs, Setting, Single
+from dpcurves.conversation import ALL, Need, Needs, Setting, SingleQueryWorkload
 from dpcurves.curves import CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis
 from dpcurves.laws import IntervalSums, PathSums
 from dpcurves.ledger import Ledger, QuestionBudget
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD
-from dpcurves.queries import CountQuery, PrefixQuery, Read
-from dpcurves_parties.crypto import PortableEngine, engine_of_task
+from dpcurves.queries import CountQuery, CountUse, PrefixQuery
+from dpcurves_parties.crypto import PortableEngine, select_engine
 from dpcurves_parties.serving.channel import Channel
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.noise_key import NoiseKey
-from dpcurves_parties.serving.task_document import Role, Ticket, found, hash_of
-from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of, close
+from dpcurves_parties.serving.task_document import Role, Ticket, create_task, hash_token
+from dpcurves_parties.serving.two_servers.owner import Contribution, close_task, read_owner_ticket
 from dpcurves_parties.serving.two_servers.report_set import (
     DIGEST,
     ID,
     NAME,
     OVERHEAD,
     RECORD,
-    Earlier,
-    Summary,
-    Unlisted,
-    bits_for,
-    common,
-    digest_of,
-    parts_of,
-    whole,
+    EarlierPolicy,
+    PartHashes,
+    UnlistedParts,
+    choose_prefix_bits,
+    digest_public_share,
+    encode_batch,
+    encode_listings,
+    hash_share,
+    intersect_reports,
+    parse_batch,
+    split_by_prefix,
 )
-from dpcurves_parties.serving.two_servers.report_set import packed as packed_listings
-from dpcurves_parties.serving.two_servers.report_set import (
-    packed_batch as packed,
-)
-from dpcurves_parties.serving.two_servers.report_set import (
-    unpacked_batch as unpacked,
-)
-from dpcurves_parties.serving.two_servers.store import Offer, Store, Stored
+from dpcurves_parties.serving.two_servers.store import Offer, Store, StoredReport
 from dpcurves_parties.shares import Server, Task
-from dpcurves_parties.shares.analyst import Analyst, read_places
-from dpcurves_parties.shares.answer_proofs import ProofKeys, ProvedCells, ProvedEdges, Prover, Proving
+from dpcurves_parties.shares.analyst import Analyst, read_record_slots
+from dpcurves_parties.shares.answer_proofs import OwnerProver, ProofKeys, ProvedCells, ProvedEdges, ServerProver
 from dpcurves_parties.shares.function_shares import FunctionShares, Owners
-from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
+from dpcurves_parties.shares.shared_records import CheckedReports, CheckedTreeEncoding, SharedReports, TreeEncoding
 
 GRID = dp.Grid(-8, 8, cells=2**32 - 1)  # with the place of missing records, 32 bits
 ONE = dp.PrivacyLoss.pure(1)
@@ -139,7 +135,7 @@ def quantiles(reports: int, grid: dp.Grid, bars: Progress, *, in_jobs: bool) -> 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         task = founded(folder, reports, Owners.CHECKED, grid)
-        places = read_places(task, {"x": np.random.default_rng(1).normal(size=reports)})
+        places = read_record_slots(task, {"x": np.random.default_rng(1).normal(size=reports)})
         put(task, folder, places, bars)
         more = ["--jobs", str(folder / "jobs")] if in_jobs else []
         with servers(folder, task, "--patience", "3600", *more) as processes:
@@ -151,10 +147,10 @@ def quantiles(reports: int, grid: dp.Grid, bars: Progress, *, in_jobs: bool) -> 
                 table.add_row(what, f"{wall:.1f}", f"{cpu:.1f}", peaks)
                 clock.start()
 
-            close(task, Ticket.read(folder / "tickets" / "coordinator-1", Role.COORDINATOR))
+            close_task(task, Ticket.load(folder / "tickets" / "coordinator-1", Role.COORDINATOR))
             told("close")
-            ticket = Ticket.read(folder / "tickets" / "analyst-1", Role.ANALYST)
-            with Analyst(task, ticket, patience=3600) as analyst:
+            ticket = Ticket.load(folder / "tickets" / "analyst-1", Role.ANALYST)
+            with Analyst(task, ticket, timeout=3600) as analyst:
                 analyst.ask(CdfQuestion("x", grid, at=(grid.cells // 2,)))
                 told("first answer (reports are read and checked, the loss is charged)")
                 bar = bars.add_task("five quantiles", total=grid.cells.bit_length())
@@ -174,17 +170,17 @@ def put(task: Task, folder: Path, places: np.ndarray, bars: Progress) -> None:
         url = f"sqlite:///{folder / f'a{party}' / 'reports.db'}"
         Ledger.open(url)
         stores.append(Store(url))
-        stores[party].begin(task.hash)
+        stores[party].create_task(task.hash)
     for start in bars.track(range(0, len(places), AT_ONCE), description="reports are put into both stores"):
-        shares = task.encoding.shared(places[start : start + AT_ONCE], Randomness.system())
+        shares = task.encoding.share_records(places[start : start + AT_ONCE], Randomness.from_system())
         names = [os.urandom(ID) for _ in shares]
         for party, store in enumerate(stores):
             halves = [
-                (name, digest_of(share[party][: task.encoding.public_size]), share[party])
+                (name, digest_public_share(share[party][: task.encoding.public_size]), share[party])
                 for name, share in zip(names, shares, strict=True)
             ]
-            kept = [Stored(name, digest, whole(name, share), share) for name, digest, share in halves]
-            store.add(task.hash, len(places), Offer(0, bytes(NAME), Earlier.STAYS, kept))
+            kept = [StoredReport(name, digest, hash_share(name, share), share) for name, digest, share in halves]
+            store.add_reports(task.hash, len(places), Offer(0, bytes(NAME), EarlierPolicy.STAYS, kept))
 
 
 def peak_of(process: int) -> float:
@@ -210,16 +206,16 @@ def all_cells(reports: int) -> Table:
     """One server's shares of all cells, in this process; of checked reports a tenth, for that takes long."""
     places, at = np.random.default_rng(1).integers(0, CELLS, reports), range(1, CELLS + 1)
     table = Table("owners", "reports", "processor seconds", title=f"shares of all of {CELLS} cells, one server")
-    engine, noise = engine_of_task(bytes(32)), NoiseKey(bytes(32))
-    plain, checked = Encoding(CELLS, engine), CheckedEncoding(CELLS, engine)
+    engine, noise = select_engine(bytes(32)), NoiseKey(bytes(32))
+    plain, checked = TreeEncoding(CELLS, engine), CheckedTreeEncoding(CELLS, engine)
     for encoding in (plain, checked):
         encoding.warm()
-    shares = [share for share, _ in plain.shared(places, Randomness.from_seed(1))]
-    held = Reports(plain.keys(0, shares), engine, noise)
-    table.add_row("unchecked", f"{reports}", f"{spent_in(lambda: held.below(at)):.2f}")
-    shares = [share for share, _ in checked.shared(places[: reports // 10], Randomness.from_seed(1))]
-    judged = CheckedReports(checked.checked_keys(0, shares), engine, bytes(32))
-    table.add_row("checked", f"{reports // 10}", f"{spent_in(lambda: judged.evaluated(at)):.2f}")
+    shares = [share for share, _ in plain.share_records(places, Randomness.from_seed(1))]
+    held = SharedReports(plain.parse_keys(0, shares), engine, noise)
+    table.add_row("unchecked", f"{reports}", f"{spent_in(lambda: held.sum_prefix_shares(at)):.2f}")
+    shares = [share for share, _ in checked.share_records(places[: reports // 10], Randomness.from_seed(1))]
+    judged = CheckedReports(checked.parse_checked_keys(0, shares), engine, bytes(32))
+    table.add_row("checked", f"{reports // 10}", f"{spent_in(lambda: judged.evaluate_thresholds(at)):.2f}")
     return table
 
 
@@ -229,21 +225,25 @@ def proofs() -> Table:
     table = Table("counted", "numbers", "owner", "each server", "bytes of a half, without and with", title=title)
     count, queries = 200, dict[str, CountQuery | PrefixQuery]()
     for cells in (256, 1024, 4096, 65535):
-        queries[f"{cells:,} cells"] = CountQuery((Axis("x", dp.Grid(0, 1, cells=cells)),), Read.PREFIXES)
+        queries[f"{cells:,} cells"] = CountQuery((Axis("x", dp.Grid(0, 1, cells=cells)),), CountUse.PREFIXES)
     for edges in (64, 4096):
         at = (GRID.cells * part // edges for part in range(1, edges + 1))
         queries[f"below {edges:,} edges of 32 bits"] = PrefixQuery((Axis("x", GRID),), tuple(at))
     for counted, query in queries.items():
-        plan = FunctionShares().turn(query, ONE, dp.REPLACE_ONE.among(EACH_RECORD, count))
+        plan = FunctionShares().plan_query(query, ONE, dp.REPLACE_ONE.to_adjacency(EACH_RECORD, count))
         is_of_cells = isinstance(query, CountQuery)
-        law = ProvedCells(plan.law.required(IntervalSums)) if is_of_cells else ProvedEdges(plan.law.required(PathSums))
+        law = (
+            ProvedCells(plan.law.require_type(IntervalSums))
+            if is_of_cells
+            else ProvedEdges(plan.law.require_type(PathSums))
+        )
         seeds = [os.urandom(16) for _ in range(2 * count)]
-        prover, places = Prover("00" * 32, law, ProofKeys.drawn(1).each), np.zeros(count, dtype=np.int64)
+        prover, places = OwnerProver("00" * 32, law, ProofKeys.generate(1).keys), np.zeros(count, dtype=np.int64)
         begun = process_time()
-        words = prover.words(places, seeds[:count], seeds[count:])
+        words = prover.make_words(places, seeds[:count], seeds[count:])
         owner = (process_time() - begun) / count
-        proving = Proving("00" * 32, 0, words, seeds[:count])
-        server = spent_in(partial(proving.half, [0] * law.size)) / count
+        proving = ServerProver("00" * 32, 0, words, seeds[:count])
+        server = spent_in(partial(proving.prove_share, [0] * law.size)) / count
         size = f"{8 * law.size:,}, {8 * (2 * law.size + 1):,}"
         table.add_row(counted, f"{law.size:,}", f"{owner * 1e6:.0f} us", f"{server * 1e6:.0f} us", size)
     return table
@@ -256,14 +256,14 @@ def agreement() -> Table:
     children; at last the parts that differ are listed. Of 10**6 reports it is what servers send, else worked out.
     """
     title = "agreement on reports: bytes of server 1 until all differences are known, and (messages)"
-    branches, sent = (2, 16, 256), Encoding(4096, PortableEngine.of_task(b"")).size + OVERHEAD + ID
+    branches, sent = (2, 16, 256), TreeEncoding(4096, PortableEngine.from_task(b"")).size + OVERHEAD + ID
     table = Table(
         "reports", "uploaded", "at one server", "parts", *(f"tree of {each}" for each in branches), title=title
     )
     names = np.random.default_rng(1).integers(0, 2**64, (10**6, 2), dtype=np.uint64)
     ours = sorted((name.tobytes(), bytes(DIGEST)) for name in names)
     for reports in (10**6, 2**25):
-        bits = bits_for(reports)
+        bits = choose_prefix_bits(reports)
         for number in (0, 1, 1000, reports // 100):
             hit = -(2**bits) * np.expm1(number * np.log1p(-(2.0**-bits)))
             listing = hit * (8 + RECORD * reports / 2**bits) if reports > len(ours) else listed(ours, number, bits)
@@ -278,13 +278,16 @@ def agreement() -> Table:
 
 def listed(ours: list[tuple[bytes, bytes]], number: int, bits: int) -> int:
     """Bytes of the parts that server 1 lists, where server 0 lacks so many of these reports."""
-    theirs, gone = Summary.of("00" * 32, ours, bits), set(range(0, len(ours), len(ours) // number) if number else ())
+    theirs, gone = (
+        PartHashes.from_reports("00" * 32, ours, bits),
+        set(range(0, len(ours), len(ours) // number) if number else ()),
+    )
     kept = [each for place, each in enumerate(ours) if place not in gone]
     try:
-        common("00" * 32, lambda: kept, len(kept), theirs, {})
-    except Unlisted as error:
-        parts = dict(parts_of(ours, bits))
-        return len(packed_listings({part: b"".join(map(b"".join, parts[part])) for part in error.parts}))
+        intersect_reports("00" * 32, lambda: kept, len(kept), theirs, {})
+    except UnlistedParts as error:
+        parts = dict(split_by_prefix(ours, bits))
+        return len(encode_listings({part: b"".join(map(b"".join, parts[part])) for part in error.parts}))
     return 0
 
 
@@ -309,9 +312,9 @@ def spent_on_each(stored: int) -> tuple[float, float]:
         folder = Path(name)
         task = of_many(folder, stored)
         fill(task, f"sqlite:///{folder / 'a0' / 'reports.db'}", stored)
-        contribution = Contribution.of(task, np.arange(SINGLE), folder / "tickets" / "owner-1")
-        messages = one_by_one(task, next(contribution.batches())[0])
-        token = Ticket.read(folder / "tickets" / "owner-1", Role.OWNER).shown_to(0)
+        contribution = Contribution.from_ticket(task, np.arange(SINGLE), folder / "tickets" / "owner-1")
+        messages = one_by_one(task, next(contribution.iterate_batches())[0])
+        token = Ticket.load(folder / "tickets" / "owner-1", Role.OWNER).derive_bearer_token(0)
         path = f"/tasks/{task.hash}"
         with servers(folder, task) as (leader, _):
             uploads = spent_by(leader.pid, [
@@ -324,7 +327,7 @@ def spent_on_each(stored: int) -> tuple[float, float]:
 def of_many(folder: Path, owners: int) -> Task:
     """A task with a ticket for one owner, the last of so many."""
     draft = founded(folder, SINGLE, Owners.UNCHECKED)
-    others = tuple(hash_of(f"{number}") for number in range(owners))
+    others = tuple(hash_token(f"{number}") for number in range(owners))
     task = replace(draft, tokens={**draft.tokens, Role.OWNER: (*others, *draft.tokens[Role.OWNER])})
     (folder / "task.json").write_text(task.to_json() + "\n")
     return task
@@ -334,25 +337,25 @@ def fill(task: Task, url: str, reports: int) -> None:
     """Store reports that count nothing, as if each came from an owner of its own."""
     Ledger.open(url)
     store, share = Store(url), bytes(task.encoding.size)
-    store.begin(task.hash)
+    store.create_task(task.hash)
     for start in range(0, reports, AT_ONCE):
         names = [os.urandom(ID) for _ in range(min(AT_ONCE, reports - start))]
-        more = [Stored(name, name, 2 * name, share) for name in names]
-        store.add(task.hash, AT_ONCE, Offer(start // AT_ONCE, bytes(NAME), Earlier.STAYS, more))
+        more = [StoredReport(name, name, 2 * name, share) for name in names]
+        store.add_reports(task.hash, AT_ONCE, Offer(start // AT_ONCE, bytes(NAME), EarlierPolicy.STAYS, more))
 
 
 def one_by_one(task: Task, batch: bytes) -> list[bytes]:
     """A message for each report of a batch."""
     size = task.encoding.size + OVERHEAD
-    whole = unpacked(batch, task.hash, 0, size)
-    return [packed(task.hash, 0, whole._replace(reports=[report])) for report in whole.reports]
+    whole = parse_batch(batch, task.hash, 0, size)
+    return [encode_batch(task.hash, 0, whole._replace(reports=[report])) for report in whole.reports]
 
 
 def spent_by(process: int, asked: list[Callable[[Channel], object]], server: Server) -> float:
     """Processor milliseconds of a process for each request, on a connection of its own."""
     before = cpu_of(process)
     for ask in asked:
-        channel = Channel.to(server.url, server.certificate)
+        channel = Channel.from_certificate(server.url, server.certificate)
         ask(channel)
         channel.close()
     return 1000 * (cpu_of(process) - before) / len(asked)
@@ -372,10 +375,10 @@ def founded(folder: Path, reports: int, owners: Owners, grid: dp.Grid | None = N
         for probe in (one, other):
             probe.bind(("127.0.0.1", 0))
         ports = one.getsockname()[1], other.getsockname()[1]
-    first, second = (Identity.found(folder / f"a{party}", f"https://127.0.0.1:{ports[party]}") for party in (0, 1))
+    first, second = (Identity.create(folder / f"a{party}", f"https://127.0.0.1:{ports[party]}") for party in (0, 1))
     draft = Task("benchmark", "x", grid or GRID, None, ONE, reports, (first.public, second.public), {}, owners=owners)
     people = {Role.OWNER: 1, Role.ANALYST: 1, Role.COORDINATOR: 1}
-    return found(draft, people, folder / "task.json", folder / "tickets")
+    return create_task(draft, people, folder / "task.json", folder / "tickets")
 
 
 class Clock:
@@ -439,16 +442,16 @@ class Trial:
     def upload(self, table: Table, bars: Progress) -> tuple[float, float]:
         """All reports and the first answer. The time of both, without that in which the task is closed."""
         tickets = self.folder / "tickets"
-        places = read_places(self.task, {"x": np.random.default_rng(1).normal(size=self.reports)})
-        contribution = Contribution.of(self.task, places, tickets / "owner-1")
+        places = read_record_slots(self.task, {"x": np.random.default_rng(1).normal(size=self.reports)})
+        contribution = Contribution.from_ticket(self.task, places, tickets / "owner-1")
         bar = bars.add_task(f"upload, owners {self.task.owners.value}", total=self.reports)
         self.task.encoding.warm()
         self.clock.start()
-        bearer = bearer_of(self.task, tickets / "owner-1")
+        bearer = read_owner_ticket(self.task, tickets / "owner-1")
         contribution.send(bearer, lambda gone: bars.update(bar, completed=gone))
         sent = self.timed(table, "upload", "60")
         self.clock.start()
-        close(self.task, Ticket.read(tickets / "coordinator-1", Role.COORDINATOR))
+        close_task(self.task, Ticket.load(tickets / "coordinator-1", Role.COORDINATOR))
         self.timed(table, "close", "")
         with self.analyst() as analyst:
             self.clock.start()
@@ -477,7 +480,7 @@ class Trial:
             self.timed(table, "64-point curve", "10")
 
     def analyst(self) -> Analyst:
-        return Analyst(self.task, Ticket.read(self.folder / "tickets" / "analyst-1", Role.ANALYST))
+        return Analyst(self.task, Ticket.load(self.folder / "tickets" / "analyst-1", Role.ANALYST))
 
     def timed(self, table: Table, what: str, target: str) -> tuple[float, float]:
         wall, cpu = self.clock.stop()
@@ -491,7 +494,7 @@ class Quartiles:
 
     @property
     def paid_as(self) -> PrefixQuery:
-        return PrefixQuery((Axis("x", GRID),), at=())
+        return PrefixQuery((Axis("x", GRID),), prefix_lengths=())
 
     def steps(self, setting: Setting) -> Needs[list[float]]:
         total = (yield self._counted([GRID.slots])).values[0]
@@ -506,23 +509,26 @@ class Quartiles:
         return GRID.edge(np.array(high)).tolist()
 
     def _counted(self, at: list[int]) -> Need:
-        return Need(Single(replace(self.paid_as, at=tuple(at))), share=ALL)
+        return Need(SingleQueryWorkload(replace(self.paid_as, prefix_lengths=tuple(at))), budget_fraction=ALL)
 
 
 def errors(table: Table, bars: Progress) -> None:
     """The root mean square of errors of shared counts, over pairs of servers with keys of their own."""
     at = tuple(GRID.cells * place // THRESHOLDS for place in range(1, THRESHOLDS + 1))
-    encoding = Encoding(GRID.slots, PortableEngine.of_task(b"benchmark"))
+    encoding = TreeEncoding(GRID.slots, PortableEngine.from_task(b"benchmark"))
     places = GRID.cell_of(np.random.default_rng(2).normal(size=500))
-    shares = encoding.shared(places, Randomness.system())
-    keys = [encoding.keys(party, [share[party] for share in shares]) for party in (0, 1)]
-    query = replace(Quartiles().paid_as, at=at)
-    plan = FunctionShares().turn(query, ONE, dp.REPLACE_ONE.among(EACH_RECORD, 500))
-    allotment, exact = QuestionBudget.rehearsing(ONE).pay("tree", ALL), np.array([(places < each).sum() for each in at])
+    shares = encoding.share_records(places, Randomness.from_system())
+    keys = [encoding.parse_keys(party, [share[party] for share in shares]) for party in (0, 1)]
+    query = replace(Quartiles().paid_as, prefix_lengths=at)
+    plan = FunctionShares().plan_query(query, ONE, dp.REPLACE_ONE.to_adjacency(EACH_RECORD, 500))
+    allotment, exact = (
+        QuestionBudget.for_planning(ONE).pay("tree", ALL),
+        np.array([(places < each).sum() for each in at]),
+    )
     squares = []
     for _ in bars.track(range(RUNS), description="errors"):
-        pair = [Reports(key, encoding.engine, NoiseKey(os.urandom(32))) for key in keys]
-        values = FunctionShares().run(plan, pair, allotment, Randomness.system()).values
+        pair = [SharedReports(key, encoding.engine, NoiseKey(os.urandom(32))) for key in keys]
+        values = FunctionShares().run(plan, pair, allotment, Randomness.from_system()).values
         squares.append(np.mean((np.array(values) - exact) ** 2))
     ratio = float(np.sqrt(np.mean(squares))) / plan.error
     table.add_row(f"error over {RUNS} runs, beside plan", "0.95 to 1.05", f"{ratio:.3f}", "")

@@ -156,7 +156,7 @@ def without_range(values: FloatArray, epsilon: float, seed: int) -> tuple[FloatA
     chance = dp.Randomness.from_seed(seed)
     found = dp.quantiles(values, P, epsilon=epsilon, adjacency=dp.ADD_REMOVE, randomness=chance)
     assert isinstance(found.curve, dp.CDF)
-    looks = [turn.measured.levels for turn in found.curve.turns[: found.curve.prefixes.looks]]
+    looks = [turn.interval_sums.levels for turn in found.curve.rounds[: found.curve.prefixes.pilot_queries]]
     return found.x, 1 - sum(len(levels) / float(levels[0].noise.parameter) for levels in looks) / epsilon
 
 
@@ -402,7 +402,7 @@ def bands(records: int, epsilon: float, releases: int) -> None:
             truth = np.searchsorted(np.sort(values), curve.x) / records
             lower, upper = curve.band(0.9)
             held += bool(((lower <= truth + 1e-12) & (truth <= upper + 1e-12)).all())
-            shown = curve.prefixes.shown
+            shown = curve.prefixes.plotted_edges
             widths.append(float((upper - lower)[shown].mean()))
         print(f"{name:16}{held / releases:8.2f}{np.mean(widths):10.4f}")
 
@@ -426,7 +426,7 @@ def rows(kept: Kept, given: argparse.Namespace) -> None:
 
 def groups(kept: Kept, given: argparse.Namespace) -> None:
     """Groups that are found, of units whose groups follow Zipf's laws."""
-    delta, universes = "1e-6", {"texts": dp.Texts("0-9", 6), "hashes": dp.Hashed(32)}
+    delta, universes = "1e-6", {"texts": dp.TextUniverse("0-9", 6), "hashes": dp.HashUniverse(32)}
     for size, exponent in product(given.units, (1.1, 1.5, 2.0, 3.0)):
         names = unknown_units.zipf(exponent)(np.random.default_rng([int(exponent * 10), size]), size).astype(str)
         sizes = np.unique(names, return_counts=True)[1]
@@ -434,7 +434,7 @@ def groups(kept: Kept, given: argparse.Namespace) -> None:
 
         def told(**how: Any) -> float:
             seeds = (dp.Randomness.from_seed(seed) for seed in range(given.releases))
-            each = (dp.found_groups(list(names), randomness=chance, **how, **paid) for chance in seeds)  # noqa: B023
+            each = (dp.select_partitions(list(names), randomness=chance, **how, **paid) for chance in seeds)  # noqa: B023
             return float(np.mean([len(found) - 1 for found in each]))
 
         best = [float(unknown_units.optimal(part, float(delta), int(sizes.max()))[sizes].sum()) for part in (0.25, 1)]

@@ -2,7 +2,7 @@
 
 Columns, by the law of the records:
 
-- *found*: mean absolute error of `UnboundedMeanQuestion`, of all records, over all releases.
+- *found*: mean absolute error of `AutoRangeMeanQuestion`, of all records, over all releases.
 - *hindsight*: the least mean absolute error of a `MeanQuestion` between quantiles of the records themselves, which only
   somebody with the records in hand could lay.
 - *sampling*: the standard error of the mean of so many records, for comparison.
@@ -84,7 +84,7 @@ def main() -> None:
         records = law(np.random.default_rng(given.seed), given.records)
         seeds = range(100 * given.seed, 100 * given.seed + given.releases)
         others = [each + given.releases for each in seeds]
-        found = [asked(dp.UnboundedMeanQuestion("x"), records, given.epsilon, seed) for seed in seeds]
+        found = [asked(dp.AutoRangeMeanQuestion("x"), records, given.epsilon, seed) for seed in seeds]
         tried = {tuple(np.quantile(records, [share, 1 - share]).tolist()) for share in BEYOND}
         best = min(
             float(np.mean([asked(dp.MeanQuestion("x", *ends), records, given.epsilon, seed).error for seed in others]))

@@ -31,7 +31,14 @@ from numpy.typing import NDArray
 
 import dpcurves as dp
 from dpcurves.laws import Family, Noise
-from dpcurves.strategies.contribution_bounds import LOOK, NoiseGrowth, bounds, errors_of_counts, least_expected, likely
+from dpcurves.strategies.contribution_bounds import (
+    LOOK,
+    NoiseGrowth,
+    candidate_bounds,
+    count_errors,
+    minimise_expected_error,
+    sample_unit_sizes,
+)
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -151,7 +158,7 @@ def expected_ratio(rows: IntArray, value: FloatArray, draw: np.random.Generator,
     who, cells = np.repeat(np.arange(len(rows)), rows), COARSE.cells
     own = np.zeros((len(rows), cells))
     np.add.at(own, (who, np.minimum((value / 100 * cells).astype(int), cells - 1)), 1)
-    known = np.array(bounds(), dtype=np.float64)
+    known = np.array(candidate_bounds(), dtype=np.float64)
     lost = np.array([(own * (1 - np.minimum(rows, most) / rows)[:, None]).sum(axis=0) for most in known])
     scales = known / (1 - float(LOOK)), known
     part, whole = ((lost + each[:, None] * np.exp(-lost / each[:, None])).mean(axis=1) for each in scales)
@@ -161,8 +168,8 @@ def expected_ratio(rows: IntArray, value: FloatArray, draw: np.random.Generator,
     chosen = []
     for _ in range(looks):
         apart = draw.geometric(1 - decay, (2, len(counts)))
-        sizes = likely(counts + apart[0] - apart[1], noise)
-        chosen.append(least_expected([(1.0, errors_of_counts(sizes, growth, noise.family))]))
+        sizes = sample_unit_sizes(counts + apart[0] - apart[1], noise)
+        chosen.append(minimise_expected_error([(1.0, count_errors(sizes, growth, noise.family))]))
     places = np.log2(chosen).astype(int)
     return float(part[places].mean() / whole.min()), int(np.median(chosen)), int(known[whole.argmin()])
 

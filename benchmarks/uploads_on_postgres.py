@@ -21,8 +21,8 @@ import psycopg
 from rich.console import Console
 from rich.table import Table
 
-from dpcurves_parties.serving.two_servers.report_set import Earlier
-from dpcurves_parties.serving.two_servers.store import REPORTS, Offer, Store, Stored
+from dpcurves_parties.serving.two_servers.report_set import EarlierPolicy
+from dpcurves_parties.serving.two_servers.store import REPORTS, Offer, Store, StoredReport
 
 TASK, TOGETHER = "ab" * 32, 100
 KINDS = {"number": "SERIAL", "task": "TEXT", "owner": "BIGINT"}
@@ -56,7 +56,7 @@ def cpu_of_postgres() -> float:
 def offers(first: int, share: int) -> list[Offer]:
     drawn = secrets.token_bytes
     return [
-        Offer(owner, drawn(32), Earlier.STAYS, [Stored(drawn(16), drawn(32), drawn(32), drawn(share))])
+        Offer(owner, drawn(32), EarlierPolicy.STAYS, [StoredReport(drawn(16), drawn(32), drawn(32), drawn(share))])
         for owner in range(first, first + TOGETHER)
     ]
 
@@ -70,11 +70,11 @@ def uploads(url: str, partitions: int, reports: int, share: int) -> list[tuple[i
         if partitions:
             partitioned(connection, partitions)
     store = Store(f"{url}&options=-csearch_path%3D{schema}".replace("postgresql://", "postgresql+psycopg://"))
-    store.begin(TASK)
+    store.create_task(TASK)
     found, tenth, now = [], reports // 10, [perf_counter(), process_time(), cpu_of_postgres()]
     for last in range(tenth, reports + 1, tenth):
         for first in range(last - tenth, last, TOGETHER):
-            if store.add_each(TASK, 1, offers(first, share)) != [1] * TOGETHER:
+            if store.add_offers(TASK, 1, offers(first, share)) != [1] * TOGETHER:
                 raise RuntimeError("a report was refused")
         before, now = now, [perf_counter(), process_time(), cpu_of_postgres()]
         found.append((last, [1e3 * (after - then) / tenth for then, after in zip(before, now, strict=True)]))

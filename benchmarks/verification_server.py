@@ -33,7 +33,7 @@ from light_browser import Browser, Heard, believing
 from running import Running
 from scene import ROWS, made, written
 
-from dpcurves.ledger import Together
+from dpcurves.ledger import AllowanceRule
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import MACHINE
 from dpcurves_server.front import COOKIE
@@ -75,15 +75,17 @@ class Crowd:
     def admit(self) -> None:
         gate, steward = self.running.scene.gate, self.running.scene.stu
         table = (self.running.scene.folder / "synthetic.parquet").read_bytes()
-        gate.synthetic.put(MACHINE, gate.datasets.get(MACHINE, "flights"), table, "the same flights, once")
-        gate.projects.allow(MACHINE, "delays", PrivacyLoss.pure(90_000), None, Together.MAY_EXCEED)
+        gate.synthetic.replace_table(MACHINE, gate.datasets.get(MACHINE, "flights"), table, "the same flights, once")
+        gate.projects.set_allowance(MACHINE, "delays", PrivacyLoss.pure(90_000), None, AllowanceRule.MAY_EXCEED)
         for name in self.analysts:
             gate.people.add(MACHINE, name, "correct horse battery")
-            gate.projects.admit(steward, "delays", name)
-            gate.projects.allow(MACHINE, "delays", PrivacyLoss.pure(1000), name, Together.MAY_EXCEED)
+            gate.projects.add_member(steward, "delays", name)
+            gate.projects.set_allowance(MACHINE, "delays", PrivacyLoss.pure(1000), name, AllowanceRule.MAY_EXCEED)
         for name in (*self.analysts, *self.besides):
             # Who is signed in besides are sessions of the same people, at other machines.
-            session = gate.sessions.begin(name if name in self.analysts else random.Random(name).choice(self.analysts))
+            session = gate.sessions.begin_session(
+                name if name in self.analysts else random.Random(name).choice(self.analysts)
+            )
             own = {"Cookie": f"{COOKIE}={session.cookie}", "Origin": f"https://127.0.0.1:{self.running.port}"}
             self.csrf[name] = session.csrf
             self.browsers[name] = Browser(self.running.port, self.context, own)

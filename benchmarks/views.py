@@ -27,11 +27,11 @@ from test_views_of_people import people_seen  # noqa: E402
 from test_views_of_servers import VALUES, counting, counts_seen, pairing, pairs_seen  # noqa: E402
 
 from dpcurves.noise import Randomness  # noqa: E402
-from dpcurves_parties.crypto.two_party import Job, Owner, evaluate, evaluate_one, garble, garble_one  # noqa: E402
-from dpcurves_parties.pairs.mechanisms import Noise  # noqa: E402
-from dpcurves_parties.pairs.session import PairsOf  # noqa: E402
+from dpcurves_parties.crypto.two_party import InputOwner, Job, evaluate, evaluate_one, garble, garble_one  # noqa: E402
+from dpcurves_parties.pairs.mechanisms import NoisePlacement  # noqa: E402
+from dpcurves_parties.pairs.session import TaskPairs  # noqa: E402
 from dpcurves_parties.shares.function_shares import Owners  # noqa: E402
-from dpcurves_parties.shares.task import Counted  # noqa: E402
+from dpcurves_parties.shares.task import CountKind  # noqa: E402
 
 FALSE_ALARMS = 1e-3
 
@@ -51,7 +51,7 @@ def people() -> int:
 def servers() -> int:
     """Pairs of two and three people, by two servers, with noise in each answer and on their sum."""
     held = 0
-    for noise, number in product(Noise, (2, 3)):
+    for noise, number in product(NoisePlacement, (2, 3)):
         with TemporaryDirectory() as folder:
             made, tables = pairing(Path(folder), noise, number), list(product(VALUES, repeat=number))
             for old in tables[:: 3 if number == 2 else 13]:
@@ -62,7 +62,7 @@ def servers() -> int:
 def counts() -> int:
     """Counts of two and three reports, checked and not, of cells and below edges."""
     held = 0
-    for owners, counted, number in product(Owners, Counted, (2, 3)):
+    for owners, counted, number in product(Owners, CountKind, (2, 3)):
         expansion = Expansion()
         with TemporaryDirectory() as folder, expansion.run():
             made = counting(Path(folder), owners, counted, cells=3)
@@ -74,7 +74,7 @@ def counts() -> int:
 def cut() -> int:
     """Sessions that are cut off after any message, once or twice, and gone on with."""
     held = 0
-    for noise in Noise:
+    for noise in NoisePlacement:
         with TemporaryDirectory() as folder:
             made = pairing(Path(folder), noise, 2)
             for first, second in [*((each, None) for each in range(1, 9)), *product((3, 6, 7), repeat=2)]:
@@ -88,8 +88,8 @@ def bits(runs: int) -> None:
     print(f"{'messages':<28}{'bits':>10}{'runs':>8}{'largest z':>11}{'alarm at':>10}")
     with TemporaryDirectory() as folder, TemporaryDirectory() as other:
         village = Village(Path(folder))
-        one = village.agreement.job(village.agreement.meetings[0])
-        sums = PairsOf(pairing(Path(other), Noise.ON_SUM, 2).task, 2, SEED).job(b"bits")
+        one = village.agreement.build_job(village.agreement.meetings[0])
+        sums = TaskPairs(pairing(Path(other), NoisePlacement.ON_SUM, 2).task, 2, SEED).build_job(b"bits")
     for name, job in (("two people", one), ("two servers", sums)):
         for changed in (0, 1):
             both = [np.array([_heard(job, changed, value) for _ in range(runs)]) for value in (0, 1)]
@@ -104,21 +104,21 @@ def bits(runs: int) -> None:
 
 def _heard(job: Job, changed: int, value: int) -> NDArray[np.uint8]:
     """View of a party when all values of the other one are this bit, and its own are 0."""
-    chance = Randomness.system()
+    chance = Randomness.from_system()
     given: list[list[NDArray[np.uint64] | None]] = [[], []]
     for place, (owner, width) in enumerate(zip(job.owners, job.circuit.inputs, strict=True)):
-        number = np.array([chance.below(2**width)], np.uint64)
+        number = np.array([chance.sample_below(2**width)], np.uint64)
         told = np.array([value], np.uint64) if width == 1 and place % (len(job.owners) // 2) < COLUMNS else number
-        for party, role in enumerate((Owner.GARBLER, Owner.EVALUATOR)):
-            if owner is Owner.SHARED:
+        for party, role in enumerate((InputOwner.GARBLER, InputOwner.EVALUATOR)):
+            if owner is InputOwner.SHARED:
                 given[party].append(number if party != changed else number ^ np.uint64(value))
             else:
                 given[party].append(None if owner is not role else told if party == changed else number)
-    source = Randomness(chance.octets, seeded=False)
-    if job.ending is None:
+    source = Randomness(chance.random_bytes, is_seeded=False)
+    if job.final_step is None:
         run = played((garble_one(job, given[0], source), evaluate_one(job, given[1], source)))
     else:
-        none: list[NDArray[np.uint64] | None] = [None] * len(job.ending.owners)
+        none: list[NDArray[np.uint64] | None] = [None] * len(job.final_step.owners)
         run = played((garble(job, given[0], source, none), evaluate(job, given[1], source, none)))
     return np.frombuffer(b"".join(run.to(1 - changed)), np.uint8)
 

@@ -116,7 +116,7 @@ def readings(
 ) -> Iterator[tuple[str, str, Held]]:
     """Each result of one sample and one release of each question: its name, whom it speaks of, and how it held."""
     table = people.drawn(np.random.default_rng(seed), size)
-    x, w = table["x"], Weights("w", people.cap).steps_of(table["w"]).astype(float)
+    x, w = table["x"], Weights("w", people.cap).to_steps(table["w"]).astype(float)
     loss, chance = dp.PrivacyLoss.pure(epsilon), dp.Randomness.from_seed(seed)
     with dp.Session(table, budget=dp.PrivacyLoss.pure(100), adjacency=dp.REPLACE_ONE, randomness=chance) as session:
         curve = session.ask(dp.WeightedCdfQuestion("x", grid, "w", people.cap), loss)

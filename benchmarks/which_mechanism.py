@@ -27,11 +27,11 @@ from rich.table import Table
 
 from dpcurves.curves import CdfQuestion, GrownPartition, QuantileCuts
 from dpcurves.data import Grid
-from dpcurves.mechanisms import Flat, Linear, SquareRoot, TreeSums
+from dpcurves.mechanisms import FlatHistogram, LinearMechanism, SquareRoot, TreeSums
 from dpcurves.noise import Randomness, discrete_laplace
 from dpcurves.privacy import PrivacyLoss, rho_for
-from dpcurves.smoothing import Exactly, smooth_squares
-from dpcurves.summaries import non_decreasing
+from dpcurves.smoothing import Exactly, project_isotonic_l2
+from dpcurves.summaries import isotonic_projection
 
 Way = Callable[[Job], FloatArray]
 SIZE = Size(draws=4, releases=24, epsilons=(), exponents=())
@@ -56,7 +56,7 @@ def atoms() -> Task:
 TASKS = (normal("spread", 0, 1, 4), normal("peaked", 0.3, 0.01, 4), atoms())
 
 
-def of_one_turn(mechanism: Linear, read: Callable[..., FloatArray], job: Job) -> FloatArray:
+def of_one_turn(mechanism: LinearMechanism, read: Callable[..., FloatArray], job: Job) -> FloatArray:
     return read(counted(job.sample, mechanism, job.loss, job.seed))
 
 
@@ -85,11 +85,11 @@ def path(read: Callable[..., FloatArray], job: Job) -> FloatArray:
 
 
 def isotonic(noisy: FloatArray, sample: Sample, bounds: list[np.ndarray]) -> FloatArray:
-    return np.clip(non_decreasing(noisy), 0, sample.records)
+    return np.clip(isotonic_projection(noisy), 0, sample.records)
 
 
 def smoothed(noisy: FloatArray, sample: Sample, bounds: list[np.ndarray]) -> FloatArray:
-    return smooth_squares(noisy, path_graph(bounds, [1.0] * len(bounds)), Exactly(float(sample.records)))
+    return project_isotonic_l2(noisy, path_graph(bounds, [1.0] * len(bounds)), Exactly(float(sample.records)))
 
 
 WAYS: Mapping[PrivacyLoss, Mapping[str, Way]] = {
@@ -101,7 +101,7 @@ WAYS: Mapping[PrivacyLoss, Mapping[str, Way]] = {
         "quantile cuts": cuts,
         "PrivTree, then a tree": partition,
         "tree, least squares": partial(of_one_turn, TreeSums(), least_squares),
-        "flat, least squares": partial(of_one_turn, Flat(), least_squares),
+        "flat, least squares": partial(of_one_turn, FlatHistogram(), least_squares),
         "noise path, smoothed": partial(path, smoothed),
         "noise path, isotonic": partial(path, isotonic),
     },
@@ -109,7 +109,7 @@ WAYS: Mapping[PrivacyLoss, Mapping[str, Way]] = {
         "dp.cdf": ours,
         "square root": partial(of_one_turn, SquareRoot(), least_squares),
         "tree, least squares": partial(of_one_turn, TreeSums(), least_squares),
-        "flat, least squares": partial(of_one_turn, Flat(), least_squares),
+        "flat, least squares": partial(of_one_turn, FlatHistogram(), least_squares),
     },
 }
 NAMES = {PURE: "epsilon 1", GAUSSIAN: "zCDP: (1, 1e-6)"}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dpcurves.cli.app import build
-from dpcurves_sites.carrier import LENGTH, unpacked
-from dpcurves_sites.relay import Board
+from dpcurves_sites.carrier import LENGTH, unpack_parts
+from dpcurves_sites.relay import MessageBoard
 from dpcurves_sites.secure_sum import STAGES
 
 ASKED, TAKEN = 0, tuple(STAGES)
@@ -20,26 +20,26 @@ ASKED, TAKEN = 0, tuple(STAGES)
 
 def kept(log: Path) -> list[tuple[int, bytes]]:
     """Pieces of a log, each with what it is."""
-    return [(piece[0], piece[1:]) for piece in unpacked(log.read_bytes())] if log.exists() else []
+    return [(piece[0], piece[1:]) for piece in unpack_parts(log.read_bytes())] if log.exists() else []
 
 
 def write_down(log: Path) -> None:
     """From now on every board keeps a copy of what is left at it."""
-    ask, post = Board.ask, Board.post
+    ask, post = MessageBoard.start_round, MessageBoard.post_message
 
     def note(kind: int, octets: bytes) -> None:
         with log.open("ab") as file:
             file.write((len(octets) + 1).to_bytes(LENGTH, "little") + bytes([kind]) + octets)
 
-    def asked(self: Board, octets: bytes) -> bytes:
+    def asked(self: MessageBoard, octets: bytes) -> bytes:
         note(ASKED, octets)
         return ask(self, octets)
 
-    def posted(self: Board, name: str, stage: int, site: int, message: bytes) -> bytes:
+    def posted(self: MessageBoard, name: str, stage: int, site: int, message: bytes) -> bytes:
         note(stage, message)
         return post(self, name, stage, site, message)
 
-    changed: Any = Board
+    changed: Any = MessageBoard
     changed.ask, changed.post = asked, posted
 
 

@@ -44,26 +44,26 @@ from size import choose
 import dpcurves as dp
 from dpcurves import display
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.curves.question import labels
-from dpcurves_parties.serving.channel import Channel, trusting
+from dpcurves.curves.question import parse_class_labels
+from dpcurves_parties.serving.channel import Channel, make_pinned_context
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.task_document import Role, Ticket, found
-from dpcurves_parties.serving.two_servers.kinds import Asked
-from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of, close
-from dpcurves_parties.serving.two_servers.sealed_answers import Inquiry
+from dpcurves_parties.serving.task_document import Role, Ticket, create_task
+from dpcurves_parties.serving.two_servers.kinds import QuestionMessage
+from dpcurves_parties.serving.two_servers.owner import Contribution, close_task, read_owner_ticket
+from dpcurves_parties.serving.two_servers.sealed_answers import SealedQuestion
 from dpcurves_parties.serving.two_servers.store import Store
-from dpcurves_parties.shares import ProtocolAborted, Task
-from dpcurves_parties.shares.analyst import Analyst, read_places, statement
+from dpcurves_parties.shares import ProtocolError, Task
+from dpcurves_parties.shares.analyst import Analyst, describe_task, read_record_slots
 from dpcurves_parties.shares.answer_proofs import ProofKeys
 from dpcurves_parties.shares.function_shares import Owners
-from dpcurves_parties.shares.task import Counted
+from dpcurves_parties.shares.task import CountKind
 
 OUT = OUTPUTS / "federated"
 TITLE = "Flights from New York, 2013, by two servers"
 AIRLINES = ("UA", "B6", "EV", "DL", "AA")
 FLIGHTS_PER_AIRLINE = choose(1500, 150)
 PATIENCE = 600
-CHECKED: dict[str, Any] = {"owners": Owners.CHECKED, "counted": Counted.CELLS}
+CHECKED: dict[str, Any] = {"owners": Owners.CHECKED, "counted": CountKind.CELLS}
 ONE = dp.PrivacyLoss.pure(1)
 TOO_MUCH = dp.HistogramQuestion("dep_delay", DELAYS, measured_in="minutes")
 """The question of the main demo for which no budget is left; here no task is about it."""
@@ -79,7 +79,7 @@ def main() -> None:
         delays, judged = slices()
     tasks = found_tasks()
     for task in tasks:
-        console.print(*statement(task), "", sep="\n", highlight=False)
+        console.print(*describe_task(task), "", sep="\n", highlight=False)
     with console.status("two servers come up") as status, servers(tasks):
         status.stop()
         collect(console, tasks, (delays, judged))
@@ -107,9 +107,9 @@ def slices() -> tuple[dict[str, pd.DataFrame], dict[str, pd.DataFrame]]:
 def found_tasks() -> tuple[Task, Task]:
     """Fresh identities, and two tasks: one for all that is asked of delays, one for all that is asked of scores."""
     ports = free_ports()
-    first, second = (Identity.found(OUT / f"server-{party}", f"https://127.0.0.1:{ports[party]}") for party in (0, 1))
+    first, second = (Identity.create(OUT / f"server-{party}", f"https://127.0.0.1:{ports[party]}") for party in (0, 1))
     both = first.public, second.public
-    late = labels("late", 1, 0)
+    late = parse_class_labels("late", 1, 0)
     of_delays = Task("delays", "arr_delay", DELAYS, None, ONE, FLIGHTS_PER_AIRLINE, both, {}, "minutes", **CHECKED)
     of_scores = Task("scores", "score", SCORES, late, ONE, FLIGHTS_PER_AIRLINE, both, {}, **CHECKED)
     return founded(of_delays), founded(of_scores)
@@ -117,9 +117,9 @@ def found_tasks() -> tuple[Task, Task]:
 
 def founded(draft: Task) -> Task:
     """A task whose servers prove their halves of an answer, and its tickets."""
-    keys = ProofKeys.drawn(PEOPLE[Role.ANALYST])
-    draft, proofs = replace(draft, proofs=keys.hashes), keys.of_tickets(PEOPLE[Role.OWNER])
-    return found(draft, PEOPLE, document(draft), tickets(draft), proofs)
+    keys = ProofKeys.generate(PEOPLE[Role.ANALYST])
+    draft, proofs = replace(draft, proof_key_hashes=keys.hashes), keys.to_ticket_secrets(PEOPLE[Role.OWNER])
+    return create_task(draft, PEOPLE, document(draft), tickets(draft), proofs)
 
 
 def free_ports() -> tuple[int, int]:
@@ -176,13 +176,15 @@ def collect(console: Console, tasks: tuple[Task, Task], held: tuple[dict[str, pd
             for number, (airline, table) in enumerate(tables.items(), start=1):
                 bar = bars.add_task(f"{airline} sends {task.name}", total=len(table))
                 ticket = tickets(task) / f"owner-{number}"
-                contribution = Contribution.of(task, read_places(task, table), ticket)
-                contribution.send(bearer_of(task, ticket), lambda gone, bar=bar: bars.update(bar, completed=gone))
+                contribution = Contribution.from_ticket(task, read_record_slots(task, table), ticket)
+                contribution.send(
+                    read_owner_ticket(task, ticket), lambda gone, bar=bar: bars.update(bar, completed=gone)
+                )
     for task in tasks:
-        closed = close(task, Ticket.read(tickets(task) / "coordinator-1", Role.COORDINATOR))
+        closed = close_task(task, Ticket.load(tickets(task) / "coordinator-1", Role.COORDINATOR))
         console.print(
             f"closed {task.name}: {closed.reports} reports of {closed.owners} airlines, the hash of their set is "
-            f"{closed.set[:16]}...",
+            f"{closed.report_set[:16]}...",
             highlight=False,
         )
 
@@ -194,14 +196,14 @@ def report(
     curves: dict[str, Any] = {}
     refused: list[display.RefusalRow] = []
     for task, questions in zip(tasks, (DELAY_QUESTIONS, MODEL_QUESTIONS), strict=True):
-        ticket = Ticket.read(tickets(task) / "analyst-1", Role.ANALYST)
-        with console.status("the servers check, and count"), Analyst(task, ticket, patience=PATIENCE) as analyst:
+        ticket = Ticket.load(tickets(task) / "analyst-1", Role.ANALYST)
+        with console.status("the servers check, and count"), Analyst(task, ticket, timeout=PATIENCE) as analyst:
             curves |= {name: analyst.ask(each) for name, each in questions.items()}
             if task is tasks[0]:
                 refused = [display.RefusalRow(str(TOO_MUCH), refusal(partial(analyst.ask, TOO_MUCH)))]
     for name, curve in curves.items():
         (OUT / f"{name}.json").write_text(curve.to_json(), encoding="utf-8")
-    page = display.report(TITLE, introduction(), [curve._repr_html_() for curve in curves.values()], [], refused)
+    page = display.render_report(TITLE, introduction(), [curve._repr_html_() for curve in curves.values()], [], refused)
     (OUT / "report.html").write_text(page, encoding="utf-8")
     draw(curves, OUT / "curves.png")
     tell(console, curves)
@@ -221,11 +223,11 @@ def lie(console: Console, task: Task) -> None:
     Raises:
         SystemExit: one was not.
     """
-    ticket, told = Ticket.read(tickets(task) / "analyst-1", Role.ANALYST), OUT / "lie"
+    ticket, told = Ticket.load(tickets(task) / "analyst-1", Role.ANALYST), OUT / "lie"
     question = MODEL_QUESTIONS["roc"]
 
     def asked() -> Any:
-        with Analyst(task, ticket, patience=PATIENCE) as analyst:
+        with Analyst(task, ticket, timeout=PATIENCE) as analyst:
             return analyst.ask(question)
 
     def said(number: int, words: str, end: str) -> None:
@@ -253,7 +255,7 @@ def refusal(work: Callable[[], object]) -> str:
     """The line in which something is refused. Raises `SystemExit`: it was not."""
     try:
         work()
-    except (ProtocolAborted, UnsupportedQuery) as refused:
+    except (ProtocolError, UnsupportedQuery) as refused:
         return f"refused: {refused}"
     raise SystemExit("what has to be refused was not")
 
@@ -262,13 +264,13 @@ class Spy:
     """Server 1, as it speaks to server 0 with its own certificate, and wants to learn more than it should."""
 
     def __init__(self, task: Task) -> None:
-        own, other = Identity.read(OUT / f"server-{PARTY}"), task.servers[1 - PARTY]
-        context = trusting(other.certificate)
-        context.load_cert_chain(own.certificate, own.proof)
+        own, other = Identity.load(OUT / f"server-{PARTY}"), task.servers[1 - PARTY]
+        context = make_pinned_context(other.certificate)
+        context.load_cert_chain(own.certificate_file, own.private_key_file)
         self.task = task
         self.way = Channel(other.url, context, PATIENCE)
-        self.standing = Store(f"sqlite:///{OUT / f'server-{PARTY}' / 'reports.db'}").standing(task.hash)
-        self.inquiry = Inquiry.fresh(Asked.fresh(task, ()), PARTY)
+        self.standing = Store(f"sqlite:///{OUT / f'server-{PARTY}' / 'reports.db'}").read_status(task.hash)
+        self.inquiry = SealedQuestion.create(QuestionMessage.create(task, ()), PARTY)
         self.bound = ""
 
     def __enter__(self) -> Spy:
@@ -277,9 +279,9 @@ class Spy:
     def __exit__(self, *_: object) -> None:
         self.way.close()
 
-    def say(self, what: str, asked: Asked, **more: object) -> dict[str, Any]:
+    def say(self, what: str, asked: QuestionMessage, **more: object) -> dict[str, Any]:
         """Response of server 0."""
-        message = asked.to_json(**self.standing.named, **more)
+        message = asked.to_json(**self.standing.provenance, **more)
         heard: dict[str, Any] = json.loads(self.way.post(f"/tasks/{self.task.hash}/peer/{what}", message))
         return heard
 
@@ -289,25 +291,27 @@ class Spy:
 
     def forged(self, ticket: Ticket) -> str:
         """A letter with a key of its own, and the token that an honest analyst has shown it."""
-        made = Inquiry.fresh(self.inquiry.asked, PARTY)
+        made = SealedQuestion.create(self.inquiry.question, PARTY)
         return str(json.loads(made.to_json(replace(ticket, token="00" * 32), self.task.servers))["letter"])
 
     def half(self, letter: str) -> tuple[int, ...]:
         """SECRET: server 0's half, which the analyst has opened."""
-        heard = self.say("half", self.inquiry.asked, letter=letter, bound=self.bound)
-        return self.inquiry.replies[0].opened(0, heard["half"], self.inquiry.key).numbers
+        heard = self.say("half", self.inquiry.question, letter=letter, bound=self.bound)
+        return self.inquiry.answer_keys[0].open_answer_share(0, heard["half"], self.inquiry.key).values
 
     def learn(self, ticket: Ticket) -> None:
         """The noise that it is bound to, from an answer to the analyst."""
-        asked = Inquiry.fresh(Asked.fresh(self.task, ()), 0)
+        asked = SealedQuestion.create(QuestionMessage.create(self.task, ()), 0)
         path, other = f"/tasks/{self.task.hash}/answers", self.task.servers[0]
-        with Channel.to(other.url, other.certificate, PATIENCE) as way:
-            first, _ = asked.halves(way.post(path, asked.to_json(ticket, self.task.servers), ticket.shown_to(0)))
-        self.bound = first.bound[PARTY]
+        with Channel.from_certificate(other.url, other.certificate, PATIENCE) as way:
+            first, _ = asked.open_answer_shares(
+                way.post(path, asked.to_json(ticket, self.task.servers), ticket.derive_bearer_token(0))
+            )
+        self.bound = first.noise_hashes[PARTY]
 
     def claim_failures(self) -> None:
         """Digests that say that the first report has failed."""
-        asked = Asked.fresh(self.task, ())
+        asked = QuestionMessage.create(self.task, ())
         digests = bytearray(b64decode(self.say("evaluate", asked)["check"]))
         digests[0] ^= 1
         self.say("settle", asked, check=b64encode(digests).decode())

@@ -107,7 +107,7 @@ def trained(half: pd.DataFrame) -> Pipeline:
     )
     landed = half.dropna(subset=["arr_delay"])
     model = make_pipeline(columns, LogisticRegression(max_iter=500))
-    return model.fit(landed[NUMBERS + CATEGORIES], landed["arr_delay"] > LATE)
+    return model.fit_hazards(landed[NUMBERS + CATEGORIES], landed["arr_delay"] > LATE)
 
 
 def scored(model: Pipeline, half: pd.DataFrame) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def write(curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.Refus
     for name, curve in curves.items():
         (OUT / f"{name}.json").write_text(curve.to_json(), encoding="utf-8")
     summaries = [curve._repr_html_() for curve in curves.values()]
-    page = display.report("Flights from New York, 2013", introduction(), summaries, balances(ledger), refused)
+    page = display.render_report("Flights from New York, 2013", introduction(), summaries, balances(ledger), refused)
     (OUT / "report.html").write_text(page, encoding="utf-8")
     draw(curves, OUT / "flights.png")
 
@@ -146,7 +146,7 @@ def introduction() -> str:
 
 
 def balances(ledger: dp.Ledger) -> list[display.BalanceReport]:
-    return [display.BalanceReport.of(ledger.statement(dataset)) for dataset in DATASETS]
+    return [display.BalanceReport.from_statement(ledger.statement(dataset)) for dataset in DATASETS]
 
 
 def show(console: Console, curves: dict[str, Any], ledger: dp.Ledger, refused: list[display.RefusalRow]) -> None:
@@ -167,7 +167,9 @@ def tell(console: Console, curves: dict[str, Any]) -> None:
     console.print(
         f"{1 - cdf.cdf(LATE):.1%} of flights arrive more than {LATE} minutes late; quartiles {quartiles} minutes"
     )
-    console.print(f"AUC {roc.auc:.3f}, 95% interval for these records: {display.span(low, high, high - low)}")
+    console.print(
+        f"AUC {roc.auc:.3f}, 95% interval for these records: {display.format_interval(low, high, high - low)}"
+    )
     console.print(f"Hosmer-Lemeshow p-value {test.p_value:.3f}; {COVERS}")
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from dpcurves.cli.app import build
 from dpcurves_parties.shares import aggregation
-from dpcurves_parties.shares.aggregation import Half, TaskService
-from dpcurves_parties.shares.answer_proofs import hash_of_noise
+from dpcurves_parties.shares.aggregation import AnswerShare, TaskService
+from dpcurves_parties.shares.answer_proofs import hash_noise
 
 MORE = 500
 PARTY = 1
@@ -23,24 +23,24 @@ EARLIER: list[str] = []
 """Sealed halves of earlier questions."""
 
 
-def changed(half: Half, lie: str) -> Half:
+def changed(half: AnswerShare, lie: str) -> AnswerShare:
     """A half that says something else."""
-    size = len(half.numbers) // 2
-    numbers = list(half.numbers)
+    size = len(half.values) // 2
+    numbers = list(half.values)
     if lie in {"half", "noise"}:
         numbers[0] = (numbers[0] + MORE) % 2**64
     if lie == "noise":
         numbers[size] += MORE
-        half = half._replace(bound=(half.bound[0], hash_of_noise(numbers[size : 2 * size])))
+        half = half._replace(noise_hashes=(half.noise_hashes[0], hash_noise(numbers[size : 2 * size])))
     if lie == "swap":
         numbers[0], numbers[size - 2] = numbers[size - 2], numbers[0]
-    return half._replace(numbers=tuple(numbers), dropped=half.dropped + (lie == "dropped"))
+    return half._replace(values=tuple(numbers), dropped_count=half.dropped_count + (lie == "dropped"))
 
 
 def lie_as(file: Path) -> None:
     """From now on halves of this server are changed as the file says."""
     follows = {kind: kind.follow for kind in (aggregation.PlainCounting, aggregation.CheckedCounting)}
-    answered = TaskService.half
+    answered = TaskService.make_answer_share
 
     def half(self: TaskService, message: bytes) -> bytes:
         told: dict[str, Any] = json.loads(answered(self, message))
@@ -51,12 +51,16 @@ def lie_as(file: Path) -> None:
 
     for kind, follow in follows.items():
 
-        def followed(self: Any, *asked: Any, follow: Any = follow) -> Half:
+        def followed(self: Any, *asked: Any, follow: Any = follow) -> AnswerShare:
             return changed(follow(self, *asked), file.read_text())
 
         setattr(kind, "follow", followed)  # noqa: B010
-    setattr(TaskService, "half", half)  # noqa: B010
-    setattr(TaskService, "OF_PEER", {**TaskService.OF_PEER, "half": (half, TaskService.OF_PEER["half"][1])})  # noqa: B010
+    setattr(TaskService, "make_answer_share", half)  # noqa: B010
+    setattr(
+        TaskService,
+        "PEER_REQUESTS",
+        {**TaskService.PEER_REQUESTS, "half": (half, TaskService.PEER_REQUESTS["half"][1])},
+    )  # noqa: B010
 
 
 def lies() -> Mapping[str, str]:

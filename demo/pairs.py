@@ -29,23 +29,23 @@ from size import choose
 import dpcurves as dp
 from dpcurves.noise import Randomness
 from dpcurves_parties import pairs as parties
-from dpcurves_parties.pairs.attendance import Attendance, Post
-from dpcurves_parties.pairs.queries import commitment
+from dpcurves_parties.pairs.attendance import Participant, RelayClient
+from dpcurves_parties.pairs.queries import commit_to_seed
 from dpcurves_parties.pairs.service import ask_pairs
-from dpcurves_parties.pairs.statistics import KENDALL, Noise, Permutations, Unsigned
+from dpcurves_parties.pairs.statistics import KENDALL, NoisePlacement, Permutations, Unsigned
 from dpcurves_parties.pairs.task import write_seed
 from dpcurves_parties.serving.channel import Channel
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.task_document import Role, Ticket, found
-from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of, close
+from dpcurves_parties.serving.task_document import Role, Ticket, create_task
+from dpcurves_parties.serving.two_servers.owner import Contribution, close_task, read_owner_ticket
 
 OUT = OUTPUTS / "pairs"
 HOST = "127.0.0.1"
 PEOPLE, EPSILON = choose(2000, 100), Fraction(2)
-KERNEL = KENDALL.on(rooms=Unsigned(3), cleanliness=Unsigned(3))
+KERNEL = KENDALL.with_columns(rooms=Unsigned(3), cleanliness=Unsigned(3))
 COLUMNS = tuple(KERNEL.form.columns)
 ROLES = {Role.OWNER: PEOPLE, Role.ANALYST: 1, Role.COORDINATOR: 1}
-SYSTEM = Randomness.system()
+SYSTEM = Randomness.from_system()
 BY_COMMAND, AT_ONCE, LOST = (0, 1), 8, 50
 STEPS = 5
 """A pair has four: in each round of visits everybody takes one at least."""
@@ -64,11 +64,11 @@ def main() -> None:
     console, seed = Console(), secrets.token_bytes(32)
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    console.print(f"promised before anybody rates: {commitment(seed)[:16]}...", highlight=False)
+    console.print(f"promised before anybody rates: {commit_to_seed(seed)[:16]}...", highlight=False)
     ratings = made_up()
     table = Table("who", "tau", "interval for these people (95%)", "for the population", "pairs", "seconds")
     one, other = ({name: values[order] for name, values in ratings.items()} for order in np.triu_indices(PEOPLE, 1))
-    table.add_row("nobody: the exact one", f"{KERNEL.evaluated(one, other).mean():.3f}", "", "", "", "")
+    table.add_row("nobody: the exact one", f"{KERNEL.evaluate(one, other).mean():.3f}", "", "", "", "")
     for name, work in (("people in pairs", by_people), ("two servers", by_servers)):
         started = perf_counter()
         told = work(ratings, seed)
@@ -115,13 +115,13 @@ def people_task(seed: bytes) -> parties.PairTask:
     """One server with fresh keys, a task with a ticket for each person, and a file of each of the first two."""
     folder = OUT / "people"
     (folder / "tickets").mkdir(parents=True)
-    server = Identity.found(folder / "a0", free_urls(1)[0]).public
+    server = Identity.create(folder / "a0", free_urls(1)[0]).public
     draft = parties.PairTask(
         "ratings", "kendall", COLUMNS, Permutations(1), dp.PrivacyLoss.pure(EPSILON), parties.Trust.PEOPLE,
-        Noise.EACH, commitment(seed), (server,), {},
+        NoisePlacement.EACH, commit_to_seed(seed), (server,), {},
     )  # fmt: skip
     write_seed(folder / "tickets" / "coordinator-1", seed)
-    return found(draft, ROLES, folder / "task.json", folder / "tickets")
+    return create_task(draft, ROLES, folder / "task.json", folder / "tickets")
 
 
 def people_of(ratings: dict[str, Any]) -> list[list[int]]:
@@ -138,13 +138,13 @@ def visits(task: parties.PairTask, town: dict[int, list[int]]) -> dict[int, list
     people, (server,) = list(town), task.servers
 
     def visit(start: int) -> list[int]:
-        channel, left = Channel.to(server.url, server.certificate), []
+        channel, left = Channel.from_certificate(server.url, server.certificate), []
         for person in people[start::AT_ONCE]:
             ticket = OUT / "people" / "tickets" / f"owner-{person + 1}"
-            post = Post(task, Ticket.read(ticket, Role.OWNER), channel)
+            post = RelayClient(task, Ticket.load(ticket, Role.OWNER), channel)
             device = ticket.with_name(f"{ticket.name}.device")
-            reached = Attendance.of(post, SYSTEM, device, lambda line: None).attend(town[person])
-            left += [] if reached.over else [person]
+            reached = Participant.enter_task(post, SYSTEM, device, lambda line: None).advance_meetings(town[person])
+            left += [] if reached.is_over else [person]
         channel.close()
         return left
 
@@ -169,8 +169,8 @@ def by_servers(ratings: dict[str, Any], seed: bytes) -> Told:
     with running(OUT / "task.json", *(OUT / f"server-{party}" for party in (0, 1))):
         with ThreadPoolExecutor(8) as town:
             list(town.map(lambda number: share_out(task, ratings, number), range(PEOPLE)))
-        close(task, Ticket.read(tickets / "coordinator-1", Role.COORDINATOR), seed=seed)
-        found = ask_pairs(task, Ticket.read(tickets / "analyst-1", Role.ANALYST))
+        close_task(task, Ticket.load(tickets / "coordinator-1", Role.COORDINATOR), seed=seed)
+        found = ask_pairs(task, Ticket.load(tickets / "analyst-1", Role.ANALYST))
     ends = [found.interval(0.95, population=population) for population in (False, True)]
     return Told(found.value, ends, found.pairs or 0)
 
@@ -178,12 +178,12 @@ def by_servers(ratings: dict[str, Any], seed: bytes) -> Told:
 def shared_task(seed: bytes) -> parties.PairTask:
     """Two servers with fresh keys, and a task with a ticket for each person."""
     urls = free_urls(2)
-    servers = tuple(Identity.found(OUT / f"server-{party}", url).public for party, url in enumerate(urls))
+    servers = tuple(Identity.create(OUT / f"server-{party}", url).public for party, url in enumerate(urls))
     draft = parties.PairTask(
         "ratings", "kendall", COLUMNS, Permutations(2), dp.PrivacyLoss.pure(EPSILON), parties.Trust.TWO_SERVERS,
-        Noise.ON_SUM, commitment(seed), servers, {},
+        NoisePlacement.ON_SUM, commit_to_seed(seed), servers, {},
     )  # fmt: skip
-    return found(draft, ROLES, OUT / "task.json", OUT / "tickets")
+    return create_task(draft, ROLES, OUT / "task.json", OUT / "tickets")
 
 
 def free_urls(number: int) -> list[str]:
@@ -199,7 +199,7 @@ def share_out(task: parties.PairTask, ratings: dict[str, Any], number: int) -> N
     """One person's shares, one for each server."""
     ticket = OUT / "tickets" / f"owner-{number + 1}"
     values = np.array([[ratings[name][number] for name in KERNEL.columns]])
-    Contribution.of(task, values, ticket).send(bearer_of(task, ticket), lambda gone: None)
+    Contribution.from_ticket(task, values, ticket).send(read_owner_ticket(task, ticket), lambda gone: None)
 
 
 @contextmanager

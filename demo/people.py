@@ -53,16 +53,20 @@ def run(console: Console, *arguments: str) -> None:
 
 def arrived(sent: Path, received: Path, chance: np.random.Generator) -> None:
     """What comes of what was sent: some is lost, some comes twice, and of some an octet has changed."""
-    task = dp.local.Task.read(OUT / "task.json")
-    parts = [each for each in task.form.read(sent.read_bytes())]
+    task = dp.local.Task.load(OUT / "task.json")
+    parts = [each for each in task.report_format.parse_reports(sent.read_bytes())]
     names, messages = (np.concatenate([getattr(part, of) for part in parts]) for of in ("names", "messages"))
     there = chance.random(len(names)) >= 1 / LOST
     twice = there & (chance.random(len(names)) < 1 / DOUBLED)
     order = chance.permutation(np.concatenate([np.flatnonzero(there), np.flatnonzero(twice)]))
-    data = np.frombuffer(task.form.written_all(names[order], messages[order]), dtype=np.uint8).copy()
-    first = len(data) - len(order) * task.form.record
+    data = np.frombuffer(task.report_format.encode_reports(names[order], messages[order]), dtype=np.uint8).copy()
+    first = len(data) - len(order) * task.report_format.record_size
     damaged = np.flatnonzero(chance.random(len(order)) < 1 / DAMAGED)
-    at = first + damaged * task.form.record + chance.integers(0, task.form.record, len(damaged))
+    at = (
+        first
+        + damaged * task.report_format.record_size
+        + chance.integers(0, task.report_format.record_size, len(damaged))
+    )
     data[at] ^= 1
     received.write_bytes(data.tobytes())
 

@@ -40,10 +40,10 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, Unit
 from dpcurves.records import open_records, tabulate
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket
-from dpcurves_sites.remote import RemoteFederation, standing
+from dpcurves_sites.remote import RemoteFederation, fetch_status
 from dpcurves_sites.secure_sum import MASKED
 from dpcurves_sites.site import VECTORS
-from dpcurves_sites.task import FederationTask, Member, found_federation, read_key
+from dpcurves_sites.task import FederationTask, Member, create_federation_task, read_key
 from dpcurves_sites.trust import SecureSum
 
 OUT = OUTPUTS / "sites"
@@ -162,11 +162,11 @@ class Sites:
     def task(self) -> FederationTask:
         """Found it: each site has made its key, and the coordinator its own."""
         self.folder.mkdir()
-        coordinator = Identity.found(self.folder / "hub", f"https://127.0.0.1:{free_port()}")
-        members = tuple(Member.made(self.place(n), name, None) for n, name in enumerate(self.tables))
+        coordinator = Identity.create(self.folder / "hub", f"https://127.0.0.1:{free_port()}")
+        members = tuple(Member.create(self.place(n), name, None) for n, name in enumerate(self.tables))
         for number, table in enumerate(self.tables.values()):
             table.to_parquet(self.place(number) / "records.parquet", index=False)
-        return found_federation(
+        return create_federation_task(
             members, MODEL, self.folder / "task.json", self.folder / "tickets", name=self.name,
             neighbours=Neighbours.ADD_REMOVE, unit=self.unit, budget=self.budget, coordinator=coordinator.public,
             analysts=1,
@@ -176,7 +176,7 @@ class Sites:
         return self.folder / f"site-{number + 1}"
 
     def ledger(self, number: int) -> dp.Ledger:
-        return dp.Ledger.existing(f"sqlite:///{self.place(number) / 'ledger.db'}")
+        return dp.Ledger.open_existing(f"sqlite:///{self.place(number) / 'ledger.db'}")
 
     def start(self, number: int) -> None:
         """Start a site, as `dpcurves federation site` does."""
@@ -216,7 +216,7 @@ class Sites:
 
     def _signed(self) -> int:
         try:
-            return len(standing(self.task)["signed"])
+            return len(fetch_status(self.task)["signed"])
         except ValueError:
             return 0
 
@@ -239,7 +239,7 @@ class Sites:
     def analyst(self) -> RemoteFederation:
         tickets = self.folder / "tickets"
         key = read_key(tickets / "analyst-1.key")
-        return RemoteFederation(self.task, Ticket.read(tickets / "analyst-1", Role.ANALYST), key, PATIENCE)
+        return RemoteFederation(self.task, Ticket.load(tickets / "analyst-1", Role.ANALYST), key, PATIENCE)
 
 
 @contextmanager
@@ -291,7 +291,7 @@ def asked_of_airlines(console: Console, airlines: Sites) -> dict[str, Any]:
     table = Table("airline", "flights", "spent", "charges", title="Ledgers of the airlines", title_justify="left")
     for number, (name, records) in enumerate(airlines.tables.items()):
         statement = airlines.ledger(number).statement("data")
-        balance = display.BalanceReport.of(statement)
+        balance = display.BalanceReport.from_statement(statement)
         table.add_row(name, f"{len(records):,}", str(balance.spent), str(len(balance.charges)))
     console.print(table)
     return found
@@ -316,7 +316,7 @@ def compare_flights(console: Console, found: dict[str, Any], records: pd.DataFra
         low, high = area.auc_interval(0.95)
         console.print(
             f"{who}: {late:.1%} of flights are more than {LATE} minutes late; quartiles {quartiles} minutes; "
-            f"AUC {area.auc:.3f}, 95% interval {display.span(low, high, high - low)}"
+            f"AUC {area.auc:.3f}, 95% interval {display.format_interval(low, high, high - low)}"
         )
 
 
@@ -359,7 +359,7 @@ def compare_survival(console: Console, arms: Any, cohort: pd.DataFrame) -> None:
             f"{np.interp(10, both[value].x, both[value].y):.1%} of those with {value} chains" for value in CHAINS.values
         )
         console.print(
-            f"{who}: alive after ten years: {ten}; log-rank statistic {test.statistic:.0f}, p = {test.pvalue:.1g}"
+            f"{who}: alive after ten years: {ten}; log-rank statistic {test.statistic:.0f}, p = {test.p_value:.1g}"
         )
 
 
@@ -393,7 +393,7 @@ def search(console: Console, sites: Sites, question: Any, epsilon: str) -> None:
 
 def sent_by(sites: Sites, number: int) -> list[NDArray[np.uint64]]:
     """A site's own counts with its share of the noise, before masks: they lie in its own store alone."""
-    rows = sites.ledger(number).database.read(lambda connection: connection.execute(select(VECTORS.c.vector)).all())
+    rows = sites.ledger(number).database.run_read(lambda connection: connection.execute(select(VECTORS.c.vector)).all())
     return [np.frombuffer(row.vector, dtype="<u8") for row in rows]
 
 
@@ -401,7 +401,7 @@ def exact_counts(sites: Sites, number: int, question: Any, epsilon: str) -> NDAr
     """Counts of a site's records, as it made them before the noise: of the cells of the question's first turn."""
     key = sites.ledger(number).dataset_key("data")
     adjacency = sites.task.terms.adjacency
-    query = dp.rehearse(question, pure(epsilon), adjacency, MODEL)[0].query
+    query = dp.plan_question(question, pure(epsilon), adjacency, MODEL)[0].query
     with open_records(str(sites.place(number) / "records.parquet"), unit=sites.unit, key=key) as records:
         return np.asarray(tabulate(records, query)).astype(np.uint64).ravel()
 

@@ -58,7 +58,7 @@ def main() -> None:
     summaries = [curve._repr_html_() for curve in found["PostgreSQL"].values()]
     rows = sum(len(table) for table in tables.values())
     told = f"Test randomness: nothing is private. {rows:,} rows."
-    page = display.report("Flights in a warehouse", told, summaries, [])
+    page = display.render_report("Flights in a warehouse", told, summaries, [])
     (OUT / "report.html").write_text(page, encoding="utf-8")
     console.print(
         f"{len(tables['delays']):,} flights; PostgreSQL and Spark gave the curves of the file, number by number"

@@ -59,9 +59,9 @@ SETTINGS = (
 def error(setting: Setting, epsilon: str, units: int) -> float:
     """The error that a plan foretells for the turn that has most of the loss, in percent of the units."""
     unit = dp.Unit("person", setting.records) if setting.records > 1 else dp.EACH_RECORD
-    adjacency = dp.REPLACE_ONE.among(unit, units)
+    adjacency = dp.REPLACE_ONE.to_adjacency(unit, units)
     trust = () if setting.trust is None else (setting.trust(),)
-    plans = dp.rehearse(setting.question, dp.PrivacyLoss.pure(epsilon), adjacency, *trust)
+    plans = dp.plan_question(setting.question, dp.PrivacyLoss.pure(epsilon), adjacency, *trust)
     counted = [plan for plan in plans if plan.error == plan.error]  # cuts have none
     main = max(counted, key=lambda plan: plan.loss.epsilon or 0)
     # A sum is kept in steps of a lattice: this is its error in records that add as much as one can.

@@ -19,7 +19,7 @@ import numpy as np
 import dpcurves as dp
 from dpcurves.arrays import FloatArray
 from dpcurves.forecasts.expected_errors import KINDS, MOST_TABLES, ForecastKind
-from dpcurves.forecasts.true_readings import answers, traced_band
+from dpcurves.forecasts.true_readings import rehearse_answers, trace_band
 
 HERE = Path(__file__).parent
 NUMBERS = HERE / "dial.json"
@@ -186,17 +186,17 @@ def rehearsals(setting: Setting, records: int) -> int:
 def rehearsed(setting: Setting, records: int, epsilon: str) -> Rehearsed:
     """Answer as often as `forecast` does, and with the same random numbers; no errors are computed here."""
     question, kind, adjacency = given(setting)
-    half_of: Any = kind.half
+    half_of: Any = kind.half_width
     draw, times = seeded(setting, records, epsilon), rehearsals(setting, records)
-    tables = [kind.columns(question, kind.laws[setting.shape](draw, records)) for _ in range(MOST_TABLES)]
+    tables = [kind.fill_columns(question, kind.laws[setting.shape](draw, records)) for _ in range(MOST_TABLES)]
     halves, traces = [], []
     for number, table in enumerate(tables):
         loss, seed = dp.PrivacyLoss.pure(epsilon), int(draw.integers(2**31))
-        answered = answers(question, table, loss, adjacency, seed)
+        answered = rehearse_answers(question, table, loss, adjacency, seed)
         for place, curve in enumerate(islice(answered, len(range(number, times, MOST_TABLES)))):
-            if kind.traced is not None and (place == 0 or kind.traced is traced_band):
-                traces.append(kind.traced(curve))
-            if kind.traced is traced_band:
+            if kind.trace_curve is not None and (place == 0 or kind.trace_curve is trace_band):
+                traces.append(kind.trace_curve(curve))
+            if kind.trace_curve is trace_band:
                 _, _, lower, upper = traces[-1]
                 within = (upper - lower) / 2
                 halves.append(within.max() if setting.curve == "cdf" else within[1:].mean())
@@ -217,10 +217,10 @@ def forecast(setting: Setting, records: int, epsilon: str) -> float:
     question, kind, adjacency = given(setting)
     found = dp.forecast(
         question, dp.PrivacyLoss.pure(epsilon), adjacency, records=records,
-        like=lambda draw, size: kind.columns(question, kind.laws[setting.shape](draw, size)),
+        like=lambda draw, size: kind.fill_columns(question, kind.laws[setting.shape](draw, size)),
         rehearsals=rehearsals(setting, records), generator=seeded(setting, records, epsilon),
     )  # fmt: skip
-    return float(min(found.expected[0].half_width * CURVES[setting.curve].per(records), ALL_OF_IT))
+    return float(min(found.expected_errors[0].half_width * CURVES[setting.curve].per(records), ALL_OF_IT))
 
 
 def line(setting: Setting) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 
 from griffe import Extension, Function, Object, ParameterKind, Parameters
 
-from dpcurves.curves.result import explained
-from dpcurves.shortcuts import PLACES, in_one_call
+from dpcurves.curves.result import complete_docstring
+from dpcurves.shortcuts import PLACES, add_privacy_arguments
 
 DOCTEST = re.compile(r"^([ ]*)>>> .*(?:\n[ ]*\S.*)*", re.MULTILINE)
 CODE = re.compile(r"(```.*?```|`+[^`]*`+)", re.DOTALL)
@@ -37,11 +37,14 @@ class Doctests(Extension):
         if obj.docstring is not None:
             told = obj.docstring.value
             if isinstance(obj, Function) and obj.parent is not None and obj.parent.is_class:
-                told = explained(told, obj.name, [each.name for each in obj.parameters])
+                told = complete_docstring(told, obj.name, [each.name for each in obj.parameters])
             obj.docstring.value = shown(told)
 
     def on_function(self, *, func: Function, **_: Any) -> None:
-        if any(str(each.value) == in_one_call.__name__ for each in func.decorators) and func.parent is not None:
+        if (
+            any(str(each.value) == add_privacy_arguments.__name__ for each in func.decorators)
+            and func.parent is not None
+        ):
             own = [each for each in func.parameters if each.kind is not ParameterKind.var_keyword]
             shared = [each for each in func.parent["asked"].parameters if each.kind is ParameterKind.keyword_only]
             places = {each.name: PLACES.get(each.name, 0 if each.required else 4) for each in (*own, *shared)}

@@ -36,7 +36,7 @@ GIVEN: dict[str, Any] = {
     "model": dp.PUBLIC_MODEL, "lower": 0, "upper": 1, "across": dp.BoundsQuestion("x", 0.25, "0.9"), "upwards": ERRORS,
     "first": "x", "second": "r", "scores": ("x", "r", "w"), "errors": ("x",), "quantiles": (0.5,),
     "outcome": "y", "treatment": "w", "observed": "r", "observed_grid": dp.Grid(0, 1, cells=8),
-    "features": (dp.Ranged("x", 0, 1), dp.Ranged("r", -1, 1)),
+    "features": (dp.NumericColumn("x", 0, 1), dp.NumericColumn("r", -1, 1)),
     "time": "x", "event": "y", "entry": "r", "last": "r", "causes": (1, 2), "times": dp.Grid(0, 1, cells=4),
     "x": "x", "y": "r",
     "rows": dp.Categories("y", (0, 1)), "columns": dp.Categories("x", (1, 2)),
@@ -75,9 +75,9 @@ def _is_needed(field: Field[Any]) -> bool:
 
 def answered(question: Any, model: Any) -> str:
     """Whether it is, and how; or why not."""
-    adjacency = dp.REPLACE_ONE.among(EACH_RECORD, 10_000)
+    adjacency = dp.REPLACE_ONE.to_adjacency(EACH_RECORD, 10_000)
     try:
-        plans = dp.rehearse(question, dp.PrivacyLoss.pure(1), adjacency, model)
+        plans = dp.plan_question(question, dp.PrivacyLoss.pure(1), adjacency, model)
     except UnsupportedQuery as refusal:
         return f"no: {refusal.rule}"
     return "1 turn" if len(plans) == 1 else f"{len(plans)} turns"

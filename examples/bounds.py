@@ -18,8 +18,8 @@ table = {"claims": 300 * rng.standard_t(3, size=20_000), "days": rng.gamma(2.0, 
 with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
     claims, days = dp.BoundsQuestion("claims", unit=1, coverage=0.95), dp.BoundsQuestion("days", unit=1, coverage=0.95)
     plane = session.ask(dp.PlaneBoundsQuestion(claims, days), dp.PrivacyLoss.pure("0.1"))
-    print(f"claims: {plane.across.lower} to {plane.across.upper}; days: up to {plane.upwards.upper}")
-    grid = dp.Grid(plane.across.lower, plane.across.upper, cells=512)
+    print(f"claims: {plane.x.lower} to {plane.x.upper}; days: up to {plane.y.upper}")
+    grid = dp.Grid(plane.x.lower, plane.x.upper, cells=512)
     curve = session.ask(dp.CdfQuestion("claims", grid), dp.PrivacyLoss.pure("0.9"))
 curve.plot()
 
@@ -34,7 +34,7 @@ print(dp.bounds(table["claims"], unit=1, coverage=0.95, epsilon="0.1", adjacency
 # Histograms, sums, means and variances find their bounds by themselves, where none are public; the price is said first:
 
 # %%
-kinds = dp.UnboundedMeanQuestion, dp.UnboundedSumQuestion, dp.UnboundedVarianceQuestion, dp.UnboundedSummaryQuestion
+kinds = dp.AutoRangeMeanQuestion, dp.AutoRangeSumQuestion, dp.AutoRangeVarianceQuestion, dp.AutoRangeSummaryQuestion
 with dp.Session(table, budget=dp.PrivacyLoss.pure(5), adjacency=dp.REPLACE_ONE) as session:
-    for kind in (*kinds, dp.UnboundedHistogramQuestion):
+    for kind in (*kinds, dp.AutoRangeHistogramQuestion):
         print(session.ask(kind("days"), dp.PrivacyLoss.pure(1)))

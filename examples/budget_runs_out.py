@@ -18,7 +18,7 @@ question = dp.CdfQuestion("age", dp.Grid(0, 120, cells=480), measured_in="years"
 
 # %%
 curve = session.ask(question, dp.PrivacyLoss.pure(0.75))
-print("left:", session.left)
+print("left:", session.remaining)
 try:
     session.ask(dp.HistogramQuestion("age", dp.Grid(0, 120, cells=12)), dp.PrivacyLoss.pure(0.5))
 except dp.BudgetExceeded as refusal:

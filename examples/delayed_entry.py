@@ -26,4 +26,4 @@ curve.plot()
 
 # %%
 print(curve.median, curve.median_interval(0.95, population=True))
-print(dp.share_at(curve, 80), dp.share_at(curve, 80, since=70).interval(0.95, population=True))
+print(dp.survival_at(curve, 80), dp.survival_at(curve, 80, since=70).interval(0.95, population=True))

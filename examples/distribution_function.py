@@ -31,6 +31,6 @@ for share in (0.5, 0.9):
 
 # %%
 with dp.Session({"days": days}, budget=dp.PrivacyLoss.pure(2), adjacency=dp.REPLACE_ONE) as session:
-    found = session.ask(dp.UnboundedCdfQuestion("days"), dp.PrivacyLoss.pure(1))
-    median = session.ask(dp.UnboundedQuantilesQuestion("days", (0.5,)), dp.PrivacyLoss.pure(1))
+    found = session.ask(dp.AutoRangeCdfQuestion("days"), dp.PrivacyLoss.pure(1))
+    median = session.ask(dp.AutoRangeQuantilesQuestion("days", (0.5,)), dp.PrivacyLoss.pure(1))
 print(f"half left after {found.quantile(0.5):.1f} days; asked alone, {median.x[0]:.1f}")

@@ -26,8 +26,8 @@ steps = dp.streams.follow(
     {"time": week, "score": score}, question, loss=dp.PrivacyLoss.pure(1), store="sqlite://", start=0, every=1, end=30
 )
 readings = [step.reading for step in steps]
-watch = dp.streams.DriftWatch(grid, readings[7], a_year=52, reference_width=8)
+watch = dp.streams.DriftWatch(grid, readings[7], windows_per_year=52, reference_width=8)
 for reading in readings[8:]:
-    found = watch.after(reading)
+    found = watch.compare_window(reading)
     if found.alarms:
         print(f"week {found.tick}: {', '.join(found.alarms)}")

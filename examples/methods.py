@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpcurves as dp
-from dpcurves.mechanisms import Flat, TreeSums
+from dpcurves.mechanisms import FlatHistogram, TreeSums
 from dpcurves.trust import Central
 
 rng = np.random.default_rng(25)
@@ -16,7 +16,7 @@ grid, loss = dp.Grid(0, 1024, cells=1024), dp.PrivacyLoss.pure(0.1)
 ways = {
     "default": (None, None),
     "tree": (None, Central(mechanism=TreeSums())),
-    "cell by cell": (None, Central(mechanism=Flat())),
+    "cell by cell": (None, Central(mechanism=FlatHistogram())),
     "grown partition": (dp.GrownPartition(), None),
     "quantile cuts": (dp.QuantileCuts(pieces=32), None),
 }

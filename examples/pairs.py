@@ -13,7 +13,7 @@ loss, each = dp.PrivacyLoss.pure(1), (1, 2, 4, 8, 16)
 
 # %%
 figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")
-for noise in dp.pairs.Noise:
+for noise in dp.pairs.NoisePlacement:
     plans = [dp.pairs.plan(kernel, people=10_000, pairs_per_person=some, loss=loss, noise=noise) for some in each]
     ax.plot(each, [plan.error for plan in plans], marker="o", label=noise.value)
 ax.set(xscale="log", yscale="log", xlabel="pairs of each person", ylabel="error of the mean, for the population")
@@ -27,6 +27,6 @@ ax.legend(title="noise")
 
 # %%
 incomes = np.random.default_rng(34).integers(20_000, 60_000, 10_000)
-plan = dp.pairs.plan(kernel, people=10_000, pairs_per_person=8, loss=loss, noise=dp.pairs.Noise.ON_SUM)
+plan = dp.pairs.plan(kernel, people=10_000, pairs_per_person=8, loss=loss, noise=dp.pairs.NoisePlacement.ON_SUM)
 tried = dp.pairs.simulate(kernel, {"income": incomes}, plan)
 print(tried.value, tried.interval(0.95), tried.interval(0.95, population=True))

@@ -14,7 +14,7 @@ late = (rng.random(20_000) < 1 / (1 + np.exp(1.5 + 0.03 * (age - 45) - 0.5 * owe
 table = {"late": late, "age": age, "owed": owed, "rate": rate}
 
 # %%
-features = dp.Ranged("age", 18, 90), dp.Ranged("owed", 0, 8), dp.Ranged("rate", 0, 1)
+features = dp.NumericColumn("age", 18, 90), dp.NumericColumn("owed", 0, 8), dp.NumericColumn("rate", 0, 1)
 question = dp.PairwiseScorerQuestion("late", features)
 with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
     scorer = session.ask(question, dp.PrivacyLoss.pure(1))

@@ -31,5 +31,5 @@ print(read.confusion(0.3).rates)
 # %%
 points = {"points": np.round(600 + 50 * np.log(score / (1 - score))), "ill": ill}
 with dp.Session(points, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
-    of_points = session.ask(dp.UnboundedScoresQuestion("ill", "points"), dp.PrivacyLoss.pure(1))
+    of_points = session.ask(dp.AutoRangeScoresQuestion("ill", "points"), dp.PrivacyLoss.pure(1))
 print(f"area {of_points.value('auc'):.3f}")

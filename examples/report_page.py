@@ -20,7 +20,9 @@ with dp.Session(table, budget=dp.PrivacyLoss.pure(2), adjacency=dp.REPLACE_ONE) 
 # %%
 page = Path(mkdtemp()) / "patients.html"
 page.write_text(
-    display.report("Patients of 2026", "Ages and days in hospital.", [age._repr_html_(), days._repr_html_()], []),
+    display.render_report(
+        "Patients of 2026", "Ages and days in hospital.", [age._repr_html_(), days._repr_html_()], []
+    ),
     encoding="utf-8",
 )
 print(f"{page.stat().st_size / 1000:.0f} kB")

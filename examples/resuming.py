@@ -29,7 +29,7 @@ with opened() as session:
 
 # %%
 with opened() as session:
-    print("left:", session.left)
+    print("left:", session.remaining)
     second = session.ask(question, dp.PrivacyLoss.pure(1), request="pay curve")
 assert (first.y == second.y).all()
 second.plot()

@@ -32,5 +32,5 @@ print(dp.log_rank_test(arms["drug"], arms["placebo"]))
 
 # %%
 with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
-    found = session.ask(dp.UnboundedSurvivalQuestion("months", "died"), dp.PrivacyLoss.pure(1))
+    found = session.ask(dp.AutoRangeSurvivalQuestion("months", "died"), dp.PrivacyLoss.pure(1))
 print(f"half are left after {found.median:.0f} months, of {found.x[-1]:g} that were found")

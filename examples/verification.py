@@ -14,7 +14,10 @@ table = {"schooling": schooling, "age": age, "pay": pay}
 
 # %%
 claim = dp.VerifyQuestion(
-    dp.Ranged("pay", 0, 8_000), (dp.Ranged("schooling", 8, 20), dp.Ranged("age", 20, 65)), "schooling", above=0
+    dp.NumericColumn("pay", 0, 8_000),
+    (dp.NumericColumn("schooling", 8, 20), dp.NumericColumn("age", 20, 65)),
+    "schooling",
+    above=0,
 )
 with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE) as session:
     found = session.ask(claim, dp.PrivacyLoss.pure(1))

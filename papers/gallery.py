@@ -56,7 +56,7 @@ def _judged(truth: Callable[[FloatArray], FloatArray]) -> tuple[NDArray[np.int64
     chance = np.random.default_rng(SEED)
     x = chance.uniform(-1, 1, 2 * RECORDS)
     label = (chance.random(x.size) < 1 / (1 + np.exp(-truth(x)))).astype(np.int64)
-    model: Any = LogisticRegression(C=1e6).fit(x[:RECORDS, None], label[:RECORDS])
+    model: Any = LogisticRegression(C=1e6).fit_hazards(x[:RECORDS, None], label[:RECORDS])
     return label[RECORDS:], model.predict_proba(x[RECORDS:, None])[:, 1]
 
 
@@ -155,7 +155,7 @@ def residual_plots() -> Figure:
             )  # fmt: skip
             found.plot(ax=ax)
             ax.get_legend().remove()
-            ax.set_title(f"{name}, epsilon {epsilon}\nabout {found.unseen:.1%} lie outside")
+            ax.set_title(f"{name}, epsilon {epsilon}\nabout {found.unplotted_share:.1%} lie outside")
         for ax in axes:
             ax.title.set_fontsize(10)
             ax.set(xlim=axes[0].get_xlim(), ylim=axes[0].get_ylim())

@@ -82,14 +82,14 @@ def session() -> None:
     with dp.Session("stays.csv", budget=dp.PrivacyLoss.pure(2), **where) as opened:
         roc = opened.ask(dp.RocQuestion("back", "risk"), dp.PrivacyLoss.pure(1), "roc")
         assert 0 <= roc.auc_interval(0.95)[0] <= roc.auc_interval(0.95)[1] <= 1
-        assert opened.left == dp.PrivacyLoss.pure(1)
+        assert opened.remaining == dp.PrivacyLoss.pure(1)
 
 
 def study() -> None:
     import dpcurves as dp
 
     question = dp.HistogramQuestion("days", dp.Grid(0, 40, cells=8))
-    (plan,) = dp.rehearse(question, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.among(dp.EACH_RECORD, 1000))
+    (plan,) = dp.plan_question(question, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, 1000))
     assert plan.error > 0
 
 

@@ -45,7 +45,7 @@ def tell(url: str, edges: list[int], file: Path) -> None:
 
 def die_before_telling(url: str, edges: list[int], file: Path) -> None:
     """Note what the threshold needs, durably, and be killed before anybody sees the answer."""
-    opened, remember = session(url), Ledger.remember
+    opened, remember = session(url), Ledger.store_notes
 
     def remember_and_die(self: Ledger, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
         noted = remember(self, grant, part, notes)
@@ -53,7 +53,7 @@ def die_before_telling(url: str, edges: list[int], file: Path) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return noted
 
-    Ledger.remember = remember_and_die  # type: ignore[method-assign]
+    Ledger.store_notes = remember_and_die  # type: ignore[method-assign]
     file.write_text(json.dumps(look(opened, edges)))
 
 

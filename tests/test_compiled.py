@@ -10,7 +10,7 @@ import pytest
 from at_once import at_once
 from numpy.typing import NDArray
 
-from dpcurves.arrays import compiled
+from dpcurves.arrays import compile_loop
 from dpcurves.smoothing import least_change as interior_point
 
 numba = pytest.importorskip("numba", reason="dpcurves[fast] is not installed: no loop is compiled")
@@ -18,7 +18,7 @@ from numba.core.caching import IndexDataCacheFile  # noqa: E402
 
 
 def test_a_compiled_loop_does_what_it_says() -> None:
-    @compiled
+    @compile_loop
     def total(numbers: NDArray[np.float64]) -> float:
         """Adds up."""
         found = 0.0
@@ -37,7 +37,7 @@ KINDS = ("f8", "f4", "i8", "f8")
 def part_of_a_change(number: int) -> float:
     numbers = np.arange(1, 17).astype(KINDS[number])
     numbers = numbers[:8] if number < 3 else numbers[::2]
-    return float(interior_point._reach(numbers, -2 * numbers))
+    return float(interior_point._feasible_step_length(numbers, -2 * numbers))
 
 
 def compile_at_once(number: int, folder: str) -> None:
@@ -81,7 +81,7 @@ def test_where_nothing_may_be_written_loops_are_compiled_all_the_same(monkeypatc
         return 2 * number
 
     twice.__module__ = "dpcurves.anywhere"
-    assert compiled(twice)(3.0) == 6
+    assert compile_loop(twice)(3.0) == 6
 
 
 def test_loops_of_scripts_are_not_kept_for_they_may_have_several_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,14 +105,14 @@ def test_loops_of_scripts_are_not_kept_for_they_may_have_several_names(monkeypat
             return number + 1
 
         more.__module__ = module
-        assert compiled(more)(3.0) == 4
+        assert compile_loop(more)(3.0) == 4
     assert kept == [False, False, True, True, False]
 
 
 def test_without_numba_a_loop_is_run_as_it_is_written_and_as_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numba", None)
 
-    @compiled
+    @compile_loop
     def inverse(numbers: NDArray[np.float64], place: int) -> float:
         return float(numbers[place] / numbers[0])
 

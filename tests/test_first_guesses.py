@@ -44,7 +44,7 @@ def test_all_missing_arguments_are_named_with_a_call_that_works() -> None:
             lambda: question_from_json({"ask": "count", "column": "age", "by": {"sex": ["F", "M"]}}),
             "^by: column and categories are needed",
         ),
-        (lambda: dp.count(AGES, **ONE).of_source(""), "source: up to 200 printable characters"),
+        (lambda: dp.count(AGES, **ONE).with_source(""), "source: up to 200 printable characters"),
     ],
 )
 def test_a_wrong_guess_is_told_what_helps(call: Any, words: str) -> None:
@@ -98,7 +98,7 @@ def test_declared_data_stand_on_every_picture_and_file_and_no_hash_of_the_data_d
     assert first != second  # of the same records: it tells releases apart, and nothing of the data
     curve = curves[0]
     assert first in dp.CDF.from_json(curve.to_json()).privacy.source
-    assert first in curve.csv_text().splitlines()[1]
+    assert first in curve.to_csv_text().splitlines()[1]
     below = [text.get_text() for text in curve.plot().figure.findobj(Text)]
     assert any("Data: Ages, version 2" in " ".join(text.split()) for text in below)
     for other in (
@@ -106,10 +106,10 @@ def test_declared_data_stand_on_every_picture_and_file_and_no_hash_of_the_data_d
         dp.scores([0, 1] * 1000, AGES / 100, **ONE), dp.calibration_curve([0, 1] * 1000, AGES / 100, **ONE),
         dp.bounds(AGES, unit=1, coverage="0.9", **ONE), dp.survival(AGES, [0, 1] * 1000, grid=GRID, **ONE),
     ):  # fmt: skip
-        told = other.of_source("Ages, version 2")
+        told = other.with_source("Ages, version 2")
         assert told.privacy.source.startswith("Ages, version 2 (release ")
         assert type(told).from_json(told.to_json()).privacy.source == told.privacy.source
-        assert told.csv_text().replace(f',"{told.privacy.source}"', "").replace(",data", "") == other.csv_text()
+        assert told.to_csv_text().replace(f',"{told.privacy.source}"', "").replace(",data", "") == other.to_csv_text()
     assert "source" not in dp.cdf(AGES, grid=GRID, **ONE).to_json().partition('"privacy"')[2].partition("}")[0]
 
 
@@ -133,8 +133,8 @@ def test_a_study_has_words_for_its_readers_and_asks_the_same() -> None:
     labels = {age = "Age in years", sex = "Sex"}
     categories = {sex = {F = "Women"}}
     """
-    plain, told = dp.Study.read(asked.format(words="")), dp.Study.read(asked.format(words=words))
-    assert [plain.request(each) for each in plain.asked] == [told.request(each) for each in told.asked]
+    plain, told = dp.Study.from_text(asked.format(words="")), dp.Study.from_text(asked.format(words=words))
+    assert [plain.request(each) for each in plain.questions] == [told.request(each) for each in told.questions]
     table = {"age": AGES, "sex": SEXES, "class": ["a", "b"] * 1000}
     with dp.Session(table, budget=dp.PrivacyLoss.pure(4), adjacency=dp.ADD_REMOVE) as session:
         (_, mean), (_, counts) = told.ask(session)
@@ -145,9 +145,9 @@ def test_a_study_has_words_for_its_readers_and_asks_the_same() -> None:
     assert mean.privacy.source.startswith("Ages, version 2 (release ")
     assert type(mean).from_json(mean.to_json()).to_json() == mean.to_json()
     with pytest.raises(ValueError, match="categories: two would be called alike"):
-        mean.labelled({}, {"Sex": {"Women": "M"}})
+        mean.with_labels({}, {"Sex": {"Women": "M"}})
     with pytest.raises(ValueError, match="labels: a table of names and their words"):
-        dp.Study.read(asked.format(words='labels = "Age"'))
+        dp.Study.from_text(asked.format(words='labels = "Age"'))
 
 
 def test_crowded_grids_and_few_records_are_noted() -> None:

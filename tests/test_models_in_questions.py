@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 
 import dpcurves as dp
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Axis
-from dpcurves.models import Level, Link, Power, Ranged, Term
+from dpcurves.models import Level, Link, NumericColumn, Power, Term
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.records import open_records
 
 LOSS = dp.PrivacyLoss.pure(1)
 SEX = dp.Categories("sex", ("f", "m"))
 CARD = dp.Scorecard(
-    "risk", -1.0, (Ranged("age", 0, 100), SEX),
+    "risk", -1.0, (NumericColumn("age", 0, 100), SEX),
     (Term(0.05, (Power("age", centre=40.0),)), Term(-0.5, (Level("sex", "m"),))), Link.LOGIT,
 )  # fmt: skip
 RESIDUAL = dp.Residual("late", CARD)
@@ -82,9 +82,9 @@ def test_a_question_takes_a_model_where_it_takes_a_column(asked: Callable[[Any, 
 
 def test_a_missing_column_is_refused_by_name_before_a_charge() -> None:
     with dp.Session(people().drop(columns="sex"), budget=LOSS, adjacency=dp.REPLACE_ONE) as session:
-        with pytest.raises(Refused, match="'sex' is not in the data"):
+        with pytest.raises(InvalidArgument, match="'sex' is not in the data"):
             session.ask(dp.RocQuestion("late", CARD), LOSS)
-        assert session.left == LOSS
+        assert session.remaining == LOSS
 
 
 def test_a_request_is_for_one_model_bit_for_bit() -> None:
@@ -92,5 +92,5 @@ def test_a_request_is_for_one_model_bit_for_bit() -> None:
     with dp.Session(people(), budget=dp.PrivacyLoss.pure(2), adjacency=dp.REPLACE_ONE) as session:
         first = session.ask(dp.RocQuestion("late", CARD), LOSS, request="r")
         assert session.ask(dp.RocQuestion("late", CARD), LOSS, request="r").to_json() == first.to_json()
-        with pytest.raises(Refused, match="another question"):
+        with pytest.raises(InvalidArgument, match="another question"):
             session.ask(dp.RocQuestion("late", other), LOSS, request="r")

@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.conversation import ALL, Cells, Needs, Release, Setting, Single, needed
-from dpcurves.curves import Continued
+from dpcurves.conversation import ALL, CellWorkload, Needs, Release, Setting, SingleQueryWorkload, ask_workload
+from dpcurves.curves import ChargedAsQuery
 from dpcurves.data import Axis
 from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.queries import PrefixQuery
-from dpcurves.session import rehearse
+from dpcurves.session import plan_question
 
 FINE = dp.Grid(-8, 8, cells=2**32)
 ONE = dp.PrivacyLoss.pure(1)
@@ -47,8 +47,8 @@ def quantiles(*p: float, grid: dp.Grid = FINE) -> dp.QuantilesQuestion:
 
 def seen(curve: dp.CDF) -> dict[int, int]:
     """Noisy counts by the number of slots that they take."""
-    (turn,) = curve.turns
-    return dict(zip(turn.law.required(ThresholdSums).path.at, turn.values, strict=False))
+    (turn,) = curve.rounds
+    return dict(zip(turn.law.require_type(ThresholdSums).path.prefix_lengths, turn.values, strict=False))
 
 
 def in_file(folder: Path) -> str:
@@ -68,10 +68,10 @@ def test_other_thresholds_under_the_same_request_cost_nothing_and_have_one_answe
     for at in ((2**31, 2**30), (7, 5, 2**31), (2**32,)):
         known = seen(later.ask(thresholds(*at), ONE, "a"))
         assert all(known.get(edge, count) == count for edge, count in seen(first).items())
-    assert later.left == ONE
+    assert later.remaining == ONE
     assert seen(later.ask(thresholds(*edges), ONE, "a")) == seen(first)
     assert seen(later.ask(thresholds(*edges), ONE, "b")) != seen(first)
-    assert later.left.epsilon == 0
+    assert later.remaining.epsilon == 0
 
 
 def test_a_look_opens_one_block_of_each_level_and_the_missing_cell_is_noted_once(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_look_opens_one_block_of_each_level_and_the_missing_cell_is_noted_once
 
 def test_a_quantile_in_2_to_the_32_cells_is_found_in_32_looks(tmp_path: Path) -> None:
     question = quantiles(0.5)
-    plans = rehearse(question, ONE, dp.REPLACE_ONE.among(dp.EACH_RECORD, 2000))
+    plans = plan_question(question, ONE, dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, 2000))
     assert len(plans) == 32
     assert {plan.error for plan in plans} == {plans[0].error}
     assert plans[0].error == pytest.approx((2 * 32**3) ** 0.5, rel=1e-3)
@@ -101,7 +101,7 @@ def test_a_quantile_in_2_to_the_32_cells_is_found_in_32_looks(tmp_path: Path) ->
     assert len(median.curve.x) <= 5 * 32 + 1
     assert opened.ask(quantiles(0.9), ONE, "a").x >= median.x
     assert opened.ask(question, ONE, "a").x == median.x
-    assert opened.left == ONE
+    assert opened.remaining == ONE
 
 
 def test_a_request_stands_for_one_column_grid_and_loss() -> None:
@@ -118,7 +118,7 @@ def test_a_request_stands_for_one_column_grid_and_loss() -> None:
     ):
         with pytest.raises(ValueError, match=r"^request: "):
             opened.ask(question, loss, "a")
-    assert opened.left == ONE
+    assert opened.remaining == ONE
 
 
 def replaced_outside() -> dp.Grid:
@@ -221,9 +221,9 @@ class Twice:
     """Asks for the same counts twice."""
 
     def steps(self, setting: Setting) -> Needs[tuple[Release, Release]]:
-        cells = Cells((Axis("x", dp.Grid(-8, 8, cells=4)),))
-        one = yield from needed(cells, share=ALL)
-        other = yield from needed(cells, share=ALL)
+        cells = CellWorkload((Axis("x", dp.Grid(-8, 8, cells=4)),))
+        one = yield from ask_workload(cells, budget_fraction=ALL)
+        other = yield from ask_workload(cells, budget_fraction=ALL)
         return one.releases[0], other.releases[0]
 
 
@@ -242,15 +242,15 @@ class Liar:
 
     def steps(self, setting: Setting) -> Needs[Release]:
         query = PrefixQuery((Axis("x", dp.Grid(0, 1, cells=8)),), (3,))
-        return (yield from needed(Single(query), share=ALL))
+        return (yield from ask_workload(SingleQueryWorkload(query), budget_fraction=ALL))
 
 
 def test_a_request_that_stands_for_one_grid_pays_for_no_other() -> None:
-    assert isinstance(Liar(), Continued)
+    assert isinstance(Liar(), ChargedAsQuery)
     opened = session()
     with pytest.raises(ValueError, match=r"^question: it asks for something else than it says it pays for"):
         opened.ask(Liar(), ONE, "a")
-    assert opened.left == dp.PrivacyLoss.pure(2)
+    assert opened.remaining == dp.PrivacyLoss.pure(2)
 
 
 @pytest.mark.parametrize("kind", [dp.CDF, dp.Quantiles])

@@ -93,8 +93,8 @@ def test_the_wheel_has_the_package_and_nothing_else(archive: Path) -> None:
 def test_names_of_packages_beside_the_core_are_declared_with_the_extras_that_they_need() -> None:
     project = settings()
     declared = project["entry-points"]["dpcurves.wings"]
-    assert set(declared) == set(dpcurves._WINGS)
-    assert set(dpcurves._WINGS.values()) <= set(project["optional-dependencies"])
+    assert set(declared) == set(dpcurves._EXTENSION_NAMES)
+    assert set(dpcurves._EXTENSION_NAMES.values()) <= set(project["optional-dependencies"])
     assert {place.partition(":")[0].partition(".")[0] for place in declared.values()} == {
         file.parent.name for file in (ROOT / "src").glob("dpcurves_*/__init__.py")
     } - set(project["entry-points"]["dpcurves.fields"].values())

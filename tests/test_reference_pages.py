@@ -19,7 +19,7 @@ import dpcurves_judging
 import dpcurves_survival
 from dpcurves import arguments, conversation, curves, ledger, shortcuts
 from dpcurves.cli import terminal as refusal
-from dpcurves.curves.result import Covered
+from dpcurves.curves.result import IntervalResult
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
@@ -75,7 +75,7 @@ def documented(shown: Any) -> str:
 
 def test_all_methods_that_give_intervals_say_what_they_take() -> None:
     found = [getattr(dp, name, None) for name in dp.__all__ if name[:1].isupper()]
-    kinds = [each for each in found if isinstance(each, type) and issubclass(each, Covered)]
+    kinds = [each for each in found if isinstance(each, type) and issubclass(each, IntervalResult)]
     named = {getattr(kind, name) for kind in kinds for name in dir(kind) if re.search("interval|band", name)}
     methods = [each for each in named if isfunction(each) and not each.__name__.startswith("_")]
     taking = [each for each in methods if {"level", "population"} <= set(signature(each).parameters)]
@@ -113,7 +113,7 @@ def test_every_command_has_a_page_with_all_of_its_options() -> None:
     ids=["grid", "session"],
 )
 def test_an_error_stands_on_the_page_with_its_rule(wrong: Any, told: None) -> None:
-    with pytest.raises(arguments.Refused) as refused:
+    with pytest.raises(arguments.InvalidArgument) as refused:
         wrong()
     rows = [row for row in errors_page().splitlines() if row.startswith("| ")]
     assert any(re.fullmatch(pattern(row), f"| {refused.value.argument} | {refused.value.rule} |") for row in rows)

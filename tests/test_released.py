@@ -13,7 +13,7 @@ import public_names as names
 import pytest
 
 import dpcurves as dp
-from dpcurves.curves.result import curve_from_json
+from dpcurves.curves.result import result_from_json
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "tests" / "released"
@@ -35,11 +35,11 @@ def test_a_ledger_of_every_release_opens_verifies_and_gives_its_answers_again_fo
 ) -> None:
     told = (KEPT / version / "curves.jsonl").read_text(encoding="utf-8").splitlines()
     with keeping.session(restored(version, tmp_path)) as opened:
-        left = opened.left
+        left = opened.remaining
         for (request, question), text in zip(keeping.QUESTIONS.items(), told, strict=False):
             again = json.loads(opened.ask(question, keeping.LOSS, request).to_json())
             assert again["evidence"]["releases"] == json.loads(text)["evidence"]["releases"], request
-        assert opened.left == left
+        assert opened.remaining == left
         opened.ask(dp.HistogramQuestion("x", keeping.GRID), keeping.LOSS, "a new one")
         with pytest.raises(dp.BudgetExceeded):
             opened.ask(dp.HistogramQuestion("x", keeping.GRID), keeping.LOSS, "one too many")
@@ -49,7 +49,7 @@ def test_a_ledger_of_every_release_opens_verifies_and_gives_its_answers_again_fo
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_every_release_wrote_as_json_is_read_with_its_numbers(version: str) -> None:
     for text in (KEPT / version / "curves.jsonl").read_text(encoding="utf-8").splitlines():
-        written, read = json.loads(text), json.loads(curve_from_json(text).to_json())
+        written, read = json.loads(text), json.loads(result_from_json(text).to_json())
         assert _alike({name: read[name] for name in written}, written)
 
 

@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.conversation import ALL, Cells, Need, Needs, Release, Setting, Single, needed
+from dpcurves.conversation import ALL, CellWorkload, Need, Needs, Release, Setting, SingleQueryWorkload, ask_workload
 from dpcurves.curves import HosmerLemeshowQuestion
 from dpcurves.data import Axis
 from dpcurves.ledger import Ledger, sqlite
 from dpcurves.ledger.verification import receipt_of
-from dpcurves.queries import CountQuery, Read
+from dpcurves.queries import CountQuery, CountUse
 
 SECRET = 918273.645
 GRID = dp.Grid(0, 1, cells=32)
@@ -42,10 +42,10 @@ def test_the_same_request_gives_the_same_curve_for_nothing(tmp_path: Path) -> No
     later = session({"x": X}, ledger=url)
     again = later.ask(QUESTION, ONE, "a")
     assert (again.y == first.y).all()
-    assert later.left == ONE
+    assert later.remaining == ONE
     fresh = later.ask(QUESTION, ONE)
     assert (fresh.y != first.y).any()
-    assert later.left.epsilon == 0
+    assert later.remaining.epsilon == 0
 
 
 def test_a_conversation_of_several_turns_is_answered_again_word_by_word(tmp_path: Path) -> None:
@@ -65,8 +65,8 @@ class FreeLooks(CountQuery):
     look: int = 0
 
     @property
-    def paid_as(self) -> Any:
-        return CountQuery(self.axes, self.read)
+    def charged_query(self) -> Any:
+        return CountQuery(self.axes, self.use)
 
 
 class ManyLooks:
@@ -74,14 +74,14 @@ class ManyLooks:
 
     def steps(self, setting: Setting) -> Needs[None]:
         for look in range(9):
-            yield Need(Single(FreeLooks((Axis("x", GRID),), Read.CELLS, None, look)), ALL)
+            yield Need(SingleQueryWorkload(FreeLooks((Axis("x", GRID),), CountUse.CELLS, None, look)), ALL)
 
 
 def test_a_query_that_is_not_ours_is_refused_before_anything_is_charged() -> None:
     opened = session({"x": X})
     with pytest.raises(TypeError, match=r"^question: one of the queries of dpcurves.data is needed, not a FreeLooks"):
         opened.ask(ManyLooks(), ONE)
-    assert opened.left.epsilon == 2
+    assert opened.remaining.epsilon == 2
 
 
 def test_a_request_belongs_to_one_question_one_loss_and_one_dataset() -> None:
@@ -94,7 +94,7 @@ def test_a_request_belongs_to_one_question_one_loss_and_one_dataset() -> None:
     ):
         with pytest.raises(ValueError, match=r"^request: "):
             opened.ask(question, loss, "a")
-    assert opened.left.epsilon == dp.PrivacyLoss.pure("1.5").epsilon
+    assert opened.remaining.epsilon == dp.PrivacyLoss.pure("1.5").epsilon
 
 
 def test_beyond_the_budget_nothing_is_asked() -> None:
@@ -102,7 +102,7 @@ def test_beyond_the_budget_nothing_is_asked() -> None:
     opened.ask(QUESTION, dp.PrivacyLoss.pure(0.7))
     with pytest.raises(dp.BudgetExceeded, match=r"'distribution function of x' costs epsilon 0.7; 0.3 of 1 is left"):
         opened.ask(QUESTION, dp.PrivacyLoss.pure(0.7))
-    assert opened.left == dp.PrivacyLoss.pure("0.3")
+    assert opened.remaining == dp.PrivacyLoss.pure("0.3")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_what_cannot_be_asked_costs_nothing(table: Any, question: Any, words: st
     with pytest.raises(ValueError, match=words) as refusal:
         opened.ask(question, ONE)
     assert refusal.value.__cause__ is None
-    assert opened.left == dp.PrivacyLoss.pure(2)
+    assert opened.remaining == dp.PrivacyLoss.pure(2)
 
 
 def test_a_plan_opens_no_data() -> None:
@@ -148,8 +148,8 @@ def test_a_plan_opens_no_data() -> None:
     (plan,) = opened.plan(QUESTION, ONE)
     assert plan.error > 0
     told = session("no-such-file.parquet", units=1000)
-    assert told.plan(QUESTION, ONE)[0].adjacency.total == 1000
-    assert told.left == dp.PrivacyLoss.pure(2)
+    assert told.plan(QUESTION, ONE)[0].adjacency.public_record_count == 1000
+    assert told.remaining == dp.PrivacyLoss.pure(2)
 
 
 def test_an_empty_table_is_refused_only_where_the_number_of_units_is_public() -> None:
@@ -207,11 +207,11 @@ def test_a_rho_account_takes_pure_questions_and_an_epsilon_account_takes_no_rho(
     rho = dp.Session({"x": X}, budget=dp.PrivacyLoss.zcdp(1), adjacency=dp.REPLACE_ONE)
     rho.ask(QUESTION, ONE)
     rho.ask(QUESTION, dp.PrivacyLoss.zcdp("0.25"))
-    assert rho.left == dp.PrivacyLoss.zcdp("0.25")
+    assert rho.remaining == dp.PrivacyLoss.zcdp("0.25")
     opened = session({"x": X})
     with pytest.raises(ValueError, match=r"pure converts to rho, never back"):
         opened.ask(QUESTION, dp.PrivacyLoss.zcdp("0.25"))
-    assert opened.left == dp.PrivacyLoss.pure(2)
+    assert opened.remaining == dp.PrivacyLoss.pure(2)
 
 
 def test_a_sum_of_small_losses_is_charged_as_the_one_release_that_it_pays_for() -> None:
@@ -220,15 +220,15 @@ def test_a_sum_of_small_losses_is_charged_as_the_one_release_that_it_pays_for() 
     for loss in (many, claimed):
         opened = dp.Session({"x": X}, budget=dp.PrivacyLoss.zcdp(2), adjacency=dp.REPLACE_ONE)
         curve = opened.ask(QUESTION, loss)
-        assert opened.left.rho == dp.PrivacyLoss.zcdp("1.5").rho
+        assert opened.remaining.rho == dp.PrivacyLoss.zcdp("1.5").rho
         assert (curve.privacy.epsilon, curve.privacy.rho) == (1, 0.5)
 
 
 def test_the_same_step_asked_twice_in_one_conversation_is_answered_once() -> None:
     class Twice:
         def steps(self, setting: Setting) -> Needs[tuple[Release, Release]]:
-            first = yield from needed(Cells((Axis("x", GRID),)), ALL)
-            second = yield from needed(Cells((Axis("x", GRID),)), ALL)
+            first = yield from ask_workload(CellWorkload((Axis("x", GRID),)), ALL)
+            second = yield from ask_workload(CellWorkload((Axis("x", GRID),)), ALL)
             return first.releases[0], second.releases[0]
 
     first, second = session({"x": X}).ask(Twice(), ONE)
@@ -244,14 +244,14 @@ def test_a_question_whose_shares_do_not_add_up_to_one_is_refused_before_it_is_ch
     class Ill:
         def steps(self, setting: Setting) -> Needs[None]:
             for turn, share in enumerate(shares):
-                yield Need(Cells((Axis("x", dp.Grid(0, 1, cells=8 + turn)),)), Fraction(share))
+                yield Need(CellWorkload((Axis("x", dp.Grid(0, 1, cells=8 + turn)),)), Fraction(share))
 
     opened = session({"x": X})
     with pytest.raises(ValueError, match=refused):
         opened.plan(Ill(), ONE)
     with pytest.raises(ValueError, match=refused):
         opened.ask(Ill(), ONE)
-    assert opened.left.epsilon == 2
+    assert opened.remaining.epsilon == 2
 
 
 def test_a_request_whose_answer_was_deleted_is_not_answered_anew(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_request_whose_answer_was_deleted_is_not_answered_anew(tmp_path: Path)
         opened.ask(QUESTION, ONE, "a")
     with pytest.raises(ValueError, match=r"^ledger: it has not the 3 rows that its book counts: some were removed"):
         opened.ask(QUESTION, ONE, "b")
-    assert opened.left == ONE
+    assert opened.remaining == ONE
 
 
 def notes_of(error: BaseException) -> list[str]:
@@ -293,9 +293,9 @@ def test_a_disk_that_is_full_after_the_charge_is_told_with_the_request(
     words = "is charged: the same question under it gives the answer, for nothing"
     assert notes_of(caught.value) == [f"request: {receipt.request!r} {words}"]
     assert given is None or receipt.request == given
-    assert opened.left == ONE
+    assert opened.remaining == ONE
     opened.ask(question, ONE, receipt.request)
-    assert opened.left == ONE
+    assert opened.remaining == ONE
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("of an engine")])
@@ -337,7 +337,7 @@ def test_threads_that_share_a_session_are_all_answered() -> None:
     with ThreadPoolExecutor(4) as pool:
         curves = list(pool.map(lambda _: opened.ask(QUESTION, ONE), range(16)))
     assert len(curves) == 16
-    assert opened.left.epsilon == 24
+    assert opened.remaining.epsilon == 24
 
 
 def test_two_processes_that_ask_under_one_request_are_shown_one_curve(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import dpcurves as dp
 from dpcurves.laws import Family, Noise
 from dpcurves.privacy import Unit
-from dpcurves.strategies.contribution_bounds import LOOK, likely
+from dpcurves.strategies.contribution_bounds import LOOK, sample_unit_sizes
 
 ONE = dp.PrivacyLoss.pure(1)
 GRID = dp.Grid(0, 100, cells=64)
@@ -52,7 +52,7 @@ def test_a_bound_that_was_found_is_used_again_for_all_of_a_later_loss() -> None:
         assert sum(plan.loss.epsilon or 0 for plan in rest) == 1 - LOOK
         assert stated[0].adjacency.unit == Unit("who", 8)
         assert sum(plan.loss.epsilon or 0 for plan in stated) == 1
-        assert opened.left.epsilon == 7
+        assert opened.remaining.epsilon == 7
     assert later.privacy.rows_per_unit == found.privacy.rows_per_unit
     assert not any("of the loss, chose" in note for note in later.notes)
 
@@ -63,7 +63,7 @@ def test_a_request_keeps_its_bound_and_costs_nothing_again(tmp_path: Path) -> No
         first = opened.ask(CDF, ONE, "mine")
     with session(log(), ledger=url) as opened:
         again = opened.ask(CDF, ONE, "mine")
-        assert opened.left.epsilon == 8
+        assert opened.remaining.epsilon == 8
         with pytest.raises(ValueError, match="request"):
             opened.ask(CDF, ONE, "mine", rows_per_unit=first.privacy.rows_per_unit)
     assert again.to_json() == first.to_json()
@@ -79,7 +79,7 @@ def test_one_bound_is_for_all_questions_where_it_was_stated() -> None:
 
 
 @pytest.mark.parametrize("question", [
-    dp.UnboundedCdfQuestion("x"), dp.MeanQuestion("x", 0, 100), dp.QuantilesQuestion("x", GRID, (0.5,)),
+    dp.AutoRangeCdfQuestion("x"), dp.MeanQuestion("x", 0, 100), dp.QuantilesQuestion("x", GRID, (0.5,)),
     dp.BoundsQuestion("x", 1, "0.9"), dp.CdfQuestion("x", GRID, by=dp.Categories("half", (0, 1))),
 ], ids=lambda question: type(question).__name__)  # fmt: skip
 def test_questions_of_all_kinds_find_a_bound(question: Any) -> None:
@@ -87,7 +87,7 @@ def test_questions_of_all_kinds_find_a_bound(question: Any) -> None:
     table["half"] = np.arange(len(table["x"])) % 2
     with session(table) as opened:
         found = opened.ask(question, dp.PrivacyLoss.pure(2))
-        assert opened.left.epsilon == 7
+        assert opened.remaining.epsilon == 7
     assert found.privacy.epsilon == 2
     assert any("of each who" in note for note in found.notes)
 
@@ -134,7 +134,7 @@ def test_more_rows_are_used_where_units_of_many_have_other_values() -> None:
 
 def test_what_stands_alone_behind_all_others_is_taken_for_noise() -> None:
     noisy = np.array([900.0, 400, 150, 60, 8, -9, 3, 0, 12, -20, 1, 0, -3, 40, 2, 0, -7, 4, 0, 0, 9, 0])
-    units = likely(noisy, Noise(Family.LAPLACE, Fraction(10))).units
+    units = sample_unit_sizes(noisy, Noise(Family.LAPLACE, Fraction(10))).units
     assert (units[:, :3] > 0).all()
     assert (units[:, 13] > 0).mean() < 0.1
 
@@ -142,7 +142,7 @@ def test_what_stands_alone_behind_all_others_is_taken_for_noise() -> None:
 def test_what_was_paid_is_answered_though_the_bound_that_fits_best_needs_more_noise_than_can_be_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dpcurves.session.chosen", lambda release, growth: 2**20)
+    monkeypatch.setattr("dpcurves.session.choose_bound", lambda release, growth: 2**20)
     loss = dp.PrivacyLoss.zcdp("0.000001")
     with session(log(units=40), budget=loss) as opened:
         found = opened.ask(dp.SummaryQuestion("x", 0, 100), loss)

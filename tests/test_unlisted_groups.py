@@ -13,14 +13,14 @@ import pytest
 import dpcurves as dp
 from dpcurves.ledger.account import QuestionBudget
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.queries import NamesQuery
+from dpcurves.queries import PartitionSelectionQuery
 from dpcurves.records import open_records
 
 LOSS = dp.PrivacyLoss.pure(2, "1e-6")
 WARDS = ["a"] * 600 + ["b"] * 400 + ["alone"] + [None] * 100
 TABLE = {"x": np.linspace(0, 99, len(WARDS)), "ward": WARDS, "number": np.arange(len(WARDS)) % 2}
 GRID = dp.Grid(0, 100, cells=4)
-BY_WARD = dp.HistogramQuestion("x", GRID, by=dp.Unlisted("ward"))
+BY_WARD = dp.HistogramQuestion("x", GRID, by=dp.UnlistedCategories("ward"))
 
 
 def session(**more: Any) -> dp.Session:
@@ -48,11 +48,11 @@ def test_a_delta_is_spent_once_and_kept(tmp_path: Path) -> None:
         first = opened.ask(BY_WARD, LOSS, "mine")
     with session(ledger=url) as opened:
         assert opened.ask(BY_WARD, LOSS, "mine").to_json() == first.to_json()
-        assert opened.left == dp.PrivacyLoss.pure(7, LOSS.delta)
+        assert opened.remaining == dp.PrivacyLoss.pure(7, LOSS.delta)
         with pytest.raises(dp.BudgetExceeded, match="delta: .* costs 2e-06; 1e-06 of 2e-06 is left"):
             opened.ask(BY_WARD, LOSS.with_delta(2 * LOSS.delta))
         opened.ask(BY_WARD, LOSS)
-        assert opened.left.delta == 0
+        assert opened.remaining.delta == 0
         assert [line.loss.delta for line in opened.statement.grants] == [LOSS.delta] * 2
     assert dp.Ledger.open(url).verify().entries > 0
     with pytest.raises(ValueError, match="budget: the account of 'data' was opened with epsilon 9, delta 2e-06"):
@@ -67,24 +67,24 @@ def test_a_delta_is_refused_where_there_is_none_and_where_it_is_for_nothing() ->
             opened.ask(BY_WARD, dp.PrivacyLoss.pure(1))
         with pytest.raises(ValueError, match="delta: nothing that is asked needs one"):
             opened.ask(dp.HistogramQuestion("x", GRID), LOSS)
-        two = dp.HistogramQuestion("x", GRID, by=(dp.Unlisted("ward"), dp.Unlisted("number")))
+        two = dp.HistogramQuestion("x", GRID, by=(dp.UnlistedCategories("ward"), dp.UnlistedCategories("number")))
         with pytest.raises(ValueError, match="by: groups of one column"):
             opened.ask(two, LOSS)
-        assert opened.left.epsilon == 9
+        assert opened.remaining.epsilon == 9
 
 
 def test_one_step_has_all_of_the_delta() -> None:
 
-    budget, half = QuestionBudget.rehearsing(LOSS), Fraction(1, 2)
+    budget, half = QuestionBudget.for_planning(LOSS), Fraction(1, 2)
     assert budget.pay("counts", Fraction(1, 4)).loss.delta == 0
-    assert budget.pay(NamesQuery.of("ward"), Fraction(1, 4)).loss.delta == LOSS.delta
+    assert budget.pay(PartitionSelectionQuery.from_column("ward"), Fraction(1, 4)).loss.delta == LOSS.delta
     with pytest.raises(ValueError, match="delta: one step"):
-        budget.pay(NamesQuery.of("bed"), half)
+        budget.pay(PartitionSelectionQuery.from_column("bed"), half)
 
 
 @pytest.mark.parametrize("question", [
-    dp.CdfQuestion("x", GRID, by=dp.Unlisted("number")), dp.CountQuestion("x", by=dp.Unlisted("ward")),
-    dp.HistogramQuestion("x", GRID, by=(dp.Unlisted("ward"), dp.Categories("number", (0, 1)))),
+    dp.CdfQuestion("x", GRID, by=dp.UnlistedCategories("number")), dp.CountQuestion("x", by=dp.UnlistedCategories("ward")),
+    dp.HistogramQuestion("x", GRID, by=(dp.UnlistedCategories("ward"), dp.Categories("number", (0, 1)))),
 ], ids=str)  # fmt: skip
 def test_questions_by_groups_find_them(question: Any) -> None:
     with session() as opened:
@@ -96,13 +96,13 @@ def test_questions_by_groups_find_them(question: Any) -> None:
 def test_rows_of_a_unit_count_once_for_each_name_and_a_bound_may_be_found_too() -> None:
     who = np.repeat(np.arange(500), 2)
     table = {"x": np.ones(1000), "ward": ["a", "b"] * 450 + ["c", "c"] * 50, "who": who}
-    names = dp.Unlisted("ward")
+    names = dp.UnlistedCategories("ward")
     for unit, counts in ((EACH_RECORD, (450, 450, 100)), (Unit("who", 2), (450, 450, 50))):
         with open_records(table, unit=unit, key=bytes(32)) as records:
             assert records.names(names) == dict(zip("abc", counts, strict=True))
     with session(table=table, unit="who", budget=dp.PrivacyLoss.pure(8, "1e-6")) as opened:
         found = opened.ask(dp.CountQuestion("x", by=names), dp.PrivacyLoss.pure(8, "1e-6"))
-        assert opened.left.epsilon == 0
+        assert opened.remaining.epsilon == 0
     assert list(found) == ["a", "b", "c", "other"]
     assert found.privacy.epsilon == 8
     assert any("chose" in note for note in found.notes)
@@ -111,7 +111,7 @@ def test_rows_of_a_unit_count_once_for_each_name_and_a_bound_may_be_found_too() 
 def test_long_names_and_missing_ones_are_not_listed_and_an_own_group_called_other_stays() -> None:
     table = {"ward": ["other"] * 300 + ["x" * 201] * 300 + [None] * 300, "x": np.arange(900)}
     with session(table=table) as opened:
-        found = opened.ask(dp.CountQuestion("x", by=dp.Unlisted("ward")), LOSS)
+        found = opened.ask(dp.CountQuestion("x", by=dp.UnlistedCategories("ward")), LOSS)
     assert list(found) == ["other", "other groups"]
     assert [curve.count for curve in found.values()] == pytest.approx([300, 300], abs=25)
 
@@ -120,31 +120,35 @@ def test_long_names_and_missing_ones_are_not_listed_and_an_own_group_called_othe
 @pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure(4), dp.PrivacyLoss.zcdp(4)], ids=str)
 def test_groups_of_a_public_universe_need_no_delta(adjacency: Any, loss: dp.PrivacyLoss) -> None:
     table = {"x": np.linspace(0, 99, 1701), "ward": ["ab"] * 900 + ["no letters"] * 700 + ["alone"] + [None] * 100}
-    letters, hashes = dp.Texts("a-z", 10), dp.Hashed(32)
+    letters, hashes = dp.TextUniverse("a-z", 10), dp.HashUniverse(32)
     with session(table=table, adjacency=adjacency, budget=loss * Fraction(2)) as opened:
-        asked = [dp.HistogramQuestion("x", GRID, by=dp.Unlisted("ward", universe=each)) for each in (letters, hashes)]
+        asked = [
+            dp.HistogramQuestion("x", GRID, by=dp.UnlistedCategories("ward", universe=each))
+            for each in (letters, hashes)
+        ]
         assert "among texts of up to 10 of 26 letters" in opened.plan(asked[0], loss).notes[-1]
         told, by_hash = (opened.ask(each, loss) for each in asked)
-        assert opened.left == loss * Fraction(0)
+        assert opened.remaining == loss * Fraction(0)
     assert list(told) == ["ab", "other"]
     assert [curve.count.sum() for curve in told.values()] == pytest.approx([900, 701], abs=30)
     assert set(by_hash) == {hashes.label("ab"), hashes.label("no letters"), "other"}
     assert by_hash[hashes.label("no letters")].count.sum() == pytest.approx(700, abs=30)
     assert (told.privacy.loss, told.privacy.delta) == (str(loss), 0)
     with pytest.raises(ValueError, match="delta: nothing that is asked needs one"):
-        dp.rehearse(asked[0], loss.with_delta(LOSS.delta), adjacency.among(EACH_RECORD, 1701))
+        dp.plan_question(asked[0], loss.with_delta(LOSS.delta), adjacency.to_adjacency(EACH_RECORD, 1701))
 
 
 def test_a_universe_is_written_and_read_and_numbers_are_hashed_by_their_text() -> None:
     from dpcurves.curves.question_json import question_from_json, question_to_json
 
-    for universe in (dp.Texts("a-z-", 10), dp.Hashed(64), None):
-        question = dp.CdfQuestion("x", GRID, by=dp.Unlisted("ward", universe=universe))
+    for universe in (dp.TextUniverse("a-z-", 10), dp.HashUniverse(64), None):
+        question = dp.CdfQuestion("x", GRID, by=dp.UnlistedCategories("ward", universe=universe))
         assert question_from_json(json.loads(json.dumps(question_to_json(question)))) == question
     table = {"x": np.arange(800), "code": np.arange(800) % 2 + 7}
     with session(table=table) as opened:
         found = opened.ask(
-            dp.CountQuestion("x", by=dp.Unlisted("code", universe=dp.Hashed(16))), dp.PrivacyLoss.pure(4)
+            dp.CountQuestion("x", by=dp.UnlistedCategories("code", universe=dp.HashUniverse(16))),
+            dp.PrivacyLoss.pure(4),
         )
     assert len(found) == 3
     assert [curve.count for curve in found.values()] == pytest.approx([400, 400, 0], abs=20)
@@ -161,10 +165,10 @@ def test_what_was_paid_is_answered_whatever_groups_are_found(monkeypatch: pytest
     }  # fmt: skip
     loss = dp.PrivacyLoss.pure(20, "1e-3")
     with session(table=table, budget=dp.PrivacyLoss.pure(40, "2e-3")) as opened:
-        found = opened.ask(dp.HistogramQuestion("x", dp.Grid(0, 100, cells=128), by=dp.Unlisted("one")), loss)
+        found = opened.ask(dp.HistogramQuestion("x", dp.Grid(0, 100, cells=128), by=dp.UnlistedCategories("one")), loss)
         sides = dp.Categories("side", ("a", "a, b"))
-        both: Any = opened.ask(dp.HistogramQuestion("x", GRID, by=(sides, dp.Unlisted("two"))), loss)
-        assert opened.left.epsilon == 0
+        both: Any = opened.ask(dp.HistogramQuestion("x", GRID, by=(sides, dp.UnlistedCategories("two"))), loss)
+        assert opened.remaining.epsilon == 0
     assert (len(found), "g00" in list(found)) == (8, True)
     assert sum(curve.count.sum() for curve in found.values()) == pytest.approx(3000, abs=60)
     assert [names[1] for names in both] == ["c", "other"] * 2

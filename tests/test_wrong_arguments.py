@@ -10,7 +10,7 @@ import pytest
 import dpcurves as dp
 from dpcurves.data import Axis
 from dpcurves.histograms import DawaEstimator
-from dpcurves.queries import CountQuery, Read
+from dpcurves.queries import CountQuery, CountUse
 
 X = [0.1, 0.5, 0.9] * 20
 Y = [0, 1, 1] * 20
@@ -154,14 +154,14 @@ def test_what_cannot_be_asked_is_named_and_costs_nothing(line: str, question: An
     for asked in (session.ask, session.plan):
         with pytest.raises(TypeError, match=rf"^{line}"):
             asked(question, loss)
-    assert session.left == ONE
+    assert session.remaining == ONE
 
 
 def test_a_choice_may_be_given_by_its_word() -> None:
     assert dp.RocQuestion("y", "x", cuts="fixed") == dp.RocQuestion("y", "x", cuts=dp.Cuts.FIXED)  # type: ignore[arg-type]
     assert dp.Grid(0, 1, cells=2, outside="apart") == dp.Grid(0, 1, cells=2, outside=dp.Outside.APART)  # type: ignore[arg-type]
     assert dp.Grid.from_edges([0, 1], outside="apart").slots == 3  # type: ignore[arg-type]
-    assert CountQuery((Axis("x", GRID),), "cells").read is Read.CELLS  # type: ignore[arg-type]
+    assert CountQuery((Axis("x", GRID),), "cells").use is CountUse.CELLS  # type: ignore[arg-type]
     curve = dp.roc_curve(Y, X, cuts="fixed", grid=GRID, **PAID)  # type: ignore[arg-type]
     assert len(curve.fpr) == 17
 

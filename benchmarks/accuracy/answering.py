@@ -16,8 +16,8 @@ from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PartitionQuery, Query
-from dpcurves.session import converse
-from dpcurves.trust import Central, conversation
+from dpcurves.session import answer_steps
+from dpcurves.trust import Central, run_conversation
 
 from .data import Sample
 
@@ -36,19 +36,21 @@ def answer(
 ) -> Curve:
     """The curve that a session would give; if not said otherwise under replace-one: the number of records is public."""
     asked = _replace_one(sample) if adjacency is None else adjacency
-    return converse(conversation(question, loss, asked, Central()), _replies(sample, loss, seed, mechanism, asked))
+    return answer_steps(
+        run_conversation(question, loss, asked, Central()), _replies(sample, loss, seed, mechanism, asked)
+    )
 
 
 def counts_of_partition(question: Question[object], sample: Sample, loss: PrivacyLoss, seed: int) -> Evidence:
     """What a question is told about the partition that it asks for first, before it reads a curve from that."""
     adjacency = _replace_one(sample)
-    steps = conversation(question, loss, adjacency, Central())
+    steps = run_conversation(question, loss, adjacency, Central())
     reply = _replies(sample, loss, seed, AUTO, adjacency)
     step = next(steps)
     while not isinstance(step.query, PartitionQuery):
         step = steps.send(reply(step))
     steps.close()
-    return Evidence.of(reply(step))
+    return Evidence.from_release(reply(step))
 
 
 def _replace_one(sample: Sample) -> ReplaceOne:
@@ -61,7 +63,7 @@ def _replies(
     budget, randomness = QuestionBudget(Grant("benchmark", loss, "benchmark", 1)), Randomness.from_seed(seed)
 
     def reply(step: Step) -> Release:
-        allotment = budget.pay(step.query.paid_as, step.share)
+        allotment = budget.pay(step.query.charged_query, step.budget_fraction)
         plan = mechanism.plan(step.query, allotment.loss, adjacency)
         values = mechanism.run(table_of(sample, step.query), plan, randomness)
         return Release(plan, values, allotment, seeded=True)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpcurves.summaries.distances import Distribution, Gap
+from dpcurves.summaries.distances import Distribution, DistributionDifference
 
 from .data import FloatArray, Sample
 
@@ -38,5 +38,7 @@ class Measured(NamedTuple):
 def errors_of(shares: FloatArray, sample: Sample) -> tuple[float, float, float]:
     """The three, of shares below each edge."""
     edges = sample.grid.edges
-    gap = Gap.between(Distribution.of_curve(edges, shares), Distribution.of_curve(edges, sample.shares))
-    return gap.largest, gap.absolute, float(np.mean((shares[1:] - sample.shares[1:]) ** 2)) ** 0.5
+    gap = DistributionDifference.from_distributions(
+        Distribution.from_curve(edges, shares), Distribution.from_curve(edges, sample.shares)
+    )
+    return gap.max_absolute, gap.absolute_integral, float(np.mean((shares[1:] - sample.shares[1:]) ** 2)) ** 0.5

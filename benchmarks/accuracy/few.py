@@ -30,7 +30,7 @@ from scipy.special import expit, logit
 
 import dpcurves as dp
 from dpcurves.noise.randomness import Randomness
-from dpcurves.summaries import non_decreasing
+from dpcurves.summaries import isotonic_projection
 
 from .data import FloatArray
 from .lines import Line, Run
@@ -298,13 +298,13 @@ def _cdf_errors(asked: Asked) -> Errors:
     for bins in BINS:
         counts = np.histogram(inside, bins, (0, 1))[0] + draw.laplace(0, asked.scale(2, 1), bins)
         below = np.append(0.0, np.cumsum(counts)) / max(counts.sum(), 1)
-        ways[f"{bins} bins"] = np.interp(edges, np.linspace(0, 1, bins + 1), np.clip(non_decreasing(below), 0, 1))
+        ways[f"{bins} bins"] = np.interp(edges, np.linspace(0, 1, bins + 1), np.clip(isotonic_projection(below), 0, 1))
     return {name: float(np.abs(each - truth).max()) for name, each in ways.items()}
 
 
 def projected(coefficients: FloatArray, at: FloatArray) -> FloatArray:
     """A distribution function on [0, 1] of these Legendre coefficients, clipped and non-decreasing."""
-    return np.asarray(np.clip(non_decreasing(legendre.legval(2 * at - 1, coefficients)), 0, 1))
+    return np.asarray(np.clip(isotonic_projection(legendre.legval(2 * at - 1, coefficients)), 0, 1))
 
 
 def _projection(value: FloatArray, degree: int, asked: Asked) -> tuple[FloatArray, FloatArray]:
@@ -439,7 +439,7 @@ def _predicted(features: FloatArray, positive: FloatArray) -> Columns:
     from sklearn.linear_model import LogisticRegression
 
     spread = (features - features.mean(axis=0)) / features.std(axis=0)
-    score = LogisticRegression().fit(spread, positive).predict_proba(spread)[:, 1]
+    score = LogisticRegression().fit_hazards(spread, positive).predict_proba(spread)[:, 1]
     parts = np.array_split(np.argsort(score, kind="stable"), 20)
     middles, shares = ([float(each[part].mean()) for part in parts] for each in (score, positive))
     return {"score": score, "label": positive.astype(np.float64), "chance": np.interp(score, middles, shares)}

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 import dpcurves as dp
-from dpcurves.forecasts import Expected, Forecast
+from dpcurves.forecasts import ExpectedError, Forecast
 from dpcurves.privacy import EACH_RECORD
 
 from .lines import Line, Run
@@ -165,8 +165,8 @@ class Case:
         """What the plan of the last turn says, in the unit of the forecast; None where that tells another thing."""
         if self.kind.name not in COUNTED:
             return None
-        who = self.adjacency.among(EACH_RECORD, self.size if self.adjacency.knows_units else None)
-        error = dp.rehearse(self.kind.question, self.loss, who)[-1].error
+        who = self.adjacency.to_adjacency(EACH_RECORD, self.size if self.adjacency.has_public_units else None)
+        error = dp.plan_question(self.kind.question, self.loss, who)[-1].error
         return error if self.kind.name == "histogram" else error / self.size
 
 
@@ -188,7 +188,7 @@ class Tried:
 
     case: Case
     law: str
-    pairs: list[tuple[Expected, Expected]] = field(default_factory=list)
+    pairs: list[tuple[ExpectedError, ExpectedError]] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -220,7 +220,7 @@ class Tried:
     def one_more(self, draw: np.random.Generator) -> None:
         """Draw two more tables, forecast of the one, and measure on the other."""
         tables = _halves(self.case.kind.laws[self.law](draw, 2 * self.case.size), draw)
-        forecast, measured = (self.case.forecast(draw, REHEARSALS, like=table).expected[0] for table in tables)
+        forecast, measured = (self.case.forecast(draw, REHEARSALS, like=table).expected_errors[0] for table in tables)
         self.pairs.append((forecast, measured))
 
 
@@ -295,6 +295,6 @@ def _left(each: Tried, run: Run) -> float:
     """By how much what was measured leaves what is forecast of made-up records, and their noise; 1: not at all."""
     draw = np.random.default_rng([run.seed, each.case.size])
     made_up = each.case.forecast(draw, MADE_UP[run.effort.name], records=each.case.size)
-    low = min(made.error - 2 * made.standard_error for made in made_up.expected)
-    high = max(made.error + 2 * made.standard_error for made in made_up.expected)
+    low = min(made.error - 2 * made.standard_error for made in made_up.expected_errors)
+    high = max(made.error + 2 * made.standard_error for made in made_up.expected_errors)
     return max(low / each.measured, each.measured / high, 1.0)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from dpcurves.curves import CDF, CdfQuestion, GrownPartition
 from dpcurves.data import Axis, Grid
-from dpcurves.mechanisms import Flat, Linear, TreeSums
+from dpcurves.mechanisms import FlatHistogram, LinearMechanism, TreeSums
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
-from dpcurves.queries import CountQuery, Hint, Read
+from dpcurves.queries import CountQuery, CountUse, Hint
 
 from .answering import COLUMN, answer, counts_of_partition
 from .data import FloatArray, Sample
@@ -85,11 +85,11 @@ def hinted(hint: Hint) -> Method:
 
 
 def flat(job: Job) -> FloatArray:
-    return shrunken(counted(job.sample, Flat(), job.loss, job.seed))
+    return shrunken(counted(job.sample, FlatHistogram(), job.loss, job.seed))
 
 
 def flat_of_least_squares(job: Job) -> FloatArray:
-    return least_squares(counted(job.sample, Flat(), job.loss, job.seed))
+    return least_squares(counted(job.sample, FlatHistogram(), job.loss, job.seed))
 
 
 def tree(job: Job) -> FloatArray:
@@ -132,7 +132,7 @@ class Rule(NamedTuple):
     """How many intervals of equal width are worth counting, and how."""
 
     intervals: int
-    mechanism: Linear
+    mechanism: LinearMechanism
 
 
 @lru_cache(maxsize=4096)
@@ -141,13 +141,15 @@ def rule(kappa: float, cells: int, loss: PrivacyLoss, records: int) -> Rule:
 
     What lies in an interval is taken to be of Poisson law; kappa allows for more.
     """
-    query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=cells)),), Read.PREFIXES)
+    query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=cells)),), CountUse.PREFIXES)
     adjacency = ReplaceOne(EACH_RECORD, records)
     found: list[tuple[float, Rule]] = []
     for power in range(cells.bit_length()):
         width = 2**power
         intervals = -(-cells // width)
-        plans = [(kind.plan(query, loss, adjacency).error ** 2, kind) for kind in (Flat(width), TreeSums(width))]
+        plans = [
+            (kind.plan(query, loss, adjacency).error ** 2, kind) for kind in (FlatHistogram(width), TreeSums(width))
+        ]
         noise, mechanism = min(plans, key=lambda plan: plan[0])
         found.append((noise + kappa * records / (6 * intervals), Rule(intervals, mechanism)))
     return min(found, key=lambda each: each[0])[1]

@@ -14,11 +14,11 @@ import numpy as np
 from baselines import path_graph, regular_bounds
 
 from dpcurves.curves import CDF, Bisection, CdfQuestion, QuantileCuts
-from dpcurves.mechanisms import Flat
+from dpcurves.mechanisms import FlatHistogram
 from dpcurves.noise import discrete_gaussian, discrete_laplace
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.smoothing import AtMost, NoiseGraph, smooth_squares
+from dpcurves.smoothing import AtMost, NoiseGraph, project_isotonic_l2
 
 from .answering import COLUMN, answer
 from .data import FloatArray
@@ -52,7 +52,7 @@ def smoothed_path(job: Job) -> FloatArray:
     randomness, noisy = Randomness.from_seed(job.seed), np.cumsum(job.sample.counts).astype(np.float64)
     for ends in regular_bounds(points, 2):
         noisy += np.repeat(_noise(job.loss, points.bit_length(), len(ends) - 1, randomness), np.diff(ends))
-    smooth = smooth_squares(noisy, _graph(points), AtMost(float(job.sample.records)))
+    smooth = project_isotonic_l2(noisy, _graph(points), AtMost(float(job.sample.records)))
     return np.append(0.0, smooth / job.sample.records)
 
 
@@ -60,7 +60,7 @@ def histogram(bins: int) -> Callable[[Job], FloatArray]:
     """So many bins of equal width."""
 
     def release(job: Job) -> FloatArray:
-        mechanism = Flat(max(1, job.sample.grid.cells // bins))
+        mechanism = FlatHistogram(max(1, job.sample.grid.cells // bins))
         return least_squares(counted(job.sample, mechanism, job.loss, job.seed))
 
     return release

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcurves.summaries import non_decreasing
+from dpcurves.summaries import isotonic_projection
 
 from .data import ROOT, FloatArray
 from .methods import Job, Method, untuned
@@ -133,7 +133,7 @@ def _opendp(cells: int, loss: Any, moved: int) -> tuple[Any, Any]:
 
 
 def _shares(counts: FloatArray, records: int) -> FloatArray:
-    prefixes = np.clip(non_decreasing(np.cumsum(counts)), 0, records) / records
+    prefixes = np.clip(isotonic_projection(np.cumsum(counts)), 0, records) / records
     prefixes[-1] = 1.0  # their number is public
     return np.append(0.0, prefixes)
 

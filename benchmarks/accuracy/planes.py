@@ -62,10 +62,10 @@ def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
 def estimated(estimator: TableEstimator, counts: Counts, loss: PrivacyLoss, who: Adjacency, seed: int) -> FloatArray:
     """The estimate that a curator would get, without ledger and records."""
     axes = tuple(Axis(f"x{number}", Grid(0, 1, cells=cells)) for number, cells in enumerate(counts.shape))
-    steps, randomness = estimator.counts(axes, Setting(loss, who), ALL), Randomness.from_seed(seed)
+    steps, randomness = estimator.estimate_table(axes, Setting(loss, who), ALL), Randomness.from_seed(seed)
     step = next(steps)
     while True:
-        plan = AUTO.plan(step.query, loss * step.share, who)
+        plan = AUTO.plan(step.query, loss * step.budget_fraction, who)
         values = AUTO.run(np.append(counts.ravel(), 0), plan, randomness)
         try:
             step = steps.send(Release(plan, values, None, seeded=True))

@@ -13,11 +13,11 @@ from dpcurves.conversation import ALL, Release, Setting
 from dpcurves.curves import CDF, CdfQuestion, GrownPartition, QuantileCuts
 from dpcurves.data import Axis
 from dpcurves.histograms import DawaEstimator
-from dpcurves.mechanisms import AUTO, Flat, Haar, Linear, Mechanism, SquareRoot, TreeSums
+from dpcurves.mechanisms import AUTO, FlatHistogram, Haar, LinearMechanism, Mechanism, SquareRoot, TreeSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 from dpcurves.queries import Hint, QuantileCutsQuery
-from dpcurves.summaries import non_decreasing
+from dpcurves.summaries import isotonic_projection
 
 from . import peers
 from .answering import COLUMN, answer, table_of
@@ -43,7 +43,9 @@ class Ask:
 
     @property
     def adjacency(self) -> Adjacency:
-        return self.neighbours.among(EACH_RECORD, self.sample.records if self.neighbours.knows_units else None)
+        return self.neighbours.to_adjacency(
+            EACH_RECORD, self.sample.records if self.neighbours.has_public_units else None
+        )
 
 
 Row = Callable[[Ask], FloatArray]
@@ -60,12 +62,12 @@ def hinted(hint: Hint) -> Row:
     return lambda ask: _answered(ask, CdfQuestion(COLUMN, ask.sample.grid, hint=hint))
 
 
-def once(mechanism: Linear) -> Row:
+def once(mechanism: LinearMechanism) -> Row:
     """One turn over all cells, read as the product reads it."""
     return lambda ask: _answered(ask, CdfQuestion(COLUMN, ask.sample.grid, hint=Hint.ATOMS), mechanism)
 
 
-def plain(mechanism: Linear) -> Row:
+def plain(mechanism: LinearMechanism) -> Row:
     """One turn by this mechanism: least squares and isotonic regression."""
     return lambda ask: least_squares(counted(ask.sample, mechanism, ask.loss, ask.seed, ask.adjacency))
 
@@ -94,11 +96,11 @@ def dawa(ask: Ask) -> FloatArray:
     """The sound partition of intervals of like counts, then their counts."""
     setting = Setting(ask.loss, ask.adjacency)
     axes = (Axis(COLUMN, ask.sample.grid),)
-    steps = DawaEstimator().counts(axes, setting, ALL)
+    steps = DawaEstimator().estimate_table(axes, setting, ALL)
     randomness = Randomness.from_seed(ask.seed)
     step = next(steps)
     while True:
-        plan = AUTO.plan(step.query, ask.loss * step.share, ask.adjacency)
+        plan = AUTO.plan(step.query, ask.loss * step.budget_fraction, ask.adjacency)
         values = AUTO.run(table_of(ask.sample, step.query), plan, randomness)
         try:
             step = steps.send(Release(plan, values, None, seeded=True))
@@ -108,14 +110,14 @@ def dawa(ask: Ask) -> FloatArray:
 
 def opendp(ask: Ask) -> FloatArray:
     """The tree of OpenDP."""
-    if ask.neighbours.knows_units:
+    if ask.neighbours.has_public_units:
         return peers.opendp_tree(Job(ask.sample, ask.loss, ask.seed))
     return _rising(peers.opendp_counts(Job(ask.sample, ask.loss, ask.seed), moved=1))
 
 
 def diffprivlib(ask: Ask) -> FloatArray:
     """The histogram of diffprivlib, which means add-remove: for replace-one it is given half of the loss, there."""
-    loss = ask.loss if ask.neighbours.knows_units else ask.loss * Fraction(2)
+    loss = ask.loss if ask.neighbours.has_public_units else ask.loss * Fraction(2)
     return peers.histogram_of_diffprivlib(Job(ask.sample, loss, ask.seed))
 
 
@@ -145,11 +147,11 @@ def _cells_of_deciles(shares: FloatArray) -> IntArray:
 def usual(ask: Ask) -> dict[str, Row]:
     """All rows that answer under this loss and these neighbours, ours first."""
     rows: dict[str, Row] = {
-        "dpcurves": ours, "one turn": once(TreeSums()), "flat": once(Flat()), "histogram": plain(Flat()),
+        "dpcurves": ours, "one turn": once(TreeSums()), "flat": once(FlatHistogram()), "histogram": plain(FlatHistogram()),
         "HB": plain(TreeSums()), "k-ary": plain(KAry()), "Haar": plain(Haar()), "PrivTree": grown, "cuts": cut,
         "DAWA": dawa,
     }  # fmt: skip
-    if ask.neighbours.knows_units:
+    if ask.neighbours.has_public_units:
         rows |= {"coarse 1": coarse(1), "coarse 4": coarse(4)}
     if peers.in_process():
         rows["OpenDP"] = opendp
@@ -178,6 +180,6 @@ def _answered(ask: Ask, question: CdfQuestion, mechanism: Mechanism = AUTO) -> F
 
 def _rising(cells: FloatArray) -> FloatArray:
     total = max(float(cells.sum()), 1.0)
-    shares = np.clip(non_decreasing(np.append(0.0, np.cumsum(cells))) / total, 0, 1)
+    shares = np.clip(isotonic_projection(np.append(0.0, np.cumsum(cells))) / total, 0, 1)
     shares[-1] = 1.0
     return shares

@@ -161,7 +161,7 @@ except dp.BudgetExceeded as refusal:
     print(refusal)
 for line in session.statement.grants:
     print(f"{line.request}: {line.price}")
-print("left:", session.left)
+print("left:", session.remaining)
 
 # %% [markdown]
 # ## The report
@@ -171,11 +171,11 @@ print("left:", session.left)
 # be read again without this table: they need the noise law, and it stands there.
 
 # %%
-page = display.report(
+page = display.render_report(
     "Flights from New York, 2013",
     "Each aircraft is protected, with at most 20 of its flights.",
     [each._repr_html_() for each in (curve, airports, day)],
-    [display.BalanceReport.of(session.statement)],
+    [display.BalanceReport.from_statement(session.statement)],
     refused,
 )
 (folder / "report.html").write_text(page, encoding="utf-8")

@@ -270,7 +270,7 @@ ax.margins(y=0.2)
 # samples that is what a reader should be told.
 
 # %%
-print(f"p = {dp.ks_test(regions['north'], regions['west']).pvalue:.4f}")
+print(f"p = {dp.ks_test(regions['north'], regions['west']).p_value:.4f}")
 print(f"{dp.wasserstein_distance(regions['north'], regions['west']):,.0f} a year apart, on average over quantiles")
 
 # %% [markdown]
@@ -282,7 +282,7 @@ print(f"{dp.wasserstein_distance(regions['north'], regions['west']):,.0f} a year
 # %%
 for line in session.statement.grants:
     print(f"{line.request}: {line.purpose}, {line.price}")
-print("left:", session.left)
+print("left:", session.remaining)
 again = session.ask(country, dp.PrivacyLoss.pure("0.3"), request="country")
 print("the same curve:", bool((again.y == curve.y).all()))
 try:

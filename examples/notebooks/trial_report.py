@@ -82,7 +82,7 @@ print(numbers.to_frame(level=0.95, population=True).round(2).to_string(index=Fal
 
 # %%
 for arm_name, curve in advanced.items():
-    later = dp.share_at(curve, 24, since=12)
+    later = dp.survival_at(curve, 24, since=12)
     print(arm_name, later, later.interval(0.95, population=True))
 
 # %% [markdown]

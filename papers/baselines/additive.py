@@ -7,9 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
-from dpcurves.arguments import Refused
-from dpcurves_parties.crypto.engine import Engine, chunks
-from dpcurves_parties.crypto.keys import Octets
+from dpcurves.arguments import InvalidArgument
+from dpcurves_parties.crypto.engine import Engine, chunk_slices
+from dpcurves_parties.crypto.keys import RandomByteSource
 from dpcurves_parties.crypto.ring import Frame, Words
 
 _SEEDS, _REST = Frame("seeds of additive shares", 4, 0, 1), Frame("additive shares", 5, 0, 1)
@@ -46,19 +46,19 @@ class SeededShare:
 
     def vectors(self, engine: Engine) -> Words:
         result = np.empty((len(self), self.length), np.uint64)
-        for part in chunks(len(self), self._at_a_time):
+        for part in chunk_slices(len(self), self._at_a_time):
             blocks = _leaves(self.seeds[part], self.length, engine)
             result[part] = blocks.transpose(1, 0, 2).reshape(blocks.shape[1], 2 * len(blocks))[:, : self.length]
         return result
 
     def total(self, engine: Engine) -> Words:
         result = np.zeros(self.length, np.uint64)
-        for part in chunks(len(self), self._at_a_time):
+        for part in chunk_slices(len(self), self._at_a_time):
             result += _leaves(self.seeds[part], self.length, engine).sum(axis=1).reshape(-1)[: self.length]
         return result
 
     def to_bytes(self) -> bytes:
-        return _SEEDS.packed(self.seeds)
+        return _SEEDS.to_bytes(self.seeds)
 
     @classmethod
     def from_bytes(cls, length: int, blob: bytes) -> SeededShare:
@@ -67,7 +67,7 @@ class SeededShare:
         Raises:
             ValueError: it holds no seeds of this version, or has another length.
         """
-        return cls(length, _SEEDS.records(blob, 2))
+        return cls(length, _SEEDS.from_bytes(blob, 2))
 
     @property
     def _at_a_time(self) -> int:
@@ -90,7 +90,7 @@ class WordShare:
         return np.asarray(self.words.sum(axis=0))
 
     def to_bytes(self) -> bytes:
-        return _REST.packed(self.words)
+        return _REST.to_bytes(self.words)
 
     @classmethod
     def from_bytes(cls, length: int, blob: bytes) -> WordShare:
@@ -99,10 +99,12 @@ class WordShare:
         Raises:
             ValueError: it holds no vectors of this version and of so many words, or has another length.
         """
-        return cls(_REST.records(blob, length))
+        return cls(_REST.from_bytes(blob, length))
 
 
-def share_vectors(words: Words, servers: int, engine: Engine, randomness: Octets) -> tuple[AdditiveShare, ...]:
+def share_vectors(
+    words: Words, servers: int, engine: Engine, randomness: RandomByteSource
+) -> tuple[AdditiveShare, ...]:
     """A share of vectors ``(vectors, length)`` of words for each server; they add up to the vectors modulo 2**64.
 
     All servers but the last one get a seed of 16 bytes a vector.
@@ -121,16 +123,16 @@ def share_vectors(words: Words, servers: int, engine: Engine, randomness: Octets
 
     >>> from dpcurves_parties.crypto import PortableEngine
     >>> from dpcurves.noise import Randomness
-    >>> engine = PortableEngine.of_task(b"task")
-    >>> shares = share_vectors(np.array([[1, 2, 3], [10, 0, 5]], np.uint64), 3, engine, Randomness.system())
+    >>> engine = PortableEngine.from_task(b"task")
+    >>> shares = share_vectors(np.array([[1, 2, 3], [10, 0, 5]], np.uint64), 3, engine, Randomness.from_system())
     >>> sum(share.total(engine) for share in shares).tolist()
     [11, 2, 8]
     """
     words = np.asarray(words, dtype=np.uint64)
     if servers < 2:
-        raise Refused("servers", f"at least 2 are needed, got {servers}")
+        raise InvalidArgument("servers", f"at least 2 are needed, got {servers}")
     if words.ndim != 2 or words.shape[1] == 0:
-        raise Refused("words", f"an array (vectors, length) with a length above 0 is needed, got {words.shape}")
+        raise InvalidArgument("words", f"an array (vectors, length) with a length above 0 is needed, got {words.shape}")
     count, length = words.shape
     seeded, rest = [], words.copy()
     for _ in range(servers - 1):
@@ -141,7 +143,7 @@ def share_vectors(words: Words, servers: int, engine: Engine, randomness: Octets
 
 
 def share_indicators(
-    cells: Words, length: int, servers: int, engine: Engine, randomness: Octets
+    cells: Words, length: int, servers: int, engine: Engine, randomness: RandomByteSource
 ) -> tuple[AdditiveShare, ...]:
     """Shares of vectors of `length` words that are 1 at the owner's cell, and 0 elsewhere.
 
@@ -155,14 +157,14 @@ def share_indicators(
 
     >>> from dpcurves_parties.crypto import PortableEngine
     >>> from dpcurves.noise import Randomness
-    >>> engine = PortableEngine.of_task(b"task")
-    >>> shares = share_indicators(np.array([3, 1, 3], np.uint64), 4, 3, engine, Randomness.system())
+    >>> engine = PortableEngine.from_task(b"task")
+    >>> shares = share_indicators(np.array([3, 1, 3], np.uint64), 4, 3, engine, Randomness.from_system())
     >>> sum(np.cumsum(share.total(engine)) for share in shares).tolist()
     [0, 1, 1, 3]
     """
     cells = np.asarray(cells, dtype=np.uint64)
     if bool(np.any(cells >= np.uint64(length))):
-        raise Refused("cells", f"all must be below {length}")
+        raise InvalidArgument("cells", f"all must be below {length}")
     indicators = (cells[:, None] == np.arange(length, dtype=np.uint64)).astype(np.uint64)
     return share_vectors(indicators, servers, engine, randomness)
 
@@ -176,4 +178,4 @@ def _leaves(seeds: Words, length: int, engine: Engine) -> Words:
     for level in range(depth):
         needed = -(-blocks >> (depth - 1 - level))  # the last nodes of a level may have no leaf that counts
         nodes = engine.children(nodes, nothing, no_turns, level)[:needed]
-    return engine.blocks(nodes.reshape(-1, 2)).reshape(nodes.shape)
+    return engine.value_blocks(nodes.reshape(-1, 2)).reshape(nodes.shape)

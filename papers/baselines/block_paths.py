@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import IntArray
-from dpcurves.smoothing.noise_graph import NoiseGraph, noise_graph, variance_of_each
+from dpcurves.smoothing.noise_graph import NoiseGraph, build_noise_graph, repeat_variances
 
 
 def regular_bounds(cells: int, arity: int) -> tuple[IntArray, ...]:
@@ -20,9 +20,9 @@ def regular_bounds(cells: int, arity: int) -> tuple[IntArray, ...]:
     [[0, 5], [0, 4, 5], [0, 2, 4, 5], [0, 1, 2, 3, 4, 5]]
     """
     if cells < 1:
-        raise Refused("cells", f"at least 1 is needed, got {cells}")
+        raise InvalidArgument("cells", f"at least 1 is needed, got {cells}")
     if arity < 2:
-        raise Refused("arity", f"at least 2 is needed, got {arity}")
+        raise InvalidArgument("arity", f"at least 2 is needed, got {arity}")
     widths = [1]
     while widths[-1] < cells:
         widths.append(widths[-1] * arity)
@@ -42,7 +42,7 @@ def path_graph(bounds: Sequence[IntArray], variances: Sequence[float]) -> NoiseG
     Raises:
         ValueError: levels are not nested, or there are not as many variances.
     """
-    each = variance_of_each(bounds, variances)
+    each = repeat_variances(bounds, variances)
     first = np.concatenate([ends[:-1] for ends in bounds])
     last = np.concatenate([ends[1:] for ends in bounds])
-    return noise_graph(int(bounds[-1][-1]), first, last, each)
+    return build_noise_graph(int(bounds[-1][-1]), first, last, each)

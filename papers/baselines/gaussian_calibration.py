@@ -10,7 +10,7 @@ from math import ceil, floor, isqrt, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.privacy.loss import rho_for
 
 EXACT_UP_TO = 8  # squared sensitivity: two records of a unit, replaced
@@ -38,7 +38,9 @@ def gaussian_variance(epsilon: Fraction | float, delta: float, squared_sensitivi
     (17.89949, 2052.885)
     """
     if squared_sensitivity < 1:
-        raise Refused("squared_sensitivity", f"a whole number of at least 1 is needed, got {squared_sensitivity}")
+        raise InvalidArgument(
+            "squared_sensitivity", f"a whole number of at least 1 is needed, got {squared_sensitivity}"
+        )
     enough = _rounded_up(squared_sensitivity / (2 * rho_for(epsilon, delta)))
     if squared_sensitivity > EXACT_UP_TO or enough > LARGEST:
         return enough
@@ -63,7 +65,7 @@ def delta_of_gaussian(variance: Fraction | float, epsilon: Fraction | float, shi
     True
     """
     if not variance > 0:
-        raise Refused("variance", f"a number above zero is needed, got {variance}")
+        raise InvalidArgument("variance", f"a number above zero is needed, got {variance}")
     moves = [abs(move) for move in shift if move]
     if not moves:
         return 0.0

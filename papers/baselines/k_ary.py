@@ -8,10 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.conversation import Plan
-from dpcurves.mechanisms.linear import PrefixSums, plan_of_sums
-from dpcurves.mechanisms.tree_strategy import Shape
+from dpcurves.mechanisms.linear import PrefixMechanism, plan_sums
+from dpcurves.mechanisms.tree_strategy import TreeShape
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery
 
@@ -19,7 +19,7 @@ WIDEST = 129
 
 
 @dataclass(frozen=True, slots=True)
-class KAry(PrefixSums):
+class KAry(PrefixMechanism):
     """Nested tilings of widths ..., k**2, k, 1 (Andersson, Pagh, Steiner and Torkamani 2025), for comparison.
 
     Made for one reading: the nearest multiples of the widths to a prefix, from coarse to fine, are reached by adding or
@@ -30,19 +30,19 @@ class KAry(PrefixSums):
         radix: An odd number k; None: the one with the least variance of that reading.
     """
 
-    called = "a tree of intervals"
+    display_name = "a tree of intervals"
 
     radix: int | None = None
 
     def __post_init__(self) -> None:
         if self.radix is not None and (self.radix < 3 or self.radix % 2 == 0):
-            raise Refused("radix", f"an odd number of at least 3 is needed, got {self.radix}")
+            raise InvalidArgument("radix", f"an odd number of at least 3 is needed, got {self.radix}")
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         radix = self.radix or best_radix(query.cells, 2 if loss.is_pure else 1)
         widths = _widths(query.cells, radix)
-        shape = Shape(widths, (Fraction(1, len(widths)),) * len(widths))
-        return plan_of_sums(f"tree of radix {radix} and depth {len(widths)}", query, shape, loss, adjacency)
+        shape = TreeShape(widths, (Fraction(1, len(widths)),) * len(widths))
+        return plan_sums(f"tree of radix {radix} and depth {len(widths)}", query, shape, loss, adjacency)
 
 
 @lru_cache(maxsize=1024)  # a pure function of public facts

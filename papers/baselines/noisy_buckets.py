@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused, WrongKind
-from dpcurves.arrays import compiled
+from dpcurves.arguments import InvalidArgument, WrongArgumentType
+from dpcurves.arrays import compile_loop
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import Selection
 from dpcurves.mechanisms.base import ExactTable
@@ -18,7 +18,7 @@ from dpcurves.noise import discrete_laplace
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import IntervalPartitionQuery, Query
-from dpcurves.queries.query import laid_out
+from dpcurves.queries.query import places_to_array
 
 LARGEST_TOLL = 2**30
 LARGEST_SUM = 2**54
@@ -56,7 +56,7 @@ class NoisyBuckets:
 
     def __post_init__(self) -> None:
         if not 0 <= self.toll <= LARGEST_TOLL:  # so that sums of costs stay within 64 bits
-            raise Refused("toll", f"a number of records from 0 to {LARGEST_TOLL} is needed, got {self.toll}")
+            raise InvalidArgument("toll", f"a number of records from 0 to {LARGEST_TOLL} is needed, got {self.toll}")
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """What would be done. Raises `UnsupportedQuery`; touches no data."""
@@ -69,8 +69,8 @@ class NoisyBuckets:
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """For each place 1 where an interval begins, else 0."""
         if not isinstance(plan.query, IntervalPartitionQuery):
-            raise WrongKind("plan", f"a plan of buckets is needed, not one made by {plan.made_by}")
-        cells = table[laid_out(plan.query.order)].astype(np.int64)
+            raise WrongArgumentType("plan", f"a plan of buckets is needed, not one made by {plan.made_by}")
+        cells = table[places_to_array(plan.query.order)].astype(np.int64)
         costs = window_deviations(cells).astype(np.int64) + self.toll
         for power, row in enumerate(costs):
             scale = scale_of(min(power + 1, 2), plan.loss, plan.adjacency)
@@ -85,7 +85,7 @@ def scale_of(change: int, loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
     return change * adjacency.l1_sensitivity / pure_epsilon(loss)
 
 
-@compiled
+@compile_loop
 def _cheapest(costs: NDArray[np.int64]) -> NDArray[np.int64]:
     """1 where an interval of the partition with the least cost begins; of equal ones the last shorter interval."""
     places = costs.shape[1] - 1

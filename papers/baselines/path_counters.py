@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpcurves.arguments import Refused
-from dpcurves.mechanisms.lazy_tree import terms
+from dpcurves.arguments import InvalidArgument
+from dpcurves.mechanisms.lazy_tree import signed_blocks
 from dpcurves.noise import discrete_laplace
 from dpcurves.noise.randomness import Randomness
 
@@ -62,7 +62,7 @@ def theorem_3(ticks: int) -> PathCounter:
     blocks = [(level, number) for level in range(levels) for number in range(-(-ticks // 2**level))]
     shifts: dict[int, Signs] = {tick: {} for tick in range(1, ticks + 1)}
     for block in blocks:
-        for term in terms(ticks, levels, block):
+        for term in signed_blocks(ticks, levels, block):
             for cell in range(term.low, term.high):
                 shifts[cell + 1][block] = shifts[cell + 1].get(block, 0) + term.sign
     return PathCounter(
@@ -85,7 +85,7 @@ def subtracting(ticks: int, radix: int) -> PathCounter:
         ValueError: the radix is not odd, or below 3.
     """
     if radix < 3 or radix % 2 == 0:
-        raise Refused("radix", f"an odd number of at least 3 is needed, got {radix}")
+        raise InvalidArgument("radix", f"an odd number of at least 3 is needed, got {radix}")
     levels = 1
     while (radix**levels - 1) // 2 < ticks:
         levels += 1

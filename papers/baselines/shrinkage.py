@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcurves.arrays import FloatArray
-from dpcurves.estimation.two_classes import refined
+from dpcurves.estimation.two_classes import insert_levels
 from dpcurves.laws import IntervalSums
-from dpcurves.laws.haar_sums import remaining
-from dpcurves.laws.interval_sums import ascend, over_cells, pinned, read
+from dpcurves.laws.haar_sums import shrinkage_factors
+from dpcurves.laws.interval_sums import adjust_rows_to_total, run_upward_pass, split_by_level, spread_over_cells
 
 
 def shrunken(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> FloatArray:
@@ -35,13 +35,13 @@ def shrunken(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total
     Raises:
         ValueError: the values do not fit the law, or its levels are not nested.
     """
-    readings, missing = read(law, np.asarray(values, dtype=np.float64))
-    ascent = ascend(list(refined(readings)))
-    totals, _ = pinned(law, ascent, missing, total)
+    readings, missing = split_by_level(law, np.asarray(values, dtype=np.float64))
+    ascent = run_upward_pass(list(insert_levels(readings)))
+    totals, _ = adjust_rows_to_total(law, ascent, missing, total)
     counts = totals[..., None]
     for layer, estimate, sums in zip(*ascent, strict=True):
-        even = layer.split * layer.spread(counts)
-        deviation = estimate + layer.share * layer.spread(counts - sums) - even
-        squares = layer.sum(deviation**2 / layer.variance)
-        counts = even + layer.spread(remaining(squares, layer.children - 1)) * deviation
-    return over_cells(counts, ascent.layers[-1].width)
+        even = layer.width_fraction * layer.repeat_for_children(counts)
+        deviation = estimate + layer.residual_fraction * layer.repeat_for_children(counts - sums) - even
+        squares = layer.sum_children(deviation**2 / layer.variance)
+        counts = even + layer.repeat_for_children(shrinkage_factors(squares, layer.children - 1)) * deviation
+    return spread_over_cells(counts, ascent.layers[-1].width)

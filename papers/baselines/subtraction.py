@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray
 from dpcurves.laws import IntervalSums
-from dpcurves.laws.interval_sums import in_parts
-from dpcurves.smoothing import NoiseGraph, noise_graph
+from dpcurves.laws.interval_sums import split_into_parts
+from dpcurves.smoothing import NoiseGraph, build_noise_graph
 
 
 def subtracted_prefixes(law: IntervalSums, values: Sequence[int] | NDArray[np.int64]) -> FloatArray:
@@ -27,7 +27,7 @@ def subtracted_prefixes(law: IntervalSums, values: Sequence[int] | NDArray[np.in
         ValueError: the values do not fit the law, or its levels are not regular, of widths that are odd multiples of
             the next, down to 1.
     """
-    tables, _ = in_parts(law, np.asarray(values, dtype=np.float64))
+    tables, _ = split_into_parts(law, np.asarray(values, dtype=np.float64))
     prefixes = np.zeros((law.rows, law.cells + 1))
     for walk, table in zip(_walks(law), tables, strict=True):
         cumulated = np.concatenate([np.zeros((law.rows, 1)), np.cumsum(table, axis=1)], axis=1)
@@ -70,7 +70,7 @@ def _widths(law: IntervalSums) -> list[int]:
     widths = [own.step for own in starts if isinstance(own, range) and own == range(0, law.cells, own.step)]
     ratios = [divmod(coarse, fine) for coarse, fine in zip(widths, [*widths[1:], 1], strict=True)]
     if len(widths) < len(starts) or widths[-1] != 1 or any(rest or ratio % 2 == 0 for ratio, rest in ratios):
-        raise Refused("law", "regular levels are needed, whose widths are odd multiples of the next, down to 1")
+        raise InvalidArgument("law", "regular levels are needed, whose widths are odd multiples of the next, down to 1")
     return widths
 
 
@@ -91,10 +91,10 @@ def subtraction_graph(cells: int, widths: Sequence[int], variances: Sequence[flo
         ValueError: the widths are others, or there are not as many variances.
     """
     if len(widths) != len(variances):
-        raise Refused("variances", f"one for each of {len(widths)} levels is needed, got {len(variances)}")
+        raise InvalidArgument("variances", f"one for each of {len(widths)} levels is needed, got {len(variances)}")
     ratios = [divmod(coarse, fine) for coarse, fine in pairwise([*widths, 1])]
     if not widths or widths[-1] != 1 or any(rest or ratio % 2 == 0 for ratio, rest in ratios):
-        raise Refused("widths", f"odd multiples of the next are needed, the last one 1, got {list(widths)}")
+        raise InvalidArgument("widths", f"odd multiples of the next are needed, the last one 1, got {list(widths)}")
     turns = [np.arange(0, cells, width) + (width + 1) // 2 for width in widths]
     parents = [np.full(len(turns[0]), cells + 1)]
     for coarse, fine, turn in zip(widths, widths[1:], turns, strict=False):
@@ -103,4 +103,4 @@ def subtraction_graph(cells: int, widths: Sequence[int], variances: Sequence[flo
     first, last = np.minimum(own, parent) - 1, np.minimum(np.maximum(own, parent), cells + 1) - 1
     used = first < last
     each = np.repeat(np.asarray(variances, dtype=np.float64), [len(turn) for turn in turns])
-    return noise_graph(cells, first[used], last[used], each[used])
+    return build_noise_graph(cells, first[used], last[used], each[used])

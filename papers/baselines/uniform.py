@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from dpcurves.conversation import Setting
-from dpcurves.histograms.table_estimator import Axes, Conversation, Extent, counted
-from dpcurves.queries import Read
+from dpcurves.histograms.table_estimator import Axes, Conversation, Extent, count_regions
+from dpcurves.queries import CountUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,5 +18,5 @@ class UniformEstimator:
 
     def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
         """Ask how many records there are."""
-        extent = Extent.of(axes)
-        return (yield from counted(axes, extent, [np.zeros(extent.cells, dtype=np.int64)], Read.CELLS, share))
+        extent = Extent.from_axes(axes)
+        return (yield from count_regions(axes, extent, [np.zeros(extent.cells, dtype=np.int64)], CountUse.CELLS, share))

@@ -8,10 +8,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray
 from dpcurves.laws import IntervalSums
-from dpcurves.laws.interval_sums import Layer, LeastSquares, TreeReading, grow, over_cells, read
+from dpcurves.laws.interval_sums import (
+    Layer,
+    LeastSquares,
+    LevelMeasurement,
+    build_layers,
+    split_by_level,
+    spread_over_cells,
+)
 from dpcurves.laws.law import LEAST_VARIANCE
 
 ROUNDING = 1e-12  # of the largest count: less than nothing by so much is nothing
@@ -52,9 +59,9 @@ def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int6
     array([[6.5, 0. , 2.5]])
     """
     if total is not None and total < 0:
-        raise Refused("total", f"at least zero is needed, got {total}")
-    readings, missing = read(law, np.asarray(values, dtype=np.float64))
-    layers = grow([reading.bounds for reading in readings], [reading.variance for reading in readings])
+        raise InvalidArgument("total", f"at least zero is needed, got {total}")
+    readings, missing = split_by_level(law, np.asarray(values, dtype=np.float64))
+    layers = build_layers([reading.bounds for reading in readings], [reading.variance for reading in readings])
     apart = Weighed(np.reshape(missing, 1), np.full(1, law.missing.variance if law.missing is not None else 0.0))
     held = np.zeros(readings[-1].values.shape, dtype=np.bool_), np.zeros(1, dtype=np.bool_)
     rounding = ROUNDING * float(max(np.abs(reading.values).max() for reading in readings))
@@ -62,12 +69,14 @@ def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int6
         counts, rest = _least_squares(readings, layers, apart, held, total)
         negative = (counts < -rounding) & ~held[0], (rest < -rounding) & ~held[1]
         if not (negative[0].any() or negative[1].any()):
-            return LeastSquares(over_cells(np.maximum(counts, 0), layers[-1].width), float(np.maximum(rest, 0)[0]))
+            return LeastSquares(
+                spread_over_cells(np.maximum(counts, 0), layers[-1].width), float(np.maximum(rest, 0)[0])
+            )
         held = held[0] | negative[0], held[1] | negative[1]
 
 
 def _least_squares(
-    readings: Sequence[TreeReading],
+    readings: Sequence[LevelMeasurement],
     layers: Sequence[Layer],
     apart: Weighed,
     held: tuple[NDArray[np.bool_], NDArray[np.bool_]],
@@ -82,7 +91,7 @@ def _least_squares(
     counts, rest = _pinned(_summed(levels[0], layers[0]), _held(apart, held[1]), total)
     for level, layer in zip(levels, layers, strict=True):
         sums = _summed(level, layer)
-        counts = level.value + level.variance * layer.spread(_part(counts - sums.value, sums.variance))
+        counts = level.value + level.variance * layer.repeat_for_children(_part(counts - sums.value, sums.variance))
     return counts, rest
 
 
@@ -93,10 +102,10 @@ def _held(level: Weighed, held: NDArray[np.bool_]) -> Weighed:
 
 def _summed(level: Weighed, layer: Layer) -> Weighed:
     """Over the children of each parent."""
-    return Weighed(layer.sum(level.value), layer.sum(level.variance))
+    return Weighed(layer.sum_children(level.value), layer.sum_children(level.variance))
 
 
-def _joined(reading: TreeReading, below: Weighed) -> Weighed:
+def _joined(reading: LevelMeasurement, below: Weighed) -> Weighed:
     """The values of a level and the sums of its children, by inverse variance."""
     own = max(reading.variance, LEAST_VARIANCE)
     trust = below.variance / (own + below.variance)

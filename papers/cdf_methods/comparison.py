@@ -14,7 +14,7 @@ from sizes import Size
 import dpcurves as dp
 from dpcurves.noise import Randomness
 from dpcurves.summaries import Distribution
-from dpcurves.summaries.distances import Gap
+from dpcurves.summaries.distances import DistributionDifference
 
 FloatArray = NDArray[np.float64]
 DISTANCES = "Kolmogorov-Smirnov", "Wasserstein", "energy"
@@ -85,8 +85,8 @@ def against_size(size: Size, seed: int, step: Callable[[], None]) -> dict[str, B
 
 def distances(curve: Distribution, truth: Distribution) -> list[float]:
     """The three of the article."""
-    gap = Gap.between(curve, truth)
-    return [gap.largest, gap.absolute, sqrt(2 * gap.squared)]
+    gap = DistributionDifference.from_distributions(curve, truth)
+    return [gap.max_absolute, gap.absolute_integral, sqrt(2 * gap.squared_integral)]
 
 
 def package_curve(name: str, values: FloatArray, epsilon: float, delta: float, randomness: Randomness) -> dp.CDF:
@@ -107,8 +107,8 @@ def _along(size: Size, x: Sequence[float], cells: Sequence[Cell], seed: int, ste
         for method in METHODS:
             means = _distances(size, method, sizes_of(method, size), cell, seed)
             rows[method].append(means.min(axis=0))
-        even = Distribution.of_curve(ENDS, (0.0, 1.0))
-        truths = [Distribution.of_sample(sample(size.records, cell[0], seed + run)) for run in range(size.runs)]
+        even = Distribution.from_curve(ENDS, (0.0, 1.0))
+        truths = [Distribution.from_sample(sample(size.records, cell[0], seed + run)) for run in range(size.runs)]
         rows[UNIFORM].append(np.mean([distances(even, truth) for truth in truths], axis=0))
         for name in PACKAGE:
             rows[name].append(_distances_of_package(size, name, cell, seed))
@@ -123,7 +123,7 @@ def _distances(size: Size, method: str, tried: Sequence[int], cell: Cell, seed: 
     total = np.zeros((len(tried), len(DISTANCES)))
     for run in range(size.runs):
         values = sample(size.records, deviation, seed + run)
-        truth = Distribution.of_sample(values)
+        truth = Distribution.from_sample(values)
         for row, each in enumerate(tried):
             curve = METHODS[method](values, budget(size, epsilon), each, randomness, generator)
             total[row] += distances(curve, truth)
@@ -136,5 +136,5 @@ def _distances_of_package(size: Size, name: str, cell: Cell, seed: int) -> Float
     for run in range(size.runs):
         values = sample(size.records, deviation, seed + run)
         curve = package_curve(name, values, epsilon, budget(size, epsilon).delta, randomness)
-        found.append(distances(Distribution.of_curve(curve.x, curve.y), Distribution.of_sample(values)))
+        found.append(distances(Distribution.from_curve(curve.x, curve.y), Distribution.from_sample(values)))
     return np.mean(found, axis=0)

@@ -114,4 +114,4 @@ def _one(
         curve = package_curve(name, values, epsilon, budget(size, epsilon).delta, randomness)
         return curve.x, curve.y
     found: Distribution = METHODS[name](values, budget(size, epsilon), best, randomness, np.random.default_rng(seed))
-    return np.repeat(found.knots, 2), np.stack([found.below, found.reached], axis=1).ravel()
+    return np.repeat(found.knots, 2), np.stack([found.left_limits, found.right_limits], axis=1).ravel()

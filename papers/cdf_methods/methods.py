@@ -17,7 +17,7 @@ from smooth import composed, smooth_sensitivities
 
 from dpcurves.noise import Randomness, discrete_gaussian
 from dpcurves.privacy.loss import rho_for
-from dpcurves.summaries import Distribution, non_decreasing
+from dpcurves.summaries import Distribution, isotonic_projection
 
 FloatArray = NDArray[np.float64]
 ENDS = -5.0, 5.0
@@ -119,5 +119,5 @@ def _of_quantiles(values: FloatArray, size: int, spreads: FloatArray, generator:
 
 
 def _of_counts(places: FloatArray, below: FloatArray, records: int) -> Distribution:
-    rising = np.clip(non_decreasing(below[1:-1].astype(np.float64)), 0, records) if len(below) > 2 else below[1:-1]
-    return Distribution.of_curve(places, np.concatenate([[0.0], rising, [records]]) / records)
+    rising = np.clip(isotonic_projection(below[1:-1].astype(np.float64)), 0, records) if len(below) > 2 else below[1:-1]
+    return Distribution.from_curve(places, np.concatenate([[0.0], rising, [records]]) / records)

@@ -11,12 +11,12 @@ from reproduction.measured import Findings, Measured
 from scipy.stats import rankdata
 from streams import LENGTH, MEDIAN, FloatArray, IntArray, laplace_of, released
 
-from dpcurves.laws.law import draw
+from dpcurves.laws.law import simulate_noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import HierarchyCounts, NodeEstimates
 from dpcurves_streams.mechanisms import Hierarchy
 from dpcurves_streams.queries import Forest, HierarchyQuery
-from dpcurves_streams.readings import Auto, AutoWindow
+from dpcurves_streams.readings import AdaptiveSmoother, AdaptiveWindowSmoother
 
 EPSILONS = ("0.1", "0.01")
 WINDOWS = tuple(2**power for power in range(2, 11))
@@ -54,8 +54,8 @@ class Shown:
         self.exact, self._runs = counts.astype(np.float64)[:, None], runs
         self.printed, self.wide = (released(counts, epsilon, deviation, runs, generator) for deviation in (5, 50))
         noise = laplace_of(epsilon)
-        self.noisy = self.exact + draw(noise, (len(counts), runs), generator)
-        self.auto = Auto(noise.variance, runs).read_all(self.noisy)
+        self.noisy = self.exact + simulate_noise(noise, (len(counts), runs), generator)
+        self.auto = AdaptiveSmoother(noise.variance, runs).estimate_all(self.noisy)
         self._noise, self._epsilon, self._generator = noise, float(epsilon), generator
 
     @property
@@ -87,7 +87,7 @@ class Shown:
         if way == "zeros":
             return 0 * self.exact
         if way == "auto":
-            return AutoWindow(self._noise.variance, window, self._runs).read_all(self.noisy)
+            return AdaptiveWindowSmoother(self._noise.variance, window, self._runs).estimate_all(self.noisy)
         if way == "trees":
             return np.maximum(sums(self.exact, window) + self._tree_noise(window), 0)
         return np.maximum(window_sums(self.printed if way == "sums" else self.wide, window), 0)
@@ -155,7 +155,7 @@ def _area(scores: FloatArray, happened: NDArray[np.bool_]) -> float:
 
 def of_hierarchy(leaves: IntArray, runs: int, generator: np.random.Generator) -> Findings:
     """Figure 5.8: 128 states below a binary tree of 8 levels in all."""
-    forest = Forest.of(
+    forest = Forest.from_sets(
         {f"{start} of {size}": [f"s{start + each}" for each in range(size)]
          for size in (128, 64, 32, 16, 8, 4, 2) for start in range(0, STATES, size)}
     )  # fmt: skip
@@ -168,7 +168,7 @@ def of_hierarchy(leaves: IntArray, runs: int, generator: np.random.Generator) ->
         level = str(float(epsilon) / forest.levels)
         errors = np.zeros(4)
         for _ in range(runs):
-            laplace = exact + draw(laplace_of(level), exact.shape, generator)
+            laplace = exact + simulate_noise(laplace_of(level), exact.shape, generator)
             groups = (_groups(exact, level, deviation, generator) for deviation in (5, 50))
             shown = (laplace, *groups, _ours(forest, exact, epsilon, generator))
             errors += [_error(each, exact) / runs for each in shown]
@@ -185,12 +185,14 @@ def _groups(exact: IntArray, level: str, deviation: int, generator: np.random.Ge
 
 def _ours(forest: Forest, exact: IntArray, epsilon: str, generator: np.random.Generator) -> FloatArray:
     """What dpcurves shows of all nodes."""
-    plan = Hierarchy().plan(HierarchyQuery.of("ap", forest), PrivacyLoss.pure(epsilon), AddRemove(EACH_RECORD))
-    law = plan.law.required(HierarchyCounts)
+    plan = Hierarchy().plan(HierarchyQuery.from_forest("ap", forest), PrivacyLoss.pure(epsilon), AddRemove(EACH_RECORD))
+    law = plan.law.require_type(HierarchyCounts)
     kept = [node for node, noise in enumerate(law.noises) if noise is not None]
     noises = [noise for noise in law.noises if noise is not None]
-    noisy = exact[:, kept] + np.stack([draw(noise, (len(exact),), generator) for noise in noises], axis=1)
+    noisy = exact[:, kept] + np.stack([simulate_noise(noise, (len(exact),), generator) for noise in noises], axis=1)
     estimates = NodeEstimates(law.parents, np.array([np.inf if each is None else each.variance for each in law.noises]))
-    read: Any = Auto(estimates.variances, len(law.noises)).read_all(np.stack([estimates.of(row) for row in noisy]))
+    read: Any = AdaptiveSmoother(estimates.variances, len(law.noises)).estimate_all(
+        np.stack([estimates.estimate_nodes(row) for row in noisy])
+    )
     shown: FloatArray = read
     return shown

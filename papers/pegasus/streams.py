@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from dpcurves.data import Categories
 from dpcurves.laws import Family, Noise
-from dpcurves.laws.law import draw
+from dpcurves.laws.law import simulate_noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import Pegasus
-from dpcurves_streams.mechanisms.pegasus import COLUMNS, group, trees_of
+from dpcurves_streams.mechanisms.pegasus import COLUMNS, build_fenwick_trees, decide_groups
 from dpcurves_streams.queries import GroupedTickQuery
-from dpcurves_streams.readings import Auto
-from dpcurves_streams.readings.groups import GroupsAtHand
+from dpcurves_streams.readings import AdaptiveSmoother
+from dpcurves_streams.readings.groups import OpenGroups
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -41,11 +41,11 @@ class Errors(NamedTuple):
 def errors(counts: IntArray, epsilon: str, runs: int, generator: np.random.Generator) -> Errors:
     """Work out errors of one stream, over so many releases."""
     noise = laplace_of(epsilon)
-    noisy = counts[:, None] + draw(noise, (len(counts), runs), generator)
+    noisy = counts[:, None] + simulate_noise(noise, (len(counts), runs), generator)
     printed, wide = (released(counts, epsilon, deviation, runs, generator) for deviation in (5, 50))
     shown = (
         np.zeros_like(noisy), noisy, *(_backward(noisy, back) for back in BACK), printed[..., 3], printed[..., 1],
-        wide[..., 3], Auto(noise.variance, runs).read_all(noisy),
+        wide[..., 3], AdaptiveSmoother(noise.variance, runs).estimate_all(noisy),
     )  # fmt: skip
     found = [float(np.abs(np.maximum(each, 0) - counts[:, None]).mean()) for each in shown]
     return Errors(found[0], found[1], min(found[2:7]), *found[7:])
@@ -60,12 +60,14 @@ def released(counts: IntArray, epsilon: str, deviation: int, runs: int, generato
     """Lengths, means, squares and medians of groups, (ticks, runs, 4)."""
     query = GroupedTickQuery((Categories("state", ("a",)),), deviation=Fraction(deviation))
     plan = Pegasus().plan(query, PrivacyLoss.pure(epsilon), AddRemove(EACH_RECORD))
-    law, shape = plan.law.required(GroupedCounts), (len(counts), runs)
+    law, shape = plan.law.require_type(GroupedCounts), (len(counts), runs)
     values = np.repeat(counts[:, None], runs, axis=1)
-    common, own = (draw(noise, shape, generator).astype(np.int64) for noise in (law.common, law.own))
-    trees = trees_of(np.zeros((runs, 1), np.int64), 1 << int(counts.max()).bit_length())
-    joined = group(values, law.threshold + common, own, np.zeros((runs, COLUMNS), np.int64), trees)
-    return GroupsAtHand(runs).follow(values + draw(law.noise, shape, generator), joined)
+    common, own = (
+        simulate_noise(noise, shape, generator).astype(np.int64) for noise in (law.threshold_noise, law.test_noise)
+    )
+    trees = build_fenwick_trees(np.zeros((runs, 1), np.int64), 1 << int(counts.max()).bit_length())
+    joined = decide_groups(values, law.threshold + common, own, np.zeros((runs, COLUMNS), np.int64), trees)
+    return OpenGroups(runs).add_values(values + simulate_noise(law.noise, shape, generator), joined)
 
 
 def _backward(noisy: FloatArray, back: int) -> FloatArray:

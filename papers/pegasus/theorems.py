@@ -14,9 +14,9 @@ from sizes import Size
 from dpcurves.laws import Family, Noise
 from dpcurves.mechanisms.thresholds import path_price
 from dpcurves_streams.laws import GroupedCounts
-from dpcurves_streams.mechanisms.pegasus import COLUMNS, UNIT, group, trees_of
-from dpcurves_streams.readings import GroupReader, Smoother
-from dpcurves_streams.readings.groups import smoothed
+from dpcurves_streams.mechanisms.pegasus import COLUMNS, UNIT, build_fenwick_trees, decide_groups
+from dpcurves_streams.readings import GroupEstimator, Smoother
+from dpcurves_streams.readings.groups import smooth_in_groups
 
 FloatArray = NDArray[np.float64]
 THRESHOLD, LEVELS, STATES, TUPLES, TICKS = 2.0, 8, 128, 646_254, 20_000
@@ -48,7 +48,7 @@ def _james_stein(groups: int, generator: np.random.Generator) -> tuple[float, fl
     mean, median = noisy.mean(axis=1), np.median(noisy, axis=1)
     squares = np.square(noisy - mean[:, None]).sum(axis=1)
     found = np.stack((np.full(groups, float(GROUP)), mean, squares, median), axis=1)
-    both = as_printed.james_stein(noisy, 2.0), smoothed(noisy[:, -1], found, 2.0, Smoother.JAMES_STEIN)
+    both = as_printed.james_stein(noisy, 2.0), smooth_in_groups(noisy[:, -1], found, 2.0, Smoother.JAMES_STEIN)
     first, second = (float(np.square(each).mean()) / 2 for each in both)
     return first, second
 
@@ -83,16 +83,18 @@ def _example_7() -> float:
     """How many of the five ticks are in the groups of the example."""
     nothing = np.zeros((5, 1), np.int64)
     values, kept = np.array([[5], [5], [6], [9], [10]]), np.zeros((1, COLUMNS), np.int64)
-    found = group(values, nothing + int(THRESHOLD * UNIT), nothing, kept, trees_of(nothing[:1], 64))
+    found = decide_groups(values, nothing + int(THRESHOLD * UNIT), nothing, kept, build_fenwick_trees(nothing[:1], 64))
     return float((found[:, 0] == [0, 1, 1, 0, 0]).sum())
 
 
 def _example_8() -> float:
     """How many of the five medians are those of the example, in tenths."""
     noise = Noise(Family.LAPLACE, Fraction(1))
-    reader = GroupReader(GroupedCounts(1, noise, noise, noise, 0), Smoother.MEDIAN)
+    reader = GroupEstimator(GroupedCounts(1, noise, noise, noise, 0), Smoother.MEDIAN)
     noisy = zip((56, 44, 67, 95, 102), (0, 1, 1, 0, 0), strict=True)
-    return float(sum(reader.read(each)[0] == said for each, said in zip(noisy, (56, 50, 56, 95, 102), strict=True)))
+    return float(
+        sum(reader.estimate_next(each)[0] == said for each, said in zip(noisy, (56, 50, 56, 95, 102), strict=True))
+    )
 
 
 def _plain_over_trees(width: int) -> float:

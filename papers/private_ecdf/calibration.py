@@ -95,7 +95,7 @@ def _statistics(
         records.label, records.score, epsilon=Fraction(str(epsilon)), groups=GROUPS, adjacency=dp.REPLACE_ONE,
         randomness=randomness,
     )  # fmt: skip
-    return dict(zip(WAYS, (printed, right, textbook(ours.groups.released)), strict=True))
+    return dict(zip(WAYS, (printed, right, textbook(ours.groups.group_counts)), strict=True))
 
 
 def textbook(groups: GroupCounts) -> float:
@@ -103,8 +103,10 @@ def textbook(groups: GroupCounts) -> float:
 
     `dpcurves` weighs groups by chance and noise, to judge; here the error of the textbook's statistic is measured.
     """
-    weights = 1 / np.maximum(groups.expected, 1.0) + 1 / np.maximum(groups.count - groups.expected, 1.0)
-    return float((groups.surplus**2 * weights).sum())
+    weights = 1 / np.maximum(groups.expected_positives, 1.0) + 1 / np.maximum(
+        groups.count - groups.expected_positives, 1.0
+    )
+    return float((groups.residual_sum**2 * weights).sum())
 
 
 def _cuts(records: Scored, epsilon: float, randomness: Randomness) -> FloatArray:

@@ -14,7 +14,7 @@ from reproduction.measured import Findings, Measured
 from sizes import Size
 
 from dpcurves.noise import Randomness
-from dpcurves.smoothing import AtMost, smooth_squares
+from dpcurves.smoothing import AtMost, project_isotonic_l2
 
 FloatArray = NDArray[np.float64]
 RATE = 3.0
@@ -69,7 +69,7 @@ def _errors(exact: FloatArray, path: Path, epsilon: float, at: FloatArray, rando
     truth = crossing(exact, levels) / path.points
     places = {
         "inverse": crossing(noisy, levels) / path.points,
-        "smoothed inverse": crossing(smooth_squares(noisy, path.graph, AtMost(exact[-1])), levels) / path.points,
+        "smoothed inverse": crossing(project_isotonic_l2(noisy, path.graph, AtMost(exact[-1])), levels) / path.points,
     }
     package = of_package(exact, epsilon, randomness)
     if package is not None:

@@ -10,8 +10,8 @@ from path import Path
 
 import dpcurves as dp
 from dpcurves.noise import Randomness
-from dpcurves.smoothing import AtMost, smooth_absolute, smooth_squares
-from dpcurves.summaries import non_decreasing
+from dpcurves.smoothing import AtMost, project_isotonic_l1, project_isotonic_l2
+from dpcurves.summaries import isotonic_projection
 
 FloatArray = NDArray[np.float64]
 MOST_RECORDS = 4_000_000  # of which a table is made for dpcurves; the paper's method gets by with counts
@@ -26,9 +26,9 @@ def smoothed(noisy: FloatArray, path: Path, records: float) -> dict[str, FloatAr
     """Equation 3 with both powers, and the cheap projection on rising curves."""
     ceiling = AtMost(records)
     return {
-        "p = 1": smooth_absolute(noisy, path.graph, ceiling),
-        "p = 2": smooth_squares(noisy, path.graph, ceiling),
-        "isotonic": np.clip(non_decreasing(noisy), 0, records),
+        "p = 1": project_isotonic_l1(noisy, path.graph, ceiling),
+        "p = 2": project_isotonic_l2(noisy, path.graph, ceiling),
+        "isotonic": np.clip(isotonic_projection(noisy), 0, records),
     }
 
 

@@ -16,8 +16,8 @@ from reproduction.measured import Findings, Measured
 from sizes import Size
 
 from dpcurves.noise import Randomness
-from dpcurves.smoothing import AtMost, smooth_absolute, smooth_squares
-from dpcurves.smoothing.least_change import steps_to
+from dpcurves.smoothing import AtMost, project_isotonic_l1, project_isotonic_l2
+from dpcurves.smoothing.least_change import compute_steps
 
 FloatArray = NDArray[np.float64]
 RATE, EPSILON = 3.0, 1.0
@@ -56,8 +56,8 @@ def _row(path: Path, seed: int) -> dict[str, float]:
     return {
         "CVXOPT, p = 1": _seconds(linear),
         "CVXOPT, p = 2": _seconds(quadratic),
-        "dpcurves, p = 1": _seconds(lambda: smooth_absolute(noisy, path.graph, ceiling)),
-        "dpcurves, p = 2": _seconds(lambda: smooth_squares(noisy, path.graph, ceiling)),
+        "dpcurves, p = 1": _seconds(lambda: project_isotonic_l1(noisy, path.graph, ceiling)),
+        "dpcurves, p = 2": _seconds(lambda: project_isotonic_l2(noisy, path.graph, ceiling)),
     }
 
 
@@ -71,7 +71,7 @@ def _programmes(path: Path, noisy: FloatArray, ceiling: AtMost) -> tuple[Callabl
     columns = np.tile(np.arange(len(some)), 2).tolist()
     falls = spmatrix([-1.0] * len(some) + [1.0] * len(some), rows, columns, (path.points + 1, len(some)))
     unit = spmatrix(1.0, range(len(some)), range(len(some)))
-    rises, zero = matrix(steps_to(noisy, path.points, ceiling)), matrix(0.0, (len(some), 1))
+    rises, zero = matrix(compute_steps(noisy, path.points, ceiling)), matrix(0.0, (len(some), 1))
     sides = sparse([[falls, -unit, spmatrix([], [], [], unit.size)], [-falls, spmatrix([], [], [], unit.size), -unit]])
     cost, right = matrix(1.0, (2 * len(some), 1)), matrix([rises, zero, zero])
     quiet = {"show_progress": False}

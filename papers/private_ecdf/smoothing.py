@@ -14,7 +14,7 @@ from reproduction.measured import Findings, Measured
 from sizes import Size
 
 from dpcurves.noise import Randomness
-from dpcurves.smoothing import AtMost, smooth_squares
+from dpcurves.smoothing import AtMost, project_isotonic_l2
 
 FloatArray = NDArray[np.float64]
 RATE, EPSILON = 3.0, 1.0
@@ -55,7 +55,7 @@ def limit(size: Size, seed: int) -> float:
     for run in range(min(4 * size.runs, MOST_RUNS)):
         exact = LARGE * np.cumsum(poisson_counts(path.points, RATE, seed + run))
         noisy = raw(exact, path, EPSILON, randomness)
-        smooth = smooth_squares(noisy, path.graph, AtMost(exact[-1]))
+        smooth = project_isotonic_l2(noisy, path.graph, AtMost(exact[-1]))
         errors.append([np.mean((curve - exact) ** 2) for curve in (smooth, noisy)])
     return float(np.divide(*np.mean(errors, axis=0)))
 

@@ -16,7 +16,7 @@ from scipy.spatial.distance import pdist
 from sizes import Size
 
 from dpcurves.noise import Randomness
-from dpcurves.smoothing import AtMost, smooth_absolute
+from dpcurves.smoothing import AtMost, project_isotonic_l1
 
 ARITIES = 2, 3, 4, 5, 6, 8
 CUTS = np.linspace(0, 1, 11)
@@ -37,9 +37,9 @@ def findings(size: Size, seed: int) -> Findings:
 def _of_the_path(size: Size, seed: int) -> Findings:
     levels = size.cost_levels
     even = levels - levels % 2
-    prefix, interval = cost.of_prefixes(levels), cost.of_intervals(levels)
+    prefix, interval = cost.uses_prefixes(levels), cost.interval_law(levels)
     loss = interval / (levels + 1)
-    joint = max(cost.of_intervals(even), 2 * cost.of_prefixes(even)) / (2 * (even + 1))
+    joint = max(cost.interval_law(even), 2 * cost.uses_prefixes(even)) / (2 * (even + 1))
     printed, corrected = _squared_error(size, seed)
     return {
         "lemma1-cost": Measured(prefix / ((levels + 2) // 2)),
@@ -115,5 +115,5 @@ def _least_change() -> Measured:
     rises = np.diff(np.vstack([points, np.zeros(len(blocks))]), axis=0, prepend=0)
     falls = -np.diff(curve, prepend=0.0, append=4.0)
     printed = as_printed.has_least_change(rises, falls)
-    smoothed = smooth_absolute(curve, path.graph, AtMost(4.0))
+    smoothed = project_isotonic_l1(curve, path.graph, AtMost(4.0))
     return Measured(float(printed), float(np.all(np.diff(smoothed) >= 0)))

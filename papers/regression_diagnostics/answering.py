@@ -16,8 +16,8 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Query
-from dpcurves.session import converse
-from dpcurves.trust import Central, conversation
+from dpcurves.session import answer_steps
+from dpcurves.trust import Central, run_conversation
 
 Curve = TypeVar("Curve")
 Columns = Mapping[str, NDArray[np.float64]]
@@ -26,8 +26,8 @@ DIGITS = 12
 
 def answer(question: Question[Curve], columns: Columns, epsilon: float, seed: int) -> Curve:
     """The curve that a session would give under replace-one, where the number of records is public."""
-    steps = conversation(question, _loss(epsilon), _adjacency(columns), Central())
-    return converse(steps, replies(columns, epsilon, seed))
+    steps = run_conversation(question, _loss(epsilon), _adjacency(columns), Central())
+    return answer_steps(steps, replies(columns, epsilon, seed))
 
 
 def setting(columns: Columns, epsilon: float) -> Setting:
@@ -41,7 +41,7 @@ def replies(columns: Columns, epsilon: float, seed: int) -> Callable[[Step], Rel
     adjacency = _adjacency(columns)
 
     def reply(step: Step) -> Release:
-        allotment = budget.pay(step.query.paid_as, step.share)
+        allotment = budget.pay(step.query.charged_query, step.budget_fraction)
         plan = AUTO.plan(step.query, allotment.loss, adjacency)
         return Release(plan, AUTO.run(table_of(columns, step.query), plan, randomness), allotment, seeded=True)
 

@@ -13,10 +13,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arrays import compiled
-from dpcurves.histograms.table_estimator import neighbourly
+from dpcurves.arrays import compile_loop
+from dpcurves.histograms.table_estimator import order_by_proximity
 from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares_batch
-from dpcurves.mechanisms.tree_strategy import best_shape
+from dpcurves.mechanisms.tree_strategy import find_best_shape
 
 Floats = NDArray[np.float64]
 IN_LINE, IN_PLANE = 0.5, 0.25
@@ -35,7 +35,7 @@ def estimate_not_private(counts: Floats, epsilon: float, generator: np.random.Ge
     tree 22.6 and 23.4, and if intervals are counted alone 31.3 and 35.8.
     """
     choice = IN_LINE if counts.ndim == 1 else IN_PLANE
-    order = neighbourly(counts.shape)
+    order = order_by_proximity(counts.shape)
     row = counts.ravel()[order].astype(np.float64)
     begins = partition_not_private(row, choice * epsilon, (1 - choice) * epsilon, generator)
     count = _totals_in_line if counts.ndim == 1 else _totals_in_plane
@@ -51,7 +51,7 @@ def _totals_in_line(exact: Floats, epsilon: float, generator: np.random.Generato
     """Noisy counts of intervals, with those of a tree over them."""
     leaves = 1 << (len(exact) - 1).bit_length()
     levels, values = list[Tier](), list[Floats]()
-    for width, share in zip(*best_shape(1, leaves, 1, Family.LAPLACE, total_is_public=False), strict=True):
+    for width, share in zip(*find_best_shape(1, leaves, 1, Family.LAPLACE, total_is_public=False), strict=True):
         starts, noise = range(0, len(exact), width), Noise(Family.LAPLACE, 1 / share / Fraction(epsilon))
         levels.append(Tier(starts, noise))
         values.append(np.add.reduceat(exact, starts) + generator.laplace(0, float(noise.parameter), len(starts)))
@@ -94,7 +94,7 @@ def _costs(row: Floats, epsilon: float, epsilon_of_counts: float, generator: np.
         yield np.maximum(cost, 1 / epsilon_of_counts)
 
 
-@compiled
+@compile_loop
 def _deviations(row: Floats, length: int) -> Floats:
     """Sums of absolute distances from the mean, window by window."""
     found = np.zeros(len(row) + 1)
@@ -107,7 +107,7 @@ def _deviations(row: Floats, length: int) -> Floats:
     return found
 
 
-@compiled
+@compile_loop
 def _cheapest(costs: Floats) -> NDArray[np.int64]:
     places = costs.shape[1] - 1
     least, chosen = np.zeros(places + 1), np.zeros(places + 1, dtype=np.int64)

@@ -13,10 +13,10 @@ from binned_data import Judged
 from numpy.typing import NDArray
 
 from dpcurves import conversation
-from dpcurves.conversation import Release, Setting, Shares, Step, Strategy
+from dpcurves.conversation import GroupBudgetFractions, Release, Setting, Step, Strategy
 from dpcurves.curves import BinnedResidualsQuestion
-from dpcurves.curves.residuals import COUNTS, CUTS, MERGES, SUMS, least_records
-from dpcurves.curves.score_groups import groups_in
+from dpcurves.curves.residuals import COUNTS, CUTS, MERGES, SUMS, find_min_records
+from dpcurves.curves.score_groups import build_score_groups
 from dpcurves.data import Axis, Categories
 from dpcurves.data.grid import SCORES
 from dpcurves.inference import GroupCounts, mean_residuals
@@ -24,8 +24,8 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import Query, SumQuery
-from dpcurves.session import converse
-from dpcurves.strategies.ranks import cut_and_measured
+from dpcurves.session import answer_steps
+from dpcurves.strategies.ranks import ask_groups
 
 Found = TypeVar("Found")
 Steps = Callable[[Setting], Generator[Step, Release, Found]]
@@ -45,12 +45,12 @@ class Divided:
         """Cuts, merges, counts, sums."""
         joining = self.share * MERGES / CUTS
         rest = (1 - self.share - joining) / (COUNTS + SUMS)
-        shares = Shares(self.share, COUNTS * rest, SUMS * rest, joining)
-        needed = conversation.Groups(
-            Categories("label", (0, 1)), Axis("score", SCORES), QUESTION.bins, shares, least_records(setting)
+        shares = GroupBudgetFractions(self.share, COUNTS * rest, SUMS * rest, joining)
+        needed = conversation.ScoreGroupWorkload(
+            Categories("label", (0, 1)), Axis("score", SCORES), QUESTION.bins, shares, find_min_records(setting)
         )
-        found = yield from cut_and_measured(needed, setting)
-        return groups_in(found, QUESTION.bins).released
+        found = yield from ask_groups(needed, setting)
+        return build_score_groups(found, QUESTION.bins).group_counts
 
 
 def by_dpcurves(records: Judged, epsilon: float, seed: int, ratio: float) -> Plot:
@@ -65,10 +65,10 @@ def answered(steps: Steps[Found], records: Judged, epsilon: float, seed: int) ->
     chance = Randomness.from_seed(seed)
 
     def reply(step: Step) -> Release:
-        plan = AUTO.plan(step.query, loss * step.share, adjacency)
+        plan = AUTO.plan(step.query, loss * step.budget_fraction, adjacency)
         return Release(plan, AUTO.run(table_of(records, step.query), plan, chance), None, seeded=True)
 
-    return converse(steps(Setting(loss, adjacency)), reply)
+    return answer_steps(steps(Setting(loss, adjacency)), reply)
 
 
 def table_of(records: Judged, query: Query) -> NDArray[np.int64] | NDArray[np.object_]:

@@ -15,7 +15,7 @@ from roc_as_printed import Edges, dawa_not_private, medians_in_floats, medians_n
 from dpcurves.curves import Cuts, RocQuestion, SmoothAucQuestion
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne
-from dpcurves.queries import CountQuery, Read
+from dpcurves.queries import CountQuery, CountUse
 from dpcurves.summaries.two_classes import auc, roc_points
 
 FloatArray = NDArray[np.float64]
@@ -90,7 +90,7 @@ def levels_of(columns: Columns) -> int:
 
 def counts_of(columns: Columns) -> Counts:
     """Negatives, positives, in cells of the scores: of shape ``(2, cells)``."""
-    query = CountQuery((Categories("label", (0, 1)), Axis("score", SCORES)), Read.PREFIXES)
+    query = CountQuery((Categories("label", (0, 1)), Axis("score", SCORES)), CountUse.PREFIXES)
     return table_of(columns, query)[:-1].reshape(2, -1)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpcurves.conversation import ALL, Evidence, Plan, Release, Setting, Step
 from dpcurves.data import Axis, Grid
-from dpcurves.estimation import shrunken_estimate, unbiased
+from dpcurves.estimation import estimate_unbiased, shrink_estimate
 from dpcurves.histograms import (
     AhpEstimator,
     CellEstimator,
@@ -26,8 +26,8 @@ from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO, Haar, Mechanism, TreeSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.queries import CountQuery, IntervalPartitionQuery, Query, Read
-from dpcurves.session import converse
+from dpcurves.queries import CountQuery, CountUse, IntervalPartitionQuery, Query
+from dpcurves.session import answer_steps
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -60,10 +60,10 @@ def asked(
     loss, table, chance = PrivacyLoss.pure(f"{epsilon:.{DIGITS}g}"), np.append(row, 0), Randomness.from_seed(seed)
 
     def reply(step: Step) -> Release:
-        plan = mechanism.plan(step.query, loss * step.share, adjacency)
+        plan = mechanism.plan(step.query, loss * step.budget_fraction, adjacency)
         return Release(plan, mechanism.run(table, plan, chance), None, seeded=True)
 
-    return converse(steps(line(len(row)), Setting(loss, adjacency)), reply).cells
+    return answer_steps(steps(line(len(row)), Setting(loss, adjacency)), reply).cells
 
 
 def line(cells: int) -> tuple[Axis, ...]:
@@ -75,7 +75,7 @@ def estimated(estimator: TableEstimator, mechanism: Mechanism = AUTO) -> Estimat
     """By a histogram algorithm of several turns."""
 
     def steps(axes: tuple[Axis, ...], setting: Setting) -> Generator[Step, Release, EstimatedTable]:
-        return estimator.counts(axes, setting, ALL)
+        return estimator.estimate_table(axes, setting, ALL)
 
     def estimate(row: Counts, epsilon: float, seed: int, adjacency: Adjacency) -> Floats:
         return asked(row, epsilon, seed, adjacency, steps=steps, mechanism=mechanism)
@@ -84,17 +84,17 @@ def estimated(estimator: TableEstimator, mechanism: Mechanism = AUTO) -> Estimat
 
 
 def _unbiased(law: NoisySums, values: tuple[int, ...], total: int | None) -> Floats:
-    return unbiased(law, values, total).cells
+    return estimate_unbiased(law, values, total).cells
 
 
 def counted(mechanism: Mechanism, read: Reader = _unbiased) -> Estimate:
     """By one count of all cells that is read as prefixes."""
 
     def estimate(row: Counts, epsilon: float, seed: int, adjacency: Adjacency) -> Floats:
-        query, loss = CountQuery(line(len(row)), Read.PREFIXES), PrivacyLoss.pure(f"{epsilon:.{DIGITS}g}")
+        query, loss = CountQuery(line(len(row)), CountUse.PREFIXES), PrivacyLoss.pure(f"{epsilon:.{DIGITS}g}")
         plan = mechanism.plan(query, loss, adjacency)
         values = mechanism.run(np.append(row, 0), plan, Randomness.from_seed(seed))
-        evidence = Evidence.of(Release(plan, values, None, seeded=True))
+        evidence = Evidence.from_release(Release(plan, values, None, seeded=True))
         cells: Floats = read(evidence.sums, evidence.values, evidence.total)[0]
         return cells
 
@@ -115,6 +115,6 @@ SOUND: dict[str, Estimate] = {
     UNIFORM: estimated(UniformEstimator()),
     "PrivTree": estimated(PrivTreeEstimator()),
     "Privelet": counted(Haar()),
-    SMOOTHED: counted(TreeSums(), shrunken_estimate),
+    SMOOTHED: counted(TreeSums(), shrink_estimate),
 }
 """Those of Table 4.4, and others."""

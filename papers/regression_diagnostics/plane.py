@@ -15,10 +15,10 @@ from dpcurves.curves import Question, ResidualPlotQuestion
 from dpcurves.data import Axis, Categories
 from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.noise.randomness import Randomness
-from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, Adjacency, Model, PrivacyLoss, ReplaceOne
+from dpcurves.privacy import DISJOINT_RECORDS, EACH_RECORD, Adjacency, ModelOrigin, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CoverageQuery, Query, TreePartitionQuery
-from dpcurves.session import converse
-from dpcurves.trust import Central, conversation
+from dpcurves.session import answer_steps
+from dpcurves.trust import Central, run_conversation
 
 Floats = NDArray[np.float64]
 Edges = tuple[Floats, Floats]
@@ -93,7 +93,7 @@ def _overlap(own: Floats, to: Floats) -> Floats:
     return np.asarray(np.maximum(common, 0.0) / np.diff(own)[:, None])
 
 
-def released(records: Records, epsilon: float, seed: int, model: Model = DISJOINT_RECORDS) -> Density:
+def released(records: Records, epsilon: float, seed: int, model: ModelOrigin = DISJOINT_RECORDS) -> Density:
     """By dpcurves."""
     question = ResidualPlotQuestion(PREDICTED, RESIDUAL, *records.units, COVERAGE, model)
     plot = conversed(records, partial(by_curator, question), epsilon, seed, replaced(records))
@@ -102,7 +102,7 @@ def released(records: Records, epsilon: float, seed: int, model: Model = DISJOIN
 
 def by_curator(question: Question[Found], setting: Setting) -> Generator[Step, Release, Found]:
     """The steps by which one curator gets what a question needs."""
-    return conversation(question, setting.loss, setting.adjacency, Central())
+    return run_conversation(question, setting.loss, setting.adjacency, Central())
 
 
 def replaced(records: Records) -> ReplaceOne:
@@ -123,10 +123,10 @@ def conversed(
     loss, chance = PrivacyLoss.pure(f"{epsilon:.{DIGITS}g}"), Randomness.from_seed(seed)
 
     def reply(step: Step) -> Release:
-        plan = _plan(mechanism, step.query, loss * step.share, adjacency)
+        plan = _plan(mechanism, step.query, loss * step.budget_fraction, adjacency)
         return Release(plan, mechanism.run(records.table(step.query.axes), plan, chance), None, seeded=True)
 
-    return converse(steps(Setting(loss, adjacency)), reply)
+    return answer_steps(steps(Setting(loss, adjacency)), reply)
 
 
 def _plan(mechanism: Mechanism, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:

@@ -53,7 +53,12 @@ def estimated(
     edges, left = equal_cells(records, epsilon, np.random.default_rng(seed))
     axes = _axis(PREDICTED, edges[0]), _axis(RESIDUAL, edges[1])
     found = conversed(
-        records, lambda setting: estimator.counts(axes, setting, ALL), left, seed, adjacency, mechanism=mechanism
+        records,
+        lambda setting: estimator.estimate_table(axes, setting, ALL),
+        left,
+        seed,
+        adjacency,
+        mechanism=mechanism,
     )
     return density_of(np.rint(np.maximum(found.cells, 0.0)), edges)
 

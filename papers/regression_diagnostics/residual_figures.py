@@ -13,7 +13,7 @@ from prirp import Method
 from regret import PRINTED, SOUND, Compared
 from residuals import MODELS, Separation
 
-from dpcurves.curves.residuals import scattered
+from dpcurves.curves.residuals import sample_points
 
 PAPER, PACKAGE = "C3", "C2"
 SHOWN, SEED = 4000, 1
@@ -45,7 +45,7 @@ def draw_plots(
 def _points(density: Density) -> Floats:
     if not density.shares.any():
         return np.empty((0, 2))
-    return scattered(density.shares, density.edges, min(density.points, SHOWN), np.random.default_rng(SEED))
+    return sample_points(density.shares, density.edges, min(density.points, SHOWN), np.random.default_rng(SEED))
 
 
 def _scatter(axes: Axes, points: Floats, title: str, color: str) -> None:

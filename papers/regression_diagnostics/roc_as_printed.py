@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from dpcurves.conversation import ALL, Setting
 from dpcurves.data import Axis
-from dpcurves.histograms.table_estimator import Conversation, Extent
-from dpcurves.histograms.table_estimator import counted as counted_regions
-from dpcurves.mechanisms.smooth_sensitivity import cauchy_rule, median
+from dpcurves.histograms.table_estimator import Conversation, Extent, count_regions
+from dpcurves.mechanisms.smooth_sensitivity import calibrate_cauchy, find_median
 from dpcurves.mechanisms.smooth_sensitivity import median_sensitivity as smooth_sensitivity
 from dpcurves.privacy import Adjacency
-from dpcurves.queries import Read
+from dpcurves.queries import CountUse
 
 Edges = NDArray[np.int64]
 
@@ -42,7 +41,7 @@ def medians_not_private(counts: Counts, epsilon: float, levels: int, chance: np.
 
 def medians_in_floats(counts: Counts, epsilon: float, levels: int, chance: np.random.Generator) -> Edges:
     """Algorithm 12 with the exact Cauchy rule; up to rounding what dpcurves draws, and quicker."""
-    rule = cauchy_rule(Fraction(f"{epsilon:.12g}") / levels / 2)
+    rule = calibrate_cauchy(Fraction(f"{epsilon:.12g}") / levels / 2)
     noise = NoiseRule(rule.beta, float(1 / rule.alpha))
     return np.fromiter(_medians(counts, levels, noise, chance), dtype=np.int64)
 
@@ -52,7 +51,7 @@ def _medians(counts: Counts, levels: int, rule: NoiseRule, chance: np.random.Gen
     if levels == 0:
         return
     noise = smooth_sensitivity(counts, rule.beta) / 2 * rule.scale * chance.standard_cauchy()
-    found = median(counts) / 2 + noise
+    found = find_median(counts) / 2 + noise
     cut = round(found) if 0 < found < len(counts) else len(counts) // 2
     yield from _medians(counts[:cut], levels - 1, rule, chance)
     yield cut
@@ -72,6 +71,6 @@ def dawa_not_private(row: Counts, epsilon: float, seed: int, adjacency: Adjacenc
     number = np.cumsum(label)
 
     def steps(axes: tuple[Axis, ...], setting: Setting) -> Conversation:
-        return counted_regions(axes, Extent.of(axes), [number], Read.PREFIXES, ALL)
+        return count_regions(axes, Extent.from_axes(axes), [number], CountUse.PREFIXES, ALL)
 
     return asked(row, rest, seed, adjacency, steps=steps)

@@ -15,13 +15,13 @@ from reproduction.measured import Findings, Measured
 from roc_as_printed import medians_not_private
 from roc_sizes import RocSize
 
-from dpcurves.conversation import ALL, Needs, Prefixes, Setting, Single, needed
+from dpcurves.conversation import ALL, Needs, PrefixWorkload, Setting, SingleQueryWorkload, ask_workload
 from dpcurves.curves.class_table import ClassTable
-from dpcurves.curves.question import statement_of
+from dpcurves.curves.question import build_privacy_statement
 from dpcurves.curves.roc import ROC
 from dpcurves.data import Axis, Categories
 from dpcurves.queries import QuantileCutsQuery
-from dpcurves.strategies.ranks import levels_for, pieces_between
+from dpcurves.strategies.ranks import choose_cut_levels, pieces_between
 
 FloatArray = NDArray[np.float64]
 GOOD, LARGEST, WIDEST = 0.2, 0.95, 0.5
@@ -40,11 +40,13 @@ class Divided:
     def steps(self, setting: Setting) -> Needs[ROC]:
         """Cuts, counts."""
         score = Axis("score", SCORES)
-        levels = max(levels_for(setting.adjacency.total or 0, setting), 1)
-        cuts = yield from needed(Single(QuantileCutsQuery((score,), 2**levels)), self.share)
+        levels = max(choose_cut_levels(setting.adjacency.public_record_count or 0, setting), 1)
+        cuts = yield from ask_workload(SingleQueryWorkload(QuantileCutsQuery((score,), 2**levels)), self.share)
         pieces = pieces_between(score, cuts.values)
-        counted = yield from needed(Prefixes((Categories("label", (0, 1)), pieces)), ALL - self.share)
-        return ROC.read(ClassTable(counted.counts, pieces.grid, statement_of([cuts, *counted.releases], MODEL)))
+        counted = yield from ask_workload(PrefixWorkload((Categories("label", (0, 1)), pieces)), ALL - self.share)
+        return ROC.from_counts(
+            ClassTable(counted.counts, pieces.grid, build_privacy_statement([cuts, *counted.releases], MODEL))
+        )
 
 
 def printed(ratio: float, levels: int) -> Method:

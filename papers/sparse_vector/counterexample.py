@@ -69,7 +69,9 @@ def package_loss(copies: int) -> float:
     if not isinstance(law, ThresholdAnswers):
         raise TypeError("law: that of comparisons is needed")
     ours, theirs = Answer(0, copies, 1, copies), Answer(1, copies, 0, copies)
-    return abs(ours.log_chance(law.common, law.own) - theirs.log_chance(law.common, law.own))
+    return abs(
+        ours.log_chance(law.threshold_noise, law.sum_noise) - theirs.log_chance(law.threshold_noise, law.sum_noise)
+    )
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,9 @@ def _package(cutoff: int, sensitivity: int) -> ThresholdAnswers:
 def _loss(law: ThresholdAnswers, cutoff: int, copies: int) -> float:
     """Very many queries that rise by 1 stay below, and then c that fall by 1 are above: 40 above the others."""
     ours, theirs = Answer(0, copies, 40, cutoff), Answer(1, copies, 39, cutoff)
-    return abs(ours.log_chance(law.common, law.own) - theirs.log_chance(law.common, law.own))
+    return abs(
+        ours.log_chance(law.threshold_noise, law.sum_noise) - theirs.log_chance(law.threshold_noise, law.sum_noise)
+    )
 
 
 def _least_alpha(law: ThresholdAnswers, cutoff: int) -> float:
@@ -66,6 +68,6 @@ def _least_alpha(law: ThresholdAnswers, cutoff: int) -> float:
 
 
 def _error(law: ThresholdAnswers, cutoff: int, alpha: int) -> float:
-    right = Answer(-alpha, QUERIES - cutoff, alpha, cutoff).log_chance(law.common, law.own)
-    rate = 1 / float(law.common.parameter)
+    right = Answer(-alpha, QUERIES - cutoff, alpha, cutoff).log_chance(law.threshold_noise, law.sum_noise)
+    rate = 1 / float(law.threshold_noise.parameter)
     return 1 - exp(right + log((1 - exp(-rate)) / (1 + exp(-rate))))

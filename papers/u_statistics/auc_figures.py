@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 import dpcurves as dp
 from dpcurves.noise.randomness import Randomness
-from dpcurves_local import Collection, First, Read, Task, publish
-from dpcurves_local.second_round import PARTS, likely_shares
+from dpcurves_local import Collection, FirstClass, Read, Task, publish
+from dpcurves_local.second_round import PARTS, estimate_shares
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -51,7 +51,9 @@ def errors(scores: Scores, levels: int, epsilon: int, runs: int, seed: int) -> E
 def of_package(high: FloatArray, low: FloatArray, levels: int, epsilon: int, seed: int) -> tuple[float, float]:
     """The area by one round, and by two: the larger class first. That of one round is what `dp.area_between` tells."""
     grid, loss = dp.Grid(0, 1, cells=2**levels), dp.PrivacyLoss.pure(epsilon)
-    first, classes = (First.NEGATIVES, (low, high)) if len(low) >= len(high) else (First.POSITIVES, (high, low))
+    first, classes = (
+        (FirstClass.NEGATIVES, (low, high)) if len(low) >= len(high) else (FirstClass.POSITIVES, (high, low))
+    )
     told = [
         collected(Task(dp.CdfQuestion("x", grid), loss, len(each), aim=Read.AREA), each, 3 * seed + at)
         for at, each in enumerate(classes)
@@ -61,7 +63,7 @@ def of_package(high: FloatArray, low: FloatArray, levels: int, epsilon: int, see
         curves = [each.curve() for each in told]
         second = publish(told[0], first, len(classes[1]))
         bits = collected(second, classes[1], 3 * seed + 2).curve()
-    ahead, other = np.array(second.chances) / PARTS, np.diff(likely_shares(curves[1]))
+    ahead, other = np.array(second.one_probabilities) / PARTS, np.diff(estimate_shares(curves[1]))
     return float(ahead @ other), bits.value
 
 

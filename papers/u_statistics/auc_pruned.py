@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from dpcurves.noise.randomness import Randomness
-from dpcurves_local.responses import Hadamard
-from dpcurves_local.responses.coins import even
+from dpcurves_local.responses import HadamardResponse
+from dpcurves_local.responses.coins import sample_uniform
 from dpcurves_local.responses.randomiser import Reports
 
 FloatArray = NDArray[np.float64]
@@ -56,28 +56,28 @@ class Reported:
     @property
     def scatter(self) -> float:
         """The bound v of the variance of a node's count, from levels that asked some of the people."""
-        gain = 2 * float(Hadamard(2, self.epsilon).support.gain)
+        gain = 2 * float(HadamardResponse(2, self.epsilon).support.gain)
         return self.people * self.levels / gain**2
 
     def counts(self, level: int, nodes: IntArray) -> FloatArray:
         """Unbiased numbers of people in these nodes of a level: by whichever is quicker, queries or a transform."""
-        sent, way = self.reports[level - 1], Hadamard(2**level, self.epsilon)
+        sent, way = self.reports[level - 1], HadamardResponse(2**level, self.epsilon)
         if level not in self._tables and TRANSFORM * level * 2**level < len(sent) * len(nodes):
-            self._tables[level] = way.tally(sent)
+            self._tables[level] = way.count_support(sent)
         if level in self._tables:
             supports = self._tables[level][nodes]
         else:
             self.queries += len(nodes)
-            supports = np.array([way.support_of(int(node), sent) for node in nodes], dtype=np.int64)
-        off = len(sent) * float(way.support.other)
+            supports = np.array([way.count_support_of(int(node), sent) for node in nodes], dtype=np.int64)
+        off = len(sent) * float(way.support.p_other)
         return np.asarray((supports - off) / float(way.support.gain) * self.people / max(len(sent), 1))
 
 
 def reported(cells: IntArray, levels: int, epsilon: Fraction, randomness: Randomness) -> list[Reports]:
     """What people with these cells send, level by level: drawn level, then a Hadamard response about the node."""
-    drawn = even(levels, len(cells), randomness)
+    drawn = sample_uniform(levels, len(cells), randomness)
     return [
-        Hadamard(2 ** (level + 1), epsilon).draw(cells[drawn == level] >> (levels - 1 - level), randomness)
+        HadamardResponse(2 ** (level + 1), epsilon).draw(cells[drawn == level] >> (levels - 1 - level), randomness)
         for level in range(levels)
     ]
 

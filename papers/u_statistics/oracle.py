@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 import dpcurves as dp
 from dpcurves.noise import Randomness
-from dpcurves_local.responses import Hadamard
+from dpcurves_local.responses import HadamardResponse
 
 LEVEL = 5
 LEVELS = 16
@@ -25,11 +25,11 @@ def findings() -> Findings:
 
 def _oracle() -> Findings:
     """Means and covariances of what one person contributes, over all indices and both bits."""
-    way, e = Hadamard(2**LEVEL, Fraction(1)), exp(1.0)
-    reports = list(way.every_report())
-    chances = np.array([[float(way.chance(own, report)) for report in reports] for own in (0, 1)])
+    way, e = HadamardResponse(2**LEVEL, Fraction(1)), exp(1.0)
+    reports = list(way.list_reports())
+    chances = np.array([[float(way.find_probability(own, report)) for report in reports] for own in (0, 1)])
     sent = np.frombuffer(b"".join(reports), dtype=np.uint8).reshape(-1, 1, way.octets)
-    supports = np.array([way.tally(report)[:3] for report in sent], dtype=np.float64).T
+    supports = np.array([way.count_support(report)[:3] for report in sent], dtype=np.float64).T
     factor = (e + 1) / (e - 1)
     parts = factor * (2 * supports - 1)
     told, other, third = (chances[0] * parts).sum(axis=1)
@@ -51,8 +51,8 @@ def _message() -> Findings:
     question, loss = dp.CdfQuestion("x", dp.Grid(0, 1, cells=2**LEVELS)), dp.PrivacyLoss.pure(1)
     task = dp.local.Task(question, loss, people=10**6, coins=dp.local.Coins.PUBLIC)
     source, people = Randomness.from_seed(1), 1000
-    names = np.frombuffer(source.octets(8 * people), dtype=np.uint8).reshape(people, 8)
-    said = task.said(names, np.arange(people) * 65, source)
+    names = np.frombuffer(source.random_bytes(8 * people), dtype=np.uint8).reshape(people, 8)
+    said = task.randomize_slots(names, np.arange(people) * 65, source)
     kinds = float(np.log2(len(np.unique(said, axis=0))))
     return {"theorem4-bit": Measured(1.0 + LEVELS, corrected=kinds, package=kinds)}
 

@@ -22,16 +22,16 @@ from dpcurves.conversation import Plan
 from dpcurves.curves.pair_mean import UStatistic
 from dpcurves.ledger import QuestionBudget
 from dpcurves_parties import pairs as parties
-from dpcurves_parties.crypto.garbling import opened
-from dpcurves_parties.crypto.two_party import evaluate, garble, together
-from dpcurves_parties.pairs.mechanisms import response_of
+from dpcurves_parties.crypto.garbling import reconstruct_bits
+from dpcurves_parties.crypto.two_party import evaluate, garble, run_both_parties
+from dpcurves_parties.pairs.mechanisms import plan_response
 from dpcurves_parties.pairs.queries import PairQuery
-from dpcurves_parties.pairs.release import of_answers
+from dpcurves_parties.pairs.release import release_answers
 
 FloatArray = NDArray[np.float64]
 SEED, DELTA = 5, 1e-8
 ROUNDS = (1, 2, 4, 8, 16)
-KERNEL = dp.pairs.KENDALL.on(rooms=dp.pairs.Unsigned(3), cleanliness=dp.pairs.Unsigned(3))
+KERNEL = dp.pairs.KENDALL.with_columns(rooms=dp.pairs.Unsigned(3), cleanliness=dp.pairs.Unsigned(3))
 PEOPLE, EACH, FEW = 200, 4, 4096
 """On how many people the theorem is tried, in how many pairs each is, and how many talk."""
 
@@ -72,7 +72,7 @@ def _pairs(draws: int, generator: np.random.Generator) -> Measured:
     for way in ways:
         means: list[float] = []
         for _ in range(draws):
-            values, pairs = generator.random(PEOPLE), way.pairs(PEOPLE, generator.bytes(32))
+            values, pairs = generator.random(PEOPLE), way.draw_pairs(PEOPLE, generator.bytes(32))
             means.append((values[pairs].sum(axis=1) > 1).mean())
         variances.append(float(np.var(means)))
     return Measured(variances[0] / stated, package=variances[1] / stated)
@@ -142,18 +142,18 @@ def _protocol(ratings: dict[str, NDArray[np.int64]], spread: Spread, runs: int) 
 def talked(plan: Plan, table: dict[str, NDArray[np.int64]], seed: bytes, number: int) -> UStatistic:
     """What all pairs answer, told by the messages of the protocol: transfers, garbling, and opened shares."""
     assert isinstance(plan.query, PairQuery)
-    response, pairs = response_of(plan.query, plan.loss), plan.query.pairing.pairs(FEW, seed)
+    response, pairs = plan_response(plan.query, plan.loss), plan.query.pairing.draw_pairs(FEW, seed)
     given = []
     for party in (0, 1):
         values = {name: column[pairs[:, party]] for name, column in table.items()}
         coins = dp.Randomness.from_seed(2 * number + party)
-        given.append(parties.given_to_answers(KERNEL, response, values, party, coins))
-    job = parties.answers_of_pairs(seed, KERNEL, response, len(pairs))
+        given.append(parties.prepare_answer_inputs(KERNEL, response, values, party, coins))
+    job = parties.build_answers_job(seed, KERNEL, response, len(pairs))
     sources = [dp.Randomness.from_seed(10**6 + 2 * number + party) for party in (0, 1)]
-    shares = together(garble(job, given[0], sources[0]), evaluate(job, given[1], sources[1]))
-    answers = parties.response_to(response, opened(*shares))
-    allotment = QuestionBudget.told("Figure 4", plan.loss).pay(plan.query, Fraction(1))
-    return dp.pairs.pair_statistic(of_answers(plan, pairs, answers, allotment, seeded=True))
+    shares = run_both_parties(garble(job, given[0], sources[0]), evaluate(job, given[1], sources[1]))
+    answers = parties.decode_answers(response, reconstruct_bits(*shares))
+    allotment = QuestionBudget.from_external_charge("Figure 4", plan.loss).pay(plan.query, Fraction(1))
+    return dp.pairs.pair_statistic(release_answers(plan, pairs, answers, allotment, seeded=True))
 
 
 def _best(epsilon: float, people: int, spread: Spread) -> Measured:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from reproduction.measured import Findings, Measured
 
 from dpcurves.noise.randomness import Randomness
-from dpcurves_local.responses import KAry, choose_randomiser
+from dpcurves_local.responses import KaryRandomisedResponse, choose_randomiser
 
 FloatArray = NDArray[np.float64]
 SMALL = 0.1
@@ -33,10 +33,10 @@ def _privacy() -> Findings:
     beta, small = uniform_share(answers, 1.0), uniform_share(answers, SMALL)
     printed = abs(log((1 - small) / (small / answers))) / SMALL
     mended = log((1 - small + small / answers) / (small / answers)) / SMALL
-    way = KAry(answers, Fraction(1, 10)).support
+    way = KaryRandomisedResponse(answers, Fraction(1, 10)).support
     return {
         "equation9-sum": Measured(1 - beta + (answers - 1) * beta / answers, corrected=1.0),
-        "algorithm1-loss": Measured(printed, mended, log(way.own / way.other) / SMALL),
+        "algorithm1-loss": Measured(printed, mended, log(way.p_true / way.p_other) / SMALL),
     }
 
 
@@ -76,7 +76,7 @@ def _measured_variance(runs: int, chance: np.random.Generator) -> float:
     """Mean squares of Algorithm 1 over Lemma 1."""
     people, shares = 30, np.array([0.1, 0.2, 0.3, 0.4])
     kernel = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0))) / 3
-    way, exact = KAry(4, Fraction(1)), float(shares @ kernel @ shares)
+    way, exact = KaryRandomisedResponse(4, Fraction(1)), float(shares @ kernel @ shares)
     cells = chance.choice(4, (runs, people), p=shares)
     reports = way.draw(cells.ravel(), Randomness.from_seed(3)).reshape(runs, people)
     beta = uniform_share(4, 1.0)

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from .data import Categories as Categories
     from .data import CsvFile as CsvFile
     from .data import Grid as Grid
-    from .data import Hashed as Hashed
+    from .data import HashUniverse as HashUniverse
     from .data import Outside as Outside
-    from .data import Texts as Texts
-    from .data import Unlisted as Unlisted
+    from .data import TextUniverse as TextUniverse
+    from .data import UnlistedCategories as UnlistedCategories
     from .data import Values as Values
     from .display import curve_schema as curve_schema
     from .forecasts import Forecast as Forecast
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .ledger import Account as Account
     from .ledger import BudgetExceeded as BudgetExceeded
     from .ledger import Ledger as Ledger
-    from .models import Ranged as Ranged
+    from .models import NumericColumn as NumericColumn
     from .models import Residual as Residual
     from .models import Scorecard as Scorecard
     from .models import Trees as Trees
@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     from .privacy import PrivacyLoss as PrivacyLoss
     from .privacy import Unit as Unit
     from .publication import publish as publish
-    from .publication import read as read
+    from .publication import read_result as read_result
     from .queries import Hint as Hint
     from .session import Session as Session
-    from .session import rehearse as rehearse
+    from .session import plan_question as plan_question
     from .shortcuts import *  # noqa: F403
     from .study import Study as Study
 
@@ -62,30 +62,30 @@ if TYPE_CHECKING:
     ADD_REMOVE = Neighbours.ADD_REMOVE
     REPLACE_ONE = Neighbours.REPLACE_ONE
 
-_ROOMS = {
+_LAZY_NAMES = {
     "conversation": ("UnsupportedQuery",),
-    "data": ("Categories", "CsvFile", "Grid", "Hashed", "Outside", "Texts", "Unlisted", "Values"),
+    "data": ("Categories", "CsvFile", "Grid", "HashUniverse", "Outside", "TextUniverse", "UnlistedCategories", "Values"),
     "display": ("curve_schema",),
-    "models": ("Ranged", "Residual", "Scorecard", "Trees", "predictor_from_json"),
+    "models": ("NumericColumn", "Residual", "Scorecard", "Trees", "predictor_from_json"),
     "forecasts": ("Forecast", "forecast"),
     "ledger": ("Account", "BudgetExceeded", "Ledger"),
     "noise.randomness": ("Randomness",),
     "privacy": (
         "DISJOINT_RECORDS", "EACH_RECORD", "PRIVATE_MODEL", "PUBLIC_MODEL", "Neighbours", "PrivacyLoss", "Unit",
     ),
-    "publication": ("publish", "read"),
+    "publication": ("publish", "read_result"),
     "queries": ("Hint",),
-    "session": ("Session", "rehearse"),
+    "session": ("Session", "plan_question"),
     "study": ("Study",),
 }  # fmt: skip
-_WHOLE = ("curves", "shortcuts")
+_STAR_MODULES = ("curves", "shortcuts")
 """Rooms of which all public names are found here."""
-_WINGS = {
+_EXTENSION_NAMES = {
     "Federation": "servers", "Local": "local", "Remote": "server", "audit": "audit", "local": "local", "pairs": "pairs",
     "postgres": "postgres", "spark": "spark", "spark_at": "spark", "sql": "sql", "streams": "streams",
 }  # fmt: skip
 """Names of packages beside this one, which declare them as entry points, and the extra that installs their needs."""
-_PLACES = {name: room for room, names in _ROOMS.items() for name in names}
+_MODULE_OF_NAME = {name: room for room, names in _LAZY_NAMES.items() for name in names}
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 
@@ -93,28 +93,28 @@ def __getattr__(name: str) -> Any:
     """Import a name where it is used: the command line must answer before the heavy libraries are loaded."""
     if name in _ADJACENCIES:
         return getattr(import_module(".privacy", __name__).Neighbours, name)
-    if name in _PLACES:
-        return getattr(import_module(f".{_PLACES[name]}", __name__), name)
-    if name in _WINGS:
-        return _of_wing(name)
+    if name in _MODULE_OF_NAME:
+        return getattr(import_module(f".{_MODULE_OF_NAME[name]}", __name__), name)
+    if name in _EXTENSION_NAMES:
+        return _load_extension(name)
     if name == "__all__":
-        return _names()
+        return _list_names()
     is_room = find_spec(f".{name}", __name__) is not None  # it is imported as a module, and nothing else for it
-    for room in () if is_room or name.startswith("_") else _WHOLE:
+    for room in () if is_room or name.startswith("_") else _STAR_MODULES:
         module = import_module(f".{room}", __name__)
         if name in module.__all__:
             return getattr(module, name)
     if not is_room:
-        from .fields import of_field
+        from .fields import load_field_object
 
         try:
-            return of_field(name)
+            return load_field_object(name)
         except AttributeError:
             pass
     raise AttributeError(f"module 'dpcurves' has no attribute {name!r}")
 
 
-def _of_wing(name: str) -> Any:
+def _load_extension(name: str) -> Any:
     """Load a name that another package declares.
 
     Raises:
@@ -122,24 +122,24 @@ def _of_wing(name: str) -> Any:
     """
     from importlib.metadata import entry_points
 
-    from .arguments import NotInstalled
+    from .arguments import MissingPackage
 
-    rule = f"it needs more packages; install dpcurves[{_WINGS[name]}]"
+    rule = f"it needs more packages; install dpcurves[{_EXTENSION_NAMES[name]}]"
     for each in entry_points(group="dpcurves.wings", name=name):
         try:
             return each.load()
         except ModuleNotFoundError as error:
-            raise NotInstalled(name, f"{rule} ({error})") from error
-    raise NotInstalled(name, rule)
+            raise MissingPackage(name, f"{rule} ({error})") from error
+    raise MissingPackage(name, rule)
 
 
 def __dir__() -> list[str]:
-    return _names()
+    return _list_names()
 
 
-def _names() -> list[str]:
-    from .fields import packages
+def _list_names() -> list[str]:
+    from .fields import find_packages
 
-    rooms = (*(import_module(f".{room}", __name__) for room in _WHOLE), *packages())
+    rooms = (*(import_module(f".{room}", __name__) for room in _STAR_MODULES), *find_packages())
     whole = (name for room in rooms for name in room.__all__)
-    return sorted([*_ADJACENCIES, *_PLACES, *_WINGS, *whole])
+    return sorted([*_ADJACENCIES, *_MODULE_OF_NAME, *_EXTENSION_NAMES, *whole])

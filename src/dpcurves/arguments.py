@@ -20,10 +20,10 @@ MOST_TENS = 300
 """The most powers of ten of an exact number, up or down: nearly as many as doubles have."""
 
 
-def shown(given: object) -> str:
+def describe_value(given: object) -> str:
     """A given value on one short line: of anything but a single text or number just its kind, for it may hold records.
 
-    >>> shown("0:1"), shown([3, 4]), shown(10**99)
+    >>> describe_value("0:1"), describe_value([3, 4]), describe_value(10**99)
     ("'0:1'", 'a list', 'an int of 100 characters')
     """
     kind = given.__name__ if isinstance(given, type) else type(given).__name__
@@ -39,7 +39,7 @@ def shown(given: object) -> str:
     return text if len(text) <= MOST_SHOWN and text.isprintable() else f"{named} of {len(text)} characters"
 
 
-class Named(Exception):
+class ArgumentError(Exception):
     """An error that says what it is about. The sentence is made from its parts; nobody has to take it apart again.
 
     Attributes:
@@ -55,24 +55,24 @@ class Named(Exception):
     def __str__(self) -> str:
         return f"{self.argument}: {self.rule}"
 
-    def about(self, argument: str) -> Self:
+    def with_argument(self, argument: str) -> Self:
         """Say the error of another argument."""
         return type(self)(argument, self.rule, self.given)
 
 
-class Refused(Named, ValueError):
+class InvalidArgument(ArgumentError, ValueError):
     """An argument that cannot be taken."""
 
 
-class WrongKind(Refused, TypeError):
+class WrongArgumentType(InvalidArgument, TypeError):
     """An argument of another kind than is needed."""
 
 
-class NotInstalled(Named, ImportError):
+class MissingPackage(ArgumentError, ImportError):
     """An extra is needed for this."""
 
 
-class ProtocolAborted(Refused):
+class ProtocolError(InvalidArgument):
     """A message was not what the protocol says, or came from somebody else. One line; nothing was told.
 
     Attributes:
@@ -84,14 +84,14 @@ class ProtocolAborted(Refused):
         self.status = status
 
     @classmethod
-    def heard(cls, line: str, status: int) -> ProtocolAborted:
+    def from_error_line(cls, line: str, status: int) -> ProtocolError:
         """The message of another machine, in one line: its argument comes first."""
-        kind = Away if status in AWAY else cls
+        kind = ServiceUnavailable if status in AWAY else cls
         argument, parted, rule = line.partition(": ")
         return kind(argument, rule, status) if parted else kind("server", line, status)
 
 
-class Away(ProtocolAborted):
+class ServiceUnavailable(ProtocolError):
     """Another machine did not answer, or is too busy. The same request may be sent again later."""
 
 
@@ -99,52 +99,54 @@ AWAY = (503, 504)
 """HTTP statuses of a server that is away or busy, or waits for another one in vain."""
 
 
-def chosen(name: str, given: object, choices: type[Member], *, also: str = "") -> Member:
+def parse_choice(name: str, given: object, choices: type[Member], *, also: str = "") -> Member:
     """The choice that is given as itself or by its word.
 
     Raises:
         ValueError: it is anything else; a choice that is not understood must not become another one.
 
     >>> from dpcurves.privacy import Neighbours
-    >>> chosen("adjacency", "replace-one", Neighbours)
+    >>> parse_choice("adjacency", "replace-one", Neighbours)
     <Neighbours.REPLACE_ONE: 'replace-one'>
     """
     words = {each.name.lower().replace("_", "-"): each for each in choices}
     if isinstance(given, choices):
         return given
     if not isinstance(given, str) or given not in words:
-        raise Refused(name, f"one of {', '.join(words)} is needed{also}, got {shown(given)}")
+        raise InvalidArgument(name, f"one of {', '.join(words)} is needed{also}, got {describe_value(given)}")
     return words[given]
 
 
-def require_kind(name: str, given: object, kind: type[Any] | tuple[type[Any], ...], written: str) -> None:
-    """It is of this kind; `written` says what to write.
+def require_type(name: str, given: object, kind: type[Any] | tuple[type[Any], ...], expected: str) -> None:
+    """It is of this kind; `expected` says what to write.
 
     Raises:
         TypeError: it is of another.
     """
     if not isinstance(given, kind):
-        raise WrongKind(name, f"{written} is needed, got {shown(given)}")
+        raise WrongArgumentType(name, f"{expected} is needed, got {describe_value(given)}")
 
 
-def exact(name: str, given: Any) -> Fraction:
+def parse_positive_fraction(name: str, given: Any) -> Fraction:
     """A finite number above zero, exactly; a float means the decimal that it prints.
 
     Raises:
         ValueError: it is none, or far beyond all that is ever needed, so that it would be worked out for ever.
 
-    >>> exact("epsilon", 0.1), exact("epsilon", "1/3")
+    >>> parse_positive_fraction("epsilon", 0.1), parse_positive_fraction("epsilon", "1/3")
     (Fraction(1, 10), Fraction(1, 3))
     """
-    found = _written(given)
+    found = _parse_finite(given)
     if found is None or found <= 0:
-        raise Refused(name, f"a finite number above zero is needed, got {shown(given)}")
+        raise InvalidArgument(name, f"a finite number above zero is needed, got {describe_value(given)}")
     if not _is_workable(found):
-        raise Refused(name, f"a number from 1e-{MOST_TENS} to 1e{MOST_TENS} is needed, got {shown(given)}")
+        raise InvalidArgument(
+            name, f"a number from 1e-{MOST_TENS} to 1e{MOST_TENS} is needed, got {describe_value(given)}"
+        )
     return Fraction(found)
 
 
-def _written(given: Any) -> Fraction | Decimal | None:
+def _parse_finite(given: Any) -> Fraction | Decimal | None:
     """The finite number that was given or written; None where it is none."""
     if isinstance(given, Fraction):  # of Python's integers: NumPy's, which it may hold, overflow
         return Fraction(int(given.numerator), int(given.denominator))
@@ -164,7 +166,7 @@ def _is_workable(found: Fraction | Decimal) -> bool:
     return bool(Fraction(1, 10**MOST_TENS) <= exactly <= 10**MOST_TENS)
 
 
-def rational(name: str, value: Fraction) -> Fraction:
+def require_nonnegative_fraction(name: str, value: Fraction) -> Fraction:
     """A number of at least 0 in Python's own integers (a Fraction can hold NumPy's, which overflow).
 
     Raises:
@@ -172,37 +174,37 @@ def rational(name: str, value: Fraction) -> Fraction:
         ValueError: it is below zero.
     """
     if not isinstance(value, Fraction | int):
-        raise WrongKind(name, f"a Fraction is needed, got {type(value).__name__}")
+        raise WrongArgumentType(name, f"a Fraction is needed, got {type(value).__name__}")
     if value < 0:
-        raise Refused(name, f"a number of at least 0 is needed, got {value}")
+        raise InvalidArgument(name, f"a number of at least 0 is needed, got {value}")
     return Fraction(int(value.numerator), int(value.denominator))
 
 
-def positive(name: str, value: Fraction, largest: int) -> Fraction:
+def require_positive_fraction(name: str, value: Fraction, largest: int) -> Fraction:
     """A rational number above zero and not above `largest`, a power of two.
 
     Raises:
         TypeError: it is no rational number.
         ValueError: it is out of range.
     """
-    found = rational(name, value)
+    found = require_nonnegative_fraction(name, value)
     if not 0 < found <= largest:
-        raise Refused(name, f"a number above 0 and up to 2**{largest.bit_length() - 1} is needed, got {found}")
+        raise InvalidArgument(name, f"a number above 0 and up to 2**{largest.bit_length() - 1} is needed, got {found}")
     return found
 
 
-def number_of_draws(size: int) -> int:
+def require_draw_count(size: int) -> int:
     """A number of draws that is not below zero.
 
     Raises:
         ValueError: it is below zero.
     """
     if size < 0:
-        raise Refused("size", f"a number of draws of at least 0 is needed, got {size}")
+        raise InvalidArgument("size", f"a number of draws of at least 0 is needed, got {size}")
     return size
 
 
-def number(name: str, given: Any) -> float:
+def require_number(name: str, given: Any) -> float:
     """A number, as a float; it may be infinite, or NaN.
 
     Raises:
@@ -211,47 +213,47 @@ def number(name: str, given: Any) -> float:
     """
     kind = getattr(getattr(given, "dtype", None), "kind", "")  # a span of time, "m", is a whole number by its class
     if not isinstance(given, Real | Decimal) or kind == "m":
-        raise WrongKind(name, f"a number is needed, got {shown(given)}")
+        raise WrongArgumentType(name, f"a number is needed, got {describe_value(given)}")
     try:
         return float(given)
     except (OverflowError, ValueError):  # the latter of NaNs that signal
-        raise Refused(name, "a number that a double can hold is needed") from None
+        raise InvalidArgument(name, "a number that a double can hold is needed") from None
 
 
-def chance(name: str, given: Any) -> float:
+def require_probability(name: str, given: Any) -> float:
     """A number strictly between 0 and 1.
 
     Raises:
         TypeError: it is no number.
         ValueError: it is another one.
     """
-    found = number(name, given)
+    found = require_number(name, given)
     if not 0 < found < 1:
-        raise Refused(name, f"a number between 0 and 1 is needed, as in 0.95, got {shown(given)}")
+        raise InvalidArgument(name, f"a number between 0 and 1 is needed, as in 0.95, got {describe_value(given)}")
     return found
 
 
-def share(name: str, given: Any) -> float:
+def require_proportion(name: str, given: Any) -> float:
     """A number from 0 to 1.
 
     Raises:
         TypeError: it is no number.
         ValueError: it is another one.
     """
-    found = number(name, given)
+    found = require_number(name, given)
     if not 0 <= found <= 1:
         # Not what was given: who takes `p` and the values for each other has given those of records.
-        raise Refused(name, "shares between 0 and 1 are needed, as in 0.25")
+        raise InvalidArgument(name, "shares between 0 and 1 are needed, as in 0.25")
     return found
 
 
-def require_known(given: Iterable[object], known: Iterable[str]) -> None:
+def require_known_fields(given: Iterable[object], known: Iterable[str]) -> None:
     """Refuse fields that there are not.
 
     Raises:
         ValueError: there is one; the first by the alphabet is named.
 
-    >>> require_known({"color": 1, "name": 2}, ("name", "size"))
+    >>> require_known_fields({"color": 1, "name": 2}, ("name", "size"))
     Traceback (most recent call last):
       ...
     dpcurves.arguments.Refused: color: there is no such field; there are name, size
@@ -259,24 +261,24 @@ def require_known(given: Iterable[object], known: Iterable[str]) -> None:
     names = tuple(known)
     unknown = sorted(set(map(str, given)) - set(names))
     if unknown:
-        raise Refused(unknown[0], f"there is no such field; there are {', '.join(names)}")
+        raise InvalidArgument(unknown[0], f"there is no such field; there are {', '.join(names)}")
 
 
-def several(name: str, given: Any, written: str) -> tuple[Any, ...]:
+def require_sequence(name: str, given: Any, expected: str) -> tuple[Any, ...]:
     """The items in their order, as a tuple.
 
     Raises:
         TypeError: it is a single thing, or text.
     """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) != 1:
-        raise WrongKind(name, f"{written} is needed, got {shown(given)}")
+        raise WrongArgumentType(name, f"{expected} is needed, got {describe_value(given)}")
     return tuple(given)
 
 
 MOST_BITS = 256
 
 
-def make_whole(thing: object, **names: str) -> None:
+def convert_to_integers(thing: object, **names: str) -> None:
     """Put Python's integers in place of NumPy's, which overflow in silence, in fields of a frozen dataclass.
 
     Args:
@@ -287,21 +289,21 @@ def make_whole(thing: object, **names: str) -> None:
         TypeError: a field holds something else.
     """
     for field, name in names.items():
-        object.__setattr__(thing, field, whole(name, getattr(thing, field)))
+        object.__setattr__(thing, field, require_integer(name, getattr(thing, field)))
 
 
-def make_each_whole(thing: object, **names: str) -> None:
-    """Do as `make_whole`, with fields that hold a tuple of whole numbers.
+def convert_tuples_to_integers(thing: object, **names: str) -> None:
+    """Do as `convert_to_integers`, with fields that hold a tuple of whole numbers.
 
     Raises:
         TypeError: a field holds something else.
     """
     for field, name in names.items():
-        given = several(name, getattr(thing, field), "a tuple of whole numbers")
-        object.__setattr__(thing, field, tuple(whole(name, each) for each in given))
+        given = require_sequence(name, getattr(thing, field), "a tuple of whole numbers")
+        object.__setattr__(thing, field, tuple(require_integer(name, each) for each in given))
 
 
-def whole(name: str, value: Any) -> int:
+def require_integer(name: str, value: Any) -> int:
     """A whole number, as Python's integer.
 
     Raises:
@@ -311,19 +313,21 @@ def whole(name: str, value: Any) -> int:
     try:
         found = int(index(value))
     except TypeError:
-        raise WrongKind(name, f"a whole number is needed, got {shown(value)}") from None
+        raise WrongArgumentType(name, f"a whole number is needed, got {describe_value(value)}") from None
     if found.bit_length() > MOST_BITS:
-        raise Refused(name, f"a whole number of at most {MOST_BITS} bits is needed, got {shown(value)}")
+        raise InvalidArgument(
+            name, f"a whole number of at most {MOST_BITS} bits is needed, got {describe_value(value)}"
+        )
     return found
 
 
-def both_ends(bounds: Any) -> tuple[float, float]:
+def require_bounds_pair(bounds: Any) -> tuple[float, float]:
     """The lower and the upper one of two bounds.
 
     Raises:
         ValueError: they are not two.
     """
-    ends = several("bounds", bounds, "a pair of numbers, the lower one first,")
+    ends = require_sequence("bounds", bounds, "a pair of numbers, the lower one first,")
     if len(ends) != 2:
-        raise Refused("bounds", f"two numbers are needed, the lower one first, got {len(ends)}")
+        raise InvalidArgument("bounds", f"two numbers are needed, the lower one first, got {len(ends)}")
     return ends[0], ends[1]

@@ -20,7 +20,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def compiled(loop: Callable[P, R]) -> Callable[P, R]:
+def compile_loop(loop: Callable[P, R]) -> Callable[P, R]:
     """Compile a loop over arrays and numbers when it is first called; loops of our packages are kept on disk.
 
     (What is kept is bound to the name of its module: a script that is imported under two names could not read it.)
@@ -31,11 +31,11 @@ def compiled(loop: Callable[P, R]) -> Callable[P, R]:
     """
 
     @wraps(loop)
-    def run(*arguments: P.args, **named: P.kwargs) -> R:
-        result: R = _machine_code(loop)(*arguments, **named)
+    def run_compiled(*arguments: P.args, **named: P.kwargs) -> R:
+        result: R = _compile_with_numba(loop)(*arguments, **named)
         return result
 
-    return run
+    return run_compiled
 
 
 @cache
@@ -45,7 +45,7 @@ def loops_are_compiled() -> bool:
 
 
 @cache
-def _machine_code(loop: Callable[..., Any]) -> Callable[..., Any]:
+def _compile_with_numba(loop: Callable[..., Any]) -> Callable[..., Any]:
     try:
         from numba import njit
     except ImportError:
@@ -56,11 +56,11 @@ def _machine_code(loop: Callable[..., Any]) -> Callable[..., Any]:
         code: Callable[..., Any] = njit(error_model="numpy", nogil=True, cache=kept)(loop)
     except RuntimeError:  # neither beside the package nor at home may a file be written
         return njit(error_model="numpy", nogil=True)(loop)
-    _keep_apart(code)
+    _randomize_cache_names(code)
     return code
 
 
-def _keep_apart(code: Any) -> None:
+def _randomize_cache_names(code: Any) -> None:
     """Give each file of machine code a name of its own.
 
     numba numbers them, and writes down what a file holds before it writes the file. Of two processes that compile a

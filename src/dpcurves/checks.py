@@ -13,13 +13,13 @@ from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 from .conversation import Release, Step, UnsupportedQuery
-from .curves.question import paid_by
-from .curves.result import CurveWarning, curve_from_json
+from .curves.question import find_charged_query
+from .curves.result import CurveWarning, result_from_json
 from .ledger import QuestionBudget
 from .noise.randomness import Randomness
 from .privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne
-from .session import Session, converse, rehearse
-from .trust import Central, TrustModel, conversation
+from .session import Session, answer_steps, plan_question
+from .trust import Central, TrustModel, run_conversation
 
 ONE = PrivacyLoss.pure(1)
 LOSSES = ONE, PrivacyLoss.zcdp(Fraction(1, 2))
@@ -33,7 +33,7 @@ class Failure(AssertionError):
     """A question does not keep what all questions promise; the words say which promise."""
 
 
-class Offer(NamedTuple):
+class TrustModelCheck(NamedTuple):
     """The answers of one trust model.
 
     Attributes:
@@ -45,7 +45,7 @@ class Offer(NamedTuple):
     refusal: UnsupportedQuery | None
 
 
-def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[Offer, ...]:
+def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[TrustModelCheck, ...]:
     """Hold a question to what every question promises.
 
     A question is frozen and prints what it asks. Rehearsed, its shares add up under every trust model, loss and
@@ -74,43 +74,43 @@ def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[Offer, ..
     _require(is_dataclass(question) and not isinstance(question, type), "it is a dataclass")
     _require("\n" not in str(question) and str(question).strip() != "", "it prints what it asks, in one line")
     installed = (each.load()() for each in entry_points(group="dpcurves.trust_models"))
-    offers = tuple(_offer(question, trust) for trust in (Central(), *installed))
+    offers = tuple(_check_trust_model(question, trust) for trust in (Central(), *installed))
     _require(any(offer.refusal is None for offer in offers), "some trust model answers it")
     _check_absurd_answers(question)
-    _check_asking(question, columns)
+    _check_session(question, columns)
     return offers
 
 
-def check_result(result: Any, *, drawn: bool = True) -> None:
+def check_result(result: Any, *, draw: bool = True) -> None:
     """Hold a result to what every result promises: one line, notes, HTML, a picture, a data frame, JSON and back.
 
     Args:
         result: The result.
-        drawn: Draw the picture, which takes longest, within the HTML.
+        draw: Draw the picture, which takes longest, within the HTML.
 
     Raises:
         Failure: the result does not keep a promise.
     """
     _require("\n" not in repr(result) and len(repr(result)) < 400, "it prints as one line")
     _require(all("\n" not in note for note in result.notes), "each note is one line")
-    with _quiet():
+    with _ignore_curve_warnings():
         text = result.to_json()
-        read = curve_from_json(text)
+        read = result_from_json(text)
         _require(type(read) is type(result), "what is read from its JSON is of its class")
         _require(read.to_json() == text, "what is read from its JSON writes the same")
         _require(len(result.to_frame()) > 0, "its data frame has rows")
-        if drawn:
+        if draw:
             _require("<" in result._repr_html_(), "it has an HTML summary")
 
 
-def _offer(question: Any, trust: TrustModel[Any]) -> Offer:
+def _check_trust_model(question: Any, trust: TrustModel[Any]) -> TrustModelCheck:
     """Rehearse under all losses and adjacencies; one refusal of both adjacencies is a refusal of the trust model."""
     refusal: UnsupportedQuery | None = None
     answered = False
     for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, UNITS)):
         for loss in LOSSES:
             try:
-                plans = rehearse(question, loss, adjacency, trust)
+                plans = plan_question(question, loss, adjacency, trust)
             except UnsupportedQuery as no:
                 refusal = no
                 _require(no.argument != "" and "\n" not in str(no), "a refusal names its argument in one line")
@@ -118,9 +118,9 @@ def _offer(question: Any, trust: TrustModel[Any]) -> Offer:
             answered = True
             _require(len(plans) > 0, "it asks for something")
             if loss is LOSSES[-1]:
-                again = rehearse(question, loss, adjacency, trust)
+                again = plan_question(question, loss, adjacency, trust)
                 _require([plan.fingerprint for plan in plans] == [plan.fingerprint for plan in again], "plans are pure")
-    return Offer(trust, None if answered else refusal)
+    return TrustModelCheck(trust, None if answered else refusal)
 
 
 def _check_absurd_answers(question: Any) -> None:
@@ -134,51 +134,51 @@ def _check_absurd_answers(question: Any) -> None:
     for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, UNITS)):
         for what, send in senders.items():
             try:
-                check_result(_answered(question, adjacency, send), drawn=isinstance(adjacency, AddRemove))
+                check_result(_answer_synthetically(question, adjacency, send), draw=isinstance(adjacency, AddRemove))
             except UnsupportedQuery:
                 continue
             except Failure as failure:
                 raise Failure(f"sent {what} under {adjacency}: {failure}") from None
 
 
-def _answered(question: Any, adjacency: Adjacency, send: Callable[[int], list[int]]) -> Any:
-    trust, budget = Central(), QuestionBudget.rehearsing(ONE)
+def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[int], list[int]]) -> Any:
+    trust, budget = Central(), QuestionBudget.for_planning(ONE)
 
-    def reply(step: Step) -> Release:
-        allotment = budget.pay(step.query.paid_as, step.share)
-        plan = trust.turn(step.query, allotment.loss, adjacency)
-        blank = Release.rehearsed(plan)
-        return replace(blank, values=tuple(send(len(blank.values)))) if plan.law.takes_any else blank
+    def send_reply(step: Step) -> Release:
+        allotment = budget.pay(step.query.charged_query, step.budget_fraction)
+        plan = trust.plan_query(step.query, allotment.loss, adjacency)
+        blank = Release.make_placeholder(plan)
+        return replace(blank, values=tuple(send(len(blank.values)))) if plan.law.accepts_any_integers else blank
 
-    return converse(conversation(question, ONE, adjacency, trust), reply)
+    return answer_steps(run_conversation(question, ONE, adjacency, trust), send_reply)
 
 
-def _check_asking(question: Any, columns: Mapping[str, Any]) -> None:
+def _check_session(question: Any, columns: Mapping[str, Any]) -> None:
     for neighbours in Neighbours:
         with Session(columns, budget=ONE, adjacency=neighbours, randomness=Randomness.from_seed(1)) as session:
             try:
                 session.plan(question, ONE)
             except UnsupportedQuery:
                 continue
-            with _quiet():
+            with _ignore_curve_warnings():
                 first = session.ask(question, ONE, request="checked")
                 again = session.ask(question, ONE, request="checked")
-            _require(session.left.rho == 0, "all of its loss is charged, once")
+            _require(session.remaining.rho == 0, "all of its loss is charged, once")
             _require(first.to_json() == again.to_json(), "asked again under its request it is the same, for nothing")
             check_result(first)
-        if paid_by(question) is None:
-            one, other = (_without_noise(question, columns, neighbours, seed) for seed in (1, 2))
+        if find_charged_query(question) is None:
+            one, other = (_ask_without_noise(question, columns, neighbours, seed) for seed in (1, 2))
             near = len(one.to_frame()) == len(other.to_frame()) and repr(one) == repr(other)
             _require(near, "without noise it says what is so")
 
 
-def _without_noise(question: Any, columns: Mapping[str, Any], neighbours: Neighbours, seed: int) -> Any:
+def _ask_without_noise(question: Any, columns: Mapping[str, Any], neighbours: Neighbours, seed: int) -> Any:
     made = Session(columns, budget=HUGE, adjacency=neighbours, randomness=Randomness.from_seed(seed))
-    with made as session, _quiet():
+    with made as session, _ignore_curve_warnings():
         return session.ask(question, HUGE)
 
 
-def _quiet() -> warnings.catch_warnings[None]:
+def _ignore_curve_warnings() -> warnings.catch_warnings[None]:
     return warnings.catch_warnings(action="ignore", category=CurveWarning)
 
 

@@ -40,7 +40,7 @@ class Codec:
         writers: For types that are no dataclasses, as fields are annotated with them: makes plain objects of a value.
         readers: Makes the value of plain objects again.
         rules: The schema of what is written. A rule of a field alone stands in its type, as of `Count`.
-        defined: The schemas of dataclasses that others refer to, by their names.
+        definitions: The schemas of dataclasses that others refer to, by their names.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -59,7 +59,7 @@ class Codec:
     writers: dict[Any, Callable[[Any], Any]]
     readers: dict[Any, Callable[[Any], Any]]
     rules: dict[Any, Rule] = field(default_factory=dict)
-    defined: dict[str, Rule] = field(default_factory=dict)
+    definitions: dict[str, Rule] = field(default_factory=dict)
 
     def add(
         self, kind: Any, write: Callable[[Any], Any], read: Callable[[Any], Any], rule: Rule = MappingProxyType({})
@@ -67,30 +67,30 @@ class Codec:
         """Take in a type from a room above; where no rule is given, all forms fit its schema."""
         self.writers[kind], self.readers[kind], self.rules[kind] = write, read, rule
 
-    def write(self, value: Any, hint: Any = None) -> Any:
+    def encode(self, value: Any, hint: Any = None) -> Any:
         """The plain objects of a value, by its own type, or by that of the field that holds it."""
         for kind in (*type(value).__mro__, hint):
             if kind in self.writers:
                 return self.writers[kind](value)
         if isinstance(value, tuple):
-            return [each if type(each) in PLAIN else self.write(each) for each in value]  # there may be many
+            return [each if type(each) in PLAIN else self.encode(each) for each in value]  # there may be many
         if isinstance(value, Mapping):
-            return {name: self.write(each) for name, each in value.items()}
-        return self.written(value) if is_dataclass(value) else value
+            return {name: self.encode(each) for name, each in value.items()}
+        return self.encode_fields(value) if is_dataclass(value) else value
 
-    def written(self, thing: Any, but: Collection[str] = ()) -> dict[str, Any]:
+    def encode_fields(self, thing: Any, exclude: Collection[str] = ()) -> dict[str, Any]:
         """The fields of a dataclass as plain objects, but for some."""
         found: dict[str, Any] = {}
-        for name, (part, hint) in _parts(cast(Any, type(thing))).items():
+        for name, (part, hint) in _json_fields(cast(Any, type(thing))).items():
             value = getattr(thing, part.name)
             if name == INSIDE:
-                found |= self.written(value)
-            elif name not in but and (part.default is MISSING or value != part.default):
-                found[name] = self.write(value, hint)
+                found |= self.encode_fields(value)
+            elif name not in exclude and (part.default is MISSING or value != part.default):
+                found[name] = self.encode(value, hint)
         return found
 
-    def read(self, hint: Any, stored: Any) -> Any:
-        """The value of a type, of the plain objects that `write` made of it.
+    def decode(self, hint: Any, stored: Any) -> Any:
+        """The value of a type, of the plain objects that `encode` made of it.
 
         Raises:
             LookupError, TypeError, ValueError: they are of no such value.
@@ -101,28 +101,28 @@ class Codec:
             return self.readers[hint](stored)
         kinds = get_args(hint)
         if get_origin(hint) in {Union, UnionType}:
-            return None if stored is None and NoneType in kinds else self.read(kinds[0], stored)
+            return None if stored is None and NoneType in kinds else self.decode(kinds[0], stored)
         if get_origin(hint) is Mapping:
-            return {self.read(kinds[0], name): self.read(kinds[1], each) for name, each in stored.items()}
+            return {self.decode(kinds[0], name): self.decode(kinds[1], each) for name, each in stored.items()}
         if get_origin(hint) is tuple and kinds[-1] is ...:
-            return tuple(self.read(kinds[0], each) for each in stored)
+            return tuple(self.decode(kinds[0], each) for each in stored)
         if get_origin(hint) is tuple:
-            return tuple(self.read(kind, each) for kind, each in zip(kinds, stored, strict=True))
-        return hint(stored) if issubclass(hint, Enum) else self.made(hint, stored)
+            return tuple(self.decode(kind, each) for kind, each in zip(kinds, stored, strict=True))
+        return hint(stored) if issubclass(hint, Enum) else self.decode_fields(hint, stored)
 
-    def made(self, kind: type[Kind], stored: Mapping[str, Any], **given: Any) -> Kind:
-        """The object of a class, of the plain objects that `written` made of its fields, or of what is given for them.
+    def decode_fields(self, kind: type[Kind], stored: Mapping[str, Any], **given: Any) -> Kind:
+        """The object of a class, of the plain objects that `encode_fields` made of its fields, or of what is given for them.
 
         Raises:
             LookupError, TypeError, ValueError: a field without a default is missing, or one is of another form.
         """
-        for name, (part, hint) in _parts(cast(Any, kind)).items():
+        for name, (part, hint) in _json_fields(cast(Any, kind)).items():
             if part.name not in given and (name in stored or name == INSIDE or part.default is MISSING):
-                given[part.name] = self.read(hint, stored if name == INSIDE else stored[name])
+                given[part.name] = self.decode(hint, stored if name == INSIDE else stored[name])
         return kind(**given)
 
     def rule(self, hint: Any) -> Rule:
-        """The schema of what `write` makes of values of a type; the docstring of a dataclass describes its fields.
+        """The schema of what `encode` makes of values of a type; the docstring of a dataclass describes its fields.
 
         A name that JSON has beside those of fields is not forbidden: older and newer versions may write more.
         """
@@ -141,19 +141,19 @@ class Codec:
         elif origin is Mapping:
             rule = {"type": "object", "additionalProperties": self.rule(kinds[1])}
         else:
-            rule = {"enum": [each.value for each in hint]} if issubclass(hint, Enum) else self._referred(hint)
+            rule = {"enum": [each.value for each in hint]} if issubclass(hint, Enum) else self._make_reference(hint)
         return rule
 
-    def _referred(self, kind: type[Any]) -> Rule:
-        """A reference to the rule of a dataclass, which stands in `defined` from now on."""
+    def _make_reference(self, kind: type[Any]) -> Rule:
+        """A reference to the rule of a dataclass, which stands in `definitions` from now on."""
         name = kind.__name__.lower()
-        if name not in self.defined:
-            self.defined[name] = self.rule_of_fields(kind)
+        if name not in self.definitions:
+            self.definitions[name] = self.rule_of_fields(kind)
         return {"$ref": f"#/$defs/{name}"}
 
     def rule_of_fields(self, kind: type[Any]) -> Rule:
-        """The schema of what `written` makes of objects of a dataclass."""
-        parts, told = _parts(cast(Any, kind)), told_of(kind)
+        """The schema of what `encode_fields` makes of objects of a dataclass."""
+        parts, told = _json_fields(cast(Any, kind)), parse_attribute_docs(kind)
         own = {name: each for name, each in parts.items() if name != INSIDE}
         rule: dict[str, Any] = {"description": told[""]} if "" in told else {}
         rule |= {
@@ -167,7 +167,7 @@ class Codec:
         return rule | ({"allOf": [self.rule(parts[INSIDE][1])]} if INSIDE in parts else {})
 
 
-def told_of(kind: type[Any]) -> dict[str, str]:
+def parse_attribute_docs(kind: type[Any]) -> dict[str, str]:
     """Descriptions in the docstring of a class: its own, under ``""``, and its attributes by their names."""
     head, _, rest = cleandoc(vars(kind).get("__doc__") or "").partition("\nAttributes:\n")
     head = re.split(r"\n(?:Raises:|>>> )", head)[0]
@@ -177,7 +177,7 @@ def told_of(kind: type[Any]) -> dict[str, str]:
 
 
 @cache
-def _parts(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
+def _json_fields(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
     """The fields of a class and their types, by their names in JSON."""
     hints, known = get_type_hints(kind, include_extras=True), {each.name: each for each in fields(kind) if each.init}
     names: Mapping[str, str] = getattr(kind, "FIELDS", None) or {name: name for name in known}

@@ -15,18 +15,18 @@ RESULTS = "dpcurves.results"
 
 
 @cache
-def packages() -> tuple[ModuleType, ...]:
+def find_packages() -> tuple[ModuleType, ...]:
     """The packages that are installed, in the order of their names."""
     return tuple(each.load() for each in sorted(entry_points(group=GROUP), key=lambda each: each.name))
 
 
-def of_field(name: str) -> Any:
+def load_field_object(name: str) -> Any:
     """The object of this name in the package that declares it.
 
     Raises:
         AttributeError: none does.
     """
-    for package in () if name.startswith("_") else packages():
+    for package in () if name.startswith("_") else find_packages():
         if name in package.__all__:
             return getattr(package, name)
     raise AttributeError(f"no package of a field has {name!r}")
@@ -35,7 +35,7 @@ def of_field(name: str) -> Any:
 def load_results(kind: str) -> None:
     """Import the class that a kind of result is named after; of results that are written together, ``curves``, all."""
     word, found = kind.replace("-", ""), False
-    for room in (import_module(f"{__package__}.curves"), *packages()):
+    for room in (import_module(f"{__package__}.curves"), *find_packages()):
         for name in room.__all__:
             if name[:1].isupper() and (kind == "curves" or name.lower() == word):
                 found = getattr(room, name) is not None

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from . import display
-from .arguments import Refused, require_kind
+from .arguments import InvalidArgument, require_type
 from .conversation import ELSEWHERE, OPEN, PrivacyStatement
-from .curves.result import Released, curve_from_json
-from .privacy import loss_numeral
-from .privacy.adjacency import records_in_words
+from .curves.result import ReleasedResult, result_from_json
+from .privacy import format_loss
+from .privacy.adjacency import format_record_count
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 LONGEST_NAME = 100
@@ -35,7 +35,7 @@ CHANGED = MappingProxyType({"replace-one": "replaced", "add-remove": "removed or
 PICTURES = (".svg", ".pdf", ".png")
 
 
-def read(path: str | Path) -> Released:
+def read_result(path: str | Path) -> ReleasedResult:
     """The released result of a file, whichever it is: `to_json` or ``--json`` wrote it. Spends nothing.
 
     Args:
@@ -53,18 +53,18 @@ def read(path: str | Path) -> Released:
     >>> with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
     ...     _ = file.write(curve.to_json())
     ...     file.flush()
-    ...     dp.read(file.name)
+    ...     dp.read_result(file.name)
     CDF(value, 64 cells, epsilon 1, replace-one)
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise Refused("path", "the file holds no released result: it is no text") from None
-    return curve_from_json(text)
+        raise InvalidArgument("path", "the file holds no released result: it is no text") from None
+    return result_from_json(text)
 
 
 def publish(
-    results: Released | Sequence[Released] | Mapping[str, Released],
+    results: ReleasedResult | Sequence[ReleasedResult] | Mapping[str, ReleasedResult],
     folder: str | Path,
     *,
     title: str = "Released results",
@@ -86,7 +86,7 @@ def publish(
         level: The confidence level of bands and intervals.
         population: Whether those for the population are shown, too.
         suppress: Numbers of counts and sums with wider intervals are written as ``..`` on the page and in CSV files:
-            see `Released.to_csv`. JSON and pictures have all numbers, with their intervals; other results are whole.
+            see `ReleasedResult.to_csv`. JSON and pictures have all numbers, with their intervals; other results are whole.
 
     Returns:
         The files, in the order of their names.
@@ -102,55 +102,57 @@ def publish(
     >>> "PRIVACY.txt" in [file.name for file in files]
     True
     """
-    named = _named(results)
+    named = _name_results(results)
     made: dict[str, bytes] = {}
     summaries = []
     for name, result in named.items():
-        picture = result.picture(level=level, population=population)
-        own = suppress if result._hideable() else None
-        summaries.append(result.html_with(display.svg_text(picture), suppress=own))
+        picture = result.plot_headless(level=level, population=population)
+        own = suppress if result._suppressible_columns() else None
+        summaries.append(result.render_html(display.svg_text(picture), suppress=own))
         made[f"{name}.json"] = (result.to_json() + "\n").encode()
-        made[f"{name}.csv"] = result.csv_text(level=level, population=population, suppress=own).encode()
+        made[f"{name}.csv"] = result.to_csv_text(level=level, population=population, suppress=own).encode()
         for ending in PICTURES:
             drawn = BytesIO()
-            display.save_to(picture, drawn, ending, display.PRINTED)
+            display.save_axes(picture, drawn, ending, display.PRINTED)
             made[f"{name}{ending}"] = drawn.getvalue()
     statements = {name: result.privacy for name, result in named.items()}
-    made[PAGE] = display.report(title, display.INTRODUCTION, summaries, ()).encode()
-    made[WORDS] = (plain_words(named) + "\n").encode()
+    made[PAGE] = display.render_report(title, display.INTRODUCTION, summaries, ()).encode()
+    made[WORDS] = (describe_results_privacy(named) + "\n").encode()
     made[METHODS] = (methods_paragraph(statements, level) + "\n").encode()
     made[CITATION] = _citation().encode()
     made = dict(sorted(made.items()))
     sums = "".join(f"{sha256(content).hexdigest()}  {name}\n" for name, content in made.items())
-    return _write(Path(folder), {**made, SUMS: sums.encode()})
+    return _write_files(Path(folder), {**made, SUMS: sums.encode()})
 
 
-def _named(results: Released | Sequence[Released] | Mapping[str, Released]) -> dict[str, Released]:
-    if isinstance(results, Released):  # some results are mappings themselves
-        named = dict(distinct([(results.KIND, results)]))
+def _name_results(
+    results: ReleasedResult | Sequence[ReleasedResult] | Mapping[str, ReleasedResult],
+) -> dict[str, ReleasedResult]:
+    if isinstance(results, ReleasedResult):  # some results are mappings themselves
+        named = dict(assign_file_names([(results.KIND, results)]))
     elif isinstance(results, Mapping):
         named = dict(results)
     else:
-        named = dict(distinct([(str(getattr(each, "KIND", "")), each) for each in results]))
+        named = dict(assign_file_names([(str(getattr(each, "KIND", "")), each) for each in results]))
     if not named:
-        raise Refused("results", "at least one is needed")
+        raise InvalidArgument("results", "at least one is needed")
     for name, each in named.items():
-        require_kind("results", each, Released, "released results, as dp.cdf gives one,")
+        require_type("results", each, ReleasedResult, "released results, as dp.cdf gives one,")
         if not isinstance(name, str) or not name or not set(name) <= LETTERS:
-            raise Refused("results", "small letters, digits, - and _ are needed in names: files are called so")
+            raise InvalidArgument("results", "small letters, digits, - and _ are needed in names: files are called so")
         if len(name) > LONGEST_NAME or name in DEVICES:
             rule = f"names of up to {LONGEST_NAME} letters are needed, and none that Windows keeps for a device, as con"
-            raise Refused("results", rule)
+            raise InvalidArgument("results", rule)
     return named
 
 
-def distinct(results: Iterable[tuple[str, Released]]) -> list[tuple[str, Released]]:
+def assign_file_names(results: Iterable[tuple[str, ReleasedResult]]) -> list[tuple[str, ReleasedResult]]:
     """Results by names of files, each once: of other letters come dashes, and the second ``cdf`` is ``cdf-2``.
 
     All are small letters, for file systems that ignore case, and short enough for every ending; ``con`` is a device of
     Windows, and becomes ``con-result``.
     """
-    found: dict[str, Released] = {}
+    found: dict[str, ReleasedResult] = {}
     for wanted, result in results:
         word = "".join(letter if letter in LETTERS else "-" for letter in wanted.lower()).strip("-") or "result"
         word = f"{word}-result" if word in DEVICES else word[:LONGEST_NAME].strip("-")
@@ -162,11 +164,11 @@ def distinct(results: Iterable[tuple[str, Released]]) -> list[tuple[str, Release
     return list(found.items())
 
 
-def _write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     if folder.exists() and not folder.is_dir():
-        raise Refused("folder", "this is a file; a folder is needed")
+        raise InvalidArgument("folder", "this is a file; a folder is needed")
     if folder.exists() and not {each.name for each in folder.iterdir()} <= set(files):
-        raise Refused("folder", "it holds files that are not of this publication; name a new one")
+        raise InvalidArgument("folder", "it holds files that are not of this publication; name a new one")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMS).unlink(missing_ok=True)  # it is written last: a list without all files never stands there
     for name, content in files.items():
@@ -174,18 +176,18 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     return [folder / name for name in sorted(files)]
 
 
-def plain_words(results: Mapping[str, Released]) -> str:
+def describe_results_privacy(results: Mapping[str, ReleasedResult]) -> str:
     """The privacy of results in plain words: each with what it means, and an upper bound of all losses together."""
     parts = ["Privacy of these results"]
     if any(each.privacy.seeded for each in results.values()):
         parts.append(f"{display.SEEDED}: the noise of at least one of them can be drawn again by anybody.")
-    parts += [f"{name}: {result!r}\n{meaning(result.privacy)}" for name, result in results.items()]
+    parts += [f"{name}: {result!r}\n{describe_privacy(result.privacy)}" for name, result in results.items()]
     if len(results) > 1:
-        parts.append(_together(list(results.values())))
+        parts.append(_describe_total_loss(list(results.values())))
     return "\n\n".join(parts)
 
 
-def meaning(privacy: PrivacyStatement) -> str:
+def describe_privacy(privacy: PrivacyStatement) -> str:
     """A privacy statement in plain words, one sentence a line."""
     if privacy.trust == OPEN:
         return "It was counted openly, from public records: nothing had to be protected."
@@ -194,13 +196,13 @@ def meaning(privacy: PrivacyStatement) -> str:
     change = next((words for word, words in CHANGED.items() if privacy.adjacency.startswith(word)), "changed")
     whose = f"all records of one {privacy.unit} are" if privacy.unit else "one record is"
     lines = [
-        f"Protected is {privacy.protected}. Neighbours: {privacy.adjacency}. Trust: {display.trusted(privacy)}.",
-        _strength(privacy, f"if {whose} {change}"),
+        f"Protected is {privacy.protected_unit}. Neighbours: {privacy.adjacency}. Trust: {display.describe_trust(privacy)}.",
+        _describe_loss(privacy, f"if {whose} {change}"),
         "This holds whatever else a reader of the results knows, now or later.",
     ]
     if privacy.unit:
         used = "was" if privacy.rows_per_unit == 1 else "were"
-        lines.append(f"At most {records_in_words(privacy.rows_per_unit)} of one {privacy.unit} {used} used.")
+        lines.append(f"At most {format_record_count(privacy.rows_per_unit)} of one {privacy.unit} {used} used.")
     if privacy.model:
         lines.append(f"Model: {privacy.model}.")
     if privacy.seeded:
@@ -209,23 +211,25 @@ def meaning(privacy: PrivacyStatement) -> str:
     return "\n".join(lines)
 
 
-def _strength(privacy: PrivacyStatement, changed: str) -> str:
+def _describe_loss(privacy: PrivacyStatement, changed: str) -> str:
     if privacy.epsilon is None:
         return (
-            f"The loss is rho {loss_numeral(privacy.rho)} (zero-concentrated): {changed}, the Renyi divergence of "
-            f"order a of what is released is at most a times {loss_numeral(privacy.rho)}, for each a above 1."
+            f"The loss is rho {format_loss(privacy.rho)} (zero-concentrated): {changed}, the Renyi divergence of "
+            f"order a of what is released is at most a times {format_loss(privacy.rho)}, for each a above 1."
         )
-    but = f", but for a chance of at most {loss_numeral(privacy.delta)}" if privacy.delta else ""
-    factor = loss_numeral(exp(privacy.epsilon), 3) if privacy.epsilon < 700 else "e to that power"
+    but = f", but for a chance of at most {format_loss(privacy.delta)}" if privacy.delta else ""
+    factor = format_loss(exp(privacy.epsilon), 3) if privacy.epsilon < 700 else "e to that power"
     return (
-        f"The loss is epsilon {loss_numeral(privacy.epsilon)}: {changed}, no outcome becomes more than {factor} times "
+        f"The loss is epsilon {format_loss(privacy.epsilon)}: {changed}, no outcome becomes more than {factor} times "
         f"as likely, or as unlikely{but}."
     )
 
 
-def _together(results: Sequence[Released]) -> str:
+def _describe_total_loss(results: Sequence[ReleasedResult]) -> str:
     """An upper bound of all losses together, by basic composition: what was released once is counted once."""
-    losses = {_releases(result): result.privacy for result in results if result.privacy.trust != OPEN}.values()
+    losses = {
+        _release_fingerprint(result): result.privacy for result in results if result.privacy.trust != OPEN
+    }.values()
     kinds = {(each.adjacency, each.unit, each.rows_per_unit, each.epsilon is None) for each in losses}
     if not losses:
         return "All were counted openly."
@@ -233,18 +237,18 @@ def _together(results: Sequence[Released]) -> str:
         return "Their losses are not added up here: they are of different kinds, or of different neighbours."
     (*_, concentrated) = next(iter(kinds))
     parts = [Fraction(str(each.rho if each.epsilon is None else each.epsilon)) for each in losses]
-    amount = f"{'rho' if concentrated else 'epsilon'} {loss_numeral(sum(parts, start=Fraction(0)), 12)}"
+    amount = f"{'rho' if concentrated else 'epsilon'} {format_loss(sum(parts, start=Fraction(0)), 12)}"
     delta = sum((Fraction(str(each.delta)) for each in losses), start=Fraction(0))
     return (
-        f"Together they lose at most {amount}{f', delta {loss_numeral(delta)}' if delta else ''} (basic composition; "
+        f"Together they lose at most {amount}{f', delta {format_loss(delta)}' if delta else ''} (basic composition; "
         "results that were read from the same releases are counted once). Other releases of the same records add to "
         "it: the ledger of the holder of these records says how much."
     )
 
 
-def _releases(result: Released) -> str:
+def _release_fingerprint(result: ReleasedResult) -> str:
     """The releases that a result was read from, as text: results of the same ones lose once."""
-    turns = [turn.to_json() for turn in result.turns]
+    turns = [turn.to_json() for turn in result.rounds]
     return json.dumps([result.privacy.grant, result.privacy.loss, turns or result.to_json()], sort_keys=True)
 
 
@@ -258,8 +262,8 @@ def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) 
         kind = "zero-concentrated differential privacy" if privacy.epsilon is None else "differential privacy"
         kind = f"approximate {kind}" if privacy.delta else f"pure {kind}" if privacy.epsilon is not None else kind
         told.append(
-            f"{name}: {privacy.loss} ({kind}) under {privacy.adjacency} neighbours, protecting {privacy.protected}; "
-            f"mechanism: {display.mechanism_of(privacy.mechanism)}; trust: {display.trusted(privacy)}"
+            f"{name}: {privacy.loss} ({kind}) under {privacy.adjacency} neighbours, protecting {privacy.protected_unit}; "
+            f"mechanism: {display.describe_mechanism(privacy.mechanism)}; trust: {display.describe_trust(privacy)}"
         )
     seeded = f" {display.SEEDED}." if any(each.seeded for each in statements.values()) else ""
     return (
@@ -277,7 +281,7 @@ def _citation() -> str:
     )
 
 
-def together(results: Mapping[str, Released], level: float, population: bool) -> Any:
+def plot_results_together(results: Mapping[str, ReleasedResult], level: float, population: bool) -> Any:
     """Draw several results of one kind on one picture, each by its name.
 
     Raises:
@@ -285,15 +289,15 @@ def together(results: Mapping[str, Released], level: float, population: bool) ->
     """
     first = next(iter(results.values()))
     if len({type(each) for each in results.values()}) > 1:
-        raise Refused("results", "results on one picture are of one kind; these are of several")
+        raise InvalidArgument("results", "results on one picture are of one kind; these are of several")
     drawn = display.headless_axes(first.SIZE)
     for name, each in results.items():
-        drawn = each.picture(level=level, population=population, ax=drawn, name=name)
+        drawn = each.plot_headless(level=level, population=population, ax=drawn, name=name)
     return drawn
 
 
 def stack_columns(
-    results: Mapping[str, Released], level: float, population: bool, suppress: float | None = None
+    results: Mapping[str, ReleasedResult], level: float, population: bool, suppress: float | None = None
 ) -> dict[str, Any]:
     """Columns of several results of one kind, one below the other, with their names in the first column.
 
@@ -301,9 +305,9 @@ def stack_columns(
         ValueError: they have different columns.
     """
     sure: dict[str, Any] = {"level": level, "population": population, "suppress": suppress}
-    tables = {name: each.columns_with_ends(**sure) for name, each in results.items()}
+    tables = {name: each.columns_with_intervals(**sure) for name, each in results.items()}
     if len({tuple(table) for table in tables.values()}) > 1:
-        raise Refused("results", "results in one table have the same columns; these have several")
+        raise InvalidArgument("results", "results in one table have the same columns; these have several")
     rows = [max(map(len, table.values()), default=0) for table in tables.values()]
     columns = {
         name: np.concatenate([np.asarray(table[name], dtype=object) for table in tables.values()])

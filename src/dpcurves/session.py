@@ -12,33 +12,41 @@ from math import sqrt
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from .arguments import Named, Refused, WrongKind, require_kind, shown
+from .arguments import ArgumentError, InvalidArgument, WrongArgumentType, describe_value, require_type
 from .conversation import ALL, Plan, Plans, Release, Setting, Step, UnsupportedQuery
 from .conversation.release import fingerprint
-from .curves import Question, UnboundedCdfQuestion, UnboundedHistogramQuestion, UnboundedQuantilesQuestion
-from .curves.question import Forewarned, paid_by
-from .curves.result import Result, required_source, warn_of
+from .curves import AutoRangeCdfQuestion, AutoRangeHistogramQuestion, AutoRangeQuantilesQuestion, Question
+from .curves.question import HasPlanNotes, find_charged_query
+from .curves.result import Result, check_source, warn_about_notes
 from .data import CsvFile
 from .display.numerals import UNITS
 from .ledger import LARGEST_AMOUNT, Account, Allotment, Currency, Grant, Member, QuestionBudget
-from .mechanisms.partition_selection import least_units
+from .mechanisms.partition_selection import bound_units_below
 from .noise.randomness import Randomness
-from .privacy import EACH_RECORD, Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
+from .privacy import EACH_RECORD, Adjacency, AdjacencyWithoutBound, Neighbours, PrivacyLoss, Unit
 from .queries import Query
-from .strategies import FIND, asked_by, look_at, names_in, note_on, note_on_uncounted, unlisted_of
-from .strategies import notes_on_price as names_price
+from .strategies import (
+    FIND,
+    build_category_query,
+    describe_category_price,
+    describe_found_categories,
+    describe_uncounted_categories,
+    find_unlisted,
+    parse_names,
+    replace_unlisted,
+)
 from .strategies.contribution_bounds import (
     LOOK,
-    chosen,
-    described,
-    growth_of,
-    look_at_units,
-    notes_on_price,
+    build_unit_size_query,
+    choose_bound,
+    describe_bound,
+    describe_bound_price,
+    estimate_noise_growth,
 )
-from .trust import Central, Curator, Planner, TrustModel, conversation
+from .trust import Central, Curator, Planner, TrustModel, run_conversation
 
 if TYPE_CHECKING:
-    from .data import Unlisted
+    from .data import UnlistedCategories
     from .display import BalanceReport
     from .ledger import Balance, Condition, Ledger, Statement
     from .records import Records
@@ -47,8 +55,11 @@ if TYPE_CHECKING:
 Curve = TypeVar("Curve")
 
 
-def rehearse(
-    question: Question[Curve], loss: PrivacyLoss, adjacency: Adjacency | AnyRows, trust: Planner | None = None
+def plan_question(
+    question: Question[Curve],
+    loss: PrivacyLoss,
+    adjacency: Adjacency | AdjacencyWithoutBound,
+    trust: Planner | None = None,
 ) -> Plans:
     """Plan a question: what it would cost, and with which error it would be answered. Touches no data and no ledger.
 
@@ -66,76 +77,84 @@ def rehearse(
 
     >>> import dpcurves as dp
     >>> adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1_000_000)
-    >>> (plan,) = dp.rehearse(dp.CdfQuestion("age", dp.Grid(0, 100, cells=1024)), dp.PrivacyLoss.pure(1), adjacency)
+    >>> (plan,) = dp.plan_question(dp.CdfQuestion("age", dp.Grid(0, 100, cells=1024)), dp.PrivacyLoss.pure(1), adjacency)
     >>> plan.error < 19
     True
     """
-    loss = require_askable(question, loss).of_one_release()
+    loss = require_askable(question, loss).as_single_release()
     model: Planner = trust if trust is not None else Central()
-    budget = QuestionBudget.rehearsing(loss, by_turn=getattr(model, "CHARGED_BY_TURN", False))
+    budget = QuestionBudget.for_planning(loss, charged_by_round=getattr(model, "CHARGED_BY_TURN", False))
     plans: list[Plan] = []
 
-    def blank(step: Step, allotment: Allotment, known: Adjacency) -> Release:
-        plans.append(model.turn(step.query, allotment.loss, known))
-        return Release.rehearsed(plans[-1])
+    def reply_blank(step: Step, allotment: Allotment, known: Adjacency) -> Release:
+        plans.append(model.plan_query(step.query, allotment.loss, known))
+        return Release.make_placeholder(plans[-1])
 
-    bound_and_converse(question, adjacency, model, budget, blank)
+    ask_with_contribution_bound(question, adjacency, model, budget, reply_blank)
     if budget.left != 0:
-        raise Refused("question", f"the shares of a question add up to 1; {budget.left} of this one is left")
+        raise InvalidArgument("question", f"the shares of a question add up to 1; {budget.left} of this one is left")
     if loss.delta and not any(plan.loss.delta for plan in plans):
-        raise Refused(
+        raise InvalidArgument(
             "delta", "nothing that is asked needs one: it finds groups that nobody listed, by=Unlisted(column)"
         )
     notes: tuple[str, ...] = ()
-    if isinstance(adjacency, AnyRows):
-        notes, loss, adjacency = notes_on_price(adjacency, plans[0]), loss * (1 - LOOK), adjacency.bounded(1)
-    unlisted = unlisted_of(question)
-    if isinstance(question, Forewarned):
+    if isinstance(adjacency, AdjacencyWithoutBound):
+        notes, loss, adjacency = describe_bound_price(adjacency, plans[0]), loss * (1 - LOOK), adjacency.with_bound(1)
+    unlisted = find_unlisted(question)
+    if isinstance(question, HasPlanNotes):
         own = loss if unlisted is None else (loss * (1 - FIND)).with_delta(Fraction(0))
         notes += question.plan_notes(Setting(own, adjacency))
     if unlisted is not None:
-        notes += names_price(next(str(plan.loss) for plan in plans if plan.query == look_at(unlisted)), unlisted)
+        notes += describe_category_price(
+            next(str(plan.loss) for plan in plans if plan.query == build_category_query(unlisted)), unlisted
+        )
     return Plans(plans, notes)
 
 
-def bound_and_converse(
+def ask_with_contribution_bound(
     question: Question[Curve],
-    adjacency: Adjacency | AnyRows,
+    adjacency: Adjacency | AdjacencyWithoutBound,
     trust: Planner,
     budget: QuestionBudget,
     reply: Callable[[Step, Allotment, Adjacency], Release],
     *,
-    kept: Callable[[int], int] = int,
+    store_bound: Callable[[int], int] = int,
 ) -> Curve:
-    """Find how many records of each unit are used, if nobody said, and converse as `pay_and_converse` does.
+    """Find how many records of each unit are used, if nobody said, and converse as `ask_with_budget` does.
 
-    The reply to a step is given under the adjacency of its turn. A bound that was found is `kept`, and the one that was
+    The reply to a step is given under the adjacency of its turn. A bound that was found is `store_bound`, and the one that was
     kept first is used. Formal guarantees: see `strategies.contribution_bounds`.
     """
-    if not isinstance(adjacency, AnyRows):
+    if not isinstance(adjacency, AdjacencyWithoutBound):
         stated = adjacency
-        return found_and_converse(question, stated, trust, budget, lambda step, paid: reply(step, paid, stated))
+        return ask_with_partition_selection(
+            question, stated, trust, budget, lambda step, paid: reply(step, paid, stated)
+        )
     left = 1 - LOOK
-    loss, two = budget.grant.loss * left, adjacency.bounded(2)
-    growth = growth_of(rehearse(question, loss, two, trust), sqrt(Setting(loss, two).noise().variance))
-    look = look_at_units(adjacency.column, question, growth)
-    counted = reply(Step(look, LOOK), budget.pay(look, LOOK), adjacency.of_units)
+    loss, two = budget.grant.loss * left, adjacency.with_bound(2)
+    growth = estimate_noise_growth(
+        plan_question(question, loss, two, trust), sqrt(Setting(loss, two).count_noise().variance)
+    )
+    look = build_unit_size_query(adjacency.column, question, growth)
+    counted = reply(Step(look, LOOK), budget.pay(look, LOOK), adjacency.unit_adjacency)
     rows = 1
     if counted.allotment is not None:
-        rows = kept(
-            _that_is_planned(chosen(counted, growth), lambda at: rehearse(question, loss, adjacency.bounded(at), trust))
+        rows = store_bound(
+            _largest_feasible_bound(
+                choose_bound(counted, growth), lambda at: plan_question(question, loss, adjacency.with_bound(at), trust)
+            )
         )
-    known = adjacency.bounded(rows)
-    notes = () if counted.allotment is None else (described(counted, rows).note(adjacency.column),)
+    known = adjacency.with_bound(rows)
+    notes = () if counted.allotment is None else (describe_bound(counted, rows).describe(adjacency.column),)
 
-    def bounded(step: Step, paid: Allotment) -> Release:
+    def reply_with_bound(step: Step, paid: Allotment) -> Release:
         release = reply(step, paid, known)
-        return replace(release, notes=(*release.notes, *notes), before=(*release.before, counted.plan))
+        return replace(release, notes=(*release.notes, *notes), earlier_plans=(*release.earlier_plans, counted.plan))
 
-    return found_and_converse(question, known, trust, budget, bounded, share=left)
+    return ask_with_partition_selection(question, known, trust, budget, reply_with_bound, budget_fraction=left)
 
 
-def _that_is_planned(rows: int, planned: Callable[[int], object]) -> int:
+def _largest_feasible_bound(rows: int, plan: Callable[[int], object]) -> int:
     """The bound, or the largest half, quarter, ... of it under which the question can be asked at all.
 
     Nothing that was paid for is refused because noisy counts chose more noise than can be drawn: one row of each unit
@@ -143,52 +162,70 @@ def _that_is_planned(rows: int, planned: Callable[[int], object]) -> int:
     """
     while rows > 1:
         try:
-            planned(rows)
-        except Named:
+            plan(rows)
+        except ArgumentError:
             rows //= 2
         else:
             break
     return rows
 
 
-def found_and_converse(
+def ask_with_partition_selection(
     question: Question[Curve],
     adjacency: Adjacency,
     trust: Planner,
     budget: QuestionBudget,
     reply: Callable[[Step, Allotment], Release],
     *,
-    share: Fraction = ALL,
+    budget_fraction: Fraction = ALL,
 ) -> Curve:
-    """Find the groups that the question is asked by, if nobody listed them, and converse as `pay_and_converse` does.
+    """Find the groups that the question is asked by, if nobody listed them, and converse as `ask_with_budget` does.
 
     Formal guarantees: see `mechanisms.partition_selection`. Selected names are public; the question by them has the
     rest of the loss, and no delta.
     """
-    unlisted = unlisted_of(question)
+    unlisted = find_unlisted(question)
     if unlisted is None:
-        return pay_and_converse(question, adjacency, trust, budget, reply, share=share)
-    look = look_at(unlisted)
-    told = reply(Step(look, share * FIND), budget.pay(look, share * FIND))
-    left = (budget.grant.loss * (share * (1 - FIND))).with_delta(Fraction(0))
-    names = _that_fit(question, unlisted, told, lambda asked: rehearse(asked, left, adjacency, trust))
-    notes = (note_on(told, unlisted, names),) if told.allotment is not None else ()
-    counts = zip(names_in(told), told.values[1::2], strict=True)
-    least = {name: least_units(told.plan, name, noisy) for name, noisy in counts} if told.allotment is not None else {}
+        return ask_with_budget(question, adjacency, trust, budget, reply, budget_fraction=budget_fraction)
+    look = build_category_query(unlisted)
+    told = reply(Step(look, budget_fraction * FIND), budget.pay(look, budget_fraction * FIND))
+    left = (budget.grant.loss * (budget_fraction * (1 - FIND))).with_delta(Fraction(0))
+    names = _largest_feasible_groups(
+        question, unlisted, told, lambda asked: plan_question(asked, left, adjacency, trust)
+    )
+    notes = (describe_found_categories(told, unlisted, names),) if told.allotment is not None else ()
+    counts = zip(parse_names(told), told.values[1::2], strict=True)
+    least = (
+        {name: bound_units_below(told.plan, name, noisy) for name, noisy in counts}
+        if told.allotment is not None
+        else {}
+    )
 
-    def noted(step: Step, paid: Allotment) -> Release:
+    def reply_with_notes(step: Step, paid: Allotment) -> Release:
         release = reply(step, paid)
-        uncounted = note_on_uncounted(release, unlisted, least) if least and release.allotment is not None else None
+        uncounted = (
+            describe_uncounted_categories(release, unlisted, least) if least and release.allotment is not None else None
+        )
         more = () if uncounted is None else (uncounted,)
-        return replace(release, notes=(*release.notes, *notes, *more), before=(*release.before, told.plan))
+        return replace(
+            release, notes=(*release.notes, *notes, *more), earlier_plans=(*release.earlier_plans, told.plan)
+        )
 
-    return pay_and_converse(
-        asked_by(question, unlisted, names), adjacency, trust, budget, noted, share=share * (1 - FIND)
+    return ask_with_budget(
+        replace_unlisted(question, unlisted, names),
+        adjacency,
+        trust,
+        budget,
+        reply_with_notes,
+        budget_fraction=budget_fraction * (1 - FIND),
     )
 
 
-def _that_fit(
-    question: Question[Curve], unlisted: Unlisted, told: Release, planned: Callable[[Question[Curve]], object]
+def _largest_feasible_groups(
+    question: Question[Curve],
+    unlisted: UnlistedCategories,
+    selection: Release,
+    plan: Callable[[Question[Curve]], object],
 ) -> tuple[str, ...]:
     """The names by which the question can be asked: all, or as many of the largest groups as its table has room for.
 
@@ -197,60 +234,60 @@ def _that_fit(
 
     Formal guarantees: a function of the told names and their noisy counts, and of public facts.
     """
-    known = names_in(told)
+    known = parse_names(selection)
     if isinstance(getattr(question, "by", None), tuple):
         known = tuple(name for name in known if ", " not in name)
-    counts = dict(zip(names_in(told), told.values[1::2], strict=True))
+    counts = dict(zip(parse_names(selection), selection.values[1::2], strict=True))
     ranked = sorted(known, key=lambda name: -counts[name])
 
-    def largest(number: int) -> tuple[str, ...]:
+    def take_largest(number: int) -> tuple[str, ...]:
         kept = {*ranked[:number]}
         return tuple(name for name in known if name in kept)
 
-    def fit(number: int) -> bool:
+    def is_feasible(number: int) -> bool:
         try:
-            planned(asked_by(question, unlisted, largest(number)))
-        except Named:
+            plan(replace_unlisted(question, unlisted, take_largest(number)))
+        except ArgumentError:
             return False
         return True
 
-    if not known or fit(len(known)):
+    if not known or is_feasible(len(known)):
         return known
     low, high = 0, len(known)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if fit(middle) else (low, middle)
-    return largest(low)
+        low, high = (middle, high) if is_feasible(middle) else (low, middle)
+    return take_largest(low)
 
 
-def pay_and_converse(
+def ask_with_budget(
     question: Question[Curve],
     adjacency: Adjacency,
     trust: Planner,
     budget: QuestionBudget,
     reply: Callable[[Step, Allotment], Release],
     *,
-    share: Fraction = ALL,
+    budget_fraction: Fraction = ALL,
 ) -> Curve:
     """Pay for each step and send it its reply, until the curve is read: all who ask, and rehearsals, do it so.
 
     The question has this share of the grant.
 
     Raises:
-        ValueError: it is by groups that nobody listed, which `found_and_converse` finds.
+        ValueError: it is by groups that nobody listed, which `ask_with_partition_selection` finds.
     """
-    if unlisted_of(question) is not None:
-        raise Refused("by", "groups that nobody listed are found by one curator alone, in a session: list them")
+    if find_unlisted(question) is not None:
+        raise InvalidArgument("by", "groups that nobody listed are found by one curator alone, in a session: list them")
 
-    def paid(step: Step) -> Release:
-        _require_paid(question, step)
-        return reply(step, budget.pay(step.query.paid_as, step.share * share))
+    def pay_and_reply(step: Step) -> Release:
+        _require_paid_query(question, step)
+        return reply(step, budget.pay(step.query.charged_query, step.budget_fraction * budget_fraction))
 
-    loss = (budget.grant.loss * share).with_delta(Fraction(0))
-    return converse(conversation(question, loss, adjacency, trust), paid)
+    loss = (budget.grant.loss * budget_fraction).with_delta(Fraction(0))
+    return answer_steps(run_conversation(question, loss, adjacency, trust), pay_and_reply)
 
 
-def converse(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Release]) -> Curve:
+def answer_steps(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Release]) -> Curve:
     """Send each step its reply, until the curve is read."""
     try:
         step = next(steps)
@@ -261,39 +298,41 @@ def converse(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Rel
         return curve
 
 
-def request_of(
+def make_request_id(
     member: Member,
     question: object,
     loss: PrivacyLoss,
-    adjacency: Adjacency | AnyRows,
+    adjacency: Adjacency | AdjacencyWithoutBound,
     dataset: str,
     *,
     about: str = "",
 ) -> str:
     """Under which request `Session.charge_for` charges: the same for whoever of a project asks the same."""
-    loss = loss.of_one_release()
-    return member.request(dataset, loss, binding_of(question, loss, adjacency, dataset, about))
+    loss = loss.as_single_release()
+    return member.request(dataset, loss, hash_request(question, loss, adjacency, dataset, about))
 
 
-def binding_of(
-    question: object, loss: PrivacyLoss, adjacency: Adjacency | AnyRows, dataset: str, about: str = ""
+def hash_request(
+    question: object, loss: PrivacyLoss, adjacency: Adjacency | AdjacencyWithoutBound, dataset: str, about: str = ""
 ) -> str:
     """The hash of all that a request stands for; `about` is what else tells it from others."""
-    return fingerprint(_paid(question), loss, dataset, adjacency, about)
+    return fingerprint(_find_paid_object(question), loss, dataset, adjacency, about)
 
 
-def _paid(question: object) -> object:
+def _find_paid_object(question: object) -> object:
     """The thing that a request pays for: the question itself, or the counts that it reads."""
-    return paid_by(question) or question
+    return find_charged_query(question) or question
 
 
-def _require_paid(question: object, step: Step) -> None:
+def _require_paid_query(question: object, step: Step) -> None:
     """A request that stands for one thing pays for no other, and only our own queries say what they stand for."""
     room = Query.__module__.rpartition(".")[0]
     if type(step.query).__module__.rpartition(".")[0] != room:
-        raise WrongKind("question", f"one of the queries of dpcurves.data is needed, not a {type(step.query).__name__}")
-    if paid_by(question) not in (None, step.query.paid_as):
-        raise Refused("question", "it asks for something else than it says it pays for")
+        raise WrongArgumentType(
+            "question", f"one of the queries of dpcurves.data is needed, not a {type(step.query).__name__}"
+        )
+    if find_charged_query(question) not in (None, step.query.charged_query):
+        raise InvalidArgument("question", "it asks for something else than it says it pays for")
 
 
 def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
@@ -303,12 +342,14 @@ def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
         TypeError, ValueError: says which.
     """
     if isinstance(question, type) or not hasattr(question, "steps"):
-        raise WrongKind("question", f"a question, as CdfQuestion(column, grid), is needed, got {shown(question)}")
-    require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
-    if Currency.of(loss).limit(loss).billionths > LARGEST_AMOUNT:
-        raise Refused("loss", "no budget is above 1e9, and this is")
+        raise WrongArgumentType(
+            "question", f"a question, as CdfQuestion(column, grid), is needed, got {describe_value(question)}"
+        )
+    require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
+    if Currency.from_loss(loss).limit(loss).billionths > LARGEST_AMOUNT:
+        raise InvalidArgument("loss", "no budget is above 1e9, and this is")
     if re.search(UNSTORABLE, str(question)):
-        raise Refused("column", "names without null characters and lone surrogates are needed")
+        raise InvalidArgument("column", "names without null characters and lone surrogates are needed")
     return loss
 
 
@@ -316,7 +357,7 @@ UNSTORABLE = "[\\0\\ud800-\\udfff]"
 """Characters that no ledger and no file holds."""
 
 
-IN_DATES = UnboundedCdfQuestion, UnboundedQuantilesQuestion, UnboundedHistogramQuestion
+IN_DATES = AutoRangeCdfQuestion, AutoRangeQuantilesQuestion, AutoRangeHistogramQuestion
 """Questions whose answer lies along an axis that is measured in dates, if its column holds such."""
 MOMENT = "moment"
 STATE = "state of the table"
@@ -386,9 +427,9 @@ class Session:
     ) -> None:
         from .ledger import Ledger
 
-        require_kind("budget", budget, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
+        require_type("budget", budget, PrivacyLoss, "a loss, as in PrivacyLoss.pure(1),")
         if table is None or isinstance(table, list | tuple | set | bytes | int | float | complex):
-            raise WrongKind(
+            raise WrongArgumentType(
                 "table",
                 f"a file, a data frame, a DuckDB relation or a mapping from names to columns is needed, "
                 f"as in {{'age': ages}}, got {type(table).__name__}",
@@ -396,21 +437,21 @@ class Session:
         self._table = table  # what it holds is told when it is opened
         self._delimiter = delimiter
         if not isinstance(adjacency, Neighbours):
-            raise WrongKind("adjacency", "give ADD_REMOVE or REPLACE_ONE")
+            raise WrongArgumentType("adjacency", "give ADD_REMOVE or REPLACE_ONE")
         self._neighbours = adjacency
-        self._unit = _unit(unit, rows_per_unit)
+        self._unit = _resolve_unit(unit, rows_per_unit)
         self._units = units
-        self._trust = _trust(trust, table)
-        self._randomness = randomness if randomness is not None else Randomness.system()
-        require_kind("randomness", self._randomness, Randomness, "a Randomness, as Randomness.system(),")
-        require_kind("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
+        self._trust = _resolve_trust(trust, table)
+        self._randomness = randomness if randomness is not None else Randomness.from_system()
+        require_type("randomness", self._randomness, Randomness, "a Randomness, as Randomness.system(),")
+        require_type("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-        self._dataset = _of_version(dataset, self._table)
+        self._dataset = _require_version_suffix(dataset, self._table)
         self._records: dict[Unit, Records] = {}
         self._rows: Records | None = None
         self._made_up: set[str] = set()
         """Requests that were named here, and are continued only after an error."""
-        self._source = None if source is None else required_source(source)
+        self._source = None if source is None else check_source(source)
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
 
     def __repr__(self) -> str:
@@ -420,7 +461,7 @@ class Session:
             return f"Session(dataset={self._dataset!r})"
         return (
             f"Session(dataset={self._dataset!r}, {self._neighbours.value}, protects {self._unit}, "
-            f"budget {balance.budget}, spent {balance.spent}, left {balance.left})"
+            f"budget {balance.budget}, spent {balance.spent}, left {balance.remaining})"
         )
 
     def _repr_html_(self) -> str:
@@ -433,7 +474,7 @@ class Session:
     def _report(self) -> BalanceReport:
         from .display import BalanceReport
 
-        return BalanceReport.of(self.statement)
+        return BalanceReport.from_statement(self.statement)
 
     def __enter__(self) -> Session:
         return self
@@ -460,7 +501,7 @@ class Session:
 
     def is_charged(self, request: str) -> bool:
         """Tell whether this request was charged before: asking the same question under it again costs nothing."""
-        return self._ledger.granted(self._dataset, request) is not None
+        return self._ledger.find_grant(self._dataset, request) is not None
 
     @property
     def unit(self) -> Unit:
@@ -468,10 +509,10 @@ class Session:
         return self._unit
 
     @property
-    def left(self) -> PrivacyLoss:
+    def remaining(self) -> PrivacyLoss:
         """The remaining budget."""
         balance = self.balance
-        left, cap = balance.left, balance.account.cap.delta
+        left, cap = balance.remaining, balance.account.cap.delta
         delta = cap - self._ledger.delta_spent(self._dataset) if cap else cap
         if left.currency is Currency.EPSILON:
             return PrivacyLoss(left.exact, left.exact**2 / 2, delta=delta)
@@ -485,30 +526,34 @@ class Session:
             ValueError: no bound of records per unit is stated, so each question has a relation of its own; or the table
                 has no record.
         """
-        return self._neighbours.among(self._unit, self._counted_units())
+        return self._neighbours.to_adjacency(self._unit, self._count_units())
 
-    def _counted_units(self) -> int | None:
-        if self._neighbours.knows_units and self._units is None:
-            self._units = self._opened(self._unit).units()
+    def _count_units(self) -> int | None:
+        if self._neighbours.has_public_units and self._units is None:
+            self._units = self._open_records(self._unit).units()
             if self._units == 0:
-                raise Refused("data", "the table has no record; replace-one needs at least one unit (use add-remove)")
+                raise InvalidArgument(
+                    "data", "the table has no record; replace-one needs at least one unit (use add-remove)"
+                )
         return self._public_units
 
-    def _promised(self, rows_per_unit: int | None) -> Adjacency | AnyRows:
+    def _question_adjacency(self, rows_per_unit: int | None) -> Adjacency | AdjacencyWithoutBound:
         """The relation of one question: with the bound that is given for it, if the session has none."""
         if self._unit.is_bounded:
             if rows_per_unit is not None:
-                raise Refused("rows_per_unit", "all questions of this session have one bound, which it was opened with")
+                raise InvalidArgument(
+                    "rows_per_unit", "all questions of this session have one bound, which it was opened with"
+                )
             return self.adjacency
         unit = self._unit if rows_per_unit is None else Unit(self._unit.column, rows_per_unit)
-        return self._neighbours.promised(unit, self._counted_units())
+        return self._neighbours.to_question_adjacency(unit, self._count_units())
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss, *, rows_per_unit: int | None = None) -> Plans:
         """The plan of a question without any data: the loss of each turn, expected errors, refusals and notes.
 
         Opens no data, unless the number of units is public and was not given.
         """
-        return rehearse(question, loss, self._promised(rows_per_unit), self._trust)
+        return plan_question(question, loss, self._question_adjacency(rows_per_unit), self._trust)
 
     def ask(
         self,
@@ -543,31 +588,33 @@ class Session:
             Exception: any error after the charge has a note with the request, which may have been generated here: the
                 same question under it is answered at no further loss.
         """
-        from .ledger.verification import charged_under  # a plan needs no database
+        from .ledger.verification import attach_receipt  # a plan needs no database
 
-        loss = require_askable(question, loss).of_one_release()
+        loss = require_askable(question, loss).as_single_release()
         if request is None:
             request = secrets.token_hex(16)
             self._made_up.add(request)
         plans = self.plan(question, loss, rows_per_unit=rows_per_unit)
-        promised = self._promised(rows_per_unit)
-        self.require(plans)
-        binding = binding_of(question, loss, promised, self._dataset)
+        promised = self._question_adjacency(rows_per_unit)
+        self.check_plans(plans)
+        binding = hash_request(question, loss, promised, self._dataset)
         grant = self._ledger.charge(
             self._dataset, loss, purpose=str(question), request=request, binding=binding,
             units=self._public_units,
         )  # fmt: skip
-        with charged_under(request):
-            curve = self._of_source(self._converse(question, grant, promised))
-            warn_of(curve)
-            self._tell_left(curve)
+        with attach_receipt(request):
+            curve = self._label_source(self._run_question(question, grant, promised))
+            warn_about_notes(curve)
+            self._note_remaining_budget(curve)
         return curve
 
-    def _tell_left(self, curve: object) -> None:
+    def _note_remaining_budget(self, curve: object) -> None:
         """Let a result tell in its HTML summary what was left of the budget, if anything was."""
         balance = self.balance
-        if isinstance(curve, Result) and balance.left.exact > 0:
-            object.__setattr__(curve, "left_then", f"{balance.left} of {balance.account.limit} was left after this")
+        if isinstance(curve, Result) and balance.remaining.exact > 0:
+            object.__setattr__(
+                curve, "left_then", f"{balance.remaining} of {balance.account.limit} was left after this"
+            )
 
     def charge_for(
         self,
@@ -579,7 +626,7 @@ class Session:
     ) -> Grant:
         """Plan and charge for one analyst of a project, out of both allowances and the cap; no record is read.
 
-        Any analyst of the project who asks the same question gets the same grant at no further loss; `answered` gives
+        Any analyst of the project who asks the same question gets the same grant at no further loss; `answer_grant` gives
         its answer.
 
         Args:
@@ -592,71 +639,75 @@ class Session:
         Raises:
             UnsupportedQuery, BudgetExceeded, ValueError, TypeError: as of `ask`; nothing was charged.
         """
-        loss = require_askable(question, loss).of_one_release()
-        self.require(self.plan(question, loss))
-        promised = self._promised(None)
-        binding = binding_of(question, loss, promised, self._dataset, about)
+        loss = require_askable(question, loss).as_single_release()
+        self.check_plans(self.plan(question, loss))
+        promised = self._question_adjacency(None)
+        binding = hash_request(question, loss, promised, self._dataset, about)
         condition = {} if only_if is None else {"only_if": only_if}
         return self._ledger.charge_for(
             member, self._dataset, loss, purpose=str(question), binding=binding, units=self._public_units,
             **condition,
         )  # fmt: skip
 
-    def answered(self, question: Question[Curve], grant: Grant) -> Curve:
+    def answer_grant(self, question: Question[Curve], grant: Grant) -> Curve:
         """The answer to a charged question: counted now, or read again from the ledger. Its numbers never change.
 
         Raises:
             ValueError: the ledger gave no such grant.
         """
-        return self._of_source(self._converse(question, grant, self._promised(None)))
+        return self._label_source(self._run_question(question, grant, self._question_adjacency(None)))
 
-    def _of_source(self, curve: Curve) -> Curve:
+    def _label_source(self, curve: Curve) -> Curve:
         of_source: Callable[[str], Curve] | None = getattr(curve, "of_source", None)
         return curve if self._source is None or of_source is None else of_source(self._source)
 
     @property
     def _public_units(self) -> int | None:
-        return self._units if self._neighbours.knows_units else None
+        return self._units if self._neighbours.has_public_units else None
 
-    def _converse(self, question: Question[Curve], grant: Grant, promised: Adjacency | AnyRows) -> Curve:
+    def _run_question(
+        self, question: Question[Curve], grant: Grant, promised: Adjacency | AdjacencyWithoutBound
+    ) -> Curve:
         paid: dict[int, Release] = {}
-        question = self._in_its_unit(question)
+        question = self._with_time_unit(question)
 
-        def reply(step: Step, allotment: Allotment, known: Adjacency) -> Release:
+        def find_reply(step: Step, allotment: Allotment, known: Adjacency) -> Release:
             if allotment.part not in paid:
-                paid[allotment.part] = self._paid_release(step.query.paid_as, grant, allotment, known)
-            if step.query == step.query.paid_as:
+                paid[allotment.part] = self._find_or_run_release(step.query.charged_query, grant, allotment, known)
+            if step.query == step.query.charged_query:
                 return paid[allotment.part]
-            return self._run(self._trust.turn(step.query, allotment.loss, known), grant, allotment)
+            return self._run(self._trust.plan_query(step.query, allotment.loss, known), grant, allotment)
 
-        def kept(rows: int) -> int:
-            return self._ledger.remember(grant, 0, {ROWS: rows})[ROWS]
+        def store_bound(rows: int) -> int:
+            return self._ledger.store_notes(grant, 0, {ROWS: rows})[ROWS]
 
-        return bound_and_converse(question, promised, self._trust, QuestionBudget(grant), reply, kept=kept)
+        return ask_with_contribution_bound(
+            question, promised, self._trust, QuestionBudget(grant), find_reply, store_bound=store_bound
+        )
 
-    def _in_its_unit(self, question: Question[Curve]) -> Question[Curve]:
+    def _with_time_unit(self, question: Question[Curve]) -> Question[Curve]:
         """The question, measured in dates or moments where its column is declared to hold such, and nobody said."""
         if not isinstance(question, IN_DATES) or question.measured_in:
             return question
-        unit = self._opened().time_of(question.column)
+        unit = self._open_records().time_kind(question.column)
         return cast(Question[Curve], replace(question, measured_in=unit)) if unit in UNITS else question
 
-    def _paid_release(self, thing: Query, grant: Grant, allotment: Allotment, known: Adjacency) -> Release:
+    def _find_or_run_release(self, thing: Query, grant: Grant, allotment: Allotment, known: Adjacency) -> Release:
         """The stored answer of this payment; else it is answered and stored now. It has the turn of its part."""
-        plan = self._trust.turn(thing, allotment.loss, known)
-        stored = self._ledger.stored(grant, allotment.part, allotment.part)
+        plan = self._trust.plan_query(thing, allotment.loss, known)
+        stored = self._ledger.find_answer(grant, allotment.part, allotment.part)
         if stored is None:
             fresh = self._run(plan, grant, allotment)
-            stored = self._ledger.store(grant, allotment.part, allotment.part, fresh.to_json())
+            stored = self._ledger.store_answer(grant, allotment.part, allotment.part, fresh.to_json())
         return Release.from_json(stored, plan, allotment)
 
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment) -> Release:
-        records = self._opened(plan.adjacency.unit)
-        self._require_moment(records, grant)
+        records = self._open_records(plan.adjacency.unit)
+        self._require_same_snapshot(records, grant)
         curator = Curator(records, self._ledger.memory_of(grant, allotment.part))
         return self._trust.run(plan, [curator], allotment, self._randomness)
 
-    def _require_moment(self, records: Records, grant: Grant) -> None:
+    def _require_same_snapshot(self, records: Records, grant: Grant) -> None:
         """Let all turns of one question see one state of the data, where the engine can tell states apart.
 
         The state of the table itself is asked for where somebody named the request, and so may continue it another day:
@@ -665,24 +716,24 @@ class Session:
         moment = records.moment
         if moment is None:
             return
-        noted, state = self._ledger.recall(grant, 0, (MOMENT, STATE)), None
+        noted, state = self._ledger.find_notes(grant, 0, (MOMENT, STATE)), None
         if STATE in noted or not (noted or grant.request in self._made_up):
             state = records.state()
         notes = {MOMENT: moment} if state is None else {MOMENT: moment, STATE: state}
-        noted = self._ledger.remember(grant, 0, notes)
+        noted = self._ledger.store_notes(grant, 0, notes)
         if noted[MOMENT] != moment and (state is None or noted[STATE] != state):
-            raise Refused(
+            raise InvalidArgument(
                 "data", "the engine's data may have changed since this request began; ask under a new request"
             )
 
-    def _opened(self, unit: Unit | None = None) -> Records:
+    def _open_records(self, unit: Unit | None = None) -> Records:
         """Records, of which so many of each unit are used; one of each, where that is not known yet."""
         unit = unit or self._unit
         unit = unit if unit.is_bounded else Unit(unit.column, 1)
         if unit not in self._records:
             from .records import open_records
 
-            opened = None if self._rows is None else self._rows.using(unit)  # all turns see one state of the rows
+            opened = None if self._rows is None else self._rows.with_unit(unit)  # all turns see one state of the rows
             if opened is None:
                 key = self._ledger.dataset_key(self._dataset)
                 opened = open_records(self._table, unit=unit, key=key, delimiter=self._delimiter)
@@ -690,7 +741,7 @@ class Session:
             self._records[unit] = opened
         return self._records[unit]
 
-    def require(self, plans: Plans) -> None:
+    def check_plans(self, plans: Plans) -> None:
         """Refuse what the records do not have, and another number of units; `ask` does so before the charge.
 
         Args:
@@ -700,54 +751,58 @@ class Session:
             ValueError: a column is not there or of the wrong type, or there are not as many units as was promised.
         """
         for plan in plans:
-            records = self._opened(plan.adjacency.unit)
+            records = self._open_records(plan.adjacency.unit)
             if not self._unit.is_bounded and self._rows is not None:
                 self._rows.check_unit_sizes()
-            if plan.query.read_axes:  # units are counted without any
-                records.check(plan.query.read_axes)
-        records = self._opened()
-        if self._neighbours.knows_units and records.units() != self._units:
-            raise Refused("units", f"{self._units} were promised in public; the table has another number of units")
+            if plan.query.input_axes:  # units are counted without any
+                records.check(plan.query.input_axes)
+        records = self._open_records()
+        if self._neighbours.has_public_units and records.units() != self._units:
+            raise InvalidArgument(
+                "units", f"{self._units} were promised in public; the table has another number of units"
+            )
 
 
-def _trust(trust: TrustModel[Curator] | None, table: object) -> TrustModel[Curator]:
+def _resolve_trust(trust: TrustModel[Curator] | None, table: object) -> TrustModel[Curator]:
     """Let statements name the engine that counts: it sees all records, so it is trusted as the curator is."""
     engine = getattr(table, "engine", None)
     trust = Central() if trust is None else trust
-    if isinstance(trust, type) or not all(hasattr(trust, part) for part in ("holders", "plan", "run", "turn")):
-        raise WrongKind("trust", f"a trust model, as Central(), is needed, got {shown(trust)}")
+    if isinstance(trust, type) or not all(hasattr(trust, part) for part in ("holders", "plan", "run", "plan_query")):
+        raise WrongArgumentType("trust", f"a trust model, as Central(), is needed, got {describe_value(trust)}")
     if trust.holders != (Curator,):
         needed = ", ".join(holder.__name__ for holder in trust.holders)
         instead = getattr(trust, "INSTEAD", f"it needs {needed}")
         raise UnsupportedQuery("trust", f"a session has one curator, who sees all records; with {trust!r} {instead}")
     if isinstance(trust, Central) and type(engine) is str and not trust.engine:
         return replace(trust, engine=engine)
-    if type(trust) is Central and _has_lines(table):
+    if type(trust) is Central and _is_csv(table):
         return replace(trust, tells_reasons=True)
     return trust
 
 
-def _has_lines(table: object) -> bool:
+def _is_csv(table: object) -> bool:
     """Tell whether a table is a CSV file, by its type or name: lines may be malformed, and fields may be any text."""
     return isinstance(table, CsvFile) or (
         isinstance(table, str | PathLike) and str(table).lower().endswith((".csv", ".csv.gz"))
     )
 
 
-def _of_version(dataset: str, table: Any) -> str:
+def _require_version_suffix(dataset: str, table: Any) -> str:
     """The name, once it says which version of its table is read: what is spent on one is not spent on another."""
     version = getattr(table, "version", None) if isinstance(getattr(table, "engine", None), str) else None
     if type(version) is int and not str(dataset).endswith(f"@{version}"):
-        raise Refused("dataset", f"version {version} of a table is read: end it with that, as in 'visits@{version}'")
+        raise InvalidArgument(
+            "dataset", f"version {version} of a table is read: end it with that, as in 'visits@{version}'"
+        )
     return dataset
 
 
-def _unit(column: str | None, rows: int | None) -> Unit:
+def _resolve_unit(column: str | None, rows: int | None) -> Unit:
     if column is None:
         if rows is not None:
-            raise Refused("rows_per_unit", "name the column that says whose record it is, with unit=")
+            raise InvalidArgument("rows_per_unit", "name the column that says whose record it is, with unit=")
         return EACH_RECORD
-    require_kind("unit", column, str, "the name of a column")
+    require_type("unit", column, str, "the name of a column")
     if not column:
-        raise Refused("unit", "a column needs a name; leave unit out to protect each record on its own")
-    return Unit.of_any_rows(column) if rows is None else Unit(column, rows)
+        raise InvalidArgument("unit", "a column needs a name; leave unit out to protect each record on its own")
+    return Unit.with_unknown_bound(column) if rows is None else Unit(column, rows)

@@ -14,13 +14,33 @@ from typing import TYPE_CHECKING, Any, Literal, Required, TypeAlias, TypedDict, 
 from warnings import catch_warnings
 
 from . import curves
-from .arguments import Exact, Refused, WrongKind, both_ends, exact, require_kind, several, shown
+from .arguments import (
+    Exact,
+    InvalidArgument,
+    WrongArgumentType,
+    describe_value,
+    parse_positive_fraction,
+    require_bounds_pair,
+    require_sequence,
+    require_type,
+)
 from .conversation import Cuts
 from .curves import Question
-from .data import CAP_ALONE, HUNDREDTHS, SCORES, UNIT_INTERVAL, Categories, Category, Grid, Hashed, Texts, Unlisted
+from .data import (
+    CAP_ALONE,
+    HUNDREDTHS,
+    SCORES,
+    UNIT_INTERVAL,
+    Categories,
+    Category,
+    Grid,
+    HashUniverse,
+    TextUniverse,
+    UnlistedCategories,
+)
 from .ledger import Currency
 from .noise.randomness import Randomness
-from .privacy import Model, Neighbours, PrivacyLoss
+from .privacy import ModelOrigin, Neighbours, PrivacyLoss
 from .queries import Hint
 from .session import Session
 
@@ -59,7 +79,7 @@ NO_HINT = "without a grid noisy counts tell where records lie: leave it out, or 
 # What all questions in one call take: adjacency, loss and randomness, and tables that are made of columns.
 
 
-class Paid(TypedDict, total=False):
+class PrivacyArguments(TypedDict, total=False):
     """Keyword arguments that every question in one call takes, as `cdf` describes them."""
 
     adjacency: Required[Neighbours]
@@ -68,7 +88,7 @@ class Paid(TypedDict, total=False):
     randomness: Randomness | None
 
 
-def asked(
+def ask_once(
     question: Question[Curve],
     table: Mapping[str, Any],
     *,
@@ -78,15 +98,17 @@ def asked(
     randomness: Randomness | None = None,
 ) -> Curve:
     """The answer to one question, from a ledger in memory with just the budget of its loss."""
-    loss = loss_of(epsilon, rho)
-    with Session(table, budget=Currency.of(loss).budget(loss), adjacency=adjacency, randomness=randomness) as session:
+    loss = parse_loss(epsilon, rho)
+    with Session(
+        table, budget=Currency.from_loss(loss).smallest_cap(loss), adjacency=adjacency, randomness=randomness
+    ) as session:
         return session.ask(question, loss)
 
 
-def in_one_call(function: Call) -> Call:
-    """Spell out in a function's signature the arguments of `asked`, each at its place, and refuse others."""
+def add_privacy_arguments(function: Call) -> Call:
+    """Spell out in a function's signature the arguments of `ask_once`, each at its place, and refuse others."""
     own = (each for each in signature(function).parameters.values() if each.kind is not Parameter.VAR_KEYWORD)
-    shared = (each for each in signature(asked).parameters.values() if each.kind is Parameter.KEYWORD_ONLY)
+    shared = (each for each in signature(ask_once).parameters.values() if each.kind is Parameter.KEYWORD_ONLY)
     usual = {True: 0, False: 4}
     every = sorted(
         [*own, *shared], key=lambda each: (each.kind, PLACES.get(each.name, usual[each.default is each.empty]))
@@ -94,17 +116,19 @@ def in_one_call(function: Call) -> Call:
     spelled = signature(function).replace(parameters=every)
 
     @wraps(function)
-    def call(*args: Any, **named: Any) -> Any:
+    def call_function(*args: Any, **named: Any) -> Any:
         odd = next((name for name in named if name not in spelled.parameters), None)
         if odd is not None:
             hint = BOTH_BOUNDS if odd in ("lower", "upper") and "bounds" in spelled.parameters else ""
             raise TypeError(f"{function.__name__}() got an unexpected keyword argument {odd!r}{hint}")
-        _require_all(function.__name__, spelled, args, named)
+        _require_arguments(function.__name__, spelled, args, named)
         return function(*args, **named)
 
-    call.__signature__ = spelled  # type: ignore[attr-defined]
-    call.__annotations__ = {each.name: each.annotation for each in every} | {"return": spelled.return_annotation}
-    return cast(Call, call)
+    call_function.__signature__ = spelled  # type: ignore[attr-defined]
+    call_function.__annotations__ = {each.name: each.annotation for each in every} | {
+        "return": spelled.return_annotation
+    }
+    return cast(Call, call_function)
 
 
 BOTH_BOUNDS = ": both ends are one argument, bounds=(lower, upper)"
@@ -117,7 +141,7 @@ EXAMPLES = {
 """Arguments that have no default, and values as they may be written."""
 
 
-def _require_all(function: str, spelled: Signature, args: Sequence[Any], named: Mapping[str, Any]) -> None:
+def _require_arguments(function: str, spelled: Signature, args: Sequence[Any], named: Mapping[str, Any]) -> None:
     """Refuse a call at once where arguments are missing, with a complete line.
 
     Raises:
@@ -139,69 +163,71 @@ def _require_all(function: str, spelled: Signature, args: Sequence[Any], named: 
     raise TypeError(f"{function}() {missing}{neighbours}; a complete call: {line}")
 
 
-def loss_of(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
+def parse_loss(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
     """The one that is given.
 
     Raises:
         ValueError: both are given, or neither: there is no default. Or it is not from 1e-9 to 1e9.
     """
     if (epsilon is None) == (rho is None):
-        raise Refused("epsilon", "give either epsilon (pure) or rho (zCDP); there is no default")
+        raise InvalidArgument("epsilon", "give either epsilon (pure) or rho (zCDP); there is no default")
     if epsilon is not None:
         return Currency.require_countable(PrivacyLoss.pure(epsilon), epsilon)
     return Currency.require_countable(PrivacyLoss.zcdp(rho if rho is not None else 0), rho)
 
 
-def column(values: Any, name: str) -> Any:
+def require_column(values: Any, name: str) -> Any:
     """Pass on a column as it is: a list is not made an array, for its rows would then decide which type it has."""
     if getattr(values, "ndim", 1) == 2 and getattr(values, "shape", (0, 0))[1] == 2:
-        raise Refused(
+        raise InvalidArgument(
             name, "of two columns, as predict_proba gives them, take that of the positive class: scores[:, 1]"
         )
     if not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1 or isinstance(values, str | bytes):
-        raise Refused(name, "a list, a series or an array of one dimension is needed")
+        raise InvalidArgument(name, "a list, a series or an array of one dimension is needed")
     return values
 
 
-def name_of(values: Any, otherwise: str) -> str:
+def series_name(values: Any, otherwise: str) -> str:
     """The name of a series of pandas or Polars, which is public as that of a column is; others are called otherwise.
 
-    >>> name_of([1, 2], "value")
+    >>> series_name([1, 2], "value")
     'value'
     """
     name = getattr(values, "name", None)
     return name if isinstance(name, str) and name else otherwise
 
 
-def named(label: str | None, values: Any, otherwise: str = "value") -> dict[str, Any]:
+def make_table(label: str | None, values: Any, otherwise: str = "value") -> dict[str, Any]:
     """Make a table of one column, which is called `label`, or as the series is."""
-    label = name_of(values, otherwise) if label is None else label
-    require_kind("label", label, str, "a text")
-    return {label: column(values, "values")}
+    label = series_name(values, otherwise) if label is None else label
+    require_type("label", label, str, "a text")
+    return {label: require_column(values, "values")}
 
 
-def pair(labels: Sequence[str] | None = None, /, **columns: Values) -> tuple[tuple[str, str], dict[str, Any]]:
+def make_pair_table(
+    labels: Sequence[str] | None = None, /, **columns: Values
+) -> tuple[tuple[str, str], dict[str, Any]]:
     """Name two columns as labels say, or as two series with different names, or as their arguments; and make a table.
 
     Raises:
         ValueError: labels are not two different texts, one of them is no column, or they are of different lengths.
     """
     (one, first), (other, second) = columns.items()
-    names = name_of(first, one), name_of(second, other)
+    names = series_name(first, one), series_name(second, other)
     if labels is not None:
-        given = several("labels", labels, "a pair of texts")
+        given = require_sequence("labels", labels, "a pair of texts")
         if len(given) != 2 or given[0] == given[1]:
-            raise Refused("labels", "two different texts are needed")
+            raise InvalidArgument("labels", "two different texts are needed")
         names = given[0], given[1]
     elif names[0] == names[1]:
         names = one, other
-    found = column(first, one), column(second, other)
+    found = require_column(first, one), require_column(second, other)
     if len(found[0]) != len(found[1]):
-        raise Refused(", ".join(columns), "the same number of records is needed")
+        raise InvalidArgument(", ".join(columns), "the same number of records is needed")
     return names, dict(zip(names, found, strict=True))
 
 
-def weighed(
+def add_weights(
     table: Mapping[str, Any], weight: Values | None, weight_cap: float | None
 ) -> tuple[Mapping[str, Any], dict[str, Any]]:
     """The table with a column of weights, and what a question says of it; nothing, where there are none.
@@ -211,53 +237,53 @@ def weighed(
     """
     if weight is None:
         if weight_cap is not None:
-            raise Refused("weight_cap", CAP_ALONE)
+            raise InvalidArgument("weight_cap", CAP_ALONE)
         return table, {}
-    first, values = next(iter(table.values())), column(weight, "weight")
+    first, values = next(iter(table.values())), require_column(weight, "weight")
     if len(values) != len(first):
-        raise Refused("weight", "the same number of records is needed")
+        raise InvalidArgument("weight", "the same number of records is needed")
     name = "weight" if "weight" not in table else "survey weight"
     return {**table, name: values}, {"weight": name, "weight_cap": weight_cap}
 
 
-def along_grid(grid: Grid | None, hint: Hint | None) -> Grid:
+def require_grid(grid: Grid | None, hint: Hint | None) -> Grid:
     """A public grid, along which weights are added up.
 
     Raises:
         ValueError: there is none, or a hint.
     """
     if grid is None:
-        raise Refused("grid", NO_RANGE)
+        raise InvalidArgument("grid", NO_RANGE)
     if hint is not None:
-        raise Refused("hint", WEIGHTED_HINT)
+        raise InvalidArgument("hint", WEIGHTED_HINT)
     return grid
 
 
-def between(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: Any) -> Question[Summary]:
+def make_summary_question(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: Any) -> Question[Summary]:
     """The question of this kind for values between these bounds, or between such as a part of the loss looks for."""
     if bounds == "auto":
         if weights:
-            raise Refused("bounds", "two numbers are needed: sums of survey weights look for none")
+            raise InvalidArgument("bounds", "two numbers are needed: sums of survey weights look for none")
         return cast("Question[Summary]", getattr(curves, f"Unbounded{kind}Question")(label))
     if isinstance(bounds, str):
-        raise WrongKind("bounds", f"two numbers, or 'auto', are needed, got {shown(bounds)}")
+        raise WrongArgumentType("bounds", f"two numbers, or 'auto', are needed, got {describe_value(bounds)}")
     if weights:
-        return curves.WeightedSummaryQuestion(label, *both_ends(bounds), **weights, statistic=kind.lower())
-    return cast("Question[Summary]", getattr(curves, f"{kind}Question")(label, *both_ends(bounds)))
+        return curves.WeightedSummaryQuestion(label, *require_bounds_pair(bounds), **weights, statistic=kind.lower())
+    return cast("Question[Summary]", getattr(curves, f"{kind}Question")(label, *require_bounds_pair(bounds)))
 
 
 Auto: TypeAlias = Literal["auto"]
 """Word for a grid, or a unit, of which nothing is known in public."""
 
 
-def known_grid(grid: Grid | Auto | None) -> Grid | None:
+def resolve_grid(grid: Grid | Auto | None) -> Grid | None:
     """The grid that is given; None, if none is known."""
     if isinstance(grid, str) and grid != "auto":
-        raise WrongKind("grid", f"a Grid, or 'auto', is needed, got {shown(grid)}")
+        raise WrongArgumentType("grid", f"a Grid, or 'auto', is needed, got {describe_value(grid)}")
     return None if isinstance(grid, str) else grid
 
 
-def known_unit(unit: float | Auto) -> float:
+def resolve_unit(unit: float | Auto) -> float:
     """The unit that is given, or where no magnitude is known one that is small enough."""
     from .curves.bounds import SMALLEST_UNIT
 
@@ -265,13 +291,29 @@ def known_unit(unit: float | Auto) -> float:
 
 
 __all__ = [
-    "binned_residuals", "bounds", "calibration_curve", "cdf", "compare", "contingency", "count", "found_groups",
-    "histogram", "histogram2d", "hosmer_lemeshow", "mean", "quantiles", "residual_plot", "roc_curve", "scores", "sum",
-    "summary", "variance",
+    "binned_residuals",
+    "bounds",
+    "calibration_curve",
+    "cdf",
+    "compare",
+    "contingency",
+    "count",
+    "histogram",
+    "histogram2d",
+    "hosmer_lemeshow",
+    "mean",
+    "quantiles",
+    "residual_plot",
+    "roc_curve",
+    "scores",
+    "select_partitions",
+    "sum",
+    "summary",
+    "variance",
 ]  # fmt: skip
 
 
-@in_one_call
+@add_privacy_arguments
 def cdf(
     values: Values,
     *,
@@ -280,7 +322,7 @@ def cdf(
     hint: Hint | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
-    **paid: Unpack[Paid],
+    **paid: Unpack[PrivacyArguments],
 ) -> CDF:
     """The distribution function of `values`.
 
@@ -288,7 +330,7 @@ def cdf(
         values: Numbers, of shape ``(n,)``. NaN and None are missing.
         grid: Public cells, which must not be chosen from the data. Values outside are clamped into the end cells; with
             ``outside="apart"`` they are counted separately. None, or ``"auto"``: a part of the loss looks for the
-            range, see `UnboundedCdfQuestion`.
+            range, see `AutoRangeCdfQuestion`.
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
         epsilon: The loss, under pure differential privacy.
         rho: The loss, under zero-concentrated differential privacy; instead of `epsilon`.
@@ -310,21 +352,21 @@ def cdf(
     >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
     True
     """
-    (label,) = own = named(label, values)
-    table, weights = weighed(own, weight, weight_cap)
-    question: Question[Any] = curves.UnboundedCdfQuestion(label)
-    cells = known_grid(grid)
+    (label,) = own = make_table(label, values)
+    table, weights = add_weights(own, weight, weight_cap)
+    question: Question[Any] = curves.AutoRangeCdfQuestion(label)
+    cells = resolve_grid(grid)
     if weights:
-        question = curves.WeightedCdfQuestion(label, along_grid(cells, hint), **weights)
+        question = curves.WeightedCdfQuestion(label, require_grid(cells, hint), **weights)
     elif cells is not None:
         question = curves.CdfQuestion(label, cells, hint=hint)
     elif hint is not None:
-        raise Refused("hint", NO_HINT)
-    curve: CDF = asked(question, table, **paid)
+        raise InvalidArgument("hint", NO_HINT)
+    curve: CDF = ask_once(question, table, **paid)
     return curve
 
 
-@in_one_call
+@add_privacy_arguments
 def quantiles(
     values: Values,
     p: Sequence[float] = (0.25, 0.5, 0.75),
@@ -334,7 +376,7 @@ def quantiles(
     hint: Hint | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
-    **paid: Unpack[Paid],
+    **paid: Unpack[PrivacyArguments],
 ) -> Quantiles:
     """Quantiles of `values` at the shares `p`: any number of them has the loss of one distribution function.
 
@@ -349,28 +391,30 @@ def quantiles(
     >>> bool(abs(found.x[1] - 50) < 3)
     True
     """
-    from .curves.quantiles import shares
+    from .curves.quantiles import parse_shares
 
-    at = shares("p", p)
-    (label,) = own = named(label, values)
-    table, weights = weighed(own, weight, weight_cap)
-    question: Question[Quantiles] = curves.UnboundedQuantilesQuestion(label, at)
-    cells = known_grid(grid)
+    at = parse_shares("p", p)
+    (label,) = own = make_table(label, values)
+    table, weights = add_weights(own, weight, weight_cap)
+    question: Question[Quantiles] = curves.AutoRangeQuantilesQuestion(label, at)
+    cells = resolve_grid(grid)
     if weights:
-        question = curves.WeightedQuantilesQuestion(label, along_grid(cells, hint), at, **weights)
+        question = curves.WeightedQuantilesQuestion(label, require_grid(cells, hint), at, **weights)
     elif cells is not None:
         question = curves.QuantilesQuestion(label, cells, at, hint=hint)
     elif hint is not None:
-        raise Refused("hint", NO_HINT)
-    return asked(question, table, **paid)
+        raise InvalidArgument("hint", NO_HINT)
+    return ask_once(question, table, **paid)
 
 
-@in_one_call
-def histogram(values: Values, *, grid: Grid | Auto, label: str | None = None, **paid: Unpack[Paid]) -> Histogram:
+@add_privacy_arguments
+def histogram(
+    values: Values, *, grid: Grid | Auto, label: str | None = None, **paid: Unpack[PrivacyArguments]
+) -> Histogram:
     """Counts of `values` in the cells of `grid`.
 
     Arguments and guarantees as for `cdf`; with ``grid="auto"`` a part of the loss chooses even cells: see
-    `UnboundedHistogramQuestion`. The ledger is in memory and does not add up with other calls.
+    `AutoRangeHistogramQuestion`. The ledger is in memory and does not add up with other calls.
 
     Returns:
         Edges `x`, of shape ``(cells + 1,)``, and counts `count`, of shape ``(cells,)``, with intervals.
@@ -380,15 +424,15 @@ def histogram(values: Values, *, grid: Grid | Auto, label: str | None = None, **
     >>> bool(abs(bars.count[1] - 200) < 40)
     True
     """
-    (label,) = table = named(label, values)
-    question: Question[Any] = curves.UnboundedHistogramQuestion(label)
-    if (cells := known_grid(grid)) is not None:
+    (label,) = table = make_table(label, values)
+    question: Question[Any] = curves.AutoRangeHistogramQuestion(label)
+    if (cells := resolve_grid(grid)) is not None:
         question = curves.HistogramQuestion(label, cells)
-    bars: Histogram = asked(question, table, **paid)
+    bars: Histogram = ask_once(question, table, **paid)
     return bars
 
 
-@in_one_call
+@add_privacy_arguments
 def roc_curve(
     y_true: Values,
     y_score: Values,
@@ -397,7 +441,7 @@ def roc_curve(
     pos_label: Category = 1,
     neg_label: Category | None = None,
     cuts: Cuts = Cuts.QUANTILES,
-    **paid: Unpack[Paid],
+    **paid: Unpack[PrivacyArguments],
 ) -> ROC:
     """The ROC curve of `y_score`, which ranks positives above negatives, and its area.
 
@@ -424,12 +468,12 @@ def roc_curve(
     >>> roc.auc > 0.9
     True
     """
-    names, table = pair(y_true=y_true, y_score=y_score)
+    names, table = make_pair_table(y_true=y_true, y_score=y_score)
     question = curves.RocQuestion(*names, grid, pos_label, neg_label, cuts=cuts)
-    return asked(question, table, **paid)
+    return ask_once(question, table, **paid)
 
 
-@in_one_call
+@add_privacy_arguments
 def scores(
     y_true: Values,
     y_score: Values,
@@ -437,13 +481,13 @@ def scores(
     grid: Grid | Auto = HUNDREDTHS,
     pos_label: Category = 1,
     neg_label: Category | None = None,
-    **paid: Unpack[Paid],
+    **paid: Unpack[PrivacyArguments],
 ) -> Scores:
     """A release of scores in two classes for several results: ROC, precision-recall, calibration curves and others.
 
     Arguments and guarantees as for `roc_curve`, but thresholds are not chosen from the data: scores are counted in the
     cells of the public `grid`, by default hundredths of [0, 1]. With ``grid="auto"`` a part of the loss looks for the
-    range of scores on another scale: see `UnboundedScoresQuestion`. The ledger is in memory and does not add up with
+    range of scores on another scale: see `AutoRangeScoresQuestion`. The ledger is in memory and does not add up with
     other calls.
 
     Returns:
@@ -454,15 +498,15 @@ def scores(
     >>> found.value("auc") > 0.9, found.confusion(0.5).rates["recall"] > 0.9
     (True, True)
     """
-    names, table = pair(y_true=y_true, y_score=y_score)
-    question: Question[Any] = curves.UnboundedScoresQuestion(*names, None, pos_label, neg_label)
-    if (cells := known_grid(grid)) is not None:
+    names, table = make_pair_table(y_true=y_true, y_score=y_score)
+    question: Question[Any] = curves.AutoRangeScoresQuestion(*names, None, pos_label, neg_label)
+    if (cells := resolve_grid(grid)) is not None:
         question = curves.ScoresQuestion(*names, cells, None, pos_label, neg_label)
-    found: Scores = asked(question, table, **paid)
+    found: Scores = ask_once(question, table, **paid)
     return found
 
 
-@in_one_call
+@add_privacy_arguments
 def calibration_curve(
     y_true: Values,
     y_prob: Values,
@@ -471,7 +515,7 @@ def calibration_curve(
     grid: Grid = SCORES,
     pos_label: Category = 1,
     neg_label: Category | None = None,
-    **paid: Unpack[Paid],
+    **paid: Unpack[PrivacyArguments],
 ) -> Calibration:
     """The share of positive labels among records of similar predicted probability.
 
@@ -487,12 +531,12 @@ def calibration_curve(
     >>> bool(curve.prob_true[0] < curve.prob_true[-1])
     True
     """
-    names, table = pair(y_true=y_true, y_prob=y_prob)
+    names, table = make_pair_table(y_true=y_true, y_prob=y_prob)
     question = curves.CalibrationQuestion(*names, groups, grid, pos_label, neg_label)
-    return asked(question, table, **paid)
+    return ask_once(question, table, **paid)
 
 
-@in_one_call
+@add_privacy_arguments
 def hosmer_lemeshow(
     y_true: Values,
     y_prob: Values,
@@ -501,7 +545,7 @@ def hosmer_lemeshow(
     grid: Grid = SCORES,
     pos_label: Category = 1,
     neg_label: Category | None = None,
-    **paid: Unpack[Paid],
+    **paid: Unpack[PrivacyArguments],
 ) -> HosmerLemeshow:
     """Do predicted probabilities agree with the labels? The test's p-value accounts for noise and sampling.
 
@@ -517,22 +561,22 @@ def hosmer_lemeshow(
     >>> test.p_value < 0.05
     True
     """
-    names, table = pair(y_true=y_true, y_prob=y_prob)
+    names, table = make_pair_table(y_true=y_true, y_prob=y_prob)
     question = curves.HosmerLemeshowQuestion(*names, groups, grid, pos_label, neg_label)
-    return asked(question, table, **paid)
+    return ask_once(question, table, **paid)
 
 
-@in_one_call
+@add_privacy_arguments
 def binned_residuals(
     y_true: Values,
     y_score: Values,
     *,
-    model: Model,
+    model: ModelOrigin,
     bins: int = 16,
     grid: Grid = SCORES,
     pos_label: Category = 1,
     neg_label: Category | None = None,
-    **paid: Unpack[Paid],
+    **paid: Unpack[PrivacyArguments],
 ) -> BinnedResiduals:
     """Mean residuals (label minus prediction) in bins of similar predicted probability, with an envelope.
 
@@ -550,12 +594,12 @@ def binned_residuals(
     >>> bool(found.outside > 0)
     True
     """
-    names, table = pair(y_true=y_true, y_score=y_score)
+    names, table = make_pair_table(y_true=y_true, y_score=y_score)
     question = curves.BinnedResidualsQuestion(*names, model, bins, grid=grid, pos_label=pos_label, neg_label=neg_label)
-    return asked(question, table, **paid)
+    return ask_once(question, table, **paid)
 
 
-@in_one_call
+@add_privacy_arguments
 def residual_plot(
     predicted: Values,
     residual: Values,
@@ -563,9 +607,9 @@ def residual_plot(
     unit_predicted: float | Auto = "auto",
     unit_residual: float | Auto = "auto",
     coverage: Exact,
-    model: Model,
+    model: ModelOrigin,
     cells: int = 64,
-    **paid: Unpack[Paid],
+    **paid: Unpack[PrivacyArguments],
 ) -> ResidualPlot:
     """Residuals against predictions: a private density, and a synthetic scatter drawn from it.
 
@@ -585,16 +629,21 @@ def residual_plot(
     >>> found.outside < 0.05
     True
     """
-    _, columns = pair(("predicted", "residual"), predicted=predicted, residual=residual)
+    _, columns = make_pair_table(("predicted", "residual"), predicted=predicted, residual=residual)
     question = curves.ResidualPlotQuestion(
-        "predicted", "residual", known_unit(unit_predicted), known_unit(unit_residual), coverage, model, cells
+        "predicted", "residual", resolve_unit(unit_predicted), resolve_unit(unit_residual), coverage, model, cells
     )
-    return asked(question, columns, **paid)
+    return ask_once(question, columns, **paid)
 
 
-@in_one_call
+@add_privacy_arguments
 def bounds(
-    values: Values, *, unit: float | Auto = "auto", coverage: Exact, label: str | None = None, **paid: Unpack[Paid]
+    values: Values,
+    *,
+    unit: float | Auto = "auto",
+    coverage: Exact,
+    label: str | None = None,
+    **paid: Unpack[PrivacyArguments],
 ) -> Bounds:
     """A bound on the size of `values`: the least power of two times `unit` that about a share `coverage` lies within.
 
@@ -610,8 +659,8 @@ def bounds(
     >>> (found.lower, found.upper)
     (-8.0, 8.0)
     """
-    (label,) = table = named(label, values)
-    return asked(curves.BoundsQuestion(label, known_unit(unit), coverage), table, **paid)
+    (label,) = table = make_table(label, values)
+    return ask_once(curves.BoundsQuestion(label, resolve_unit(unit), coverage), table, **paid)
 
 
 def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
@@ -628,7 +677,7 @@ def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
         Both curves, the difference, and its interval or p-value.
 
     Raises:
-        ValueError: the question gives another kind of curve, or see `Comparison.of`.
+        ValueError: the question gives another kind of curve, or see `Comparison.from_curves`.
 
     >>> import dpcurves as dp
     >>> question = dp.CdfQuestion("age", dp.Grid(0, 10, cells=64))
@@ -638,11 +687,11 @@ def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
     [False, True]
     """
     with catch_warnings(action="ignore", category=curves.CurveWarning):
-        counted = asked(question, public, adjacency=Neighbours.REPLACE_ONE, epsilon=EXACTLY)
-    return curves.Comparison.of(private, counted)
+        counted = ask_once(question, public, adjacency=Neighbours.REPLACE_ONE, epsilon=EXACTLY)
+    return curves.Comparison.from_curves(private, counted)
 
 
-@in_one_call
+@add_privacy_arguments
 def contingency(
     rows: Values,
     columns: Values,
@@ -650,7 +699,7 @@ def contingency(
     row_categories: Sequence[Category],
     column_categories: Sequence[Category],
     labels: tuple[str, str] | None = None,
-    **paid: Unpack[Paid],
+    **paid: Unpack[PrivacyArguments],
 ) -> Contingency:
     """Counts of pairs of categories, and a test of independence; see `Contingency`.
 
@@ -667,16 +716,22 @@ def contingency(
     >>> found.p_value < 0.01
     True
     """
-    names, table = pair(labels, rows=rows, columns=columns)
+    names, table = make_pair_table(labels, rows=rows, columns=columns)
     each = 'a tuple of categories, as in ("a", "b"),'
-    rows_declared = Categories(names[0], several("row_categories", row_categories, each))
-    columns_declared = Categories(names[1], several("column_categories", column_categories, each))
-    return asked(curves.ContingencyQuestion(rows_declared, columns_declared), table, **paid)
+    rows_declared = Categories(names[0], require_sequence("row_categories", row_categories, each))
+    columns_declared = Categories(names[1], require_sequence("column_categories", column_categories, each))
+    return ask_once(curves.ContingencyQuestion(rows_declared, columns_declared), table, **paid)
 
 
-@in_one_call
+@add_privacy_arguments
 def histogram2d(
-    x: Values, y: Values, *, x_grid: Grid, y_grid: Grid, labels: tuple[str, str] | None = None, **paid: Unpack[Paid]
+    x: Values,
+    y: Values,
+    *,
+    x_grid: Grid,
+    y_grid: Grid,
+    labels: tuple[str, str] | None = None,
+    **paid: Unpack[PrivacyArguments],
 ) -> Histogram2D:
     """Counts of records in each cell of a plane; see `Histogram2DQuestion`, which can name another estimator.
 
@@ -692,19 +747,19 @@ def histogram2d(
     >>> bool(abs(found.count[:32, :32].sum() - 5000) < 500)
     True
     """
-    names, table = pair(labels, x=x, y=y)
-    return asked(curves.Histogram2DQuestion(*names, x_grid, y_grid), table, **paid)
+    names, table = make_pair_table(labels, x=x, y=y)
+    return ask_once(curves.Histogram2DQuestion(*names, x_grid, y_grid), table, **paid)
 
 
-@in_one_call
+@add_privacy_arguments
 def summary(
-    values: Values, *, bounds: tuple[float, float] | Auto, label: str | None = None, **paid: Unpack[Paid]
+    values: Values, *, bounds: tuple[float, float] | Auto, label: str | None = None, **paid: Unpack[PrivacyArguments]
 ) -> Summary:
     """Count, sum, mean and variance of `values`, all from one release.
 
     Arguments and guarantees as for `cdf`, but with `bounds` instead of a grid: the lower and the upper one are public,
     and values outside are clamped to the nearer bound. With ``bounds="auto"`` a part of the loss looks for them: see
-    `UnboundedMeanQuestion`. The ledger is in memory and does not add up with other calls.
+    `AutoRangeMeanQuestion`. The ledger is in memory and does not add up with other calls.
 
     Returns:
         Count, sum, mean and variance, each with its interval.
@@ -714,11 +769,11 @@ def summary(
     >>> bool(abs(ages.mean - 50) < 2 and abs(ages.variance - 866.7) < 100)
     True
     """
-    (label,) = table = named(label, values)
-    return asked(between("Summary", label, bounds), table, **paid)
+    (label,) = table = make_table(label, values)
+    return ask_once(make_summary_question("Summary", label, bounds), table, **paid)
 
 
-@in_one_call
+@add_privacy_arguments
 def mean(
     values: Values,
     *,
@@ -726,7 +781,7 @@ def mean(
     label: str | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
-    **paid: Unpack[Paid],
+    **paid: Unpack[PrivacyArguments],
 ) -> Summary:
     """The mean of `values`, with its count, sum and variance: its noise is less than that of `summary`.
 
@@ -745,13 +800,13 @@ def mean(
     >>> bool(abs(ages.mean - 50) < 2)
     True
     """
-    (label,) = own = named(label, values)
-    table, weights = weighed(own, weight, weight_cap)
-    return asked(between("Mean", label, bounds, **weights), table, **paid)
+    (label,) = own = make_table(label, values)
+    table, weights = add_weights(own, weight, weight_cap)
+    return ask_once(make_summary_question("Mean", label, bounds, **weights), table, **paid)
 
 
-@in_one_call
-def count(values: Values, *, label: str | None = None, **paid: Unpack[Paid]) -> Summary:
+@add_privacy_arguments
+def count(values: Values, *, label: str | None = None, **paid: Unpack[PrivacyArguments]) -> Summary:
     """The number of `values` that are neither NaN nor None.
 
     Arguments and guarantees as for `cdf`, but there is no grid: every number counts. Where n is public, the number of
@@ -765,19 +820,19 @@ def count(values: Values, *, label: str | None = None, **paid: Unpack[Paid]) -> 
     >>> bool(abs(ages.count - 2000) < 40)
     True
     """
-    (label,) = table = named(label, values)
-    found: Summary = asked(curves.CountQuestion(label), table, **paid)
+    (label,) = table = make_table(label, values)
+    found: Summary = ask_once(curves.CountQuestion(label), table, **paid)
     return found
 
 
-@in_one_call
-def found_groups(
+@add_privacy_arguments
+def select_partitions(
     names: Values,
     *,
     delta: Exact | None = None,
-    universe: Texts | Hashed | None = None,
+    universe: TextUniverse | HashUniverse | None = None,
     label: str | None = None,
-    **paid: Unpack[Paid],
+    **paid: Unpack[PrivacyArguments],
 ) -> ByCategory[Summary]:
     """Counts of groups that nobody listed: those of many records are found, the rest is ``other``.
 
@@ -785,7 +840,7 @@ def found_groups(
         names: Names, of shape ``(n,)``. None is missing.
         delta: The chance with which more than the loss may be lost, above all that a group of one record is told: far
             below one over the number of records. None is needed where there is a universe.
-        universe: The names that there may be, `Texts` or `Hashed`, where no delta is granted.
+        universe: The names that there may be, `TextUniverse` or `HashUniverse`, where no delta is granted.
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
         epsilon: The loss, if it is pure but for `delta`.
         rho: The loss, if it is zero-concentrated but for `delta`; give one of the two.
@@ -799,25 +854,27 @@ def found_groups(
     `mechanisms.partition_selection`. The ledger is in memory and does not add up with other calls.
 
     >>> import dpcurves as dp
-    >>> found = dp.found_groups(["north"] * 900 + ["south"] * 90 + ["x"], epsilon=4, delta="1e-6",
+    >>> found = dp.select_partitions(["north"] * 900 + ["south"] * 90 + ["x"], epsilon=4, delta="1e-6",
     ...                         adjacency=dp.ADD_REMOVE)
     >>> list(found), bool(abs(found["south"].count - 90) < 20)
     (['north', 'south', 'other'], True)
-    >>> "north" in dp.found_groups(["north"] * 900, universe=dp.Texts("a-z", 5), epsilon=4, adjacency=dp.ADD_REMOVE)
+    >>> "north" in dp.select_partitions(["north"] * 900, universe=dp.TextUniverse("a-z", 5), epsilon=4, adjacency=dp.ADD_REMOVE)
     True
     """
-    loss = loss_of(paid.get("epsilon"), paid.get("rho"))
-    loss = loss if delta is None else loss.with_delta(exact("delta", delta))
-    (label,) = own = named(label, names, "group")
+    loss = parse_loss(paid.get("epsilon"), paid.get("rho"))
+    loss = loss if delta is None else loss.with_delta(parse_positive_fraction("delta", delta))
+    (label,) = own = make_table(label, names, "group")
     table = own | {f"{label} is given": [1] * len(names)}
-    question = curves.CountQuestion(f"{label} is given", by=Unlisted(label, universe=universe))
+    question = curves.CountQuestion(f"{label} is given", by=UnlistedCategories(label, universe=universe))
     adjacency, chance = paid["adjacency"], paid.get("randomness")
-    with Session(table, budget=Currency.of(loss).budget(loss), adjacency=adjacency, randomness=chance) as session:
+    with Session(
+        table, budget=Currency.from_loss(loss).smallest_cap(loss), adjacency=adjacency, randomness=chance
+    ) as session:
         found: ByCategory[Summary] = session.ask(question, loss)
     return found
 
 
-@in_one_call
+@add_privacy_arguments
 def sum(
     values: Values,
     *,
@@ -825,7 +882,7 @@ def sum(
     label: str | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
-    **paid: Unpack[Paid],
+    **paid: Unpack[PrivacyArguments],
 ) -> Summary:
     """Count, sum and mean of `values`, with the loss divided such that the sum has the least noise.
 
@@ -841,14 +898,14 @@ def sum(
     >>> bool(abs(ages.sum - 150_000) < 5000)
     True
     """
-    (label,) = own = named(label, values)
-    table, weights = weighed(own, weight, weight_cap)
-    return asked(between("Sum", label, bounds, **weights), table, **paid)
+    (label,) = own = make_table(label, values)
+    table, weights = add_weights(own, weight, weight_cap)
+    return ask_once(make_summary_question("Sum", label, bounds, **weights), table, **paid)
 
 
-@in_one_call
+@add_privacy_arguments
 def variance(
-    values: Values, *, bounds: tuple[float, float] | Auto, label: str | None = None, **paid: Unpack[Paid]
+    values: Values, *, bounds: tuple[float, float] | Auto, label: str | None = None, **paid: Unpack[PrivacyArguments]
 ) -> Summary:
     """Variance of `values`, with count, sum and mean, as in `summary`; pictures show the variance.
 
@@ -862,5 +919,5 @@ def variance(
     >>> bool(abs(ages.variance - 866.7) < 100)
     True
     """
-    (label,) = table = named(label, values)
-    return asked(between("Variance", label, bounds), table, **paid)
+    (label,) = table = make_table(label, values)
+    return ask_once(make_summary_question("Variance", label, bounds), table, **paid)

@@ -11,14 +11,20 @@ from hashlib import sha256
 from math import ceil, floor
 from typing import Any
 
-from .arguments import Refused, chance, exact, require_known, shown
+from .arguments import (
+    InvalidArgument,
+    describe_value,
+    parse_positive_fraction,
+    require_known_fields,
+    require_probability,
+)
 from .conversation import Plan
 from .curves import Question
 from .curves.question_json import question_from_json, question_to_json
 from .privacy import Adjacency, PrivacyLoss
-from .session import Session, rehearse
-from .shortcuts import loss_of
-from .strategies.choice import unlisted_of
+from .session import Session, plan_question
+from .shortcuts import parse_loss
+from .strategies.choice import find_unlisted
 from .trust import TrustModel
 
 ALL, ALARMS, BILLION = Fraction(1), 0.05, 10**9
@@ -61,7 +67,7 @@ class Study:
     was stopped half-way, pays for nothing twice; a question that was changed is another question, and is paid for.
 
     Attributes:
-        asked: The questions, in their order.
+        questions: The questions, in their order.
         loss: For all of them together.
         title: The title of the report.
         text: What stands below it; an empty line begins a paragraph.
@@ -73,7 +79,7 @@ class Study:
         ValueError: there is no question, two have one name, or shares are not above 0 or add up to more than 1.
     """
 
-    asked: tuple[StudyQuestion, ...]
+    questions: tuple[StudyQuestion, ...]
     loss: PrivacyLoss
     title: str = TITLE
     text: str = ""
@@ -82,21 +88,23 @@ class Study:
     categories: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.asked:
-            raise Refused("question", "a study needs at least one")
-        names = [each.name for each in self.asked]
+        if not self.questions:
+            raise InvalidArgument("question", "a study needs at least one")
+        names = [each.name for each in self.questions]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise Refused("name", f"two questions are called {twice!r}; give each its own")
-        if any(not each.name or not set(each.name) <= NAME_LETTERS for each in self.asked):
-            raise Refused("name", "small letters, digits, - and _ are needed: files are called so")
-        if min(each.share for each in self.asked) <= 0 or sum(each.share for each in self.asked) > 1:
-            raise Refused("share", "shares above 0 that add up to at most 1 are needed")
-        if self.loss.delta and not any(map(_finds, self.asked)):
-            raise Refused("delta", 'it finds groups of by = { column = "NAME", categories = "auto" }: leave it out')
+            raise InvalidArgument("name", f"two questions are called {twice!r}; give each its own")
+        if any(not each.name or not set(each.name) <= NAME_LETTERS for each in self.questions):
+            raise InvalidArgument("name", "small letters, digits, - and _ are needed: files are called so")
+        if min(each.share for each in self.questions) <= 0 or sum(each.share for each in self.questions) > 1:
+            raise InvalidArgument("share", "shares above 0 that add up to at most 1 are needed")
+        if self.loss.delta and not any(map(_selects_partitions, self.questions)):
+            raise InvalidArgument(
+                "delta", 'it finds groups of by = { column = "NAME", categories = "auto" }: leave it out'
+            )
 
     @classmethod
-    def read(cls, text: str) -> Study:
+    def from_text(cls, text: str) -> Study:
         """The study that a TOML or JSON text describes.
 
         It gives ``epsilon`` or ``rho``, a ``delta`` if groups are asked that nobody listed, and a list ``question``:
@@ -109,7 +117,7 @@ class Study:
         Raises:
             ValueError: the text describes none; one line names what is wrong.
 
-        >>> study = Study.read('''
+        >>> study = Study.from_text('''
         ... epsilon = 1
         ... [[question]]
         ... ask = "cdf"
@@ -127,44 +135,54 @@ class Study:
         try:
             stored = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
         except (ValueError, RecursionError):
-            raise Refused("study", "this is neither TOML nor JSON") from None
+            raise InvalidArgument("study", "this is neither TOML nor JSON") from None
         if not isinstance(stored, dict):
-            raise Refused("study", "an object is needed")
-        require_known(stored, KNOWN)
+            raise InvalidArgument("study", "an object is needed")
+        require_known_fields(stored, KNOWN)
         listed = stored.get("question")
         if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed) or not listed:
-            raise Refused("question", "a list of at least one is needed: [[question]] in TOML")
+            raise InvalidArgument("question", "a list of at least one is needed: [[question]] in TOML")
         for name in NUMBERS:
             given = stored.get(name)
             if given is not None and (isinstance(given, bool) or not isinstance(given, int | float | str)):
-                raise Refused(name, f"a number is needed, got {shown(given)}")
-        words = {name: _text(name, stored[name]) for name in ("title", "text", "source") if name in stored}
-        loss, labels = loss_of(stored.get("epsilon"), stored.get("rho")), _words("labels", stored.get("labels", {}))
-        delta = exact("delta", stored["delta"]) if "delta" in stored else Fraction(0)
+                raise InvalidArgument(name, f"a number is needed, got {describe_value(given)}")
+        words = {name: _require_text(name, stored[name]) for name in ("title", "text", "source") if name in stored}
+        loss, labels = (
+            parse_loss(stored.get("epsilon"), stored.get("rho")),
+            _require_words("labels", stored.get("labels", {})),
+        )
+        delta = parse_positive_fraction("delta", stored["delta"]) if "delta" in stored else Fraction(0)
         parts = stored.get("categories", {})
         if not isinstance(parts, Mapping):
-            raise Refused("categories", "a table of each column is needed: [categories.NAME] in TOML")
-        categories = {str(column): _words("categories", each) for column, each in parts.items()}
-        return cls(tuple(_asked(listed)), loss.with_delta(delta), labels=labels, categories=categories, **words)
+            raise InvalidArgument("categories", "a table of each column is needed: [categories.NAME] in TOML")
+        categories = {str(column): _require_words("categories", each) for column, each in parts.items()}
+        return cls(
+            tuple(_parse_questions(listed)), loss.with_delta(delta), labels=labels, categories=categories, **words
+        )
 
-    def price(self, asked: StudyQuestion) -> PrivacyLoss:
+    def question_loss(self, question: StudyQuestion) -> PrivacyLoss:
         """The loss of one question. Those by groups that nobody listed share the delta evenly.
 
         A ledger rounds up to billionths: where shares would not fit into the whole by that, they are rounded down.
         """
-        alone = (self.loss * asked.share).of_one_release()
-        if sum(ceil(_amount(self.loss * each.share)) for each in self.asked) > _amount(self.loss):
-            amount = Fraction(floor(_amount(alone)), BILLION)
+        alone = (self.loss * question.share).as_single_release()
+        if sum(ceil(_billionths(self.loss * each.share)) for each in self.questions) > _billionths(self.loss):
+            amount = Fraction(floor(_billionths(alone)), BILLION)
             alone = PrivacyLoss.zcdp(amount) if alone.epsilon is None else PrivacyLoss.pure(amount)
-        finding = sum(_finds(each) for each in self.asked)
-        return alone.with_delta(self.loss.delta / finding if _finds(asked) else Fraction(0))
+        finding = sum(_selects_partitions(each) for each in self.questions)
+        return alone.with_delta(self.loss.delta / finding if _selects_partitions(question) else Fraction(0))
 
-    def request(self, asked: StudyQuestion) -> str:
+    def request(self, question: StudyQuestion) -> str:
         """The request under which it is charged: the same for the same question, share and loss."""
-        delta = self.price(asked).delta
-        told = [question_to_json(asked.question), str(asked.share), repr(self.loss), *([str(delta)] if delta else [])]
+        delta = self.question_loss(question).delta
+        told = [
+            question_to_json(question.question),
+            str(question.share),
+            repr(self.loss),
+            *([str(delta)] if delta else []),
+        ]
         facts = json.dumps(told, sort_keys=True)
-        return f"study-{asked.name}-{sha256(facts.encode()).hexdigest()[:16]}"
+        return f"study-{question.name}-{sha256(facts.encode()).hexdigest()[:16]}"
 
     def plan(
         self, adjacency: Adjacency, trust: TrustModel[Any] | None = None
@@ -174,8 +192,8 @@ class Study:
         Raises:
             UnsupportedQuery: the trust model cannot answer one of them.
         """
-        for each in self.asked:
-            yield each, list(rehearse(each.question, self.price(each), adjacency, trust))
+        for each in self.questions:
+            yield each, list(plan_question(each.question, self.question_loss(each), adjacency, trust))
 
     def ask(self, session: Session) -> Iterator[tuple[StudyQuestion, Any]]:
         """Ask one question after the other. All are planned before the first one is charged.
@@ -183,39 +201,39 @@ class Study:
         Raises:
             UnsupportedQuery, BudgetExceeded, ValueError: as `Session.ask`; what was answered before stays answered.
         """
-        for each in self.asked:
-            session.plan(each.question, self.price(each))
-        for each in self.asked:
-            curve = session.ask(each.question, self.price(each), self.request(each))
-            if self.source is not None and hasattr(curve, "of_source"):
-                curve = curve.of_source(self.source)
-            yield each, curve.labelled(self.labels, self.categories) if hasattr(curve, "labelled") else curve
+        for each in self.questions:
+            session.plan(each.question, self.question_loss(each))
+        for each in self.questions:
+            curve = session.ask(each.question, self.question_loss(each), self.request(each))
+            if self.source is not None and hasattr(curve, "with_source"):
+                curve = curve.with_source(self.source)
+            yield each, curve.with_labels(self.labels, self.categories) if hasattr(curve, "with_labels") else curve
 
 
-def _finds(asked: StudyQuestion) -> bool:
+def _selects_partitions(asked: StudyQuestion) -> bool:
     """Tell whether a delta finds the groups of this question."""
-    unlisted = unlisted_of(asked.question)
+    unlisted = find_unlisted(asked.question)
     return unlisted is not None and unlisted.universe is None
 
 
-def _text(name: str, given: object) -> str:
+def _require_text(name: str, given: object) -> str:
     if not isinstance(given, str):
-        raise Refused(name, f"a text is needed, got {shown(given)}")
+        raise InvalidArgument(name, f"a text is needed, got {describe_value(given)}")
     return given
 
 
-def _words(name: str, given: object) -> dict[str, str]:
+def _require_words(name: str, given: object) -> dict[str, str]:
     if not isinstance(given, Mapping) or not all(isinstance(each, str) and each for each in given.values()):
-        raise Refused(name, "a table of names and their words is needed")
+        raise InvalidArgument(name, "a table of names and their words is needed")
     return {str(key): str(word) for key, word in given.items()}
 
 
-def _amount(loss: PrivacyLoss) -> Fraction:
+def _billionths(loss: PrivacyLoss) -> Fraction:
     return (loss.rho if loss.epsilon is None else loss.epsilon) * BILLION
 
 
-def _asked(listed: list[Mapping[str, Any]]) -> Iterator[StudyQuestion]:
-    shares = [None if each.get("share") is None else exact("share", each["share"]) for each in listed]
+def _parse_questions(listed: list[Mapping[str, Any]]) -> Iterator[StudyQuestion]:
+    shares = [None if each.get("share") is None else parse_positive_fraction("share", each["share"]) for each in listed]
     given = [share for share in shares if share is not None]
     open_ = len(shares) - len(given)
     rest = (ALL - sum(given, Fraction(0))) / open_ if open_ else ALL
@@ -223,10 +241,10 @@ def _asked(listed: list[Mapping[str, Any]]) -> Iterator[StudyQuestion]:
         question = question_from_json({name: value for name, value in each.items() if name not in OWN})
         name = each.get("name", each["ask"] if number == 1 else f"{each['ask']}-{number}")
         if not isinstance(name, str):
-            raise Refused("name", f"a text is needed, got {shown(name)}")
+            raise InvalidArgument("name", f"a text is needed, got {describe_value(name)}")
         since = each.get("since")
         if since is not None and not isinstance(since, str):
-            raise Refused("since", f"the name of a file is needed, got {shown(since)}")
-        alarms = chance("alarms", each.get("alarms", ALARMS))
-        told = {part: _text(part, each[part]) for part in ("title", "text") if part in each}
+            raise InvalidArgument("since", f"the name of a file is needed, got {describe_value(since)}")
+        alarms = require_probability("alarms", each.get("alarms", ALARMS))
+        told = {part: _require_text(part, each[part]) for part in ("title", "text") if part in each}
         yield StudyQuestion(name, question, rest if share is None else share, since, alarms, **told)

@@ -13,15 +13,22 @@ from typing import TYPE_CHECKING, Any
 from click.exceptions import Exit
 
 from dpcurves.cli import options as of
-from dpcurves.cli.app import Group, Provided
+from dpcurves.cli.app import Group, PackageCommands
 from dpcurves.cli.status import FLAGGED
-from dpcurves.cli.terminal import Misuse, filling, named, say, terminal, waiting
+from dpcurves.cli.terminal import (
+    Misuse,
+    make_console,
+    print_to_console,
+    show_progress_bar,
+    show_spinner,
+    translate_argument_errors,
+)
 
 if TYPE_CHECKING:
     from dpcurves.privacy import Neighbours
 
-    from .deployments import Audited
-    from .family import Family
+    from .deployments import AuditTarget
+    from .family import NeighbouringDatasets
     from .report import Finding, Report
     from .samplers import Sampler
 
@@ -33,56 +40,61 @@ SURE = "0.999"
 
 
 @dataclass(frozen=True)
-class Said:
+class ClaimOptions:
     """Options for the loss that a release is said to have."""
 
-    epsilon: str | None = of.perhaps("E", "The privacy loss epsilon that it is said to have at most.")
-    rho: str | None = of.perhaps("R", "The zero-concentrated privacy loss rho, instead of --epsilon.")
-    delta: str | None = of.perhaps("D", "A delta beside --epsilon.")
+    epsilon: str | None = of.optional("E", "The privacy loss epsilon that it is said to have at most.")
+    rho: str | None = of.optional("R", "The zero-concentrated privacy loss rho, instead of --epsilon.")
+    delta: str | None = of.optional("D", "A delta beside --epsilon.")
 
-    def claim(self) -> dict[str, Any]:
+    def parse_claim(self) -> dict[str, Any]:
         """The loss, as an audit takes it."""
         if (self.epsilon is None) == (self.rho is None):
             raise Misuse("epsilon", "say with --epsilon or --rho which privacy loss it is said to have")
         if self.rho is not None:
-            return {"rho": of.amount("rho", self.rho)}
-        found: dict[str, Any] = {"epsilon": of.amount("epsilon", str(self.epsilon))}
-        return found if self.delta is None else found | {"delta": of.chance("delta", self.delta)}
+            return {"rho": of.check_positive_number("rho", self.rho)}
+        found: dict[str, Any] = {"epsilon": of.check_positive_number("epsilon", str(self.epsilon))}
+        return found if self.delta is None else found | {"delta": of.parse_probability("delta", self.delta)}
 
 
 @dataclass(frozen=True)
-class Effort:
+class AuditOptions:
     """Options for the time, the confidence, and where the report goes."""
 
     seconds: str = of.option("S", "How long to search; what is flagged ends it earlier.", "60")
-    samples: str | None = of.perhaps("N", "Outcomes of each data set that are looked at, at most.")
+    samples: str | None = of.optional("N", "Outcomes of each data set that are looked at, at most.")
     confidence: str = of.option("P", "The confidence of the bound.", "0.95")
-    json: str | None = of.perhaps("FILE", "Write the report as JSON to this file.")
-    html: str | None = of.perhaps("FILE", "Write the report as one page to this file.")
-    resume: str | None = of.perhaps("FILE", "Keep what was done in this file, and go on from it if it is there.")
+    json: str | None = of.optional("FILE", "Write the report as JSON to this file.")
+    html: str | None = of.optional("FILE", "Write the report as one page to this file.")
+    resume: str | None = of.optional("FILE", "Keep what was done in this file, and go on from it if it is there.")
     learn: bool = of.flag("--learn", "Fit boosted trees to outcomes, too, if scikit-learn is installed (extra audit).")
 
-    def run(self, sampler: Sampler, family: Family, claim: dict[str, Any], typed: Sequence[str]) -> Report:
+    def run_audit(
+        self, sampler: Sampler, family: NeighbouringDatasets, claim: dict[str, Any], typed: Sequence[str]
+    ) -> Report:
         """Audit, write the reports, say the verdict, and leave with its status if it is flagged."""
         from dataclasses import replace
 
         from .auditing import audit
 
-        samples = None if self.samples is None else of.whole("samples", self.samples, least=20)
-        seconds, sure = of.size("seconds", self.seconds), of.chance("confidence", self.confidence)
-        with waiting("attacking it"), named("resume", "file"):
+        samples = None if self.samples is None else of.parse_integer("samples", self.samples, least=20)
+        seconds, sure = (
+            of.parse_positive_number("seconds", self.seconds),
+            of.parse_probability("confidence", self.confidence),
+        )
+        with show_spinner("attacking it"), translate_argument_errors("resume", "file"):
             report = audit(
-                sampler, family, seconds=seconds, samples=samples, confidence=sure, learn=self.learn, again=True,
+                sampler, family, seconds=seconds, samples=samples, confidence=sure, learn=self.learn, confirm_twice=True,
                 file=self.resume, **claim,
             )  # fmt: skip
         typed = [*typed, "--learn"] if self.learn else typed
         report = replace(report, command=" ".join(["dpcurves audit", *map(shlex.quote, typed)]))
-        self.deliver(report)
-        if report.flagged:
+        self.write_report(report)
+        if report.is_flagged:
             raise Exit(FLAGGED)
         return report
 
-    def deliver(self, report: Report) -> None:
+    def write_report(self, report: Report) -> None:
         """Write the report to its files, and say it."""
         for name, file, write in (("json", self.json, report.to_json), ("html", self.html, report.to_html)):
             if file is not None:
@@ -90,11 +102,11 @@ class Effort:
                     write(file)
                 except OSError as error:
                     raise Misuse(name, f"it can not be written ({error.strerror})") from None
-        say(terminal(), *str(report).splitlines())
+        print_to_console(make_console(), *str(report).splitlines())
 
 
 @dataclass(frozen=True)
-class Neighbouring:
+class NeighbourOptions:
     """Options for a family of neighbours."""
 
     family: str = of.option(
@@ -106,21 +118,21 @@ class Neighbouring:
         "KIND", "add-remove: neighbours have one unit more; replace-one: one unit is another one.", "add-remove"
     )
 
-    def made(self) -> Family:
+    def parse_family(self) -> NeighbouringDatasets:
         """The family."""
-        return family_of(self.family, neighbours_of(self.adjacency))
+        return parse_family(self.family, parse_adjacency(self.adjacency))
 
 
-def neighbours_of(word: str | None) -> Neighbours:
+def parse_adjacency(word: str | None) -> Neighbours:
     """The kind of adjacency."""
     from dpcurves.privacy import Neighbours
 
     if word is None:
         raise Misuse("adjacency", "give --adjacency replace-one or add-remove: which neighbours the claim is about")
-    return of.chosen("adjacency", word, {kind.value: kind for kind in Neighbours})
+    return of.parse_choice("adjacency", word, {kind.value: kind for kind in Neighbours})
 
 
-def family_of(text: str, neighbours: Neighbours) -> Family:
+def parse_family(text: str, neighbours: Neighbours) -> NeighbouringDatasets:
     """The family that an option names."""
     from . import family as families
 
@@ -128,24 +140,24 @@ def family_of(text: str, neighbours: Neighbours) -> Family:
     parts = rest.split(":")
     if kind in ("values", "scores", "units"):
         cells = ":".join(parts[:3])
-        with named("family", "grid"):
-            edges = [float(edge) for edge in of.grid_of("family", cells).edges]
+        with translate_argument_errors("family", "grid"):
+            edges = [float(edge) for edge in of.parse_grid("family", cells).edges]
         if kind == "units":
             if len(parts) != 4:
                 raise Misuse("family", "units:L:U:N:K is needed, as in units:0:1:8:2")
-            return families.units(edges, of.whole("family", parts[3]), adjacency=neighbours)
+            return families.units(edges, of.parse_integer("family", parts[3]), adjacency=neighbours)
         return (families.values if kind == "values" else families.scores)(edges, adjacency=neighbours)
     if kind == "categories":
         return families.categories(rest.split(",") if rest else [], adjacency=neighbours)
     if kind == "answers":
-        return families.answers(of.whole("family", rest), adjacency=neighbours)
+        return families.answers(of.parse_integer("family", rest), adjacency=neighbours)
     if kind == "streams":
-        return families.streams(of.whole("family", rest), adjacency=neighbours)
+        return families.streams(of.parse_integer("family", rest), adjacency=neighbours)
     raise Misuse("family", f"values, scores, units, categories, answers or streams is needed first, got {text!r}")
 
 
 @dataclass(frozen=True)
-class Calls:
+class CallOptions:
     """Options for calls of somebody else's release."""
 
     processes: str = of.option("N", "Processes that call it at the same time.", "1")
@@ -153,31 +165,37 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Program:
+class CommandArgument:
     """Argument for an external command that is audited."""
 
     command: str = of.argument("COMMAND", "It reads {data}, a CSV file, and writes JSON to {out} or prints it.")
 
 
 @dataclass(frozen=True)
-class Function:
+class FunctionArgument:
     """Argument for a function of a Python package that is audited."""
 
     function: str = of.argument("MODULE:FUNCTION", "It takes data, and gives what it releases; any structure.")
 
 
 @dataclass(frozen=True)
-class Cells:
+class QuestionOptions:
     """Options for the cells of a question, and for its neighbours."""
 
     grid: str = of.option("L:U:N", "Public cells; pairs of neighbours lie at their edges.", "0:1:8")
-    adjacency: str | None = of.perhaps("KIND", "replace-one or add-remove: which neighbours the claim is about.")
+    adjacency: str | None = of.optional("KIND", "replace-one or add-remove: which neighbours the claim is about.")
     sampler: str = of.option(
         "turns|face", "turns: all that is released, without a ledger; face: the JSON of the curve.", "turns"
     )
 
 
-def command(program: Program, neighbouring: Neighbouring, said: Said, calls: Calls, effort: Effort) -> None:
+def audit_command(
+    program: CommandArgument,
+    neighbouring: NeighbourOptions,
+    said: ClaimOptions,
+    calls: CallOptions,
+    effort: AuditOptions,
+) -> None:
     """Audit any program: a CSV file in, JSON out; its exit status and messages are outcomes, too.
 
     Example: dpcurves audit command './release.sh {data} {out}' --family values:0:1:8 --epsilon 1
@@ -185,117 +203,140 @@ def command(program: Program, neighbouring: Neighbouring, said: Said, calls: Cal
     from .samplers import CommandSampler
 
     sampler = CommandSampler(
-        program.command, of.whole("processes", calls.processes), of.size("patience", calls.patience)
+        program.command,
+        of.parse_integer("processes", calls.processes),
+        of.parse_positive_number("patience", calls.patience),
     )
-    typed = ["command", program.command, "--family", neighbouring.family, *_claimed(said, neighbouring.adjacency)]
-    effort.run(sampler, neighbouring.made(), said.claim(), typed)
+    typed = ["command", program.command, "--family", neighbouring.family, *_format_claim(said, neighbouring.adjacency)]
+    effort.run_audit(sampler, neighbouring.parse_family(), said.parse_claim(), typed)
 
 
-def package(function: Function, neighbouring: Neighbouring, said: Said, calls: Calls, effort: Effort) -> None:
+def audit_package(
+    function: FunctionArgument,
+    neighbouring: NeighbourOptions,
+    said: ClaimOptions,
+    calls: CallOptions,
+    effort: AuditOptions,
+) -> None:
     """Audit any function of Python, which is called in new processes.
 
     Example: dpcurves audit package opendp_release:count --family values:0:1:8 --epsilon 1
     """
-    from .auditing import forked, new_processes
-    from .samplers import OneSampler, PackageSampler, function_of
+    from .auditing import check_forked_workers, check_new_processes
+    from .samplers import CallableSampler, PackageSampler, import_function
 
-    patience = of.size("patience", calls.patience)
-    sampler = PackageSampler(function.function, of.whole("processes", calls.processes), patience)
-    typed = ["package", function.function, "--family", neighbouring.family, *_claimed(said, neighbouring.adjacency)]
-    family = neighbouring.made()
+    patience = of.parse_positive_number("patience", calls.patience)
+    sampler = PackageSampler(function.function, of.parse_integer("processes", calls.processes), patience)
+    typed = [
+        "package",
+        function.function,
+        "--family",
+        neighbouring.family,
+        *_format_claim(said, neighbouring.adjacency),
+    ]
+    family = neighbouring.parse_family()
     try:
-        report = effort.run(sampler, family, said.claim(), typed)
+        report = effort.run_audit(sampler, family, said.parse_claim(), typed)
     finally:
         sampler.close()
     if report.is_silent:  # noise that nobody sees does not come again
         return
-    shared = forked(OneSampler(function_of(function.function), patience), family.pairs[0])
+    shared = check_forked_workers(CallableSampler(import_function(function.function), patience), family.pairs[0])
     if shared is not None:
-        say(terminal(), f"{shared.name}: {shared.words}")
-    repeated = new_processes(function.function, family.pairs[0], patience=patience)
+        print_to_console(make_console(), f"{shared.name}: {shared.message}")
+    repeated = check_new_processes(function.function, family.pairs[0], timeout=patience)
     if repeated is not None:
-        say(terminal(), f"Flagged: {repeated.words}")
+        print_to_console(make_console(), f"Flagged: {repeated.message}")
         raise Exit(FLAGGED)
 
 
-def _claimed(said: Said, adjacency: str) -> list[str]:
-    claim = [word for name, value in said.claim().items() for word in (f"--{name}", str(value))]
+def _format_claim(said: ClaimOptions, adjacency: str) -> list[str]:
+    claim = [word for name, value in said.parse_claim().items() for word in (f"--{name}", str(value))]
     return [*claim, "--adjacency", adjacency]
 
 
-def _question(name: str) -> of.Command:
-    def question(cells: Cells, said: Said, effort: Effort) -> None:
+def _make_question_command(name: str) -> of.Command:
+    def audit_question(cells: QuestionOptions, said: ClaimOptions, effort: AuditOptions) -> None:
         from dpcurves.privacy import PrivacyLoss
 
-        from .targets import PublicFunctionSampler, TurnsSampler, asked
+        from .targets import PublicFunctionSampler, RoundsSampler, find_question
 
         if cells.grid is None:
             raise Misuse("grid", of.NO_GRID)
-        neighbours, grid = neighbours_of(cells.adjacency), of.grid_of("grid", cells.grid)
-        samplers = {"turns": TurnsSampler, "face": PublicFunctionSampler}
-        made, claim = asked(name), said.claim()
+        neighbours, grid = parse_adjacency(cells.adjacency), of.parse_grid("grid", cells.grid)
+        samplers = {"turns": RoundsSampler, "face": PublicFunctionSampler}
+        made, claim = find_question(name), said.parse_claim()
         loss = PrivacyLoss.zcdp(claim["rho"]) if "rho" in claim else PrivacyLoss.pure(claim["epsilon"])
-        sampler = of.chosen("sampler", cells.sampler, samplers)(
+        sampler = of.parse_choice("sampler", cells.sampler, samplers)(
             f"{cells.sampler} of {name}", made.question(grid), loss, neighbours
         )
         family = made.family([float(edge) for edge in grid.edges], adjacency=neighbours)
-        typed = [name, "--grid", cells.grid, *_claimed(said, neighbours.value), "--sampler", cells.sampler]
-        effort.run(sampler, family, claim, typed)
+        typed = [name, "--grid", cells.grid, *_format_claim(said, neighbours.value), "--sampler", cells.sampler]
+        effort.run_audit(sampler, family, claim, typed)
 
-    question.__name__ = name
-    question.__doc__ = f"""Audit `dpcurves {name}` on tiny tables, from outside.
+    audit_question.__name__ = name
+    audit_question.__doc__ = f"""Audit `dpcurves {name}` on tiny tables, from outside.
 
     Example: dpcurves audit {name} --grid 0:1:8 --epsilon 1 --adjacency replace-one
     """
-    return question
+    return audit_question
 
 
 @dataclass(frozen=True)
-class Whole:
+class EverythingOptions:
     """Options for an audit of everything."""
 
     quick: bool = of.flag("--quick", "In a minute of a processor: fewer samples, few pairs, and few faces.")
-    only: str | None = of.perhaps("A,B,...", "Only what has one of these words in its name, or such a sampler.")
+    only: str | None = of.optional("A,B,...", "Only what has one of these words in its name, or such a sampler.")
     effort: str = of.option("TIMES", "So many times the usual seconds and outcomes of each release.", "1")
     confidence: str = of.option("P", "The confidence of each bound; what is flagged was above its claim twice.", SURE)
-    json: str | None = of.perhaps("FILE", "Write all reports as JSON to this file.")
-    resume: str | None = of.perhaps("FILE", "Keep each report in this file, and look at what is not in it yet.")
+    json: str | None = of.optional("FILE", "Write all reports as JSON to this file.")
+    resume: str | None = of.optional("FILE", "Keep each report in this file, and look at what is not in it yet.")
 
 
-def itself(whole_of: Whole) -> None:
+def audit_everything(whole_of: EverythingOptions) -> None:
     """Audit all mechanisms, questions, faces and ledgers of this version, each through its cheapest sampler first.
 
     What is flagged was above its claim twice, on two sets of fresh samples: by chance once in a million at 0.999.
 
     Example: dpcurves audit self --quick
     """
-    from .targets import beside_bounds
+    from .targets import run_target_checks
 
-    sure, effort = of.chance("confidence", whole_of.confidence), of.size("effort", whole_of.effort)
-    found, console, reports = _those_of(whole_of), terminal(), []
-    kept = Kept.of(whole_of.resume)
-    with filling("attacking everything", len(found)) as fill:
+    sure, effort = (
+        of.parse_probability("confidence", whole_of.confidence),
+        of.parse_positive_number("effort", whole_of.effort),
+    )
+    found, console, reports = _select_targets(whole_of), make_console(), []
+    kept = StoredReports.from_file(whole_of.resume)
+    with show_progress_bar("attacking everything", len(found)) as fill:
         for place, each in enumerate(found, start=1):
-            report = kept.report(each, sure, effort, quick=whole_of.quick)
+            report = kept.load_or_audit(each, sure, effort, quick=whole_of.quick)
             reports.append((each, report))
-            seen = "nothing" if report.visible is None else f"{100 * report.visible:.0f} % too little noise"
-            word = "FLAGGED" if report.flagged else "NO ANSWER" if report.is_silent else "not flagged"
-            say(
+            seen = (
+                "nothing"
+                if report.detectable_deficit is None
+                else f"{100 * report.detectable_deficit:.0f} % too little noise"
+            )
+            word = "FLAGGED" if report.is_flagged else "NO ANSWER" if report.is_silent else "not flagged"
+            print_to_console(
                 console,
-                f"{each.kind:<10}{each.name:<48}{word:<13}{report.word} at least {report.lower:.3f} of "
-                f"{report.claimed:g}; {report.calls:,} calls, {report.seconds:.1f} s; would see {seen}",
+                f"{each.kind:<10}{each.name:<48}{word:<13}{report.parameter} at least {report.lower_bound:.3f} of "
+                f"{report.claimed_loss:g}; {report.calls:,} calls, {report.seconds:.1f} s; would see {seen}",
             )
             fill(place)
     if whole_of.json is not None:
         told = [{"name": each.name, "sampler": each.kind, **report.to_dict()} for each, report in reports]
         Path(whole_of.json).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    flagged = [each.name for each, report in reports if report.flagged]
+    flagged = [each.name for each, report in reports if report.is_flagged]
     if whole_of.only is None:
-        for name, findings in beside_bounds(quick=whole_of.quick):
-            flagged += [name for finding in findings if finding.flagged]
-            say(console, f"{'beside':<10}{name:<48}{'; '.join(map(_in_words, findings)) or 'no finding'}")
+        for name, findings in run_target_checks(quick=whole_of.quick):
+            flagged += [name for finding in findings if finding.is_flagged]
+            print_to_console(
+                console, f"{'beside':<10}{name:<48}{'; '.join(map(_describe_finding, findings)) or 'no finding'}"
+            )
     silent = [each.name for each, report in reports if report.is_silent]
-    say(
+    print_to_console(
         console,
         f"{len(reports)} releases, {len(flagged)} flagged, {len(silent)} without an answer. Not flagged is no proof.",
         *flagged,
@@ -305,7 +346,7 @@ def itself(whole_of: Whole) -> None:
         raise Exit(FLAGGED)
 
 
-class Kept:
+class StoredReports:
     """Reports of an audit of everything, a line of JSON each in a file, if there is one.
 
     Attributes:
@@ -317,7 +358,7 @@ class Kept:
         self.file, self.reports = file, reports
 
     @classmethod
-    def of(cls, name: str | None) -> Kept:
+    def from_file(cls, name: str | None) -> StoredReports:
         """The reports in a file. A last line that was cut off is taken away, and audited again."""
         from .report import Report
 
@@ -334,29 +375,30 @@ class Kept:
                 file.write_text(text + mark, encoding="utf-8")
         return cls(file, found)
 
-    def report(self, each: Audited, confidence: float, effort: float, *, quick: bool) -> Report:
+    def load_or_audit(self, target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
         """The report that is kept, or that of an audit now, which is kept then."""
-        key = f"{each.kind}: {each.name}; {confidence:g}, {effort:g}{', quick' * quick}"
+        key = f"{target.kind}: {target.name}; {confidence:g}, {effort:g}{', quick' * quick}"
         if key not in self.reports:
-            self.reports[key] = found = audited(each, confidence, effort, quick=quick)
+            self.reports[key] = found = audit_target(target, confidence, effort, quick=quick)
             if self.file is not None:
-                with named("resume", "file"), self.file.open("a", encoding="utf-8") as out:
+                with translate_argument_errors("resume", "file"), self.file.open("a", encoding="utf-8") as out:
                     out.write(json.dumps({"of": key, "report": found.to_dict()}) + "\n")
         return self.reports[key]
 
 
-def _in_words(finding: Finding) -> str:
-    return f"{'FLAGGED ' if finding.flagged else ''}{finding.name}: {finding.words}"
+def _describe_finding(finding: Finding) -> str:
+    return f"{'FLAGGED ' if finding.is_flagged else ''}{finding.name}: {finding.message}"
 
 
-def _those_of(whole_of: Whole) -> list[Audited]:
-    from .targets import everything
+def _select_targets(whole_of: EverythingOptions) -> list[AuditTarget]:
+    from .targets import list_targets
 
     words = [""] if whole_of.only is None else whole_of.only.split(",")
     return [
         each
-        for each in everything()
-        if (_is_quick(each) or not whole_of.quick) and any(word in each.name or word == each.kind for word in words)
+        for each in list_targets()
+        if (_is_in_quick_audit(each) or not whole_of.quick)
+        and any(word in each.name or word == each.kind for word in words)
     ]
 
 
@@ -377,42 +419,42 @@ QUICK_FACES = (
 QUICK_PAIRS = 3
 
 
-def audited(each: Audited, confidence: float, effort: float, *, quick: bool) -> Report:
+def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
     """The report on one release of this package."""
     from .bound import Claim
-    from .search import Search, processor
+    from .search import Search, read_processor_clock
 
-    family, limits = (each.family.first(QUICK_PAIRS), QUICK_SECONDS) if quick else (each.family, SECONDS)
-    claim = Claim.said(
-        each.loss.epsilon, float(each.loss.delta), None if each.loss.epsilon is not None else each.loss.rho
+    family, limits = (target.family.take_first(QUICK_PAIRS), QUICK_SECONDS) if quick else (target.family, SECONDS)
+    claim = Claim.from_parameters(
+        target.loss.epsilon, float(target.loss.delta), None if target.loss.epsilon is not None else target.loss.rho
     )
-    most = int(SAMPLES[each.kind] * effort * (1 if quick else 10))
-    search = Search(each.sampler, family, claim, confidence, most, again=True, clock=processor)
-    return search.run(limits[each.kind] * effort)
+    most = int(SAMPLES[target.kind] * effort * (1 if quick else 10))
+    search = Search(target.sampler, family, claim, confidence, most, confirm_twice=True, clock=read_processor_clock)
+    return search.run(limits[target.kind] * effort)
 
 
-def _is_quick(each: Audited) -> bool:
+def _is_in_quick_audit(target: AuditTarget) -> bool:
     """Tell whether a quick audit looks at it: all noise and ledgers, half of the mechanisms, some questions and faces.
 
     Mechanisms are looked at with pure losses of records that come or go, or with a rho of records that are replaced.
     """
-    pure = each.loss.epsilon is not None
-    if each.kind in ("noise", "ledger"):
+    pure = target.loss.epsilon is not None
+    if target.kind in ("noise", "ledger"):
         return True
-    if each.kind == "mechanism":
-        return pure is not ("replace-one" in each.name)
-    if each.kind == "face":
-        return each.name in QUICK_FACES
-    asked = each.name.partition(":")[0]
+    if target.kind == "mechanism":
+        return pure is not ("replace-one" in target.name)
+    if target.kind == "face":
+        return target.name in QUICK_FACES
+    asked = target.name.partition(":")[0]
     return pure and (
-        asked.startswith(("pairs", "two servers")) or ("add-remove" in each.name and asked in QUICK_QUESTIONS)
+        asked.startswith(("pairs", "two servers")) or ("add-remove" in target.name and asked in QUICK_QUESTIONS)
     )
 
 
 COMMANDS: MappingProxyType[str, of.Command] = MappingProxyType({
-    "command": command, "package": package, "self": itself, **{name: _question(name) for name in QUESTIONS},
+    "command": audit_command, "package": audit_package, "self": audit_everything, **{name: _make_question_command(name) for name in QUESTIONS},
 })  # fmt: skip
 
-PROVIDED = Provided(
+PROVIDED = PackageCommands(
     groups={"audit": Group("Releases attacked from outside: a lower bound on what they really lose.", COMMANDS)}
 )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused, require_kind, shown
+from dpcurves.arguments import InvalidArgument, describe_value, require_type
 from dpcurves.privacy import Neighbours
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
@@ -23,7 +23,7 @@ MOST_EDGES = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class NeighbourPair:
     """Two neighbouring data sets.
 
     Attributes:
@@ -41,7 +41,7 @@ class Pair:
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
+class NeighbouringDatasets:
     """Pairs of neighbours for one kind of data.
 
     Attributes:
@@ -52,18 +52,18 @@ class Family:
 
     name: str
     adjacency: Neighbours
-    pairs: tuple[Pair, ...]
+    pairs: tuple[NeighbourPair, ...]
 
-    def with_pairs(self, *pairs: Pair) -> Family:
+    def with_pairs(self, *pairs: NeighbourPair) -> NeighbouringDatasets:
         """This family with more pairs, which are tried first."""
         return replace(self, pairs=(*pairs, *self.pairs))
 
-    def first(self, number: int) -> Family:
+    def take_first(self, number: int) -> NeighbouringDatasets:
         """The family of its first pairs alone."""
         return replace(self, pairs=self.pairs[:number])
 
 
-def pairs(found: Iterable[tuple[Any, Any]], *, adjacency: Neighbours, name: str = "pairs") -> Family:
+def pairs(datasets: Iterable[tuple[Any, Any]], *, adjacency: Neighbours, name: str = "pairs") -> NeighbouringDatasets:
     """Pairs of neighbours that somebody made.
 
     Raises:
@@ -72,13 +72,13 @@ def pairs(found: Iterable[tuple[Any, Any]], *, adjacency: Neighbours, name: str 
     >>> pairs([([], [1]), ([1], [1, 1])], adjacency=ADD_REMOVE).pairs[1].name
     'pair 2'
     """
-    made = tuple(Pair(f"pair {place}", left, right) for place, (left, right) in enumerate(found, start=1))
+    made = tuple(NeighbourPair(f"pair {place}", left, right) for place, (left, right) in enumerate(datasets, start=1))
     if not made:
-        raise Refused("family", "at least one pair of neighbours is needed")
-    return Family(name, _known(adjacency), made)
+        raise InvalidArgument("family", "at least one pair of neighbours is needed")
+    return NeighbouringDatasets(name, _require_adjacency(adjacency), made)
 
 
-def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Family:
+def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> NeighbouringDatasets:
     """Tables of one column of numbers, as arrays of float64: at edges, beside them, far away, tied, and odd ones.
 
     Args:
@@ -92,44 +92,52 @@ def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Family:
     >>> found.pairs[0].name, found.pairs[0].left.tolist(), found.pairs[0].right.tolist()
     ('0.75 joins an empty table', [], [0.75])
     """
-    at = _rising(edges)
+    at = _require_rising(edges)
     middles = [(lower + upper) / 2 for lower, upper in pairwise(at)]
     crowd = [middles[len(middles) // 2]] * 3
-    near = sorted({step for edge in _few(at) for step in (nextafter(edge, -inf), edge, nextafter(edge, inf))})
+    near = sorted({step for edge in _pick_few(at) for step in (nextafter(edge, -inf), edge, nextafter(edge, inf))})
     far = [at[0] - (at[-1] - at[0]), at[-1] + (at[-1] - at[0])]
     last = at[-1]  # sums depend on it most
     name = f"values at {len(at)} edges from {at[0]:g} to {at[-1]:g}"
 
-    def table(*parts: Sequence[float]) -> Floats:
+    def make_table(*parts: Sequence[float]) -> Floats:
         return np.array([value for part in parts for value in part], dtype=np.float64)
 
-    def joined() -> Iterator[Pair]:
-        bases = {"an empty table": [], "three equal values": crowd, "one value of each cell": _few(middles)}
+    def add_records() -> Iterator[NeighbourPair]:
+        bases = {"an empty table": [], "three equal values": crowd, "one value of each cell": _pick_few(middles)}
         for told, base in bases.items():
             for value in (middles[-1], last, middles[0]):
-                yield Pair(f"{value:g} joins {told}", table(base), table(base, [value]))
-        yield Pair(
-            f"{crowd[0]:g} joins values at all edges", table(_few(at), _few(at)), table(_few(at), _few(at), crowd[:1])
+                yield NeighbourPair(f"{value:g} joins {told}", make_table(base), make_table(base, [value]))
+        yield NeighbourPair(
+            f"{crowd[0]:g} joins values at all edges",
+            make_table(_pick_few(at), _pick_few(at)),
+            make_table(_pick_few(at), _pick_few(at), crowd[:1]),
         )
         for value in (*near, *far, *ODD):
-            yield Pair(f"{value!r} joins an empty table", table([]), table([value]))
-            yield Pair(f"{value!r} joins three equal values", table(crowd), table(crowd, [value]))
+            yield NeighbourPair(f"{value!r} joins an empty table", make_table([]), make_table([value]))
+            yield NeighbourPair(f"{value!r} joins three equal values", make_table(crowd), make_table(crowd, [value]))
 
-    def replaced() -> Iterator[Pair]:
+    def replace_records() -> Iterator[NeighbourPair]:
         ends, whole = (middles[0], middles[-1]), (at[0], last)
-        spread = _few(middles)
-        steps = list(pairwise(_few(middles)))
+        spread = _pick_few(middles)
+        steps = list(pairwise(_pick_few(middles)))
         for told, base in {"alone": [], "beside three equal values": crowd, "beside one of each cell": spread}.items():
             for old, new in (ends, whole, *steps):
-                yield Pair(f"{old:g} becomes {new:g}, {told}", table(base, [old]), table(base, [new]))
+                yield NeighbourPair(
+                    f"{old:g} becomes {new:g}, {told}", make_table(base, [old]), make_table(base, [new])
+                )
         for old, new in (*pairwise(near), *((middles[0], each) for each in (*far, *ODD))):
-            yield Pair(f"{old!r} becomes {new!r}, alone", table([old]), table([new]))
-            yield Pair(f"{old!r} becomes {new!r}, beside three equal values", table(crowd, [old]), table(crowd, [new]))
+            yield NeighbourPair(f"{old!r} becomes {new!r}, alone", make_table([old]), make_table([new]))
+            yield NeighbourPair(
+                f"{old!r} becomes {new!r}, beside three equal values",
+                make_table(crowd, [old]),
+                make_table(crowd, [new]),
+            )
 
-    return _family(name, adjacency, joined(), replaced())
+    return _choose_pairs(name, adjacency, add_records(), replace_records())
 
 
-def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Family:
+def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> NeighbouringDatasets:
     """Tables of labels (0 or 1) and scores: columns ``label`` and ``score`` of a dictionary.
 
     Neighbours differ in a score, in a label, or in both; records are tied, of one class alone, or at edges.
@@ -137,13 +145,13 @@ def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Family:
     >>> scores([0, 0.5, 1], adjacency=REPLACE_ONE).pairs[0].name
     'label 0 at 0.25 becomes label 1 at 0.75, alone'
     """
-    at = _rising(edges)
+    at = _require_rising(edges)
     middles = [(lower + upper) / 2 for lower, upper in pairwise(at)]
     low, high = middles[0], middles[-1]
     both: list[tuple[float, float]] = [(0, low), (1, high)]
     tied: list[tuple[float, float]] = [(0, low), (1, low), (0, low)]
 
-    def table(rows: Sequence[tuple[float, float]]) -> dict[str, NDArray[Any]]:
+    def make_table(rows: Sequence[tuple[float, float]]) -> dict[str, NDArray[Any]]:
         labels = np.array([row[0] for row in rows], dtype=np.int64 if all(row[0] in (0, 1) for row in rows) else float)
         return {"label": labels, "score": np.array([row[1] for row in rows], dtype=np.float64)}
 
@@ -151,30 +159,36 @@ def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Family:
         "alone": [], "beside one of each class": both, "beside tied scores": tied,
         "beside three positives": [(1, high)] * 3,
     }  # fmt: skip
-    marks = (*_few(at), *(nextafter(edge, -inf) for edge in _few(at)), *ODD)
+    marks = (*_pick_few(at), *(nextafter(edge, -inf) for edge in _pick_few(at)), *ODD)
 
-    def joined() -> Iterator[Pair]:
+    def add_records() -> Iterator[NeighbourPair]:
         for told, base in bases.items():
             for label, score in ((1, high), (0, low), (1, low), (0, high)):
-                yield Pair(f"label {label} at {score:g} joins, {told}", table(base), table([*base, (label, score)]))
+                yield NeighbourPair(
+                    f"label {label} at {score:g} joins, {told}", make_table(base), make_table([*base, (label, score)])
+                )
         for score in marks:
-            yield Pair(f"label 1 at {score!r} joins, alone", table([]), table([(1, score)]))
-        yield Pair("a label of neither class joins, alone", table([]), table([(7, low)]))
+            yield NeighbourPair(f"label 1 at {score!r} joins, alone", make_table([]), make_table([(1, score)]))
+        yield NeighbourPair("a label of neither class joins, alone", make_table([]), make_table([(7, low)]))
 
-    def replaced() -> Iterator[Pair]:
+    def replace_records() -> Iterator[NeighbourPair]:
         moves = (((0, low), (1, high)), ((0, low), (1, low)), ((1, low), (1, high)), ((0, low), (0, high)))
         for told, base in bases.items():
             for old, new in moves:
                 name = f"label {old[0]} at {old[1]:g} becomes label {new[0]} at {new[1]:g}, {told}"
-                yield Pair(name, table([*base, old]), table([*base, new]))
+                yield NeighbourPair(name, make_table([*base, old]), make_table([*base, new]))
         for score in marks:
-            yield Pair(f"label 1 at {low:g} becomes {score!r}, alone", table([(1, low)]), table([(1, score)]))
-        yield Pair("label 1 becomes one of neither class, alone", table([(1, low)]), table([(7, low)]))
+            yield NeighbourPair(
+                f"label 1 at {low:g} becomes {score!r}, alone", make_table([(1, low)]), make_table([(1, score)])
+            )
+        yield NeighbourPair(
+            "label 1 becomes one of neither class, alone", make_table([(1, low)]), make_table([(7, low)])
+        )
 
-    return _family(f"labels and scores at {len(at)} edges", adjacency, joined(), replaced())
+    return _choose_pairs(f"labels and scores at {len(at)} edges", adjacency, add_records(), replace_records())
 
 
-def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Neighbours) -> Family:
+def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Neighbours) -> NeighbouringDatasets:
     """Tables whose units have several records: columns ``value`` and ``unit`` of a dictionary.
 
     A unit has as many records as are used of it, or more, in one cell or in several, first or last in the table, alone
@@ -183,53 +197,61 @@ def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Nei
     >>> units([0, 1, 2], 2, adjacency=ADD_REMOVE).pairs[0].right["unit"].tolist()
     ['a', 'a']
     """
-    at = _rising(edges)
+    at = _require_rising(edges)
     middles = [(lower + upper) / 2 for lower, upper in pairwise(at)]
     low, high = middles[0], middles[-1]
     cap = rows_per_unit
     others: list[tuple[str, float]] = [(unit, low) for unit in "bc" for _ in range(cap + 1)]
 
-    def table(rows: Sequence[tuple[str, float]]) -> dict[str, NDArray[Any]]:
+    def make_table(rows: Sequence[tuple[str, float]]) -> dict[str, NDArray[Any]]:
         return {
             "value": np.array([value for _, value in rows], dtype=np.float64),
             "unit": np.array([unit for unit, _ in rows], dtype=np.str_),
         }
 
-    def rows(number: int, *at: float) -> list[tuple[str, float]]:
+    def make_rows(number: int, *at: float) -> list[tuple[str, float]]:
         return [("a", at[place % len(at)]) for place in range(number)]
 
-    def mixed(own: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    def interleave_rows(own: list[tuple[str, float]]) -> list[tuple[str, float]]:
         found = [*others]
         for place, row in enumerate(own):
             found.insert(2 * place, row)
         return found
 
     kinds = {
-        "in one cell": [high], "in two cells": [low, high], "across all cells": list(_few(middles)),
+        "in one cell": [high], "in two cells": [low, high], "across all cells": list(_pick_few(middles)),
     }  # fmt: skip
 
-    def joined() -> Iterator[Pair]:
+    def add_units() -> Iterator[NeighbourPair]:
         for number in (cap, cap + 1, 3 * cap, 1):
             for told, at in kinds.items():
-                own, name = rows(number, *at), f"a unit of {number} records {told} joins"
-                yield Pair(f"{name} an empty table", table([]), table(own))
-                yield Pair(f"{name} before other units", table(others), table([*own, *others]))
-                yield Pair(f"{name} between records of other units", table(others), table(mixed(own)))
+                own, name = make_rows(number, *at), f"a unit of {number} records {told} joins"
+                yield NeighbourPair(f"{name} an empty table", make_table([]), make_table(own))
+                yield NeighbourPair(f"{name} before other units", make_table(others), make_table([*own, *others]))
+                yield NeighbourPair(
+                    f"{name} between records of other units", make_table(others), make_table(interleave_rows(own))
+                )
 
-    def replaced() -> Iterator[Pair]:
+    def replace_units() -> Iterator[NeighbourPair]:
         for number in (cap, cap + 1, 3 * cap):
             for told, at in kinds.items():
-                old, new = rows(number, low), rows(number, *(at if at != [low] else [high]))
+                old, new = make_rows(number, low), make_rows(number, *(at if at != [low] else [high]))
                 name = f"a unit's {number} records move {told}"
-                yield Pair(f"{name}, alone", table(old), table(new))
-                yield Pair(f"{name}, between others", table(mixed(old)), table(mixed(new)))
+                yield NeighbourPair(f"{name}, alone", make_table(old), make_table(new))
+                yield NeighbourPair(
+                    f"{name}, between others", make_table(interleave_rows(old)), make_table(interleave_rows(new))
+                )
             name = f"a unit of 1 record has {number}"
-            yield Pair(name, table(mixed(rows(1, low))), table(mixed(rows(number, high))))
+            yield NeighbourPair(
+                name,
+                make_table(interleave_rows(make_rows(1, low))),
+                make_table(interleave_rows(make_rows(number, high))),
+            )
 
-    return _family(f"units of up to {cap} records", adjacency, joined(), replaced())
+    return _choose_pairs(f"units of up to {cap} records", adjacency, add_units(), replace_units())
 
 
-def categories(names: Sequence[str], *, adjacency: Neighbours) -> Family:
+def categories(names: Sequence[str], *, adjacency: Neighbours) -> NeighbouringDatasets:
     """Tables of one column of texts: declared categories, and texts that are none.
 
     >>> categories(["red", "blue"], adjacency=ADD_REMOVE).pairs[0].right.tolist()
@@ -237,29 +259,31 @@ def categories(names: Sequence[str], *, adjacency: Neighbours) -> Family:
     """
     known = [str(each) for each in names]
     if not known:
-        raise Refused("names", "at least one category is needed")
+        raise InvalidArgument("names", "at least one category is needed")
     odd = ["", "?", f"{known[0]} ", known[0].upper(), "\u200b", "nan"]
 
-    def table(rows: Sequence[str]) -> NDArray[Any]:
+    def make_table(rows: Sequence[str]) -> NDArray[Any]:
         return np.array(rows, dtype=np.str_)
 
     few = [*known[:2], *known[-1:]]
 
-    def joined() -> Iterator[Pair]:
+    def add_records() -> Iterator[NeighbourPair]:
         for each in (*few, *odd):
-            yield Pair(f"{each!r} joins an empty table", table([]), table([each]))
-            yield Pair(f"{each!r} joins one of each", table(known), table([*known, each]))
+            yield NeighbourPair(f"{each!r} joins an empty table", make_table([]), make_table([each]))
+            yield NeighbourPair(f"{each!r} joins one of each", make_table(known), make_table([*known, each]))
 
-    def replaced() -> Iterator[Pair]:
+    def replace_records() -> Iterator[NeighbourPair]:
         for old, new in (*pairwise(few), (few[0], few[-1]), *((few[0], each) for each in odd)):
             if old != new:
-                yield Pair(f"{old!r} becomes {new!r}, alone", table([old]), table([new]))
-                yield Pair(f"{old!r} becomes {new!r}, beside one of each", table([*known, old]), table([*known, new]))
+                yield NeighbourPair(f"{old!r} becomes {new!r}, alone", make_table([old]), make_table([new]))
+                yield NeighbourPair(
+                    f"{old!r} becomes {new!r}, beside one of each", make_table([*known, old]), make_table([*known, new])
+                )
 
-    return _family(f"{len(known)} categories", adjacency, joined(), replaced())
+    return _choose_pairs(f"{len(known)} categories", adjacency, add_records(), replace_records())
 
 
-def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, at: float = 0) -> Family:
+def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, at: float = 0) -> NeighbouringDatasets:
     """Exact answers of counting queries on neighbours, as arrays: what mechanisms of thresholds are told.
 
     One record moves each answer by at most 1. It moves all of them, one of them, or, where it is replaced, some up and
@@ -274,76 +298,83 @@ def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, at: float = 0) 
     [1.0, 1.0]
     """
     if queries < 1:
-        raise Refused("queries", f"at least one query is needed, got {shown(queries)}")
+        raise InvalidArgument("queries", f"at least one query is needed, got {describe_value(queries)}")
     level = np.full(queries, float(at))
     half = np.arange(queries) < (queries + 1) // 2
     single = np.arange(queries) == queries - 1
 
-    def moves() -> Iterator[Pair]:
+    def move_answers() -> Iterator[NeighbourPair]:
         for base, told in ((level, "equal answers"), (level - half, "first half below"), (level + half, "first above")):
-            yield Pair(f"all {queries} answers rise by 1, {told}", base, base + 1)
-            yield Pair(f"the last of {queries} answers rises by 1, {told}", base, base + single)
-            yield Pair(f"the first half of {queries} answers rises by 1, {told}", base, base + half)
+            yield NeighbourPair(f"all {queries} answers rise by 1, {told}", base, base + 1)
+            yield NeighbourPair(f"the last of {queries} answers rises by 1, {told}", base, base + single)
+            yield NeighbourPair(f"the first half of {queries} answers rises by 1, {told}", base, base + half)
 
-    def mixed() -> Iterator[Pair]:
+    def move_answers_apart() -> Iterator[NeighbourPair]:
         for base, told in ((level, "equal answers"), (level - half, "first half below"), (level + half, "first above")):
-            yield Pair(
+            yield NeighbourPair(
                 f"half of {queries} answers rise by 1 and half fall, {told}", base, base + np.where(half, 1.0, -1.0)
             )
-            yield Pair(
+            yield NeighbourPair(
                 f"all answers but the last rise by 1, it falls, {told}", base, base + np.where(single, -1.0, 1.0)
             )
 
-    return _family(
-        f"{queries} counting queries", adjacency, moves(), (each for part in (mixed(), moves()) for each in part)
+    return _choose_pairs(
+        f"{queries} counting queries",
+        adjacency,
+        move_answers(),
+        (each for part in (move_answers_apart(), move_answers()) for each in part),
     )
 
 
-def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0) -> Family:
+def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0) -> NeighbouringDatasets:
     """Counts of the steps of a stream, as arrays: one tuple more in one step, or moved to another step.
 
     >>> streams(4).pairs[0].right.tolist()
     [0.0, 0.0, 0.0, 1.0]
     """
     if steps < 1:
-        raise Refused("steps", f"at least one step is needed, got {shown(steps)}")
+        raise InvalidArgument("steps", f"at least one step is needed, got {describe_value(steps)}")
     base = np.full(steps, float(level))
     places = sorted({steps - 1, 0, steps // 2, max(0, steps // 2 - 1)}, reverse=True)
     unit = {place: (np.arange(steps) == place).astype(np.float64) for place in places}
     bumpy = base + np.arange(steps) % 3
 
-    def joined() -> Iterator[Pair]:
+    def add_tuples() -> Iterator[NeighbourPair]:
         for told, before in (("equal counts", base), ("counts that vary", bumpy)):
             for place in places:
-                yield Pair(f"one tuple more in step {place + 1} of {steps}, {told}", before, before + unit[place])
+                yield NeighbourPair(
+                    f"one tuple more in step {place + 1} of {steps}, {told}", before, before + unit[place]
+                )
 
-    def replaced() -> Iterator[Pair]:
+    def move_tuples() -> Iterator[NeighbourPair]:
         for old, new in pairwise(places):
-            yield Pair(f"a tuple moves from step {old + 1} to {new + 1}", base + unit[old], base + unit[new])
+            yield NeighbourPair(f"a tuple moves from step {old + 1} to {new + 1}", base + unit[old], base + unit[new])
 
-    return _family(f"{steps} steps of a stream", adjacency, joined(), replaced())
+    return _choose_pairs(f"{steps} steps of a stream", adjacency, add_tuples(), move_tuples())
 
 
-def _family(name: str, adjacency: Neighbours, joined: Iterator[Pair], replaced: Iterator[Pair]) -> Family:
-    found = tuple(joined if _known(adjacency) is ADD_REMOVE else replaced)
+def _choose_pairs(
+    name: str, adjacency: Neighbours, additions: Iterator[NeighbourPair], replacements: Iterator[NeighbourPair]
+) -> NeighbouringDatasets:
+    found = tuple(additions if _require_adjacency(adjacency) is ADD_REMOVE else replacements)
     if not found:
-        raise Refused("family", f"there are no neighbours under {adjacency.value}")
-    return Family(name, adjacency, found)
+        raise InvalidArgument("family", f"there are no neighbours under {adjacency.value}")
+    return NeighbouringDatasets(name, adjacency, found)
 
 
-def _known(adjacency: Neighbours) -> Neighbours:
-    require_kind("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
+def _require_adjacency(adjacency: Neighbours) -> Neighbours:
+    require_type("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
     return adjacency
 
 
-def _rising(edges: Sequence[float] | Floats) -> list[float]:
+def _require_rising(edges: Sequence[float] | Floats) -> list[float]:
     at = [float(edge) for edge in edges]
     if len(at) < 2 or any(not lower < upper for lower, upper in pairwise(at)) or not np.isfinite(at).all():
-        raise Refused("edges", "at least two finite numbers are needed that rise")
+        raise InvalidArgument("edges", "at least two finite numbers are needed that rise")
     return at
 
 
-def _few(at: Sequence[float]) -> list[float]:
+def _pick_few(at: Sequence[float]) -> list[float]:
     """At most six of the numbers: those at both ends and around the middle."""
     if len(at) <= MOST_EDGES:
         return list(at)

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 import dpcurves as dp
-from dpcurves.data import Grid, Unlisted
+from dpcurves.data import Grid, UnlistedCategories
 
 from . import family as families
-from .family import ADD_REMOVE, Family
+from .family import ADD_REMOVE, NeighbouringDatasets
 
 COLUMN, LABEL, SCORE, UNIT = "value", "label", "score", "unit"
 Record = tuple[Any, ...]
 
 
-class Asked:
+class AuditQuestion:
     """A question, and a family of neighbours for it.
 
     Attributes:
@@ -27,41 +27,47 @@ class Asked:
         family: Makes the family at the grid's edges.
     """
 
-    def __init__(self, question: Callable[[Any], Any], family: Callable[..., Family] = families.values) -> None:
+    def __init__(
+        self, question: Callable[[Any], Any], family: Callable[..., NeighbouringDatasets] = families.values
+    ) -> None:
         self.question, self.family = question, family
 
 
-def _bounds(grid: Any) -> tuple[float, float]:
+def _find_bounds(grid: Any) -> tuple[float, float]:
     return float(grid.lower), float(grid.upper)
 
 
-def _probable(question: str, **named: Any) -> Asked:
-    return Asked(lambda grid: getattr(dp, question)(label=LABEL, score=SCORE, pos_label=1, **named), families.scores)
+def _make_score_question(question: str, **named: Any) -> AuditQuestion:
+    return AuditQuestion(
+        lambda grid: getattr(dp, question)(label=LABEL, score=SCORE, pos_label=1, **named), families.scores
+    )
 
 
-QUESTIONS: Mapping[str, Asked] = {
-    "cdf": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid)),
-    "quantiles": Asked(lambda grid: dp.QuantilesQuestion(COLUMN, grid, (0.25, 0.5, 0.75))),
-    "histogram": Asked(lambda grid: dp.HistogramQuestion(COLUMN, grid)),
-    "count": Asked(lambda grid: dp.CountQuestion(COLUMN)),
-    "sum": Asked(lambda grid: dp.SumQuestion(COLUMN, *_bounds(grid))),
-    "mean": Asked(lambda grid: dp.MeanQuestion(COLUMN, *_bounds(grid))),
-    "variance": Asked(lambda grid: dp.VarianceQuestion(COLUMN, *_bounds(grid))),
-    "summary": Asked(lambda grid: dp.SummaryQuestion(COLUMN, *_bounds(grid))),
-    "bounds": Asked(lambda grid: dp.BoundsQuestion(COLUMN, unit=(grid.upper - grid.lower) / 8, coverage="0.9")),
-    "survival": Asked(lambda grid: dp.SurvivalQuestion(time=SCORE, event=LABEL, grid=grid), families.scores),
-    "scores": Asked(lambda grid: dp.ScoresQuestion(label=LABEL, score=SCORE, pos_label=1, grid=grid), families.scores),
-    "roc": _probable("RocQuestion"),
-    "calibration": _probable("CalibrationQuestion"),
-    "hosmer-lemeshow": _probable("HosmerLemeshowQuestion"),
+QUESTIONS: Mapping[str, AuditQuestion] = {
+    "cdf": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid)),
+    "quantiles": AuditQuestion(lambda grid: dp.QuantilesQuestion(COLUMN, grid, (0.25, 0.5, 0.75))),
+    "histogram": AuditQuestion(lambda grid: dp.HistogramQuestion(COLUMN, grid)),
+    "count": AuditQuestion(lambda grid: dp.CountQuestion(COLUMN)),
+    "sum": AuditQuestion(lambda grid: dp.SumQuestion(COLUMN, *_find_bounds(grid))),
+    "mean": AuditQuestion(lambda grid: dp.MeanQuestion(COLUMN, *_find_bounds(grid))),
+    "variance": AuditQuestion(lambda grid: dp.VarianceQuestion(COLUMN, *_find_bounds(grid))),
+    "summary": AuditQuestion(lambda grid: dp.SummaryQuestion(COLUMN, *_find_bounds(grid))),
+    "bounds": AuditQuestion(lambda grid: dp.BoundsQuestion(COLUMN, unit=(grid.upper - grid.lower) / 8, coverage="0.9")),
+    "survival": AuditQuestion(lambda grid: dp.SurvivalQuestion(time=SCORE, event=LABEL, grid=grid), families.scores),
+    "scores": AuditQuestion(
+        lambda grid: dp.ScoresQuestion(label=LABEL, score=SCORE, pos_label=1, grid=grid), families.scores
+    ),
+    "roc": _make_score_question("RocQuestion"),
+    "calibration": _make_score_question("CalibrationQuestion"),
+    "hosmer-lemeshow": _make_score_question("HosmerLemeshowQuestion"),
 }
 """Questions by the names of their commands."""
 
 
-def kinds_of(found: Sequence[Record]) -> list[Any]:
+def find_column_types(rows: Sequence[Record]) -> list[Any]:
     """The type of each column: texts where any is one, whole numbers where all are, else doubles."""
     kinds: list[Any] = []
-    for column in zip(*found, strict=True):
+    for column in zip(*rows, strict=True):
         if any(isinstance(each, str) for each in column):
             kinds.append(np.str_)
         else:
@@ -69,41 +75,41 @@ def kinds_of(found: Sequence[Record]) -> list[Any]:
     return kinds
 
 
-def table_of_records(columns: Sequence[str], kinds: Sequence[Any], found: Sequence[Record]) -> Mapping[str, Any]:
+def make_table(columns: Sequence[str], kinds: Sequence[Any], rows: Sequence[Record]) -> Mapping[str, Any]:
     """Records as columns."""
     return {
-        name: np.array([record[place] for record in found], dtype=kinds[place]) for place, name in enumerate(columns)
+        name: np.array([record[place] for record in rows], dtype=kinds[place]) for place, name in enumerate(columns)
     }
 
 
-def records(columns: str, *found: Record) -> Callable[..., Family]:
+def make_records_factory(columns: str, *found: Record) -> Callable[..., NeighbouringDatasets]:
     """A maker of families of these records: each joins few others or becomes another one, the first two the most.
 
     Args:
         columns: Names of columns, parted by spaces.
         found: Records, those that differ most first.
     """
-    names, kinds = columns.split(), kinds_of(found)
+    names, kinds = columns.split(), find_column_types(found)
 
-    def made(edges: Any, *, adjacency: dp.Neighbours) -> Family:
+    def make_datasets(edges: Any, *, adjacency: dp.Neighbours) -> NeighbouringDatasets:
         first, second, *_ = found
         bases: tuple[list[Record], ...] = [], [first] * 3, [first, second], list(found[:4])
-        pairs = _joined(bases, found) if adjacency is ADD_REMOVE else _replaced(bases, found)
-        tables = (
-            (table_of_records(names, kinds, left), table_of_records(names, kinds, right)) for left, right in pairs
-        )
+        pairs = _add_records(bases, found) if adjacency is ADD_REMOVE else _replace_records(bases, found)
+        tables = ((make_table(names, kinds, left), make_table(names, kinds, right)) for left, right in pairs)
         return families.pairs(tables, adjacency=adjacency, name=f"records of {', '.join(names)}")
 
-    return made
+    return make_datasets
 
 
-def _joined(bases: Sequence[list[Record]], found: Sequence[Record]) -> Iterator[tuple[list[Record], list[Record]]]:
+def _add_records(bases: Sequence[list[Record]], found: Sequence[Record]) -> Iterator[tuple[list[Record], list[Record]]]:
     for record in found:
         for base in bases:
             yield base, [*base, record]
 
 
-def _replaced(bases: Sequence[list[Record]], found: Sequence[Record]) -> Iterator[tuple[list[Record], list[Record]]]:
+def _replace_records(
+    bases: Sequence[list[Record]], found: Sequence[Record]
+) -> Iterator[tuple[list[Record], list[Record]]]:
     for old, new in ((found[0], found[1]), *pairwise(found[1:]), (found[0], found[-1])):
         for base in bases:
             yield [*base, old], [*base, new]
@@ -114,119 +120,123 @@ KINDS = dp.Categories("kind", ("a", "b"))
 CAP = 4.0
 FEW = Grid(0, 1, cells=4)
 
-WEIGHED = records("value weight", (1.0, 4.0), (0.0, 4.0), (0.6, 2.5), (1.0, 9.0), (0.5, 0.0), (0.5, nan), (0.5, -1.0))
-_timed = records(
+WEIGHED = make_records_factory(
+    "value weight", (1.0, 4.0), (0.0, 4.0), (0.6, 2.5), (1.0, 9.0), (0.5, 0.0), (0.5, nan), (0.5, -1.0)
+)
+_timed = make_records_factory(
     "time event weight", (0.9, 1, 4.0), (0.1, 1, 4.0), (0.9, 0, 4.0), (0.6, 1, 1.5), (inf, 1, 4.0), (nan, 1, 9.0)
 )
-_paired = records(
+_paired = make_records_factory(
     "label first second", (1, 0.9, 0.1), (0, 0.1, 0.9), (1, 0.1, 0.1), (0, 0.9, 0.9), (1, nan, 0.5), (7, 0.5, 0.5)
 )
-PLANE = records("x y", (0.9, 0.9), (0.1, 0.1), (0.1, 0.9), (0.9, 0.1), (nan, 0.9), (2.0, -1.0), (1e308, 5e-324))
-_listed = records("value kind", (0.9, "a"), (0.1, "b"), (0.1, "a"), (0.9, "b"), (0.9, "c"), (0.9, ""))
+PLANE = make_records_factory(
+    "x y", (0.9, 0.9), (0.1, 0.1), (0.1, 0.9), (0.9, 0.1), (nan, 0.9), (2.0, -1.0), (1e308, 5e-324)
+)
+_listed = make_records_factory("value kind", (0.9, "a"), (0.1, "b"), (0.1, "a"), (0.9, "b"), (0.9, "c"), (0.9, ""))
 
-OTHERS: Mapping[str, Asked] = {
-    "curve of any range": Asked(lambda grid: dp.UnboundedCdfQuestion(COLUMN)),
-    "median of any range": Asked(lambda grid: dp.UnboundedQuantilesQuestion(COLUMN, (0.5,))),
-    "histogram of any range": Asked(lambda grid: dp.UnboundedHistogramQuestion(COLUMN)),
-    "sum of any bounds": Asked(lambda grid: dp.UnboundedSumQuestion(COLUMN)),
-    "mean of any bounds": Asked(lambda grid: dp.UnboundedMeanQuestion(COLUMN)),
-    "variance of any bounds": Asked(lambda grid: dp.UnboundedVarianceQuestion(COLUMN)),
-    "summary of any bounds": Asked(lambda grid: dp.UnboundedSummaryQuestion(COLUMN)),
-    "scores of any range": _probable("UnboundedScoresQuestion"),
-    "survival of any range": Asked(lambda grid: dp.UnboundedSurvivalQuestion(SCORE, LABEL), families.scores),
-    "curve of cuts": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.QuantileCuts(2))),
-    "curve by halves": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.Bisection(2))),
-    "curve of a grown partition": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.GrownPartition())),
-    "curve at few edges": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid, at=(0, 1, 3))),
-    "median that is searched": Asked(lambda grid: dp.QuantilesQuestion(COLUMN, grid, (0.5,), search=0.1)),
-    "curves of groups": Asked(lambda grid: dp.CdfQuestion(COLUMN, grid, by=KINDS), _listed),
-    "summaries of groups": Asked(lambda grid: dp.SummaryQuestion(COLUMN, *_bounds(grid), by=KINDS), _listed),
-    "weighted curve": Asked(lambda grid: dp.WeightedCdfQuestion(COLUMN, grid, "weight", CAP), WEIGHED),
-    "weighted quantiles": Asked(
+OTHERS: Mapping[str, AuditQuestion] = {
+    "curve of any range": AuditQuestion(lambda grid: dp.AutoRangeCdfQuestion(COLUMN)),
+    "median of any range": AuditQuestion(lambda grid: dp.AutoRangeQuantilesQuestion(COLUMN, (0.5,))),
+    "histogram of any range": AuditQuestion(lambda grid: dp.AutoRangeHistogramQuestion(COLUMN)),
+    "sum of any bounds": AuditQuestion(lambda grid: dp.AutoRangeSumQuestion(COLUMN)),
+    "mean of any bounds": AuditQuestion(lambda grid: dp.AutoRangeMeanQuestion(COLUMN)),
+    "variance of any bounds": AuditQuestion(lambda grid: dp.AutoRangeVarianceQuestion(COLUMN)),
+    "summary of any bounds": AuditQuestion(lambda grid: dp.AutoRangeSummaryQuestion(COLUMN)),
+    "scores of any range": _make_score_question("UnboundedScoresQuestion"),
+    "survival of any range": AuditQuestion(lambda grid: dp.AutoRangeSurvivalQuestion(SCORE, LABEL), families.scores),
+    "curve of cuts": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.QuantileCuts(2))),
+    "curve by halves": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.Bisection(2))),
+    "curve of a grown partition": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.GrownPartition())),
+    "curve at few edges": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, at=(0, 1, 3))),
+    "median that is searched": AuditQuestion(lambda grid: dp.QuantilesQuestion(COLUMN, grid, (0.5,), search=0.1)),
+    "curves of groups": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, by=KINDS), _listed),
+    "summaries of groups": AuditQuestion(lambda grid: dp.SummaryQuestion(COLUMN, *_find_bounds(grid), by=KINDS), _listed),
+    "weighted curve": AuditQuestion(lambda grid: dp.WeightedCdfQuestion(COLUMN, grid, "weight", CAP), WEIGHED),
+    "weighted quantiles": AuditQuestion(
         lambda grid: dp.WeightedQuantilesQuestion(COLUMN, grid, (0.5,), "weight", CAP), WEIGHED
     ),
-    "weighted mean": Asked(lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_bounds(grid), "weight", CAP), WEIGHED),
-    "weighted sum": Asked(
-        lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_bounds(grid), "weight", CAP, statistic="sum"), WEIGHED
+    "weighted mean": AuditQuestion(lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", CAP), WEIGHED),
+    "weighted sum": AuditQuestion(
+        lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", CAP, statistic="sum"), WEIGHED
     ),
-    "weighted survival": Asked(
+    "weighted survival": AuditQuestion(
         lambda grid: dp.WeightedSurvivalQuestion("time", "event", grid, "weight", CAP), _timed
     ),
-    "competing risks": Asked(
+    "competing risks": AuditQuestion(
         lambda grid: dp.CompetingRisksQuestion("time", "event", grid, causes=(1, 2)),
-        records("time event", (0.9, 1), (0.1, 2), (0.1, 0), (0.9, 2), (nan, 1), (0.5, 7)),
+        make_records_factory("time event", (0.9, 1), (0.1, 2), (0.1, 0), (0.9, 2), (nan, 1), (0.5, 7)),
     ),
-    "delayed entry": Asked(
+    "delayed entry": AuditQuestion(
         lambda grid: dp.DelayedEntryQuestion("entry", "time", "event", grid),
-        records("entry time event", (0.1, 0.9, 1), (0.6, 0.7, 0), (0.0, 0.2, 1), (0.9, 0.1, 1), (nan, 0.5, 1)),
+        make_records_factory("entry time event", (0.1, 0.9, 1), (0.6, 0.7, 0), (0.0, 0.2, 1), (0.9, 0.1, 1), (nan, 0.5, 1)),
     ),
-    "interval censoring": Asked(
+    "interval censoring": AuditQuestion(
         lambda grid: dp.IntervalCensoredQuestion("last", "first", grid),
-        records("last first", (0.1, 0.9), (0.6, inf), (0.0, 0.2), (0.9, 0.1), (nan, 0.5), (0.4, nan)),
+        make_records_factory("last first", (0.1, 0.9), (0.6, inf), (0.0, 0.2), (0.9, 0.1), (nan, 0.5), (0.4, nan)),
     ),
-    "survival by a model": Asked(
+    "survival by a model": AuditQuestion(
         lambda grid: dp.SurvivalModelQuestion(
             SCORE, "time", "event", Grid(0, 1, cells=2), Grid(0, 1, cells=2), groups=2
         ),
-        records("score time event", (0.9, 0.9, 1), (0.1, 0.1, 1), (0.1, 0.9, 0), (0.9, 0.1, 0), (nan, 0.5, 1)),
+        make_records_factory("score time event", (0.9, 0.9, 1), (0.1, 0.1, 1), (0.1, 0.9, 0), (0.9, 0.1, 0), (nan, 0.5, 1)),
     ),
-    "contingency": Asked(
+    "contingency": AuditQuestion(
         lambda grid: dp.ContingencyQuestion(dp.Categories(LABEL, (0, 1)), KINDS),
-        records("label kind", (1, "a"), (0, "b"), (1, "b"), (0, "a"), (7, "a"), (1, "c")),
+        make_records_factory("label kind", (1, "a"), (0, "b"), (1, "b"), (0, "a"), (7, "a"), (1, "c")),
     ),
-    "histogram of two columns": Asked(
+    "histogram of two columns": AuditQuestion(
         lambda grid: dp.Histogram2DQuestion("x", "y", Grid(0, 1, cells=2), Grid(0, 1, cells=2)), PLANE
     ),
-    "bounds of two columns": Asked(
+    "bounds of two columns": AuditQuestion(
         lambda grid: dp.PlaneBoundsQuestion(
             dp.BoundsQuestion("x", unit=0.125, coverage="0.9"), dp.BoundsQuestion("y", unit=0.125, coverage="0.9")
         ),
         PLANE,
     ),
-    "residuals over predictions": Asked(
+    "residuals over predictions": AuditQuestion(
         lambda grid: dp.ResidualPlotQuestion("x", "y", 0.125, 0.125, "0.9", dp.PUBLIC_MODEL, cells=4), PLANE
     ),
-    "predicted and observed": Asked(lambda grid: dp.PredictedObservedQuestion("x", "y", FEW, FEW), PLANE),
-    "forecasts of quantiles": Asked(
+    "predicted and observed": AuditQuestion(lambda grid: dp.PredictedObservedQuestion("x", "y", FEW, FEW), PLANE),
+    "forecasts of quantiles": AuditQuestion(
         lambda grid: dp.QuantileForecastsQuestion(("x", "y"), (0.1, 0.9), Grid(-1, 1, cells=4)), PLANE
     ),
-    "binned residuals": _probable("BinnedResidualsQuestion", model=dp.PUBLIC_MODEL, bins=2, grid=FEW),
-    "smooth area": _probable("SmoothAucQuestion", grid=Grid(0, 1, cells=16)),
-    "two models": Asked(lambda grid: dp.ModelPairQuestion(LABEL, "first", "second", Grid(0, 1, cells=2)), _paired),
-    "classes in order": Asked(
+    "binned residuals": _make_score_question("BinnedResidualsQuestion", model=dp.PUBLIC_MODEL, bins=2, grid=FEW),
+    "smooth area": _make_score_question("SmoothAucQuestion", grid=Grid(0, 1, cells=16)),
+    "two models": AuditQuestion(lambda grid: dp.ModelPairQuestion(LABEL, "first", "second", Grid(0, 1, cells=2)), _paired),
+    "classes in order": AuditQuestion(
         lambda grid: dp.OrderedClassesQuestion(CLASSES, SCORE, FEW),
-        records("label score", (2, 0.9), (0, 0.1), (1, 0.1), (0, 0.9), (2, nan), (7, 0.5)),
+        make_records_factory("label score", (2, 0.9), (0, 0.1), (1, 0.1), (0, 0.9), (2, nan), (7, 0.5)),
     ),
-    "several classes": Asked(
+    "several classes": AuditQuestion(
         lambda grid: dp.SeveralClassesQuestion(
             CLASSES, ("p", "q", "r"), grid=Grid(0, 1, cells=2), groups=Grid(0, 1, cells=2)
         ),
-        records("label p q r", (2, 0.1, 0.1, 0.8), (0, 0.8, 0.1, 0.1), (1, 0.8, 0.1, 0.1), (0, 0.1, 0.1, 0.8),
+        make_records_factory("label p q r", (2, 0.1, 0.1, 0.8), (0, 0.8, 0.1, 0.1), (1, 0.8, 0.1, 0.1), (0, 0.1, 0.1, 0.8),
                 (7, 0.4, 0.3, 0.3), (2, nan, 0.5, 0.5)),
     ),
-    "uplift": Asked(
+    "uplift": AuditQuestion(
         lambda grid: dp.UpliftQuestion("outcome", "treatment", SCORE, Grid(-1, 1, cells=2)),
-        records("outcome treatment score", (1, 1, 0.9), (0, 0, -0.9), (1, 0, 0.9), (0, 1, -0.9), (7, 1, 0.5)),
+        make_records_factory("outcome treatment score", (1, 1, 0.9), (0, 0, -0.9), (1, 0, 0.9), (0, 1, -0.9), (7, 1, 0.5)),
     ),
-    "learned scorer": Asked(
-        lambda grid: dp.PairwiseScorerQuestion(LABEL, (dp.Ranged("x", 0, 1), dp.Ranged("y", 0, 1))),
-        records("label x y", (1, 0.9, 0.1), (0, 0.1, 0.9), (1, 0.1, 0.1), (0, 0.9, 0.9), (1, nan, 0.5), (7, 1.0, 1.0)),
+    "learned scorer": AuditQuestion(
+        lambda grid: dp.PairwiseScorerQuestion(LABEL, (dp.NumericColumn("x", 0, 1), dp.NumericColumn("y", 0, 1))),
+        make_records_factory("label x y", (1, 0.9, 0.1), (0, 0.1, 0.9), (1, 0.1, 0.1), (0, 0.9, 0.9), (1, nan, 0.5), (7, 1.0, 1.0)),
     ),
 }  # fmt: skip
 """Questions beside these: without a range, by other ways, of weights, groups, time, several columns, and models."""
 
-UNLISTED = dp.CountQuestion("given", by=Unlisted("name"))
+UNLISTED = dp.CountQuestion("given", by=UnlistedCategories("name"))
 """Counts of groups that nobody listed."""
 
 
-def named(edges: Any, *, adjacency: dp.Neighbours) -> Family:
+def make_name_datasets(edges: Any, *, adjacency: dp.Neighbours) -> NeighbouringDatasets:
     """Names of few and of many records: of the record that changes nobody else has the name, or four others have."""
     many = [("north", 1)] * 4
-    few = records("name given", ("x", 1), ("north", 1), ("south", 1), ("", 1))(edges, adjacency=adjacency)
+    few = make_records_factory("name given", ("x", 1), ("north", 1), ("south", 1), ("", 1))(edges, adjacency=adjacency)
     if adjacency is ADD_REMOVE:
         both = [(many, [*many, ("x", 1)]), (many, [*many, ("north", 1)])]
     else:
         both = [([*many, ("north", 1)], [*many, ("x", 1)]), ([*many, ("y", 1)], [*many, ("x", 1)])]
     columns, kinds = ("name", "given"), (np.str_, np.int64)
-    tables = ((table_of_records(columns, kinds, left), table_of_records(columns, kinds, right)) for left, right in both)
+    tables = ((make_table(columns, kinds, left), make_table(columns, kinds, right)) for left, right in both)
     return few.with_pairs(*families.pairs(tables, adjacency=adjacency, name="names").pairs)

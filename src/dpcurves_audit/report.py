@@ -10,7 +10,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcurves.privacy import loss_numeral
+from dpcurves.privacy import format_loss
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,20 +22,20 @@ NO_ANSWER = "raises ", "hangs", "ends with", "writes no"
 
 
 @dataclass(frozen=True)
-class Tried:
+class PairResult:
     """A pair that was looked at.
 
     Attributes:
         pair: Its name.
         samples: Outcomes of each data set.
         event: The best event, in words.
-        guess: Privacy loss that it suggested, lowered by its error; None: none.
+        estimated_loss: Privacy loss that it suggested, lowered by its error; None: none.
     """
 
     pair: str
     samples: int
     event: str
-    guess: float | None
+    estimated_loss: float | None
 
 
 @dataclass(frozen=True)
@@ -44,30 +44,30 @@ class Finding:
 
     Attributes:
         name: Its name.
-        words: A sentence.
-        flagged: Whether it contradicts the claim.
+        message: A sentence.
+        is_flagged: Whether it contradicts the claim.
     """
 
     name: str
-    words: str
-    flagged: bool
+    message: str
+    is_flagged: bool
 
 
 @dataclass(frozen=True)
-class Shown:
+class ScoreHistogram:
     """Histogram of a score on both sides, from the fresh samples.
 
     Attributes:
         edges: Edges of its bars.
-        left: Shares of the left data set.
-        right: Shares of the right one.
-        inside: Which bars the event holds.
+        left_shares: Shares of the left data set.
+        right_shares: Shares of the right one.
+        in_event: Which bars the event holds.
     """
 
     edges: tuple[float, ...]
-    left: tuple[float, ...]
-    right: tuple[float, ...]
-    inside: tuple[bool, ...]
+    left_shares: tuple[float, ...]
+    right_shares: tuple[float, ...]
+    in_event: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
@@ -78,24 +78,24 @@ class Report:
         release: The release, in words.
         family: Its family of neighbours, in words.
         adjacency: The neighbours.
-        word: Currency of the claim: epsilon or rho.
-        claimed: The loss that is claimed.
+        parameter: Currency of the claim: epsilon or rho.
+        claimed_loss: The loss that is claimed.
         delta: Delta of the claim.
         confidence: Chance, at least, with which the bound holds.
-        lower: Lower bound on the privacy loss, in the currency of the claim.
-        again: A second bound, from other samples, where the first one was above the claim; None: it was not.
+        lower_bound: Lower bound on the privacy loss, in the currency of the claim.
+        second_lower_bound: A second bound, from other samples, where the first one was above the claim; None: it was not.
         pair: Name of the pair that it comes from.
         event: The event, in words.
-        likelier: The data set, left or right, on which the event is likelier.
+        likelier_side: The data set, left or right, on which the event is likelier.
         hits: Hits of the event on this data set, and on the other one.
         samples: Fresh samples of both data sets in the same order, of which these are hits.
         calls: Calls of the release in all.
         seconds: Seconds that the audit took.
-        visible: Share of noise that could be missing from a count without being found in 9 of 10 runs; None: all.
-        tried: Pairs that were looked at.
+        detectable_deficit: Share of noise that could be missing from a count without being found in 9 of 10 runs; None: all.
+        pair_results: Pairs that were looked at.
         kinds: Kinds of outcomes that were seen.
         findings: Findings beside the bound.
-        shown: Histogram; None: nothing was sampled afresh.
+        histogram: Histogram; None: nothing was sampled afresh.
         rounds: Rounds that were done.
         command: A way to run it again.
     """
@@ -103,32 +103,34 @@ class Report:
     release: str
     family: str
     adjacency: str
-    word: str
-    claimed: float
+    parameter: str
+    claimed_loss: float
     delta: float
     confidence: float
-    lower: float = 0.0
-    again: float | None = None
+    lower_bound: float = 0.0
+    second_lower_bound: float | None = None
     pair: str = ""
     event: str = ""
-    likelier: str = ""
+    likelier_side: str = ""
     hits: tuple[int, int] = (0, 0)
     samples: tuple[int, int] = (0, 0)
     calls: int = 0
     seconds: float = 0.0
-    visible: float | None = None
-    tried: tuple[Tried, ...] = ()
+    detectable_deficit: float | None = None
+    pair_results: tuple[PairResult, ...] = ()
     kinds: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
-    shown: Shown | None = None
+    histogram: ScoreHistogram | None = None
     rounds: int = 0
     command: str = field(default="", compare=False)
 
     @property
-    def flagged(self) -> bool:
+    def is_flagged(self) -> bool:
         """Tell whether the release was found to lose more than is claimed."""
-        beyond = self.lower > self.claimed and (self.again is None or self.again > self.claimed)
-        return beyond or any(each.flagged for each in self.findings)
+        beyond = self.lower_bound > self.claimed_loss and (
+            self.second_lower_bound is None or self.second_lower_bound > self.claimed_loss
+        )
+        return beyond or any(each.is_flagged for each in self.findings)
 
     @property
     def is_silent(self) -> bool:
@@ -138,12 +140,12 @@ class Report:
     @property
     def epsilon_lower(self) -> float:
         """Lower bound on epsilon. A bound on rho gives none."""
-        return self.lower if self.word == "epsilon" else 0.0
+        return self.lower_bound if self.parameter == "epsilon" else 0.0
 
     @property
     def rho_lower(self) -> float:
         """Lower bound on rho, where rho is claimed."""
-        return self.lower if self.word == "rho" else 0.0
+        return self.lower_bound if self.parameter == "rho" else 0.0
 
     def with_findings(self, *findings: Finding) -> Report:
         """The report with more findings."""
@@ -152,56 +154,58 @@ class Report:
     @property
     def claim(self) -> str:
         """The claim in words."""
-        return f"{self.word} {loss_numeral(self.claimed)}" + (
-            f" at delta {loss_numeral(self.delta)}" if self.delta else ""
+        return f"{self.parameter} {format_loss(self.claimed_loss)}" + (
+            f" at delta {format_loss(self.delta)}" if self.delta else ""
         )
 
     @property
-    def could_see(self) -> str:
+    def power_statement(self) -> str:
         """A sentence on the excess that could have been seen."""
         number = min(self.samples) if self.event else 0
-        if self.visible is None:
+        if self.detectable_deficit is None:
             return (
                 f"With {number:,} fresh samples of each data set not even a count without noise would have been found."
             )
         return (
-            f"With {number:,} fresh samples of each data set, a count with {100 * self.visible:.0f} % too little noise "
+            f"With {number:,} fresh samples of each data set, a count with {100 * self.detectable_deficit:.0f} % too little noise "
             "would have been found in 9 of 10 runs; less than that would not."
         )
 
     @property
     def verdict(self) -> str:
         """A sentence."""
-        if self.lower > self.claimed and self.flagged:
+        if self.lower_bound > self.claimed_loss and self.is_flagged:
             return (
-                f"Flagged: {self.word} is at least {self.lower:.4g} with confidence {self.confidence:g}; "
+                f"Flagged: {self.parameter} is at least {self.lower_bound:.4g} with confidence {self.confidence:g}; "
                 f"claimed is {self.claim}."
             )
-        found = [each for each in self.findings if each.flagged]
+        found = [each for each in self.findings if each.is_flagged]
         if found:
-            return f"Flagged: {found[0].words}"
-        told = f"Not flagged: {self.word} is at least {max(0.0, self.lower):.4g} with confidence {self.confidence:g}"
+            return f"Flagged: {found[0].message}"
+        told = f"Not flagged: {self.parameter} is at least {max(0.0, self.lower_bound):.4g} with confidence {self.confidence:g}"
         return f"{told}; claimed is {self.claim}."
 
     @property
-    def counted(self) -> str:
+    def hit_summary(self) -> str:
         """Hits of the event on both data sets, in words."""
         (ours, theirs), (first, second) = self.hits, self.samples
-        return f"{ours:,} of {first:,} outcomes on the {self.likelier} data set, {theirs:,} of {second:,} on the other"
+        return f"{ours:,} of {first:,} outcomes on the {self.likelier_side} data set, {theirs:,} of {second:,} on the other"
 
     def __str__(self) -> str:
-        lines = [self.verdict] if self.flagged else [f"{NO_PROOF} {self.could_see}", self.verdict]
+        lines = [self.verdict] if self.is_flagged else [f"{NO_PROOF} {self.power_statement}", self.verdict]
         if self.event:
-            lines += [f"pair: {self.pair} ({self.adjacency})", f"event: {self.event}; {self.counted}"]
-        if self.again is not None:
-            lines.append(f"once more, on other samples: {self.word} is at least {self.again:.4g}")
-        lines += [f"{each.name}: {each.words}" for each in self.findings]
-        lines.append(f"{len(self.tried)} pairs of {self.family}, {self.calls:,} calls, {self.seconds:.1f} seconds")
+            lines += [f"pair: {self.pair} ({self.adjacency})", f"event: {self.event}; {self.hit_summary}"]
+        if self.second_lower_bound is not None:
+            lines.append(f"once more, on other samples: {self.parameter} is at least {self.second_lower_bound:.4g}")
+        lines += [f"{each.name}: {each.message}" for each in self.findings]
+        lines.append(
+            f"{len(self.pair_results)} pairs of {self.family}, {self.calls:,} calls, {self.seconds:.1f} seconds"
+        )
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything in it, as JSON can hold it: infinite numbers are texts."""
-        return {"format": FORMAT, "flagged": self.flagged, "verdict": self.verdict, **_plain(asdict(self))}
+        return {"format": FORMAT, "flagged": self.is_flagged, "verdict": self.verdict, **_to_json_value(asdict(self))}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """JSON, and a file of it if a path is given."""
@@ -214,12 +218,14 @@ class Report:
     def from_dict(cls, found: Mapping[str, Any]) -> Report:
         """The report that `to_dict` wrote."""
         own = {each.name for each in fields(cls)}
-        given = {name: _read(value) for name, value in found.items() if name in own}
-        given["tried"] = tuple(Tried(**each) for each in found.get("tried", ()))
+        given = {name: _parse_json_value(value) for name, value in found.items() if name in own}
+        given["tried"] = tuple(PairResult(**each) for each in found.get("tried", ()))
         given["findings"] = tuple(Finding(**each) for each in found.get("findings", ()))
         shown = found.get("shown")
         given["shown"] = (
-            None if shown is None else Shown(**{name: tuple(map(_read, row)) for name, row in shown.items()})
+            None
+            if shown is None
+            else ScoreHistogram(**{name: tuple(map(_parse_json_value, row)) for name, row in shown.items()})
         )
         for name in ("hits", "samples", "kinds"):
             given[name] = tuple(found.get(name, ()))
@@ -228,34 +234,34 @@ class Report:
     def to_html(self, path: str | Path | None = None) -> str:
         """One page that needs nothing else, and a file of it if a path is given."""
         verdict = escape(self.verdict)
-        first = "" if self.flagged else f"<strong>{NO_PROOF}</strong> {escape(self.could_see)}<br>"
+        first = "" if self.is_flagged else f"<strong>{NO_PROOF}</strong> {escape(self.power_statement)}<br>"
         rows = {
             "release": self.release, "claimed": self.claim, "neighbours": self.adjacency, "family": self.family,
-            "lower bound": f"{self.word} {self.lower:.4g}, with confidence {self.confidence:g}",
-            "once more, on other samples": "" if self.again is None else f"{self.word} {self.again:.4g}",
+            "lower bound": f"{self.parameter} {self.lower_bound:.4g}, with confidence {self.confidence:g}",
+            "once more, on other samples": "" if self.second_lower_bound is None else f"{self.parameter} {self.second_lower_bound:.4g}",
             "pair": self.pair, "event": self.event,
-            "hits": self.counted if self.event else "",
+            "hits": self.hit_summary if self.event else "",
             "calls, seconds": f"{self.calls:,}, {self.seconds:.1f}",
-            "could be seen": self.could_see,
+            "could be seen": self.power_statement,
             "kinds of outcomes": "; ".join(self.kinds[:12]),
             "run again": self.command,
         }  # fmt: skip
         told = "".join(f"<tr><th>{name}</th><td>{escape(words)}</td></tr>" for name, words in rows.items() if words)
         found = "".join(
-            f"<li>{'<strong>flagged</strong> ' if each.flagged else ''}{escape(each.name)}: {escape(each.words)}</li>"
+            f"<li>{'<strong>flagged</strong> ' if each.is_flagged else ''}{escape(each.name)}: {escape(each.message)}</li>"
             for each in self.findings
         )
         tried = "".join(
             f"<tr><td>{escape(each.pair)}</td><td>{each.samples:,}</td><td>{escape(each.event)}</td>"
-            f"<td>{'' if each.guess is None else f'{each.guess:.3g}'}</td></tr>"
-            for each in self.tried
+            f"<td>{'' if each.estimated_loss is None else f'{each.estimated_loss:.3g}'}</td></tr>"
+            for each in self.pair_results
         )
         text = (
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Audit of {escape(self.release)}</title>'
             f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
             f"<h1>Audit of {escape(self.release)}</h1>"
-            f'<p class="verdict{" flagged" if self.flagged else ""}">{first}{verdict}</p>'
-            f"{_bars(self)}<table>{told}</table>"
+            f'<p class="verdict{" flagged" if self.is_flagged else ""}">{first}{verdict}</p>'
+            f"{_draw_svg_histogram(self)}<table>{told}</table>"
             + (f"<h2>Beside the bound</h2><ul>{found}</ul>" if found else "")
             + "<h2>Tried</h2><table><tr><th>pair</th><th>samples of each</th><th>best event</th><th>suggests</th></tr>"
             + f"{tried}</table></html>\n"
@@ -269,11 +275,11 @@ class Report:
         from matplotlib import pyplot as plt
 
         axes = plt.subplots()[1] if ax is None else ax
-        if self.shown is not None:
-            places = range(len(self.shown.left))
-            axes.step(places, self.shown.left, where="mid", label="left")
-            axes.step(places, self.shown.right, where="mid", label="right")
-            for place, inside in enumerate(self.shown.inside):
+        if self.histogram is not None:
+            places = range(len(self.histogram.left_shares))
+            axes.step(places, self.histogram.left_shares, where="mid", label="left")
+            axes.step(places, self.histogram.right_shares, where="mid", label="right")
+            for place, inside in enumerate(self.histogram.in_event):
                 if inside:
                     axes.axvspan(place - 0.5, place + 0.5, alpha=0.15, color="0.3", linewidth=0)
             axes.legend()
@@ -283,15 +289,15 @@ class Report:
         return axes
 
 
-def _plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _to_json_value(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_to_json_value(each) for each in value]
     return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
-def _read(value: Any) -> Any:
+def _parse_json_value(value: Any) -> Any:
     return float(value) if value in ("inf", "-inf", "nan") else value
 
 
@@ -304,27 +310,27 @@ STYLE = (
 )
 
 
-def _bars(report: Report) -> str:
+def _draw_svg_histogram(report: Report) -> str:
     """Both histograms, and the event shaded, as SVG."""
-    shown = report.shown
-    if shown is None or not shown.left:
+    shown = report.histogram
+    if shown is None or not shown.left_shares:
         return ""
-    wide, high, count = 720, 220, len(shown.left)
-    most = max(*shown.left, *shown.right, 1e-9)
+    wide, high, count = 720, 220, len(shown.left_shares)
+    most = max(*shown.left_shares, *shown.right_shares, 1e-9)
     step = wide / count
     shade = "".join(
         f'<rect x="{place * step:.1f}" y="0" width="{step:.1f}" height="{high}" fill="#d9dee6"/>'
-        for place, inside in enumerate(shown.inside)
+        for place, inside in enumerate(shown.in_event)
         if inside
     )
     lines = ""
-    for shares, colour in ((shown.left, "#27548a"), (shown.right, "#c2571a")):
+    for shares, colour in ((shown.left_shares, "#27548a"), (shown.right_shares, "#c2571a")):
         path = " ".join(
             f"{'L' if place else 'M'}{place * step:.1f},{high - high * share / most:.1f} h{step:.1f}"
             for place, share in enumerate(shares)
         )
         lines += f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
-    words = escape(f"{report.event}, from {_mark(shown.edges[0])} to {_mark(shown.edges[-1])}")
+    words = escape(f"{report.event}, from {_format_edge(shown.edges[0])} to {_format_edge(shown.edges[-1])}")
     return (
         f'<figure><svg viewBox="0 0 {wide} {high}" role="img" aria-label="Histogram of both data sets">'
         f"{shade}{lines}</svg>"
@@ -334,5 +340,5 @@ def _bars(report: Report) -> str:
     )
 
 
-def _mark(edge: float) -> str:
+def _format_edge(edge: float) -> str:
     return f"{edge:.4g}" if abs(edge) != inf else str(edge)

@@ -26,9 +26,9 @@ from warnings import catch_warnings
 
 import numpy as np
 
-from dpcurves.arguments import Refused, shown
+from dpcurves.arguments import InvalidArgument, describe_value
 
-from .feature import Failed
+from .feature import Failure
 
 Release = Callable[[Any], Any]
 Many = Callable[[Any, int], Any]
@@ -51,21 +51,21 @@ class Sampler(Protocol):
         ...
 
 
-class Hung(BaseException):
+class CallTimeout(BaseException):
     """A call took too long. No ordinary exception: releases that catch these must not catch it."""
 
 
 @contextmanager
-def patient(seconds: float) -> Iterator[None]:
-    """Raise `Hung` in the main thread after so many seconds. In other threads nothing is cut off."""
+def limit_time(seconds: float) -> Iterator[None]:
+    """Raise `CallTimeout` in the main thread after so many seconds. In other threads nothing is cut off."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def cut(number: int, frame: FrameType | None) -> None:
-        raise Hung
+    def raise_timeout(number: int, frame: FrameType | None) -> None:
+        raise CallTimeout
 
-    before = signal.signal(signal.SIGALRM, cut)
+    before = signal.signal(signal.SIGALRM, raise_timeout)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
@@ -74,46 +74,48 @@ def patient(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def outcome(release: Release, data: Any, patience: float) -> Any:
+def call_release(release: Release, data: Any, timeout: float) -> Any:
     """What one call publishes: its answer and all that it prints, or its failure."""
     said = io.StringIO()
     try:
-        with patient(patience), redirect_stdout(said), redirect_stderr(said):
+        with limit_time(timeout), redirect_stdout(said), redirect_stderr(said):
             found = release(copy.deepcopy(data))
             if isinstance(found, Iterator):
                 found = list(found)
-    except Hung:
-        return Failed("hangs", f"for more than {patience:g} seconds")
+    except CallTimeout:
+        return Failure("hangs", f"for more than {timeout:g} seconds")
     except (Exception, SystemExit) as error:
-        found = Failed.by(error)
+        found = Failure.from_exception(error)
     printed = said.getvalue()
     if not printed:
         return found
     told = printed[:LONGEST_MESSAGE]
-    if isinstance(found, Failed):
-        return Failed(found.kind, f"{found.message}; prints {told}")
+    if isinstance(found, Failure):
+        return Failure(found.kind, f"{found.message}; prints {told}")
     return {"answer": found, "prints": told}
 
 
-class OneSampler:
+class CallableSampler:
     """A callable in this process."""
 
-    def __init__(self, release: Release, patience: float = PATIENCE) -> None:
+    def __init__(self, release: Release, timeout: float = PATIENCE) -> None:
         if not callable(release):
-            raise Refused("release", f"a callable is needed that takes data, got {shown(release)}")
-        self._release, self._patience = release, patience
+            raise InvalidArgument("release", f"a callable is needed that takes data, got {describe_value(release)}")
+        self._release, self._patience = release, timeout
         self.name = getattr(release, "__name__", type(release).__name__)
 
     def draw(self, data: Any, number: int) -> list[Any]:
-        return [outcome(self._release, data, self._patience) for _ in range(number)]
+        return [call_release(self._release, data, self._patience) for _ in range(number)]
 
 
-class ManySampler:
+class BatchSampler:
     """A callable that answers many times at once: ``release(data, k)`` gives `k` independent outcomes."""
 
     def __init__(self, release: Many) -> None:
         if not callable(release):
-            raise Refused("release", f"a callable is needed that takes data and a number, got {shown(release)}")
+            raise InvalidArgument(
+                "release", f"a callable is needed that takes data and a number, got {describe_value(release)}"
+            )
         self._release = release
         self.name = getattr(release, "__name__", type(release).__name__)
 
@@ -126,51 +128,55 @@ class ManySampler:
         except TypeError:
             length = -1
         if length != number:
-            raise Refused("release", f"it was asked for {number} outcomes and gave {shown(found)} of another length")
+            raise InvalidArgument(
+                "release", f"it was asked for {number} outcomes and gave {describe_value(found)} of another length"
+            )
         if isinstance(found, np.ndarray) or not isinstance(found, str | bytes | Mapping):
             return found
-        raise Refused("release", f"an array of a row for each outcome is needed, or a list, got {shown(found)}")
+        raise InvalidArgument(
+            "release", f"an array of a row for each outcome is needed, or a list, got {describe_value(found)}"
+        )
 
 
-def function_of(place: str) -> Release:
+def import_function(function_path: str) -> Release:
     """The function that ``module:name`` names; names may have dots.
 
     Raises:
         ValueError: there is none.
     """
-    module, mark, name = place.partition(":")
+    module, mark, name = function_path.partition(":")
     if not mark or not name:
-        raise Refused("function", f"write module:function, got {place!r}")
+        raise InvalidArgument("function", f"write module:function, got {function_path!r}")
     sys.path.insert(0, os.getcwd())
     try:
         found: Any = import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
     except ImportError as error:
-        raise Refused("function", f"{module!r} can not be imported ({type(error).__name__})") from None
+        raise InvalidArgument("function", f"{module!r} can not be imported ({type(error).__name__})") from None
     except AttributeError:
-        raise Refused("function", f"{module!r} has no {name!r}") from None
+        raise InvalidArgument("function", f"{module!r} has no {name!r}") from None
     finally:
         sys.path.pop(0)
     if not callable(found):
-        raise Refused("function", f"{place!r} is no function")
+        raise InvalidArgument("function", f"{function_path!r} is no function")
     release: Release = found
     return release
 
 
-def _drawn(place: str, data: Any, number: int, patience: float) -> list[Any]:
+def _call_in_worker(function_path: str, data: Any, number: int, timeout: float) -> list[Any]:
     """Outcomes of calls in a worker process. An interrupt that a call raises is one, too."""
-    release = function_of(place)
+    release = import_function(function_path)
     found: list[Any] = []
     for _ in range(number):
         try:
-            found.append(sendable(outcome(release, data, patience)))
+            found.append(make_picklable(call_release(release, data, timeout)))
         except KeyboardInterrupt as error:
-            found.append(Failed.by(error))
+            found.append(Failure.from_exception(error))
     return found
 
 
-def sendable(found: Any) -> Any:
+def make_picklable(found: Any) -> Any:
     """An outcome that can be sent to another process."""
     try:
         pickle.dumps(found)
@@ -179,7 +185,7 @@ def sendable(found: Any) -> Any:
     return found
 
 
-def fork() -> int:
+def fork_process() -> int:
     """Fork this process. Later versions of Python warn of threads, of which the child uses none."""
     with catch_warnings(action="ignore", category=DeprecationWarning):
         return os.fork()
@@ -188,10 +194,10 @@ def fork() -> int:
 class PackageSampler:
     """A function of any package, called in processes that are spawned: none is forked from another."""
 
-    def __init__(self, place: str, processes: int = 1, patience: float = PATIENCE) -> None:
-        function_of(place)
-        self.name = place
-        self._place, self._processes, self._patience = place, processes, patience
+    def __init__(self, function_path: str, processes: int = 1, timeout: float = PATIENCE) -> None:
+        import_function(function_path)
+        self.name = function_path
+        self._place, self._processes, self._patience = function_path, processes, timeout
         self._pool: Executor | None = None
 
     def draw(self, data: Any, number: int) -> list[Any]:
@@ -201,11 +207,11 @@ class PackageSampler:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"))
         parts = [number // self._processes + (place < number % self._processes) for place in range(self._processes)]
-        work = [self._pool.submit(_drawn, self._place, data, part, self._patience) for part in parts if part]
+        work = [self._pool.submit(_call_in_worker, self._place, data, part, self._patience) for part in parts if part]
         try:
             return [found for each in work for found in each.result()]
         except BrokenProcessPool:
-            raise Refused("function", f"{self._place} ended the process that called it") from None
+            raise InvalidArgument("function", f"{self._place} ended the process that called it") from None
 
     def close(self) -> None:
         """End the processes."""
@@ -228,65 +234,67 @@ class CommandSampler:
         ValueError: the command names no data, or can not be split into words.
     """
 
-    def __init__(self, template: str, processes: int = 1, patience: float = PATIENCE) -> None:
+    def __init__(self, template: str, processes: int = 1, timeout: float = PATIENCE) -> None:
         try:
             self._words = shlex.split(template)
         except ValueError as error:
-            raise Refused("command", f"its quotes do not close ({error})") from None
+            raise InvalidArgument("command", f"its quotes do not close ({error})") from None
         if not any("{data}" in word for word in self._words):
-            raise Refused("command", "it has to name its data, as in './release.sh {data} {out}'")
+            raise InvalidArgument("command", "it has to name its data, as in './release.sh {data} {out}'")
         self.name = template
         self._writes = any("{out}" in word for word in self._words)
-        self._processes, self._patience = processes, patience
+        self._processes, self._patience = processes, timeout
 
     def draw(self, data: Any, number: int) -> list[Any]:
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder, "data.csv")
             source.write_text(as_csv(data), encoding="utf-8")
             if self._processes == 1:
-                return [self._called(source, Path(folder, f"{place}.json")) for place in range(number)]
+                return [self._run_command(source, Path(folder, f"{place}.json")) for place in range(number)]
             with ThreadPoolExecutor(self._processes) as pool:
-                return list(pool.map(lambda place: self._called(source, Path(folder, f"{place}.json")), range(number)))
+                return list(
+                    pool.map(lambda place: self._run_command(source, Path(folder, f"{place}.json")), range(number))
+                )
 
-    def _called(self, source: Path, target: Path) -> Any:
+    def _run_command(self, source: Path, target: Path) -> Any:
         words = [word.replace("{data}", str(source)).replace("{out}", str(target)) for word in self._words]
         try:
             process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
             )
         except OSError as error:
-            raise Refused("command", f"{words[0]!r} can not be run ({error.strerror})") from None
+            raise InvalidArgument("command", f"{words[0]!r} can not be run ({error.strerror})") from None
         try:
             said, complained = process.communicate(timeout=self._patience)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return Failed("hangs", f"for more than {self._patience:g} seconds")
-        messages = _told(complained, str(source), str(target))
-        printed = _told(said, str(source), str(target))
+            return Failure("hangs", f"for more than {self._patience:g} seconds")
+        messages = _decode_output(complained, str(source), str(target))
+        printed = _decode_output(said, str(source), str(target))
         written = target.read_bytes() if self._writes and target.exists() else None if self._writes else said
         if self._writes:
             messages += printed
         target.unlink(missing_ok=True)
         if process.returncode:
-            return Failed(f"ends with status {process.returncode}", messages)
+            return Failure(f"ends with status {process.returncode}", messages)
         if written is None:
-            return Failed("writes no file", messages)
+            return Failure("writes no file", messages)
         try:
             answer = json.loads(written)
         except ValueError:
-            answer = _numbers_in(written)
+            answer = _parse_words(written)
         return {"answer": answer, "messages": messages} if messages else answer
 
 
-def _told(text: bytes, *paths: str) -> str:
+def _decode_output(text: bytes, *paths: str) -> str:
     told = text.decode(errors="replace")
     for path in paths:
         told = told.replace(path, "FILE")
     return told.strip()[:LONGEST_MESSAGE]
 
 
-def _numbers_in(written: bytes) -> Any:
+def _parse_words(written: bytes) -> Any:
     """The words of a text that is no JSON: numbers where they are some."""
     found: list[Any] = []
     for word in written.decode(errors="replace").replace(",", " ").split():
@@ -326,45 +334,45 @@ class KilledSampler:
         spare: The last life is not killed.
     """
 
-    def __init__(self, service: Service, lives: int = 3, *, spare: bool = True) -> None:
+    def __init__(self, service: Service, lives: int = 3, *, spare_last: bool = True) -> None:
         if lives < 1:
-            raise Refused("lives", "a service is started at least once")
+            raise InvalidArgument("lives", "a service is started at least once")
         self.name = f"{getattr(service, '__name__', 'a service')}, killed when it answers"
-        self._service, self._lives, self._spare = service, lives, spare
+        self._service, self._lives, self._spare = service, lives, spare_last
         self._is_loaded = False
 
     def draw(self, data: Any, number: int) -> list[Any]:
         if not self._is_loaded:
-            self._load(data)
-        return [self._story(data) for _ in range(number)]
+            self._warm_up(data)
+        return [self._run_lives(data) for _ in range(number)]
 
-    def _load(self, data: Any) -> None:
+    def _warm_up(self, data: Any) -> None:
         """Answer once in this process: what a service loads at its first answer, no life has to load again."""
         with tempfile.TemporaryDirectory() as folder, suppress(Exception):
             self._service(copy.deepcopy(data), Path(folder), lambda shown: None)
         self._is_loaded = True
 
-    def _story(self, data: Any) -> list[Any]:
+    def _run_lives(self, data: Any) -> list[Any]:
         with tempfile.TemporaryDirectory() as folder:
             return [
-                self._life(copy.deepcopy(data), Path(folder), kill=not (self._spare and life == self._lives - 1))
+                self._run_life(copy.deepcopy(data), Path(folder), kill=not (self._spare and life == self._lives - 1))
                 for life in range(self._lives)
             ]
 
-    def _life(self, data: Any, folder: Path, *, kill: bool) -> Any:
+    def _run_life(self, data: Any, folder: Path, *, kill: bool) -> Any:
         read, write = os.pipe()
-        child = fork()
+        child = fork_process()
         if child == 0:
             os.close(read)
             try:
-                self._service(data, folder, lambda shown: _send(write, shown))
+                self._service(data, folder, lambda shown: _send_outcome(write, shown))
             except Exception as error:
-                _send(write, Failed.by(error))
+                _send_outcome(write, Failure.from_exception(error))
             finally:
                 os._exit(0)
         os.close(write)
         try:
-            shown = _received(read)
+            shown = _receive_outcome(read)
             if kill:
                 os.kill(child, signal.SIGKILL)
         finally:
@@ -373,12 +381,12 @@ class KilledSampler:
         return shown
 
 
-def _send(pipe: int, shown: Any) -> None:
-    text = pickle.dumps((shown.kind, shown.message) if isinstance(shown, Failed) else sendable(shown))
+def _send_outcome(pipe: int, shown: Any) -> None:
+    text = pickle.dumps((shown.kind, shown.message) if isinstance(shown, Failure) else make_picklable(shown))
     os.write(pipe, len(text).to_bytes(8) + text)
 
 
-def _received(pipe: int) -> Any:
+def _receive_outcome(pipe: int) -> Any:
     """Output that came first; None: the process ended before there was any."""
     text = b""
     while len(text) < 8 or len(text) < 8 + int.from_bytes(text[:8]):

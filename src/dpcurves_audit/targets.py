@@ -1,7 +1,7 @@
-"""Targets in the core: its noise, mechanisms, rounds of questions and public functions; `deployments` has the others.
+"""Targets in the core: its noise, mechanisms, rounds of questions and public functions; `list_deployment_targets` has the others.
 
 A call of a public function costs some 100 ms of processor time, the rounds of a question some milliseconds, a mechanism
-less, and drawn noise a fraction of a microsecond a count. `everything` audits each target with the cheapest sampler
+less, and drawn noise a fraction of a microsecond a count. `list_targets` audits each target with the cheapest sampler
 that contains its noise, and public functions with fewer samples.
 """
 
@@ -27,50 +27,71 @@ from numpy.typing import NDArray
 import dpcurves as dp
 from dpcurves import mechanisms as own
 from dpcurves import queries as asking
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.conversation import Release, Step
 from dpcurves.curves.result import CurveWarning
-from dpcurves.data import Axis, Grid, Unlisted, Weights, doubling_grid
+from dpcurves.data import Axis, Grid, UnlistedCategories, Weights, doubling_grid
 from dpcurves.ledger import Allotment, QuestionBudget
-from dpcurves.mechanisms import Flat
-from dpcurves.mechanisms.linear import Partition, draws, exact_sums
-from dpcurves.mechanisms.partition_selection import FoundNames, RankedNames
-from dpcurves.noise.randomness import FleetingMemory, Randomness
+from dpcurves.mechanisms import FlatHistogram
+from dpcurves.mechanisms.linear import PartitionSums, compute_exact_sums, sample_noise
+from dpcurves.mechanisms.partition_selection import ThresholdedCategories, UniverseCategories
+from dpcurves.noise.randomness import InProcessMemory, Randomness
 from dpcurves.privacy import Adjacency, Neighbours, PrivacyLoss, Unit
-from dpcurves.queries import CountQuery, Read, ThresholdComparison
+from dpcurves.queries import CountQuery, CountUse, ThresholdComparison
 from dpcurves.records import Records, open_records, tabulate
-from dpcurves.session import found_and_converse
+from dpcurves.session import ask_with_partition_selection
 from dpcurves.trust import Central, Curator
 
 from . import family as families
-from .auditing import CALLS, FEW_CALLS, forked, lattice, new_processes, repeats, timed
-from .auditing import beside as fresh_calls
-from .deployments import ADD_REMOVE, HALF_RHO, ONE, PATIENT, REPLACE_ONE, SITES, Audited, deployments
-from .family import Family, Pair
-from .feature import Reader
-from .questions import CAP, COLUMN, LABEL, OTHERS, PLANE, QUESTIONS, SCORE, UNIT, UNLISTED, WEIGHED, Asked, named
+from .auditing import (
+    CALLS,
+    FEW_CALLS,
+    check_forked_workers,
+    check_lattice,
+    check_new_processes,
+    check_noise_reuse,
+    check_timing,
+    has_repeated_noise,
+)
+from .deployments import ADD_REMOVE, HALF_RHO, ONE, PATIENT, REPLACE_ONE, SITES, AuditTarget, list_deployment_targets
+from .family import NeighbouringDatasets, NeighbourPair
+from .feature import OutcomeParser
+from .questions import (
+    CAP,
+    COLUMN,
+    LABEL,
+    OTHERS,
+    PLANE,
+    QUESTIONS,
+    SCORE,
+    UNIT,
+    UNLISTED,
+    WEIGHED,
+    AuditQuestion,
+    make_name_datasets,
+)
 from .report import Finding
-from .samplers import KilledSampler, OneSampler, Publish, Sampler
+from .samplers import CallableSampler, KilledSampler, Publish, Sampler
 
 
-def table_of(data: Any) -> Mapping[str, Any]:
+def as_columns(data: Any) -> Mapping[str, Any]:
     """Data of a family as columns."""
     return data if isinstance(data, Mapping) else {COLUMN: data}
 
 
 @contextmanager
-def opened(data: Any, unit: Unit) -> Iterator[Records]:
+def open_dataset(data: Any, unit: Unit) -> Iterator[Records]:
     """Records of tiny data, and a new key for the choice of records of a unit."""
-    records = open_records(table_of(data), unit=unit, key=os.urandom(32))
+    records = open_records(as_columns(data), unit=unit, key=os.urandom(32))
     try:
         yield records
     finally:
         records.close()
 
 
-def adjacency_of(neighbours: Neighbours, unit: Unit, records: Records | CountedOnce) -> Adjacency:
+def make_adjacency(neighbours: Neighbours, unit: Unit, records: Records | CachedRecords) -> Adjacency:
     """The neighbours among so many units, where their number is public."""
-    return neighbours.among(unit, records.units() if neighbours.knows_units else None)
+    return neighbours.to_adjacency(unit, records.units() if neighbours.has_public_units else None)
 
 
 COUNTED = (
@@ -81,7 +102,7 @@ COUNTED = (
 MOST_KEPT = 1000
 
 
-class CountedOnce:
+class CachedRecords:
     """A table of which what was counted is kept: exact counts are the same at each call.
 
     Records are opened when something is counted for the first time, and closed after each draw. (Which records of a
@@ -97,13 +118,13 @@ class CountedOnce:
     def __getattr__(self, name: str) -> Any:
         if name not in COUNTED:
             raise AttributeError(name)
-        return partial(self._of, name)
+        return partial(self._count_once, name)
 
-    def _of(self, name: str, *asked: Any) -> Any:
+    def _count_once(self, name: str, *asked: Any) -> Any:
         key = name, *(tuple(each) if isinstance(each, Iterable) else each for each in asked)
         if key not in self._kept:
             if self._records is None:
-                self._records = self._open.enter_context(opened(self._data, self._unit))
+                self._records = self._open.enter_context(open_dataset(self._data, self._unit))
             if len(self._kept) > MOST_KEPT:
                 self._kept.clear()
             self._kept[key] = getattr(self._records, name)(*asked)
@@ -116,9 +137,9 @@ class CountedOnce:
 
 
 @lru_cache(maxsize=400)
-def counted_once(data: bytes, unit: Unit) -> CountedOnce:
+def cache_records(data: bytes, unit: Unit) -> CachedRecords:
     """A pickled table, which all samplers have in common: to open one takes as long as a thousand draws of noise."""
-    return CountedOnce(pickle.loads(data), unit)
+    return CachedRecords(pickle.loads(data), unit)
 
 
 @dataclass(frozen=True)
@@ -132,7 +153,7 @@ class NoiseSampler:
         loss: The loss.
         neighbours: The neighbours.
         unit: The unit.
-        kept: Plans and exact tables of data that were seen.
+        cache: Plans and exact tables of data that were seen.
     """
 
     name: str
@@ -141,33 +162,33 @@ class NoiseSampler:
     loss: PrivacyLoss
     neighbours: Neighbours
     unit: Unit = dp.EACH_RECORD
-    kept: dict[bytes, Any] = field(default_factory=dict, compare=False)
+    cache: dict[bytes, Any] = field(default_factory=dict, compare=False)
 
     @contextmanager
-    def counted(self, data: Any) -> Iterator[Any]:
+    def open_cached_records(self, data: Any) -> Iterator[Any]:
         """The records, whose counts are kept from one draw to the next."""
-        records = counted_once(pickle.dumps(data), self.unit)
+        records = cache_records(pickle.dumps(data), self.unit)
         try:
             yield records
         finally:
             records.close()
 
-    def planned(self, data: Any) -> Any:
+    def plan_and_tabulate(self, data: Any) -> Any:
         """The plan and the exact table of each record on its own; counted once, for it has no choice in it."""
         key = pickle.dumps(data)
-        if key not in self.kept:
-            with self.counted(data) as records:
-                adjacency = adjacency_of(self.neighbours, self.unit, records)
+        if key not in self.cache:
+            with self.open_cached_records(data) as records:
+                adjacency = make_adjacency(self.neighbours, self.unit, records)
                 plan = self.mechanism.plan(self.query, self.loss, adjacency)
-                self.kept[key] = plan, tabulate(records, self.query)
-        return self.kept[key]
+                self.cache[key] = plan, tabulate(records, self.query)
+        return self.cache[key]
 
     def draw(self, data: Any, number: int) -> NDArray[np.int64]:
-        plan, table = self.planned(data)
-        randomness = Randomness.system().expanded()
+        plan, table = self.plan_and_tabulate(data)
+        randomness = Randomness.from_system().expand()
         parts = [
-            np.asarray(sums, dtype=np.int64) + draws(noise, number * sums.size, randomness).reshape(number, -1)
-            for sums, noise in exact_sums(self.query.arranged(table), plan.law)
+            np.asarray(sums, dtype=np.int64) + sample_noise(noise, number * sums.size, randomness).reshape(number, -1)
+            for sums, noise in compute_exact_sums(self.query.reorder_table(table), plan.law)
         ]
         return np.concatenate(parts, axis=1)
 
@@ -177,8 +198,8 @@ class MechanismSampler(NoiseSampler):
     """Runs of a mechanism on the exact table of a query."""
 
     def draw(self, data: Any, number: int) -> Any:
-        plan, table = self.planned(data)
-        randomness = Randomness.system()
+        plan, table = self.plan_and_tabulate(data)
+        randomness = Randomness.from_system()
         return [self.mechanism.run(table, plan, randomness) for _ in range(number)]
 
 
@@ -193,26 +214,26 @@ class SitesSampler(NoiseSampler):
     model: Any = None
 
     def draw(self, data: Any, number: int) -> NDArray[np.int64]:
-        plan, table = self.planned(data)
-        randomness, parts = Randomness.system().expanded(), []
-        for sums, noise in exact_sums(self.query.arranged(table), plan.law):
-            shares = [self.model.share(noise, number * sums.size, randomness) for _ in range(self.model.honest)]
+        plan, table = self.plan_and_tabulate(data)
+        randomness, parts = Randomness.from_system().expand(), []
+        for sums, noise in compute_exact_sums(self.query.reorder_table(table), plan.law):
+            shares = [self.model.share(noise, number * sums.size, randomness) for _ in range(self.model.honest_sites)]
             parts.append(np.asarray(sums, dtype=np.int64) + np.sum(shares, axis=0).reshape(number, -1))
         return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True)
-class LazySampler(NoiseSampler):
+class LazyTreeSampler(NoiseSampler):
     """Counts of prefixes that are asked for one after the other under one payment, all of them one outcome."""
 
     def draw(self, data: Any, number: int) -> Any:
-        with self.counted(data) as counted:
-            adjacency, randomness = adjacency_of(self.neighbours, self.unit, counted), Randomness.system()
+        with self.open_cached_records(data) as counted:
+            adjacency, randomness = make_adjacency(self.neighbours, self.unit, counted), Randomness.from_system()
             plans = [self.mechanism.plan(replace(self.query, at=(at,)), self.loss, adjacency) for at in self.query.at]
-            return [self._once(counted, plans, randomness) for _ in range(number)]
+            return [self._run_once(counted, plans, randomness) for _ in range(number)]
 
-    def _once(self, records: Any, plans: list[Any], randomness: Randomness) -> list[int]:
-        memory, axes = FleetingMemory(), self.query.axes
+    def _run_once(self, records: Any, plans: list[Any], randomness: Randomness) -> list[int]:
+        memory, axes = InProcessMemory(), self.query.axes
         return [
             told
             for plan in plans
@@ -220,12 +241,12 @@ class LazySampler(NoiseSampler):
         ]
 
 
-class AllIsTold(Exception):
+class AllRoundsAnswered(Exception):
     """The last turn of a question was answered. The curve takes the most time, and follows from what was released."""
 
 
 @dataclass(frozen=True)
-class TurnsSampler:
+class RoundsSampler:
     """All turns of a question, as a session has them, but without a ledger: all that is released, and no curve.
 
     No curve is read once all of the loss is paid, unless more is free then: counts of prefixes of one payment.
@@ -236,51 +257,53 @@ class TurnsSampler:
         loss: The loss.
         neighbours: The neighbours.
         unit: The unit.
-        apart: Each run opens the data anew, with a key of its own: where what is chosen by the key shows.
+        reopen_data: Each run opens the data anew, with a key of its own: where what is chosen by the key shows.
     """
 
     name: str
     question: Any
     loss: PrivacyLoss
     neighbours: Neighbours
-    apart: bool = False
+    reopen_data: bool = False
 
     def draw(self, data: Any, number: int) -> list[Any]:
-        if self.apart and number > 1:
+        if self.reopen_data and number > 1:
             return [each for _ in range(number) for each in self.draw(data, 1)]
         unit = dp.EACH_RECORD
-        records = CountedOnce(data, unit) if self.apart else counted_once(pickle.dumps(data), unit)
+        records = CachedRecords(data, unit) if self.reopen_data else cache_records(pickle.dumps(data), unit)
         with catch_warnings(action="ignore", category=CurveWarning):
             try:
-                adjacency = adjacency_of(self.neighbours, dp.EACH_RECORD, records)
-                return [self._once(records, adjacency) for _ in range(number)]
+                adjacency = make_adjacency(self.neighbours, dp.EACH_RECORD, records)
+                return [self._run_rounds(records, adjacency) for _ in range(number)]
             finally:
                 records.close()
 
-    def _once(self, records: Any, adjacency: Adjacency) -> list[Any]:
-        trust, randomness = Central(), Randomness.system()
-        memories: dict[int, FleetingMemory] = {}
+    def _run_rounds(self, records: Any, adjacency: Adjacency) -> list[Any]:
+        trust, randomness = Central(), Randomness.from_system()
+        memories: dict[int, InProcessMemory] = {}
         paid: dict[int, Release] = {}
         shown: list[Any] = []
 
-        def run(query: Any, allotment: Allotment) -> Release:
-            plan = trust.turn(query, allotment.loss, adjacency)
+        def run_query(query: Any, allotment: Allotment) -> Release:
+            plan = trust.plan_query(query, allotment.loss, adjacency)
             release = trust.run(plan, [Curator(records, memories[allotment.part])], allotment, randomness)
             shown.append(list(release.values))
             return release
 
-        def reply(step: Step, allotment: Allotment) -> Release:
+        def answer_step(step: Step, allotment: Allotment) -> Release:
             if allotment.part not in paid:
-                memories[allotment.part] = FleetingMemory()
-                paid[allotment.part] = run(step.query.paid_as, allotment)
-            release = paid[allotment.part] if step.query == step.query.paid_as else run(step.query, allotment)
-            if budget.left == 0 and step.query == step.query.paid_as:
-                raise AllIsTold
+                memories[allotment.part] = InProcessMemory()
+                paid[allotment.part] = run_query(step.query.charged_query, allotment)
+            release = (
+                paid[allotment.part] if step.query == step.query.charged_query else run_query(step.query, allotment)
+            )
+            if budget.left == 0 and step.query == step.query.charged_query:
+                raise AllRoundsAnswered
             return release
 
-        budget = QuestionBudget.rehearsing(self.loss.of_one_release())
-        with suppress(AllIsTold):
-            found_and_converse(self.question, adjacency, trust, budget, reply)
+        budget = QuestionBudget.for_planning(self.loss.as_single_release())
+        with suppress(AllRoundsAnswered):
+            ask_with_partition_selection(self.question, adjacency, trust, budget, answer_step)
         return shown
 
 
@@ -294,8 +317,8 @@ class PublicFunctionSampler:
         loss: The loss.
         neighbours: The neighbours.
         unit: The column of units; empty: each record.
-        rows: Records of a unit that are used; None: noisy counts choose it.
-        times: Times that it is asked: under one request for the price of one, all answers together being the outcome.
+        rows_per_unit: Records of a unit that are used; None: noisy counts choose it.
+        repeats: Times that it is asked: under one request for the price of one, all answers together being the outcome.
     """
 
     name: str
@@ -303,62 +326,62 @@ class PublicFunctionSampler:
     loss: PrivacyLoss
     neighbours: Neighbours
     unit: str = ""
-    rows: int | None = 1
-    times: int = 1
+    rows_per_unit: int | None = 1
+    repeats: int = 1
 
     @cached_property
-    def _one(self) -> Sampler:
-        return OneSampler(self._asked, PATIENT)
+    def _callable_sampler(self) -> Sampler:
+        return CallableSampler(self._ask_question, PATIENT)
 
-    def _asked(self, data: Any) -> Any:
-        units = {"unit": self.unit, "rows_per_unit": self.rows} if self.unit else {}
+    def _ask_question(self, data: Any) -> Any:
+        units = {"unit": self.unit, "rows_per_unit": self.rows_per_unit} if self.unit else {}
         with (
             catch_warnings(action="ignore", category=CurveWarning),
-            dp.Session(table_of(data), budget=self.loss, adjacency=self.neighbours, **units) as session,  # type: ignore[arg-type]
+            dp.Session(as_columns(data), budget=self.loss, adjacency=self.neighbours, **units) as session,  # type: ignore[arg-type]
         ):
-            found = [json.loads(session.ask(self.question, self.loss, "asked").to_json()) for _ in range(self.times)]
-        return found[0] if self.times == 1 else found
+            found = [json.loads(session.ask(self.question, self.loss, "asked").to_json()) for _ in range(self.repeats)]
+        return found[0] if self.repeats == 1 else found
 
     def draw(self, data: Any, number: int) -> Any:
-        return self._one.draw(data, number)
+        return self._callable_sampler.draw(data, number)
 
 
-def together(questions: Mapping[Any, PrivacyLoss], neighbours: Neighbours) -> Sampler:
+def make_session_sampler(questions: Mapping[Any, PrivacyLoss], neighbours: Neighbours) -> Sampler:
     """One session that is asked several questions: its answers together cost the sum that is charged."""
     losses = list(questions.values())
     whole = sum(losses[1:], start=losses[0])
 
-    def session(data: Any) -> Any:
+    def ask_questions(data: Any) -> Any:
         with (
             catch_warnings(action="ignore", category=CurveWarning),
-            dp.Session(table_of(data), budget=whole, adjacency=neighbours) as asked,
+            dp.Session(as_columns(data), budget=whole, adjacency=neighbours) as asked,
         ):
             return [json.loads(asked.ask(question, loss).to_json()) for question, loss in questions.items()]
 
-    return OneSampler(session, PATIENT)
+    return CallableSampler(ask_questions, PATIENT)
 
 
-def killed(question: Any, loss: PrivacyLoss, neighbours: Neighbours, lives: int = 3) -> KilledSampler:
+def make_killed_sampler(question: Any, loss: PrivacyLoss, neighbours: Neighbours, lives: int = 3) -> KilledSampler:
     """A session with a ledger on disk that is killed when its answer is there, and asked again under its request."""
 
-    def session(data: Any, folder: Path, publish: Publish) -> None:
+    def ask_question(data: Any, folder: Path, publish: Publish) -> None:
         with (
             catch_warnings(action="ignore", category=CurveWarning),
-            dp.Session(table_of(data), budget=loss, adjacency=neighbours, ledger=f"sqlite:///{folder}/l.db") as asked,
+            dp.Session(as_columns(data), budget=loss, adjacency=neighbours, ledger=f"sqlite:///{folder}/l.db") as asked,
         ):
             publish(json.loads(asked.ask(question, loss, "one").to_json()))
 
-    return KilledSampler(session, lives)
+    return KilledSampler(ask_question, lives)
 
 
-def asked(name: str) -> Asked:
+def find_question(name: str) -> AuditQuestion:
     """The question of a command.
 
     Raises:
         ValueError: there is none.
     """
     if name not in QUESTIONS:
-        raise Refused("question", f"one of {', '.join(QUESTIONS)} is needed")
+        raise InvalidArgument("question", f"one of {', '.join(QUESTIONS)} is needed")
     return QUESTIONS[name]
 
 
@@ -367,39 +390,49 @@ GRID_CELLS = 4
 WITH_DELTA = PrivacyLoss.pure(1, Fraction(1, 100))
 
 
-def everything() -> Iterator[Audited]:
+def list_targets() -> Iterator[AuditTarget]:
     """Mechanisms, questions, faces and ledgers of this version, the cheapest samplers of each part first."""
-    yield from _mechanisms()
-    yield from _questions()
-    yield from _faces()
-    yield from _sites()
-    yield from deployments()
+    yield from _list_mechanism_targets()
+    yield from _list_question_targets()
+    yield from _list_public_targets()
+    yield from _list_site_targets()
+    yield from list_deployment_targets()
 
 
-def _sums() -> Iterator[tuple[str, Any, Any, Any]]:
+def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
     """Sums with noise: their names, queries, mechanisms and makers of families."""
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
-    cells, prefixes = asking.CountQuery(axis, Read.CELLS), asking.CountQuery(axis, Read.PREFIXES)
+    cells, prefixes = asking.CountQuery(axis, CountUse.CELLS), asking.CountQuery(axis, CountUse.PREFIXES)
     weights, places = Weights("weight", CAP), tuple(range(GRID_CELLS))
     values, weighed, plane = families.values, WEIGHED, Grid(0, 1, cells=2)
-    yield "flat histogram", cells, own.Flat(), values
+    yield "flat histogram", cells, own.FlatHistogram(), values
     yield "tree of sums", prefixes, own.TreeSums(), values
-    yield "sums of values", asking.SumQuery(axis, 8), own.Flat(), values
-    yield "counts of two classes", asking.CountQuery(_labelled(), Read.PREFIXES), own.TreeSums(), families.scores
+    yield "sums of values", asking.SumQuery(axis, 8), own.FlatHistogram(), values
+    yield (
+        "counts of two classes",
+        asking.CountQuery(_make_label_axes(), CountUse.PREFIXES),
+        own.TreeSums(),
+        families.scores,
+    )
     yield "Haar wavelets", prefixes, own.Haar(), values
-    yield "nested intervals", asking.PartitionQuery(axis, ((0, 2), places)), Partition(), values
+    yield "nested intervals", asking.PartitionQuery(axis, ((0, 2), places)), PartitionSums(), values
     regions = (Axis("x", plane), Axis("y", plane))
-    yield "regions", asking.RegionQuery(regions, (0, 2, 1, 3), ((0, 2), places), Read.CELLS), own.Regions(), PLANE
-    yield "squares of values", asking.SquareQuery(axis, 8), own.Flat(), values
-    yield "weights", asking.WeightQuery(axis, weights, Read.CELLS), own.Flat(), weighed
-    yield "tree of weights", asking.WeightQuery(axis, weights, Read.PREFIXES), own.TreeSums(), weighed
-    yield "squares of weights", asking.SquaredWeightQuery(axis, weights), own.Flat(), weighed
-    yield "sums of weighted values", asking.WeighedSumQuery(axis, weights, 8), own.Flat(), weighed
-    yield "weighted squares", asking.WeighedSpreadQuery(axis, weights, 8, 2), own.Flat(), weighed
+    yield (
+        "regions",
+        asking.RegionQuery(regions, (0, 2, 1, 3), ((0, 2), places), CountUse.CELLS),
+        own.RegionSums(),
+        PLANE,
+    )
+    yield "squares of values", asking.SquareQuery(axis, 8), own.FlatHistogram(), values
+    yield "weights", asking.WeightQuery(axis, weights, CountUse.CELLS), own.FlatHistogram(), weighed
+    yield "tree of weights", asking.WeightQuery(axis, weights, CountUse.PREFIXES), own.TreeSums(), weighed
+    yield "squares of weights", asking.SquaredWeightQuery(axis, weights), own.FlatHistogram(), weighed
+    yield "sums of weighted values", asking.WeightedSumQuery(axis, weights, 8), own.FlatHistogram(), weighed
+    yield "weighted squares", asking.WeightedSpreadQuery(axis, weights, 8, 2), own.FlatHistogram(), weighed
     yield "square root", prefixes, own.SquareRoot(), values
 
 
-def _choices() -> Iterator[tuple[str, Any, Any, Any]]:
+def _list_selection_mechanisms() -> Iterator[tuple[str, Any, Any, Any]]:
     """Choices, and what else is no sum: their names, queries, mechanisms and makers of families."""
     axis, values = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), families.values
     bounds = asking.CoverageQuery((Axis(COLUMN, doubling_grid(0.125, 2)),), Fraction(9, 10))
@@ -411,184 +444,213 @@ def _choices() -> Iterator[tuple[str, Any, Any, Any]]:
     yield "worst box", boxes, own.ExponentialWorstBox(), values
     yield "PrivTree", asking.TreePartitionQuery(axis, (2,), 0), own.PrivTree(), values
     yield "merged cells", asking.MergePartitionQuery(axis, 2), own.MergedCells(), values
-    yield "sparse vector", asking.ThresholdQuery(axis, _compared(), 1), own.SparseVector(), values
+    yield "sparse vector", asking.ThresholdQuery(axis, _make_comparisons(), 1), own.SparseVector(), values
     yield "found bounds", bounds, own.SparseVector(), values
     yield "wavelets of boxes", asking.WaveletQuery(axis, places, (2, 2)), own.Privelet(), values
-    yield "noisy area", asking.AucQuery(_labelled()), own.NoisyAuc(), families.scores
+    yield "noisy area", asking.AucQuery(_make_label_axes()), own.NoisyAuc(), families.scores
 
 
-def _labelled() -> tuple[Any, Any]:
+def _make_label_axes() -> tuple[Any, Any]:
     return dp.Categories(LABEL, (0, 1)), Axis(SCORE, Grid(0, 1, cells=GRID_CELLS))
 
 
-def _mechanisms() -> Iterator[Audited]:
+def _list_mechanism_targets() -> Iterator[AuditTarget]:
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
             told = f"{loss}, {neighbours.value}"
-            for name, query, mechanism, family in _sums():
+            for name, query, mechanism, family in _list_noisy_sums():
                 if loss is HALF_RHO or name != "square root":
                     sampler: Sampler = NoiseSampler(f"noise of {name}", query, mechanism, loss, neighbours)
-                    yield Audited(f"{name}: {told}", sampler, family(EDGES, adjacency=neighbours), loss, "noise")
-            for name, query, mechanism, family in _choices():
+                    yield AuditTarget(f"{name}: {told}", sampler, family(EDGES, adjacency=neighbours), loss, "noise")
+            for name, query, mechanism, family in _list_selection_mechanisms():
                 sampler = MechanismSampler(name, query, mechanism, loss, neighbours)
-                yield Audited(f"{name}: {told}", sampler, family(EDGES, adjacency=neighbours), loss, "mechanism")
-            lazy = LazySampler("tree on demand", asking.PrefixQuery(axis, (3, 1, 2)), own.LazyTree(), loss, neighbours)
+                yield AuditTarget(f"{name}: {told}", sampler, family(EDGES, adjacency=neighbours), loss, "mechanism")
+            lazy = LazyTreeSampler(
+                "tree on demand", asking.PrefixQuery(axis, (3, 1, 2)), own.LazyTree(), loss, neighbours
+            )
             values = families.values(EDGES, adjacency=neighbours)
-            yield Audited(f"tree on demand: {told}", lazy, values, loss, "mechanism")
+            yield AuditTarget(f"tree on demand: {told}", lazy, values, loss, "mechanism")
         sizes = NoiseSampler(
-            "units by their records", asking.UnitSizesQuery.of(UNIT), own.Flat(), ONE, neighbours, dp.Unit(UNIT, 1)
+            "units by their records",
+            asking.UnitSizesQuery.from_column(UNIT),
+            own.FlatHistogram(),
+            ONE,
+            neighbours,
+            dp.Unit(UNIT, 1),
         )
         units = families.units(EDGES, 2, adjacency=neighbours)
-        yield Audited(f"units by their records: {neighbours.value}", sizes, units, ONE, "noise")
-        valued = asking.SizedUnitsQuery.of(UNIT, axis[0])
-        beside = NoiseSampler("units by records and a value", valued, own.Flat(), ONE, neighbours, dp.Unit(UNIT, 1))
-        yield Audited(f"units by their records and a value: {neighbours.value}", beside, units, ONE, "noise")
-        found = MechanismSampler("found names", asking.NamesQuery.of("name"), FoundNames(), WITH_DELTA, neighbours)
-        listed = named(EDGES, adjacency=neighbours)
-        yield Audited(f"found names: {neighbours.value}", found, listed, WITH_DELTA, "mechanism")
-        letters = asking.RankedNamesQuery((Unlisted("name", universe=dp.Texts("a-z", 5)),))
-        ranked = MechanismSampler("names of a universe", letters, RankedNames(), ONE, neighbours)
-        yield Audited(f"names of a universe: {neighbours.value}", ranked, listed, ONE, "mechanism")
+        yield AuditTarget(f"units by their records: {neighbours.value}", sizes, units, ONE, "noise")
+        valued = asking.SizedUnitsQuery.from_column(UNIT, axis[0])
+        beside = NoiseSampler(
+            "units by records and a value", valued, own.FlatHistogram(), ONE, neighbours, dp.Unit(UNIT, 1)
+        )
+        yield AuditTarget(f"units by their records and a value: {neighbours.value}", beside, units, ONE, "noise")
+        found = MechanismSampler(
+            "found names",
+            asking.PartitionSelectionQuery.from_column("name"),
+            ThresholdedCategories(),
+            WITH_DELTA,
+            neighbours,
+        )
+        listed = make_name_datasets(EDGES, adjacency=neighbours)
+        yield AuditTarget(f"found names: {neighbours.value}", found, listed, WITH_DELTA, "mechanism")
+        letters = asking.UniverseSelectionQuery((UnlistedCategories("name", universe=dp.TextUniverse("a-z", 5)),))
+        ranked = MechanismSampler("names of a universe", letters, UniverseCategories(), ONE, neighbours)
+        yield AuditTarget(f"names of a universe: {neighbours.value}", ranked, listed, ONE, "mechanism")
 
 
-def _sites() -> Iterator[Audited]:
+def _list_site_targets() -> Iterator[AuditTarget]:
     from dpcurves_sites.trust import SecureSum
 
     model, axis = SecureSum(SITES, 1), Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS))
-    query, made = CountQuery((axis,), Read.CELLS), SimpleNamespace(plan=model.turn)
+    query, made = CountQuery((axis,), CountUse.CELLS), SimpleNamespace(plan=model.plan_query)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, PrivacyLoss.zcdp("0.1")):  # two shares of less noise are no discrete Gaussian
             sampler = SitesSampler("sites, cells", query, made, loss, neighbours, model=model)
             family = families.values(EDGES, adjacency=neighbours)
-            yield Audited(f"sites, cells: {loss}, {neighbours.value}", sampler, family, loss, "noise")
+            yield AuditTarget(f"sites, cells: {loss}, {neighbours.value}", sampler, family, loss, "noise")
 
 
-def _compared() -> tuple[Any, ...]:
+def _make_comparisons() -> tuple[Any, ...]:
     """Comparisons of counts with thresholds: of one cell, of halves, and of two cells with each other."""
     weights = (((1, 0, 0, 0), 0), ((0, 0, 0, 1), 1), ((1, 1, -1, -1), 0), ((0, 0, 1, 1), 0), ((0, 0, 0, 1), 0))
     return tuple(ThresholdComparison(row, threshold) for row, threshold in weights)
 
 
-def _questions() -> Iterator[Audited]:
+def _list_question_targets() -> Iterator[AuditTarget]:
     grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
             told = f"{loss}, {neighbours.value}"
             asked = QUESTIONS if (loss is ONE) is (neighbours is REPLACE_ONE) else {**QUESTIONS, **OTHERS}
             for name, each in asked.items():
-                sampler = TurnsSampler(f"turns of {name}", each.question(grid), loss, neighbours)
-                yield Audited(f"{name}: {told}", sampler, each.family(EDGES, adjacency=neighbours), loss, "turns")
-            sampler = TurnsSampler("turns of verification", _claim(), loss, neighbours, apart=True)
-            yield Audited(f"verification: {told}", sampler, _lines(neighbours), loss, "turns")
-        sampler = TurnsSampler("turns of found groups", UNLISTED, WITH_DELTA, neighbours)
-        listed = named(EDGES, adjacency=neighbours)
-        yield Audited(f"found groups: {WITH_DELTA}, {neighbours.value}", sampler, listed, WITH_DELTA, "turns")
+                sampler = RoundsSampler(f"turns of {name}", each.question(grid), loss, neighbours)
+                yield AuditTarget(f"{name}: {told}", sampler, each.family(EDGES, adjacency=neighbours), loss, "turns")
+            sampler = RoundsSampler(
+                "turns of verification", _make_verify_question(), loss, neighbours, reopen_data=True
+            )
+            yield AuditTarget(f"verification: {told}", sampler, _make_line_datasets(neighbours), loss, "turns")
+        sampler = RoundsSampler("turns of found groups", UNLISTED, WITH_DELTA, neighbours)
+        listed = make_name_datasets(EDGES, adjacency=neighbours)
+        yield AuditTarget(f"found groups: {WITH_DELTA}, {neighbours.value}", sampler, listed, WITH_DELTA, "turns")
 
 
-def _claim() -> Any:
+def _make_verify_question() -> Any:
     """A slope is positive, in two subsets."""
-    return dp.VerifyQuestion(dp.Ranged("y", 0, 1), (dp.Ranged("x", 0, 1),), "x", above=0.0, subsets=2)
+    return dp.VerifyQuestion(dp.NumericColumn("y", 0, 1), (dp.NumericColumn("x", 0, 1),), "x", above=0.0, subsets=2)
 
 
-def _lines(neighbours: Neighbours) -> Family:
+def _make_line_datasets(neighbours: Neighbours) -> NeighbouringDatasets:
     """Points on a rising line, of which one comes, or is replaced, that turns it."""
 
-    def table(*points: tuple[float, float]) -> Mapping[str, Any]:
+    def make_table(*points: tuple[float, float]) -> Mapping[str, Any]:
         return {"x": np.array([x for x, _ in points]), "y": np.array([y for _, y in points])}
 
     few, more = ((0.0, 0.0), (1.0, 0.2)), tuple((place / 7, place / 28) for place in range(8))
     if neighbours is ADD_REMOVE:
-        made = [(table(*base), table(*base, (1.0, 0.0))) for base in (few, more)]
-        made += [(table(*base[:2]), table(*base)) for base in (more[:3], (*few, (0.5, 0.2)))]
+        made = [(make_table(*base), make_table(*base, (1.0, 0.0))) for base in (few, more)]
+        made += [(make_table(*base[:2]), make_table(*base)) for base in (more[:3], (*few, (0.5, 0.2)))]
     else:
-        made = [(table(*base, (1.0, 1.0)), table(*base, (1.0, 0.0))) for base in (few, more)]
+        made = [(make_table(*base, (1.0, 1.0)), make_table(*base, (1.0, 0.0))) for base in (few, more)]
     return families.pairs(made, adjacency=neighbours, name="points of a line")
 
 
-def _faces() -> Iterator[Audited]:
+def _list_public_targets() -> Iterator[AuditTarget]:
     grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for name, each in {**QUESTIONS, **(OTHERS if neighbours is REPLACE_ONE else {})}.items():
             sampler: Sampler = PublicFunctionSampler(f"face of {name}", each.question(grid), ONE, neighbours)
-            yield Audited(f"{name}: {neighbours.value}", sampler, each.family(EDGES, adjacency=neighbours), ONE, "face")
+            yield AuditTarget(
+                f"{name}: {neighbours.value}", sampler, each.family(EDGES, adjacency=neighbours), ONE, "face"
+            )
         sampler = PublicFunctionSampler("face of found groups", UNLISTED, WITH_DELTA, neighbours)
-        listed = named(EDGES, adjacency=neighbours)
-        yield Audited(f"found groups: {neighbours.value}", sampler, listed, WITH_DELTA, "face")
+        listed = make_name_datasets(EDGES, adjacency=neighbours)
+        yield AuditTarget(f"found groups: {neighbours.value}", sampler, listed, WITH_DELTA, "face")
         sampler = PublicFunctionSampler(
             "face of a bound that is found", QUESTIONS["histogram"].question(grid), ONE, neighbours, UNIT, None
         )
-        yield Audited(
+        yield AuditTarget(
             f"histogram of units without a bound: {neighbours.value}", sampler,
             families.units(EDGES, 2, adjacency=neighbours), ONE, "face",
         )  # fmt: skip
-        sampler = PublicFunctionSampler("face of verification", _claim(), ONE, neighbours)
-        yield Audited(f"verification: {neighbours.value}", sampler, _lines(neighbours), ONE, "face")
+        sampler = PublicFunctionSampler("face of verification", _make_verify_question(), ONE, neighbours)
+        yield AuditTarget(f"verification: {neighbours.value}", sampler, _make_line_datasets(neighbours), ONE, "face")
     cdf, count = QUESTIONS["cdf"].question(grid), QUESTIONS["count"].question(grid)
     values = families.values(EDGES, adjacency=ADD_REMOVE)
     units = families.units(EDGES, 2, adjacency=ADD_REMOVE)
     sampler = PublicFunctionSampler(
         "face of histogram by unit", dp.HistogramQuestion(COLUMN, grid), ONE, ADD_REMOVE, UNIT, 2
     )
-    yield Audited("histogram of units", sampler, units, ONE, "face")
+    yield AuditTarget("histogram of units", sampler, units, ONE, "face")
     half = PrivacyLoss.pure(Fraction(1, 2))
-    yield Audited("two questions of a session", together({cdf: half, count: half}, ADD_REMOVE), values, ONE, "ledger")
-    yield Audited(
-        "a request asked twice", PublicFunctionSampler("twice", count, ONE, ADD_REMOVE, times=2), values, ONE, "ledger"
+    yield AuditTarget(
+        "two questions of a session", make_session_sampler({cdf: half, count: half}, ADD_REMOVE), values, ONE, "ledger"
     )
-    yield Audited("a request killed and resumed", killed(count, ONE, ADD_REMOVE), values, ONE, "ledger")
+    yield AuditTarget(
+        "a request asked twice",
+        PublicFunctionSampler("twice", count, ONE, ADD_REMOVE, repeats=2),
+        values,
+        ONE,
+        "ledger",
+    )
+    yield AuditTarget(
+        "a request killed and resumed", make_killed_sampler(count, ONE, ADD_REMOVE), values, ONE, "ledger"
+    )
 
 
-def one_count(data: Any) -> Any:
+def ask_count(data: Any) -> Any:
     """The public face of a count, in a session of its own: for new processes, which import it by its name."""
-    return _count_face().draw(data, 1)[0]
+    return _make_count_sampler().draw(data, 1)[0]
 
 
-def _count_face() -> Sampler:
+def _make_count_sampler() -> Sampler:
     return PublicFunctionSampler("face of a count", dp.CountQuestion(COLUMN), ONE, ADD_REMOVE)
 
 
-def beside_bounds(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]:
+def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]:
     """Repeated noise, numbers on no lattice, and times, of a count, drawn noise, a stream and a report."""
     calls = FEW_CALLS if quick else CALLS
     pair = families.values(EDGES, adjacency=ADD_REMOVE).pairs[0]
-    query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), Read.CELLS)
-    samplers: dict[str, tuple[Sampler, Pair]] = {
-        "face of a count": (_count_face(), pair),
-        "noise of a histogram": (NoiseSampler("noise", query, Flat(), ONE, ADD_REMOVE), pair),
+    query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), CountUse.CELLS)
+    samplers: dict[str, tuple[Sampler, NeighbourPair]] = {
+        "face of a count": (_make_count_sampler(), pair),
+        "noise of a histogram": (NoiseSampler("noise", query, FlatHistogram(), ONE, ADD_REMOVE), pair),
     }
-    samplers |= {each.name: (each.sampler, each.family.pairs[0]) for each in deployments() if each.name in FRESH}
+    samplers |= {
+        each.name: (each.sampler, each.family.pairs[0]) for each in list_deployment_targets() if each.name in FRESH
+    }
     for name, (sampler, its) in samplers.items():
-        shared = forked(sampler, its, calls)
-        found = [*confirmed(partial(fresh_calls, sampler, its, calls)), *timed(sampler, its, calls)]
+        shared = check_forked_workers(sampler, its, calls)
+        found = [*confirm_findings(partial(check_noise_reuse, sampler, its, calls)), *check_timing(sampler, its, calls)]
         found += [] if shared is None else [shared]
-        yield name, found if name == "face of a count" else [*found, *lattice(sampler, its, 100)]
-    repeated = partial(new_processes, f"{__name__}:{one_count.__name__}", pair, calls)
-    yield "a count in new processes", confirmed(lambda: [each for each in [repeated()] if each is not None])
-    yield "a ledger that is opened again", confirmed(partial(reopened, pair))
+        yield name, found if name == "face of a count" else [*found, *check_lattice(sampler, its, 100)]
+    repeated = partial(check_new_processes, f"{__name__}:{ask_count.__name__}", pair, calls)
+    yield "a count in new processes", confirm_findings(lambda: [each for each in [repeated()] if each is not None])
+    yield "a ledger that is opened again", confirm_findings(partial(check_reopened_ledger, pair))
 
 
-def confirmed(look: Callable[[], list[Finding]]) -> list[Finding]:
+def confirm_findings(check: Callable[[], list[Finding]]) -> list[Finding]:
     """Findings of which those that are flagged were found on other calls once more: two calls may agree by chance."""
-    found = look()
-    again = {each.name for each in look()} if any(each.flagged for each in found) else set[str]()
-    return [each for each in found if not each.flagged or each.name in again]
+    found = check()
+    again = {each.name for each in check()} if any(each.is_flagged for each in found) else set[str]()
+    return [each for each in found if not each.is_flagged or each.name in again]
 
 
-def reopened(pair: Pair, calls: int = 12) -> list[Finding]:
+def check_reopened_ledger(pair: NeighbourPair, calls: int = 12) -> list[Finding]:
     """Findings on another request for the same count, after the ledger was closed and opened again: other noise."""
-    reader = Reader()
+    reader = OutcomeParser()
     rows: tuple[list[Any], list[Any]] = [], []
     for _ in range(calls):
         with tempfile.TemporaryDirectory() as folder, catch_warnings(action="ignore", category=CurveWarning):
             for place, row in enumerate(rows):
                 with dp.Session(
-                    table_of(pair.left), budget=ONE + ONE, adjacency=ADD_REMOVE, ledger=f"sqlite:///{folder}/l.db"
+                    as_columns(pair.left), budget=ONE + ONE, adjacency=ADD_REMOVE, ledger=f"sqlite:///{folder}/l.db"
                 ) as session:
                     curve = session.ask(dp.CountQuestion(COLUMN), ONE, f"request {place}")
                     row.append([release.values for release in curve.evidence])
-    if repeats(*(reader.read(row) for row in rows)):
-        return [Finding("reopened ledger", "two requests have the same noise, before and after it.", flagged=True)]
+    if has_repeated_noise(*(reader.parse_outcomes(row) for row in rows)):
+        return [Finding("reopened ledger", "two requests have the same noise, before and after it.", is_flagged=True)]
     return []
 
 

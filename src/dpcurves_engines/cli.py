@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from dpcurves.cli import options as of
-from dpcurves.cli.app import Group, Provided
+from dpcurves.cli.app import Group, PackageCommands
 from dpcurves.cli.ask_file import Terms
 from dpcurves.cli.options import Argument
 from dpcurves.cli.output import Output
-from dpcurves.cli.released import KeptView
-from dpcurves.cli.studies import Rehearsal
-from dpcurves.cli.terminal import Misuse, named, say, terminal
+from dpcurves.cli.released import SavedResultView
+from dpcurves.cli.studies import DryRunTerms
+from dpcurves.cli.terminal import Misuse, make_console, print_to_console, translate_argument_errors
 
 if TYPE_CHECKING:
     from .statement import SqlQuestion
@@ -36,15 +36,18 @@ def check(server: Server) -> None:
     """
     if not server.url.startswith(of.ENGINES):
         raise Misuse("data", "the URL of an engine is needed: postgresql://reader@host/database or sc://host:port")
-    from . import checked_postgres, checked_spark
+    from . import check_postgres, check_spark
 
-    checked = checked_spark(server.url) if server.url.startswith(of.SPARK) else checked_postgres(server.url)
+    checked = check_spark(server.url) if server.url.startswith(of.SPARK) else check_postgres(server.url)
     for finding in checked.findings:
-        say(terminal(), f"{'equal' if finding.fits else 'NOT equal'}: {finding.what}")
-    wrong = sum(not finding.fits for finding in checked.findings)
+        print_to_console(make_console(), f"{'equal' if finding.is_equal else 'NOT equal'}: {finding.description}")
+    wrong = sum(not finding.is_equal for finding in checked.findings)
     if wrong:
         raise Misuse("data", f"{checked.name} differs in {wrong} of {len(checked.findings)}; it is refused")
-    say(terminal(), f"{checked.name} counts as dpcurves does: {len(checked.findings)} of {len(checked.findings)} equal")
+    print_to_console(
+        make_console(),
+        f"{checked.name} counts as dpcurves does: {len(checked.findings)} of {len(checked.findings)} equal",
+    )
 
 
 # Commands that ask, and that plan, one question by a statement of SQL.
@@ -68,14 +71,14 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Listed:
+class GroupOptions:
     """Options for the values of columns of GROUP BY."""
 
-    by: list[str] | None = of.perhaps(
+    by: list[str] | None = of.optional(
         "NAME=A,B,C", "The values of a column of GROUP BY, in the place of WHERE NAME IN ('A', 'B', 'C')."
     )
 
-    def declared(self) -> dict[str, tuple[Any, ...]]:
+    def parse_categories(self) -> dict[str, tuple[Any, ...]]:
         """Values by column."""
         found: dict[str, tuple[Any, ...]] = {}
         for each in self.by or []:
@@ -84,12 +87,12 @@ class Listed:
                 raise Misuse(
                     "by", f"a column and its values are needed, once, as in --by region=north,south, got {each!r}"
                 )
-            found[column] = of.categories("by", values)
+            found[column] = of.parse_labels("by", values)
         return found
 
 
 @dataclass(frozen=True)
-class Named(of.FormedSource):
+class NamedTable(of.FormattedSourceOptions):
     """The table that FROM names."""
 
     name: tuple[str, ...] = ()
@@ -100,17 +103,17 @@ class Named(of.FormedSource):
 
     def records(self) -> object:
         """Data source for a session. A database of DuckDB is opened for reading alone, and closed with the process."""
-        from .statement import table_of
+        from .statement import find_table
 
         path = Path(self.data)
         if not self.is_file:
-            return table_of(self.data, self.name)
+            return find_table(self.data, self.name)
         if path.suffix.lower() in DUCKDB:
-            return table_of(_database(path), self.name)
-        return table_of({Path(path.name.removesuffix(".gz")).stem: self.data}, self.name)
+            return find_table(_open_database(path), self.name)
+        return find_table({Path(path.name.removesuffix(".gz")).stem: self.data}, self.name)
 
 
-def _database(path: Path) -> Any:
+def _open_database(path: Path) -> Any:
     import duckdb
 
     if not path.is_file():
@@ -122,17 +125,17 @@ def _database(path: Path) -> Any:
     raise Misuse("data", f"{path.name!r} cannot be opened as a database of DuckDB; does another process write to it?")
 
 
-def _asked(statement: str, listed: Listed, price: of.PriceAndDelta) -> tuple[SqlQuestion, Any]:
+def _parse_question(statement: str, listed: GroupOptions, price: of.LossAndDeltaOptions) -> tuple[SqlQuestion, Any]:
     from .statement import SqlQuestion
 
-    with named("by", "categories"):
-        read = SqlQuestion.read(statement)
-        return read, read.question(listed.declared(), found=price.delta is not None)
+    with translate_argument_errors("by", "categories"):
+        read = SqlQuestion.from_sql(statement)
+        return read, read.build_question(listed.parse_categories(), partition_selection=price.delta is not None)
 
 
 def sql(
-    *, tables: Tables, statement: STATEMENT, listed: Listed, price: of.PriceAndDelta, promise: of.Promise,
-    units: of.Units, payer: of.Payer, output: Output,
+    *, tables: Tables, statement: STATEMENT, listed: GroupOptions, price: of.LossAndDeltaOptions, promise: of.GuaranteeOptions,
+    units: of.UnitCountOptions, payer: of.PayingAccountOptions, output: Output,
 ) -> None:  # fmt: skip
     """Ask a question by a statement of SQL.
 
@@ -144,25 +147,25 @@ def sql(
     Example: dpcurves sql people.duckdb "SELECT dp_cdf(wage, 0, 500000, 1024) FROM people" --unit person_id
     --rows-per-unit 1 --epsilon 1 --adjacency add-remove
     """
-    read, question = _asked(statement, listed, price)
-    view, source = KeptView.of(output), Named(tables.data, tables.delimiter, name=read.table)
+    read, question = _parse_question(statement, listed, price)
+    view, source = SavedResultView.from_output(output), NamedTable(tables.data, tables.delimiter, name=read.table)
     # Quantiles on a grid that is never laid out are searched for at one level.
-    question = getattr(question, "searched_at", lambda _: question)(view.sure.level)
+    question = getattr(question, "with_level_of_search", lambda _: question)(view.settings.level)
     Terms(source, price, promise, units, payer).answer(question, view, output)
 
 
-def plan(*, statement: STATEMENT, listed: Listed, rehearsal: Rehearsal) -> None:
+def plan(*, statement: STATEMENT, listed: GroupOptions, rehearsal: DryRunTerms) -> None:
     """Ask a question by a statement of SQL.
 
     Its table is not opened, and may have any name.
 
     Example: dpcurves plan sql "SELECT dp_cdf(wage, 0, 500000, 1024) FROM people" --epsilon 1 --adjacency add-remove
     """
-    _, question = _asked(statement, listed, rehearsal.price)
-    rehearsal.answer(question, KeptView.of(Output()), Output())
+    _, question = _parse_question(statement, listed, rehearsal.loss_options)
+    rehearsal.answer(question, SavedResultView.from_output(Output()), Output())
 
 
-PROVIDED = Provided(
+PROVIDED = PackageCommands(
     commands={"sql": sql},
     plans={"sql": plan},
     groups={"engine": Group("Databases that count where records lie.", {"check": check})},

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.data import MOST_LAID_OUT, Axis, Grid, Outside, Values
 from dpcurves.records.engines.engine import BoundAxis
@@ -29,7 +29,7 @@ DECIMALS = (
 )  # fmt: skip
 
 
-class Prover(Protocol):
+class CheckableEngine(Protocol):
     """An engine that can be asked where public numbers lie."""
 
     @property
@@ -40,93 +40,97 @@ class Prover(Protocol):
     def decimals(self) -> Sequence[str]:
         """Decimal numbers that it has a type for."""
 
-    def slots_of(self, grid: Grid, values: FloatArray) -> IntArray:
+    def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
         """The slot of each value; `grid.slots` where it is missing."""
 
-    def offsets_of(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
+    def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
         """The offset of each value."""
 
-    def digest_of(self, key: bytes, message: bytes) -> bytes:
+    def compute_digest(self, key: bytes, message: bytes) -> bytes:
         """HMAC-SHA256 of a row, by which rows of a unit are ranked."""
 
-    def numbers_of(self, decimals: Sequence[str]) -> FloatArray:
+    def parse_decimals(self, decimals: Sequence[str]) -> FloatArray:
         """Each decimal number as the double that it is read as."""
 
 
 class Finding(NamedTuple):
     """The result of one conformance check of an engine."""
 
-    what: str
-    fits: bool
+    description: str
+    is_equal: bool
 
 
-class Checked(NamedTuple):
+class ConformanceReport(NamedTuple):
     """An engine, and all that was tried on it."""
 
     name: str
     findings: tuple[Finding, ...]
 
 
-def numbers_for(grid: Grid) -> FloatArray:
+def collect_test_numbers(grid: Grid) -> FloatArray:
     """Edges and closed ends, both neighbours of each, and special values; all edges where they may be laid out."""
-    numbers = np.arange(grid.cells + 1) if grid.cells <= MOST_LAID_OUT else _some(grid.cells)
-    edges = np.concatenate([grid.edge(numbers), grid.closed_ends])
+    numbers = np.arange(grid.cells + 1) if grid.cells <= MOST_LAID_OUT else _select_edges(grid.cells)
+    edges = np.concatenate([grid.edge(numbers), grid.closed_endpoints])
     with np.errstate(over="ignore"):
         around = (edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf))
     return np.concatenate([*around, np.array(SPECIAL)])
 
 
-def _some(cells: int) -> IntArray:
+def _select_edges(cells: int) -> IntArray:
     between = np.linspace(0, 1, SOME) * float(cells)
     ends = np.arange(SOME)
     return np.unique(np.clip(np.concatenate([ends, between.astype(np.int64), cells - ends]), 0, cells))
 
 
-def require_proof(engine: Prover, bound: Sequence[BoundAxis]) -> None:
+def require_conformance(engine: CheckableEngine, bound: Sequence[BoundAxis]) -> None:
     """Try the cells that will be counted.
 
     Raises:
         ValueError: the engine puts a public number elsewhere.
     """
     for each in bound:
-        if isinstance(each.axis, Axis) and not all(finding.fits for finding in _of_grid(engine, each.axis.grid)):
+        if isinstance(each.axis, Axis) and not all(finding.is_equal for finding in _check_grid(engine, each.axis.grid)):
             what = f"the cells of {each.axis.column!r}"
-            raise Refused("data", f"{engine.name} does not find {what} as dpcurves does; nothing was charged")
+            raise InvalidArgument("data", f"{engine.name} does not find {what} as dpcurves does; nothing was charged")
 
 
-def _of_grid(engine: Prover, grid: Grid) -> Iterator[Finding]:
+def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
     if grid.cells > MOST_COUNTED:
-        grid = grid.cut(_some(grid.cells).tolist())  # as prefixes are counted: between a few of its edges
-    values = numbers_for(grid)
-    yield Finding(f"{_short(grid)}: cells", np.array_equal(engine.slots_of(grid, values), grid.cell_of(values)))
+        grid = grid.merge_cells(
+            _select_edges(grid.cells).tolist()
+        )  # as prefixes are counted: between a few of its edges
+    values = collect_test_numbers(grid)
+    yield Finding(
+        f"{_shorten_repr(grid)}: cells", np.array_equal(engine.find_slots(grid, values), grid.cell_of(values))
+    )
     if grid.cells <= MOST_LAID_OUT:
         few = np.unique(np.concatenate([values[:: max(len(values) // SOME, 1)], np.array(SPECIAL)]))
-        fits = (np.array_equal(engine.offsets_of(grid, few, half), grid.offset_of(few, half)) for half in HALVES)
-        yield Finding(f"{_short(grid)}: offsets", all(fits))
+        fits = (np.array_equal(engine.find_offsets(grid, few, half), grid.offset_of(few, half)) for half in HALVES)
+        yield Finding(f"{_shorten_repr(grid)}: offsets", all(fits))
 
 
-def findings(engine: Prover) -> Iterator[Finding]:
+def run_checks(engine: CheckableEngine) -> Iterator[Finding]:
     """Run every check of `dpcurves engine check`."""
     for outside in Outside:
-        for grid in _grids(outside):
-            yield from _of_grid(engine, grid)
-    drawn = engine.digest_of(b"a key", b"a row")
+        for grid in _build_grids(outside):
+            yield from _check_grid(engine, grid)
+    drawn = engine.compute_digest(b"a key", b"a row")
     rows = b"a row", b"5:a row"  # as it is, and as a text among others of a row
     known = [hmac.digest(b"a key", row, "sha256") for row in rows]
     yield Finding("HMAC-SHA256, which ranks the rows of a unit", drawn in known)
-    wanted = [_double(text) for text in engine.decimals]
-    found = engine.numbers_of(engine.decimals)
+    wanted = [_parse_double(text) for text in engine.decimals]
+    found = engine.parse_decimals(engine.decimals)
     yield Finding("decimal numbers", np.array_equal(found, np.array(wanted), equal_nan=True))
 
 
-def _double(text: str) -> float:
+def _parse_double(text: str) -> float:
     try:
         return float(Decimal(text))
     except OverflowError:
         return float("inf") if Decimal(text) > 0 else -float("inf")
 
 
-def _grids(outside: Outside) -> tuple[Grid, ...]:
+def _build_grids(outside: Outside) -> tuple[Grid, ...]:
     return (
         Grid(0, 1, cells=4, outside=outside),
         Grid(0, 5, cells=1, outside=outside),
@@ -143,6 +147,6 @@ def _grids(outside: Outside) -> tuple[Grid, ...]:
     )
 
 
-def _short(grid: Grid) -> str:
+def _shorten_repr(grid: Grid) -> str:
     text = repr(grid)
     return text if len(text) < 90 else f"{text[:80]}...)"

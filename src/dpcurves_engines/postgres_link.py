@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dpcurves.arguments import NotInstalled, Refused
+from dpcurves.arguments import InvalidArgument, MissingPackage
 from dpcurves.arrays import FloatArray
-from dpcurves.records.source import hidden
+from dpcurves.records.source import hide_failure
 
 # SENSITIVE. The connection to PostgreSQL: encrypted off this machine, in one moment, and silent about what fails.
 FAILED = (
@@ -58,19 +58,21 @@ SAID = (
 Result = TypeVar("Result")
 
 
-class Link:
+class SnapshotConnection:
     """A connection with one read-only transaction: everything that is read through it is one snapshot."""
 
     def __init__(self, url: str) -> None:
-        self._connection = _connected(url)
+        self._connection = _connect(url)
         self.version = self._connection.info.server_version
         if self.version < OLDEST:
             self.close()
-            raise Refused("data", f"PostgreSQL {OLDEST // 10000} or newer is needed; this is {self.name}")
+            raise InvalidArgument("data", f"PostgreSQL {OLDEST // 10000} or newer is needed; this is {self.name}")
         if self._connection.info.parameter_status("server_encoding") != "UTF8":
             self.close()
-            raise Refused("data", "a database in UTF8 is needed; this one writes text in another encoding")
-        self._safe(self._settle, "it did not take the settings of a reader; is this a pooler, or no PostgreSQL?")
+            raise InvalidArgument("data", "a database in UTF8 is needed; this one writes text in another encoding")
+        self._run_or_close(
+            self._apply_settings, "it did not take the settings of a reader; is this a pooler, or no PostgreSQL?"
+        )
 
     def __repr__(self) -> str:
         return "Link(hidden)"
@@ -80,21 +82,21 @@ class Link:
         """Product and version, as the server says."""
         return f"PostgreSQL {self.version // 10000}.{self.version % 10000}"
 
-    def _settle(self) -> None:
+    def _apply_settings(self) -> None:
         for name, value in SETTINGS.items():
             if self.version >= NEWER.get(name, 0):
                 self._connection.execute("SELECT set_config($1, $2, false)", (name, value))
 
-    def begin(self) -> None:
+    def begin_snapshot(self) -> None:
         """Take the snapshot. Names of functions and operators mean the server's own from now on."""
 
-        def begun() -> None:
+        def start_transaction() -> None:
             self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._connection.execute("SET LOCAL search_path = pg_catalog")
 
-        self._safe(begun)
+        self._run_or_close(start_transaction)
 
-    def rows(
+    def fetch_rows(
         self, statement: str, parameters: Sequence[Any] = (), rule: str = FAILED, argument: str = "data"
     ) -> list[tuple[Any, ...]]:
         """The rows of an answer; if there is none the connection is closed, and `rule` is the refusal of `argument`.
@@ -102,34 +104,36 @@ class Link:
         Raises:
             ValueError: the server did not answer, now or before.
         """
-        if self._connection.closed:
-            raise Refused("data", GONE)
-        return self._safe(lambda: self._fetched(statement, parameters), rule, argument)
+        if self._connection.closed_stages:
+            raise InvalidArgument("data", GONE)
+        return self._run_or_close(lambda: self._fetch_all(statement, parameters), rule, argument)
 
-    def _fetched(self, statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _fetch_all(self, statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         with self._connection.cursor(binary=True) as cursor:
             found: list[tuple[Any, ...]] = cursor.execute(statement, parameters, prepare=False).fetchall()
         return found
 
-    def _safe(self, action: Callable[[], Result], rule: str = FAILED, argument: str = "data") -> Result:
+    def _run_or_close(self, action: Callable[[], Result], rule: str = FAILED, argument: str = "data") -> Result:
         try:
-            return hidden(action, rule, argument)
+            return hide_failure(action, rule, argument)
         except BaseException:  # interrupted, the answer to this question would be taken for that to the next
             self.close()
             raise
 
-    def batches(self, statement: str, rows: int, parameters: Sequence[Any] = ()) -> Iterator[list[tuple[Any, ...]]]:
+    def fetch_batches(
+        self, statement: str, rows: int, parameters: Sequence[Any] = ()
+    ) -> Iterator[list[tuple[Any, ...]]]:
         """Rows of an answer, so many at a time. Raises `ValueError`: the server did not answer, now or before."""
-        if self._connection.closed:
-            raise Refused("data", GONE)
+        if self._connection.closed_stages:
+            raise InvalidArgument("data", GONE)
         with self._connection.cursor("streamed", binary=True) as cursor:
-            self._safe(lambda: cursor.execute(statement, parameters))
-            while found := self._safe(lambda: cursor.fetchmany(rows)):
+            self._run_or_close(lambda: cursor.execute(statement, parameters))
+            while found := self._run_or_close(lambda: cursor.fetchmany(rows)):
                 yield found
 
     def close(self) -> None:
         """End the transaction and the connection."""
-        hidden(self._connection.close, GONE)
+        hide_failure(self._connection.close, GONE)
 
 
 class Doubles:
@@ -152,7 +156,7 @@ class Doubles:
         return head.tobytes() + body.tobytes()
 
 
-def _connected(url: str) -> Any:
+def _connect(url: str) -> Any:
     try:
         import psycopg
         from psycopg.adapt import Dumper
@@ -160,7 +164,7 @@ def _connected(url: str) -> Any:
     except ImportError:
         psycopg = None  # type: ignore[assignment]
     if psycopg is None:
-        raise NotInstalled("data", "PostgreSQL needs an extra: pip install 'dpcurves[postgres]'")
+        raise MissingPackage("data", "PostgreSQL needs an extra: pip install 'dpcurves[postgres]'")
 
     class DoublesDumper(Dumper):
         oid, format = 1022, Format.BINARY
@@ -168,7 +172,7 @@ def _connected(url: str) -> Any:
         def dump(self, obj: Any) -> bytes:
             return bytes(obj.to_bytes())
 
-    parameters = _encrypted(_parsed(url))
+    parameters = _require_tls(_parse_url(url))
     said = ""
     try:
         connection = psycopg.connect(
@@ -183,31 +187,31 @@ def _connected(url: str) -> Any:
     # A message of our own: that of libpq knows no record yet, but perhaps a password.
     found = (words for part, words in SAID if part.lower() in said.lower())
     wrong = next(found, "are host, port, database, role and TLS right?")
-    raise Refused("data", f"PostgreSQL was not reached: {wrong}")
+    raise InvalidArgument("data", f"PostgreSQL was not reached: {wrong}")
 
 
-def _parsed(url: str) -> dict[str, Any]:
+def _parse_url(url: str) -> dict[str, Any]:
     from psycopg.conninfo import conninfo_to_dict
 
-    def parse() -> dict[str, Any]:
+    def parse_conninfo() -> dict[str, Any]:
         return dict(conninfo_to_dict(url))
 
-    return hidden(
-        parse, "a URL as postgresql://reader@host/database is needed (it is not shown: it may hold a password)"
+    return hide_failure(
+        parse_conninfo, "a URL as postgresql://reader@host/database is needed (it is not shown: it may hold a password)"
     )
 
 
-def _encrypted(parameters: dict[str, Any]) -> dict[str, Any]:
+def _require_tls(parameters: dict[str, Any]) -> dict[str, Any]:
     """Demand TLS for what leaves this machine. Raises `ValueError`: less was asked for."""
-    if _is_here(parameters):
+    if _is_local(parameters):
         return parameters
     mode = parameters.get("sslmode") or os.environ.get("PGSSLMODE") or "verify-full"
     if mode not in STRICT:
-        raise Refused("data", "TLS is demanded off loopback: give sslmode=verify-full and sslrootcert=FILE")
+        raise InvalidArgument("data", "TLS is demanded off loopback: give sslmode=verify-full and sslrootcert=FILE")
     return {**parameters, "sslmode": mode}
 
 
-def _is_here(parameters: dict[str, Any]) -> bool:
+def _is_local(parameters: dict[str, Any]) -> bool:
     """Tell whether all hosts are this machine. What a service file says is not known, so it is none."""
     if parameters.get("service") or os.environ.get("PGSERVICE"):
         return False
@@ -233,34 +237,34 @@ AFTER_ERRORS = "log_parameter_max_length_on_error"
 """Parameters of a statement that was cancelled are logged up to so many bytes."""
 
 
-def require_room(link: Link) -> None:
+def require_unlimited_sorts(link: SnapshotConnection) -> None:
     """Refuse a server that stops a statement when it sorts more than so much: how much it sorts, rows decide.
 
     Raises:
         ValueError: it has a limit.
     """
-    ((limit,),) = link.rows(_SETTING, (ROOM,))
+    ((limit,),) = link.fetch_rows(_SETTING, (ROOM,))
     if limit not in (None, "-1"):
-        raise Refused(
+        raise InvalidArgument(
             "data",
             f"the server limits {ROOM}, so rows could stop a count: ALTER ROLE ... SET {ROOM} = -1 for the reader",
         )
 
 
-def require_no_log(link: Link) -> None:
+def require_no_parameter_log(link: SnapshotConnection) -> None:
     """Refuse a server that would log the key by which the rows of a unit are ranked: a parameter of a statement.
 
     Raises:
         ValueError: it logs statements with their parameters.
     """
-    found = {name: link.rows(_SETTING, (name,))[0][0] for name in _ASKED}
+    found = {name: link.fetch_rows(_SETTING, (name,))[0][0] for name in _ASKED}
     named = [name for name, values in LOGGING.items() if found[name] in values]
     named += [name for name in TIMED if found[name] not in (None, "", "-1")]
     named += [SAMPLED] * (float(found[SAMPLED] or 0) > 0) + [AFTER_ERRORS] * (found[AFTER_ERRORS] not in (None, "0"))
     if found["log_parameter_max_length"] == "0":
         named = [name for name in named if name not in _BY_LENGTH]
     for name in named:
-        raise Refused(
+        raise InvalidArgument(
             "data",
             f"the server logs parameters ({name}), and the key that ranks rows is one: turn that off for the reader "
             "(ALTER ROLE), or give ranking='here'",

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from dpcurves.arguments import Refused
-from dpcurves.data.axis import Axis, FoundCategories
+from dpcurves.arguments import InvalidArgument
+from dpcurves.data.axis import Axis, SelectedCategories
 from dpcurves.data.grid import Grid, Outside
-from dpcurves.records.engines.duckdb import pads
-from dpcurves.records.engines.engine import BoundAxis, Keys, keys_of
-from dpcurves.records.source import LONGEST_TEXT, Column, Kind
+from dpcurves.records.engines.duckdb import hmac_pads
+from dpcurves.records.engines.engine import BoundAxis, Keys, category_keys
+from dpcurves.records.source import LONGEST_TEXT, Column, ColumnKind
 from dpcurves.records.value_names import FLOATS, Key, ValueType
 
-from .postgres_link import Doubles, Link
-from .slots import Buckets, Offsets, buckets_of, edge_above, thresholds_of
+from .postgres_link import Doubles, SnapshotConnection
+from .slots import Buckets, OffsetConstants, edge_sql, find_buckets, find_thresholds
 
 # PostgreSQL types, and the SQL that reads their columns. Total: no value of a row makes it fail.
 BOOLEAN, NUMERIC = 16, 1700
@@ -59,30 +59,49 @@ _NO_NUMBER = "NULL::float8"
 NO_UNIT = ""
 
 
-class Typed(NamedTuple):
+class TypedColumn(NamedTuple):
     """A column of PostgreSQL and its base type, after types declared by CREATE DOMAIN are resolved."""
 
     name: str
     oid: int
-    sort: str
+    type_kind: str
 
 
-def column_of(typed: Typed) -> Column:
+def make_column(typed_column: TypedColumn) -> Column:
     """The column that the type declares."""
-    name, oid, sort = typed
+    name, oid, sort = typed_column
     if oid == BOOLEAN:
-        return Column(name, Kind.NUMBERS, "{0}::int::float8", "{0}::text", values=ValueType.TRUTH, declared=NAMES[oid])
+        return Column(
+            name,
+            ColumnKind.NUMBERS,
+            "{0}::int::float8",
+            "{0}::text",
+            declared_value_type=ValueType.TRUTH,
+            declared_type=NAMES[oid],
+        )
     if oid in WHOLE:
-        return Column(name, Kind.NUMBERS, "{0}::float8", "{0}::text", values=ValueType.WHOLE, declared=NAMES[oid])
+        return Column(
+            name,
+            ColumnKind.NUMBERS,
+            "{0}::float8",
+            "{0}::text",
+            declared_value_type=ValueType.WHOLE,
+            declared_type=NAMES[oid],
+        )
     if oid in FLOATING or oid == NUMERIC:
         number, text = (_NUMERIC, _DECIMAL_NAME) if oid == NUMERIC else ("{0}::float8", "{0}::text")
         unit, values = "CASE WHEN {0} <> 'NaN' THEN {0} END", FLOATING.get(oid, ValueType.DECIMAL)
-        return Column(name, Kind.NUMBERS, number, text, unit=unit, values=values, declared=NAMES[oid])
+        return Column(
+            name, ColumnKind.NUMBERS, number, text, unit=unit, declared_value_type=values, declared_type=NAMES[oid]
+        )
     if oid in TEXTS or oid == UUID or sort == ENUM:
         unit = f"CASE WHEN octet_length({_TEXT}) <= {LONGEST_TEXT} THEN {_TEXT} END"
-        return Column(name, Kind.TEXT, _NO_NUMBER, _TEXT, unit=unit)
-    unit, kind = "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT, Kind.TIMES if oid in TIMES else Kind.OTHER
-    return Column(name, kind, _NO_NUMBER, _TEXT, unit=unit, elapsed=ELAPSED.get(oid), time=TIME_UNITS.get(oid, ""))
+        return Column(name, ColumnKind.TEXT, _NO_NUMBER, _TEXT, unit=unit)
+    unit, kind = (
+        "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT,
+        ColumnKind.TIMES if oid in TIMES else ColumnKind.OTHER,
+    )
+    return Column(name, kind, _NO_NUMBER, _TEXT, unit=unit, elapsed_time=ELAPSED.get(oid), time=TIME_UNITS.get(oid, ""))
 
 
 def require_unit(column: Column) -> None:
@@ -92,7 +111,9 @@ def require_unit(column: Column) -> None:
         ValueError: it is of such a type.
     """
     if column.unit == NO_UNIT:
-        raise Refused("unit", f"{column.name!r} is of a type that names no unit; a number, text, date or uuid does")
+        raise InvalidArgument(
+            "unit", f"{column.name!r} is of a type that names no unit; a number, text, date or uuid does"
+        )
 
 
 KINDS = {"r": "a table", "p": "a table", "v": "a view", "m": "a view", "f": "a foreign table"}
@@ -117,16 +138,16 @@ class Table:
     name: str
     oid: int
     columns: tuple[Column, ...]
-    quoted: tuple[str, ...]
+    quoted_names: tuple[str, ...]
     types: tuple[int, ...]
 
-    def scan(self, places: Sequence[int]) -> str:
+    def scan_sql(self, places: Sequence[int]) -> str:
         """A FROM clause of columns under the names of their places."""
-        named = ", ".join(f"{self.quoted[place]} AS c{place}" for place in places)
+        named = ", ".join(f"{self.quoted_names[place]} AS c{place}" for place in places)
         return f"(SELECT {named} FROM {self.name}) AS scanned"
 
 
-def found_table(link: Link, name: str) -> Table:
+def find_table(link: SnapshotConnection, name: str) -> Table:
     """The table of this name, locked against other definitions; the snapshot is taken here.
 
     Raises:
@@ -134,31 +155,31 @@ def found_table(link: Link, name: str) -> Table:
     """
     named = "schema.table is needed, in double quotes where letters are capital; make a view of a query"
     rule = f"{name!r} is no name of a table: {named}"
-    found = link.rows(_FIND, (name,), rule, "table")
+    found = link.fetch_rows(_FIND, (name,), rule, "table")
     if not found:
         missing = "GRANT USAGE ON SCHEMA ... may be missing; make a view of a query"
-        raise Refused("table", f"there is no {name!r} that the role sees; {missing}")
+        raise InvalidArgument("table", f"there is no {name!r} that the role sees; {missing}")
     ((oid, kind, schema, relation, may),) = found
     if kind not in KINDS:
-        raise Refused("table", f"{name!r} is no table and no view")
+        raise InvalidArgument("table", f"{name!r} is no table and no view")
     if not may:
-        raise Refused("table", f"the role may not read {name!r}: GRANT SELECT ON it TO the role")
-    link.begin()
-    typed = [Typed(*row) for row in link.rows(_COLUMNS, (oid,))]
-    quoted = tuple(_quoted(each.name) for each in typed)
-    columns, types = tuple(column_of(each) for each in typed), tuple(each.oid for each in typed)
-    table = Table(f"{_quoted(schema)}.{_quoted(relation)}", oid, columns, quoted, types)
+        raise InvalidArgument("table", f"the role may not read {name!r}: GRANT SELECT ON it TO the role")
+    link.begin_snapshot()
+    typed = [TypedColumn(*row) for row in link.fetch_rows(_COLUMNS, (oid,))]
+    quoted = tuple(_quote_identifier(each.name) for each in typed)
+    columns, types = tuple(make_column(each) for each in typed), tuple(each.oid for each in typed)
+    table = Table(f"{_quote_identifier(schema)}.{_quote_identifier(relation)}", oid, columns, quoted, types)
     # Locks the table against other definitions, and is refused where policies would hide rows in silence.
-    link.rows(
+    link.fetch_rows(
         f"SELECT {', '.join(quoted)} FROM {table.name} LIMIT 0", (),
         f"{name!r} cannot be read: is it locked, does a policy hide rows from the role, may its owner read?",
         "table",
     )  # fmt: skip
-    link.rows("SELECT set_config('lock_timeout', '0', false)")
+    link.fetch_rows("SELECT set_config('lock_timeout', '0', false)")
     return table
 
 
-def _quoted(name: str) -> str:
+def _quote_identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -168,7 +189,7 @@ APART = "OFFSET '0'::int8"
 """Ends a subquery that is planned by itself. (Behind ``OFFSET 0``, a number of 32 bits, none is worked in parallel.)"""
 
 
-def double(value: float) -> str:
+def double_literal(value: float) -> str:
     """SQL for exactly this double."""
     return f"'{float(value)!r}'::float8"
 
@@ -179,28 +200,28 @@ class Statement:
     def __init__(self) -> None:
         self.parameters: list[Any] = []
 
-    def doubles(self, values: Any) -> str:
+    def add_doubles(self, values: Any) -> str:
         """Name an array of doubles."""
-        return f"{self._named(Doubles(values))}::float8[]"
+        return f"{self._add_parameter(Doubles(values))}::float8[]"
 
-    def texts(self, values: Sequence[str]) -> str:
+    def add_texts(self, values: Sequence[str]) -> str:
         """Name an array of texts."""
-        return f"{self._named(list(values))}::text[]"
+        return f"{self._add_parameter(list(values))}::text[]"
 
-    def bytes(self, value: bytes) -> str:
+    def add_bytes(self, value: bytes) -> str:
         """Name bytes."""
-        return f"{self._named(value)}::bytea"
+        return f"{self._add_parameter(value)}::bytea"
 
-    def whole(self, value: int) -> str:
+    def add_integer(self, value: int) -> str:
         """Name a whole number of 64 bits."""
-        return f"{self._named(value)}::int8"
+        return f"{self._add_parameter(value)}::int8"
 
-    def _named(self, value: Any) -> str:
+    def _add_parameter(self, value: Any) -> str:
         self.parameters.append(value)
         return f"${len(self.parameters)}"
 
 
-def read(bound: Sequence[BoundAxis], rows: str, *more: str) -> str:
+def read_sql(bound: Sequence[BoundAxis], rows: str, *more: str) -> str:
     """SQL for the number and the text of each axis: n0, t0, n1, ...; and for other columns of the rows."""
     each = [
         f"{axis.column.number.format(f'c{axis.place}')} AS n{i}, {axis.column.text.format(f'c{axis.place}')} AS t{i}"
@@ -209,55 +230,61 @@ def read(bound: Sequence[BoundAxis], rows: str, *more: str) -> str:
     return f"SELECT {', '.join([*each, *more])} FROM {rows}"
 
 
-def slot(bound: BoundAxis, number: int, statement: Statement) -> str:
+def slot_sql(bound: BoundAxis, number: int, statement: Statement) -> str:
     """SQL for the slot on one axis; NULL where it is missing."""
     if isinstance(bound.axis, Axis):
-        return grid_slot(bound.axis.grid, f"n{number}", statement)
-    keys = keys_of(bound)
-    if isinstance(bound.axis, FoundCategories):  # the last is for all that has another value
-        rest = f"CASE WHEN {_has_value(bound.column.kind, number)} THEN {len(keys) - 1}::int8 END"
-        return f"coalesce({_among_keys(keys, number, statement)}, {rest})"
-    return _among_keys(keys, number, statement)
+        return grid_slot_sql(bound.axis.grid, f"n{number}", statement)
+    keys = category_keys(bound)
+    if isinstance(bound.axis, SelectedCategories):  # the last is for all that has another value
+        rest = f"CASE WHEN {_has_value_sql(bound.column.kind, number)} THEN {len(keys) - 1}::int8 END"
+        return f"coalesce({_category_slot_sql(keys, number, statement)}, {rest})"
+    return _category_slot_sql(keys, number, statement)
 
 
-def _has_value(kind: Kind, number: int) -> str:
+def _has_value_sql(kind: ColumnKind, number: int) -> str:
     """SQL that tells whether a value is not missing, where text of any kind is a value."""
-    return f"coalesce(n{number} <> 'NaN'::float8, false)" if kind is Kind.NUMBERS else f"t{number} IS NOT NULL"
+    return f"coalesce(n{number} <> 'NaN'::float8, false)" if kind is ColumnKind.NUMBERS else f"t{number} IS NOT NULL"
 
 
-def name(column: Column, value: str) -> tuple[str, str]:
-    """SQL for the bytes of the text from which `value_names.name_of` makes the name of a value, and for whether it
+def name_sql(column: Column, value: str) -> tuple[str, str]:
+    """SQL for the bytes of the text from which `value_names.value_name` makes the name of a value, and for whether it
     has one.
     """
     number = column.number.format(value)
     text = f"({number} + 0)::text" if column.value_type in FLOATS else f"({column.text.format(value)})"
-    there = f"coalesce({number} <> 'NaN'::float8, false)" if column.kind is Kind.NUMBERS else f"{value} IS NOT NULL"
+    there = (
+        f"coalesce({number} <> 'NaN'::float8, false)" if column.kind is ColumnKind.NUMBERS else f"{value} IS NOT NULL"
+    )
     return f"convert_to({text}, 'UTF8')", there
 
 
-def _among_keys(keys: Sequence[Sequence[Key]], number: int, statement: Statement) -> str:
-    texts, numbers = Keys.of(keys)
+def _category_slot_sql(keys: Sequence[Sequence[Key]], number: int, statement: Statement) -> str:
+    texts, numbers = Keys.from_keys(keys)
     places = []
     if texts:
-        named = statement.texts([text for text, _ in texts])
-        places.append(_place([place for _, place in texts], named, f"t{number}"))
+        named = statement.add_texts([text for text, _ in texts])
+        places.append(_lookup_sql([place for _, place in texts], named, f"t{number}"))
     if numbers:
-        named = statement.doubles([value for value, _ in numbers])
-        places.append(_place([place for _, place in numbers], named, f"n{number}"))
+        named = statement.add_doubles([value for value, _ in numbers])
+        places.append(_lookup_sql([place for _, place in numbers], named, f"n{number}"))
     return f"coalesce({', '.join([*places, 'NULL::int8'])})"
 
 
-def _place(places: Sequence[int], keys: str, value: str) -> str:
+def _lookup_sql(places: Sequence[int], keys: str, value: str) -> str:
     return f"('{{{', '.join(map(str, places))}}}'::int8[])[array_position({keys}, {value})]"
 
 
-def grid_slot(grid: Grid, value: str, statement: Statement) -> str:
+def grid_slot_sql(grid: Grid, value: str, statement: Statement) -> str:
     """SQL for the slot of a double: looked up among thresholds, or guessed and corrected where there are many."""
-    buckets = buckets_of(grid) if grid.slots > MOST_AS_PARAMETER else None
-    return among(thresholds_of(grid), value, statement) if buckets is None else by_formula(grid, buckets, value)
+    buckets = find_buckets(grid) if grid.slots > MOST_AS_PARAMETER else None
+    return (
+        threshold_count_sql(find_thresholds(grid), value, statement)
+        if buckets is None
+        else formula_slot_sql(grid, buckets, value)
+    )
 
 
-def by_formula(grid: Grid, buckets: Buckets, value: str) -> str:
+def formula_slot_sql(grid: Grid, buckets: Buckets, value: str) -> str:
     """SQL for the slot of a double, without looking anything up.
 
     Where buckets a little below the edges and a little above them agree, the cell is known; else the edge is asked.
@@ -265,28 +292,28 @@ def by_formula(grid: Grid, buckets: Buckets, value: str) -> str:
     of a cell alone.
     """
     least, most = (
-        f"width_bucket({value}, {double(buckets.lower + ahead)}, {double(buckets.upper + ahead)}, {buckets.number})"
+        f"width_bucket({value}, {double_literal(buckets.lower + ahead)}, {double_literal(buckets.upper + ahead)}, {buckets.number})"
         for ahead in (buckets.margin, 0.0)
     )
-    below = f"{value} < {edge_above(grid, most, double)}"
+    below = f"{value} < {edge_sql(grid, most, double_literal)}"
     if grid.outside is Outside.CLAMPED:
         found = f"CASE WHEN {least} = {most} THEN {most} WHEN {below} THEN {most} - 1 ELSE {most} END"
     else:
-        least_inside, most_inside = map(double, grid.closed_ends)
+        least_inside, most_inside = map(double_literal, grid.closed_endpoints)
         outer = f"WHEN {value} < {least_inside} THEN 0 WHEN {value} > {most_inside} THEN {grid.cells + 1}"
         inner = f"WHEN {least} = {most} THEN {most} + 1 WHEN {below} THEN {most} ELSE {most} + 1 END"
         found = f"CASE {outer} {inner}"
     return f"(CASE WHEN {value} <> 'NaN'::float8 THEN {found} END)"
 
 
-def among(thresholds: Any, value: str, statement: Statement) -> str:
+def threshold_count_sql(thresholds: Any, value: str, statement: Statement) -> str:
     """SQL for how many thresholds a double is at or above; NULL where it is missing."""
     if not len(thresholds):
         return f"CASE WHEN {value} <> 'NaN'::float8 THEN 0 END"
-    return f"CASE WHEN {value} <> 'NaN'::float8 THEN width_bucket({value}, {statement.doubles(thresholds)}) END"
+    return f"CASE WHEN {value} <> 'NaN'::float8 THEN width_bucket({value}, {statement.add_doubles(thresholds)}) END"
 
 
-def joined(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
+def cell_index_sql(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
     """SQL for the place in the table, the last axis fastest; NULL where a slot is."""
     place = f"({slots[0]})"
     for axis, found in zip(bound[1:], slots[1:], strict=True):
@@ -294,21 +321,21 @@ def joined(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
     return place
 
 
-def offset(grid: Grid, value: str, slot: str, half: int, statement: Statement) -> str:
-    """SQL for `Grid.offset_of`; 0 where a value is missing or counted apart. Total: see `Offsets`."""
-    middle, width, nothing = (f"({statement.doubles(each)})" for each in Offsets.of(grid))
+def offset_sql(grid: Grid, value: str, slot: str, half: int, statement: Statement) -> str:
+    """SQL for `Grid.offset_of`; 0 where a value is missing or counted apart. Total: see `OffsetConstants`."""
+    middle, width, nothing = (f"({statement.add_doubles(each)})" for each in OffsetConstants.from_grid(grid))
     apart = grid.slots - grid.cells  # 2 or 0
     cell = f"({slot} + {1 - apart // 2})"
-    lower, upper = double(grid.lower), double(grid.upper)
+    lower, upper = double_literal(grid.lower), double_literal(grid.upper)
     far = f"(LEAST(GREATEST({value}, {lower}), {upper}) - {middle}[{cell}])"
     near = f"(CASE WHEN abs({far}) < {nothing}[{cell}] THEN 0::float8 ELSE {far} END)"
-    steps = f"floor({near} / {width}[{cell}] * {double(2 * half)} + 0.5::float8)"
-    clipped = f"LEAST(GREATEST({steps}, {double(-half)}), {double(half)})::int8"
+    steps = f"floor({near} / {width}[{cell}] * {double_literal(2 * half)} + 0.5::float8)"
+    clipped = f"LEAST(GREATEST({steps}, {double_literal(-half)}), {double_literal(half)})::int8"
     return f"CASE WHEN {cell} BETWEEN 1 AND {grid.cells} THEN {clipped} ELSE 0 END"
 
 
-def hmac(key: bytes, message: str, statement: Statement) -> str:
+def hmac_sql(key: bytes, message: str, statement: Statement) -> str:
     """SQL for HMAC-SHA256 under a key that travels as a parameter."""
-    padded = pads(key)
-    inner, outer = statement.bytes(padded["inner"]), statement.bytes(padded["outer"])
+    padded = hmac_pads(key)
+    inner, outer = statement.add_bytes(padded["inner"]), statement.add_bytes(padded["outer"])
     return f"sha256({outer} || sha256({inner} || {message}))"

@@ -14,10 +14,10 @@ from dpcurves.records.engines.engine import (
     MOST_CHECKED,
     BoundAxis,
     Formula,
-    all_within,
-    formula_within,
-    grid_of,
-    size_of,
+    are_floors_within,
+    fit_formula,
+    require_grid,
+    table_size,
 )
 
 MARGIN = 2.0**-20
@@ -26,12 +26,12 @@ LEAST_WIDTH = 1e-290
 """A product for narrower cells might underflow, which PostgreSQL takes for an error."""
 
 
-def units_by_size(counted: Iterable[tuple[int | None, int, int]], slots: int, doublings: int) -> IntArray:
+def tabulate_units(counted: Iterable[tuple[int | None, int, int]], slots: int, doublings: int) -> IntArray:
     """The table of `CountsUnits.sized_units`, from the slot, the rows and the number of units that have these.
 
     A slot that is None, or the one behind all, is that of a missing value.
 
-    >>> units_by_size([(0, 1, 5), (1, 3, 2), (None, 9, 1)], 2, 2).tolist()
+    >>> tabulate_units([(0, 1, 5), (1, 3, 2), (None, 9, 1)], 2, 2).tolist()
     [5, 0, 0, 0, 0, 2, 0, 0, 1]
     """
     table = np.zeros((doublings + 2) * slots + 1, dtype=np.int64)
@@ -47,66 +47,66 @@ class Pieces:
 
     Attributes:
         grid: The grid of the last axis.
-        own: How many slots of each row every entry asks for, (rows, entries).
-        inner: Numbers of slots, rising, that pieces end at; the last piece has no end.
+        slot_counts: How many slots of each row every entry asks for, (rows, entries).
+        piece_ends: Numbers of slots, rising, that pieces end at; the last piece has no end.
     """
 
     grid: Grid
-    own: IntArray
-    inner: IntArray
+    slot_counts: IntArray
+    piece_ends: IntArray
 
     @classmethod
-    def of(cls, bound: Sequence[BoundAxis], at: Sequence[int]) -> Pieces:
+    def from_entries(cls, bound: Sequence[BoundAxis], at: Sequence[int]) -> Pieces:
         """The fewest pieces by which the first slots of the table, so many for each entry, can be counted."""
         *first, last = bound
-        grid, before = grid_of(last.axis), np.arange(size_of(first))[:, None]
+        grid, before = require_grid(last.axis), np.arange(table_size(first))[:, None]
         own = np.clip(np.array(at, dtype=np.int64) - before * grid.slots, 0, grid.slots)
         return cls(grid, own, np.unique(own[(own > 0) & (own < grid.slots)]))
 
     @property
-    def bounds(self) -> FloatArray:
+    def start_values(self) -> FloatArray:
         """The doubles at which all pieces but the first begin."""
-        return self.grid.bound(self.inner)
+        return self.grid.exclusive_bound(self.piece_ends)
 
     @property
     def count(self) -> int:
         """The number of pieces of a row."""
-        return len(self.inner) + 1
+        return len(self.piece_ends) + 1
 
     @property
-    def nothing(self) -> IntArray:
+    def zero_counts(self) -> IntArray:
         """A count for each piece of each row, and behind them that of rows that are missing: zeros."""
-        return np.zeros(len(self.own) * self.count + 1, dtype=np.int64)
+        return np.zeros(len(self.slot_counts) * self.count + 1, dtype=np.int64)
 
-    def prefixes(self, counts: IntArray) -> list[int]:
-        """Each entry's rows, and behind them the missing ones, from counts laid out as `nothing` is."""
+    def sum_prefixes(self, counts: IntArray) -> list[int]:
+        """Each entry's rows, and behind them the missing ones, from counts laid out as `zero_counts` is."""
         below = np.cumsum(counts[:-1].reshape(-1, self.count), axis=1)
-        ends = np.clip(np.searchsorted(self.inner, self.own), 0, self.count - 1)
+        ends = np.clip(np.searchsorted(self.piece_ends, self.slot_counts), 0, self.count - 1)
         inside = np.take_along_axis(below, ends, axis=1)
-        each = np.where(self.own == 0, 0, np.where(self.own == self.grid.slots, below[:, -1:], inside))
+        each = np.where(self.slot_counts == 0, 0, np.where(self.slot_counts == self.grid.slots, below[:, -1:], inside))
         return [*each.sum(axis=0).tolist(), int(counts[-1])]
 
 
-def clipped_formula_of(grid: Grid) -> Formula | None:
-    """The formula that `formula_of` finds, for x from the first inner edge to the last, and of these the very cell.
+def find_clipped_formula(grid: Grid) -> Formula | None:
+    """The formula that `find_formula` finds, for x from the first inner edge to the last, and of these the very cell.
 
     So a value may be clipped to these two before anything is computed of it: one below all inner edges is guessed
-    one cell too high, as others are, and one above them all in its own. None also where `edge_above` does not compute
+    one cell too high, as others are, and one above them all in its own. None also where `edge_sql` does not compute
     the edges of the grid.
 
-    >>> clipped_formula_of(Grid(0, 4, cells=4))
+    >>> find_clipped_formula(Grid(0, 4, cells=4))
     Formula(scale=1.0, shift=0.0, corrected=False)
-    >>> clipped_formula_of(Grid(0, 4, cells=1)) is None
+    >>> find_clipped_formula(Grid(0, 4, cells=1)) is None
     True
     """
     if not 3 <= grid.cells <= MOST_CHECKED or not _has_edges_above(grid):
         return None
     inner, cells = grid.edges[1:-1], np.arange(1, grid.cells)
-    found = formula_within(grid, inner, np.append(np.nextafter(inner[1:], -np.inf), inner[-1]), cells)
+    found = fit_formula(grid, inner, np.append(np.nextafter(inner[1:], -np.inf), inner[-1]), cells)
     if found is None:
         return None
     ends = (inner[[0, -1]] - grid.lower) * found.scale + found.shift
-    return found if all_within(ends, cells[[0, -1]], cells[[0, -1]]) else None
+    return found if are_floors_within(ends, cells[[0, -1]], cells[[0, -1]]) else None
 
 
 def _has_edges_above(grid: Grid) -> bool:
@@ -130,13 +130,13 @@ class Buckets(NamedTuple):
     margin: float
 
 
-def buckets_of(grid: Grid) -> Buckets | None:
+def find_buckets(grid: Grid) -> Buckets | None:
     """Buckets a little below the cells of a linear grid; None where doubles of some engine might tell them otherwise.
 
     ``width_bucket`` never falls as its value rises, and errs by far less than the margin that is left here at each
     edge, in whatever order a version of it computes.
 
-    >>> buckets_of(Grid(0, 4, cells=4))
+    >>> find_buckets(Grid(0, 4, cells=4))
     Buckets(lower=0.9999990463256836, upper=2.9999990463256836, number=2, margin=1.9073486328125e-06)
     """
     width = (grid.upper - grid.lower) / grid.cells
@@ -144,12 +144,12 @@ def buckets_of(grid: Grid) -> Buckets | None:
         return None
     inner, below = grid.edges[1:-1], width * MARGIN
     found = Buckets(float(inner[0] - below), float(inner[-1] - below), grid.cells - 2, 2 * below)
-    ahead = _ahead(inner, found.lower, found.upper)
-    behind = -_ahead(inner, found.lower + found.margin, found.upper + found.margin)
+    ahead = _measure_lead(inner, found.lower, found.upper)
+    behind = -_measure_lead(inner, found.lower + found.margin, found.upper + found.margin)
     return found if _is_by_margin(ahead) and _is_by_margin(behind) else None
 
 
-def _ahead(inner: FloatArray, lower: float, upper: float) -> FloatArray:
+def _measure_lead(inner: FloatArray, lower: float, upper: float) -> FloatArray:
     """By how much of a bucket each inner edge lies above its bucket."""
     numbers = np.arange(len(inner))
     return (inner - lower) / (upper - lower) * (len(inner) - 1) - numbers
@@ -159,11 +159,11 @@ def _is_by_margin(ahead: FloatArray) -> bool:
     return bool(np.all((ahead > MARGIN / 2) & (ahead < MARGIN * 3 / 2)))
 
 
-def edge_above(grid: Grid, cell: str, double: Callable[[float], str]) -> str:
+def edge_sql(grid: Grid, cell: str, double: Callable[[float], str]) -> str:
     """SQL for the lower edge of a cell between inner edges, or of the first: bit for bit what `Grid.edge` computes.
 
     Args:
-        grid: One for which `buckets_of` finds buckets, or `clipped_formula_of` a formula.
+        grid: One for which `find_buckets` finds buckets, or `find_clipped_formula` a formula.
         cell: SQL of a number of a cell, which an engine takes for a double here.
         double: Writes a double.
     """
@@ -173,27 +173,27 @@ def edge_above(grid: Grid, cell: str, double: Callable[[float], str]) -> str:
     return f"{lower} + {cell} * {double(width / grid.cells)}"  # a power of two changes no digit
 
 
-def thresholds_of(grid: Grid) -> FloatArray:
+def find_thresholds(grid: Grid) -> FloatArray:
     """Rising doubles: the slot of a value that is not missing is how many of them it is at or above.
 
-    >>> thresholds_of(Grid(0, 3, cells=3)).tolist()
+    >>> find_thresholds(Grid(0, 3, cells=3)).tolist()
     [1.0, 2.0]
     """
-    return grid.bound(np.arange(1, grid.slots))
+    return grid.exclusive_bound(np.arange(1, grid.slots))
 
 
-class Offsets(NamedTuple):
+class OffsetConstants(NamedTuple):
     """Constants of `Grid.offset_of` for each cell: its middle, its width, and values equal to the middle.
 
-    A difference below `nothing` changes no step, and divided by the width it might underflow: it is taken as zero.
+    A difference below `zero_below` changes no step, and divided by the width it might underflow: it is taken as zero.
     """
 
     middle: FloatArray
     width: FloatArray
-    nothing: FloatArray
+    zero_below: FloatArray
 
     @classmethod
-    def of(cls, grid: Grid) -> Offsets:
+    def from_grid(cls, grid: Grid) -> OffsetConstants:
         """The cells of `grid`, in their order, operation by operation as `Grid.offset_of` computes them."""
         edges = grid.edges
         width = edges[1:] - edges[:-1]

@@ -10,7 +10,7 @@ ROWS_AT_ONCE = 2**17
 Batches = Iterable[Any]
 
 
-def counting(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
+def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
     """Add batches up: for some of them the cells that they have, and in two parts what is added to each of them.
 
     Args:
@@ -19,30 +19,30 @@ def counting(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> 
             whether squares are added up; None: rows are counted.
     """
 
-    def count(batches: Batches) -> Iterator[Any]:
+    def count_batches(batches: Batches) -> Iterator[Any]:
         import numpy as np
         import pyarrow as pa
 
-        for values in _together(batches):
+        for values in _join_batches(batches):
             # In rising order cells are found three times as fast.
             alike = [np.sort(values[0])] if len(values) == 1 and amounts is None else values
-            place, slot, missing = _places(alike, axes)
+            place, slot, missing = _find_places(alike, axes)
             if amounts is None:
                 cells, low = np.unique(place, return_counts=True)
                 high = np.zeros(len(cells), dtype=np.int64)
             else:
                 cells, entries = np.unique(place, return_inverse=True)
                 high, low = np.zeros((2, len(cells)), dtype=np.int64)
-                added = _amount(values[-1], slot, missing, amounts)
+                added = _compute_amounts(values[-1], slot, missing, amounts)
                 np.add.at(high, entries, added >> LOW_BITS)
                 np.add.at(low, entries, added & (2**LOW_BITS - 1))
             names = ["place", "high", "low"]
             yield pa.RecordBatch.from_arrays([pa.array(each, pa.int64()) for each in (cells, high, low)], names=names)
 
-    return count
+    return count_batches
 
 
-def _together(batches: Batches) -> Iterator[list[Any]]:
+def _join_batches(batches: Batches) -> Iterator[list[Any]]:
     """The columns of so many batches that few cells are sent on for each row; those that are left over at the end."""
     import numpy as np
 
@@ -56,24 +56,24 @@ def _together(batches: Batches) -> Iterator[list[Any]]:
         yield [np.concatenate(column) for column in zip(*held, strict=True)]
 
 
-def placing(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
+def build_placer(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
     """Say of each row, by the number in its first column, where it is counted and what it adds: for public numbers."""
 
-    def place(batches: Batches) -> Iterator[Any]:
+    def place_batches(batches: Batches) -> Iterator[Any]:
         import numpy as np
         import pyarrow as pa
 
         for batch in batches:
             at, *values = (column.to_numpy(zero_copy_only=False).astype(np.float64) for column in batch.columns)
-            found, slot, missing = _places(values, axes)
-            added = found if amounts is None else _amount(values[-1], slot, missing, amounts)
+            found, slot, missing = _find_places(values, axes)
+            added = found if amounts is None else _compute_amounts(values[-1], slot, missing, amounts)
             columns = [pa.array(each.astype(np.int64), pa.int64()) for each in (at, found, added)]
             yield pa.RecordBatch.from_arrays(columns, names=["at", "place", "added"])
 
-    return place
+    return place_batches
 
 
-def _places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tuple[Any, Any, Any]:
+def _find_places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tuple[Any, Any, Any]:
     """The cell index of each row, -1 where it is missing; its slot on the last axis; and whether it is missing."""
     import numpy as np
 
@@ -87,7 +87,7 @@ def _places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tuple[Any
     return np.where(missing, -1, place), slot, missing
 
 
-def _amount(values: Any, slot: Any, missing: Any, amounts: Sequence[Any]) -> Any:
+def _compute_amounts(values: Any, slot: Any, missing: Any, amounts: Sequence[Any]) -> Any:
     """The amount that each row adds, operation by operation as `Grid.offset_of` computes it."""
     import numpy as np
 
@@ -101,22 +101,22 @@ def _amount(values: Any, slot: Any, missing: Any, amounts: Sequence[Any]) -> Any
     return 2 * offset**2 - half**2 if squared else offset
 
 
-def ranking(inner: bytes, outer: bytes, kept: int) -> Callable[[Batches], Iterator[Any]]:
-    """Add a column `rank`: HMAC-SHA256 of all columns behind the first `kept`, which are texts, with these pads."""
+def build_ranker(inner: bytes, outer: bytes, columns_kept: int) -> Callable[[Batches], Iterator[Any]]:
+    """Add a column `rank`: HMAC-SHA256 of all columns behind the first `columns_kept`, which are texts, with these pads."""
 
-    def rank(batches: Batches) -> Iterator[Any]:
+    def rank_batches(batches: Batches) -> Iterator[Any]:
         from hashlib import sha256
 
         import pyarrow as pa
 
-        def digest(row: Sequence[Any]) -> str:
+        def digest_row(row: Sequence[Any]) -> str:
             parts = (b"-" if text is None else b"%d:%b" % (len(text), text) for text in row)
             return sha256(outer + sha256(inner + b"".join(parts)).digest()).hexdigest()
 
         for batch in batches:
-            texts = [column.cast(pa.binary()).to_pylist() for column in batch.columns[kept:]]
-            ranks = pa.array([digest(row) for row in zip(*texts, strict=True)], pa.string())
-            names = [*batch.schema.names[:kept], "rank"]
-            yield pa.RecordBatch.from_arrays([*batch.columns[:kept], ranks], names=names)
+            texts = [column.cast(pa.binary()).to_pylist() for column in batch.columns[columns_kept:]]
+            ranks = pa.array([digest_row(row) for row in zip(*texts, strict=True)], pa.string())
+            names = [*batch.schema.names[:columns_kept], "rank"]
+            yield pa.RecordBatch.from_arrays([*batch.columns[:columns_kept], ranks], names=names)
 
-    return rank
+    return rank_batches

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpcurves.arguments import WrongKind, require_kind
+from dpcurves.arguments import WrongArgumentType, require_type
 from dpcurves.privacy import Unit
 from dpcurves.records.engines.engine import CountingEngine, EngineTable
-from dpcurves.records.source import hidden
+from dpcurves.records.source import hide_failure
 
 UNREACHED = (
     "Spark was not reached, or has no such table: are the session, the table's name and the rights of its user right? "
@@ -37,12 +37,16 @@ def spark(table: Any, *, spark: Any = None, version: int | None = None) -> Spark
     _require_version(version)
     if isinstance(table, str):
         if not hasattr(spark, "table"):
-            raise WrongKind("spark", "the session that knows the table is needed, as in spark('visits', spark=session)")
-        return SparkTable(_found(spark, table, version), version)
+            raise WrongArgumentType(
+                "spark", "the session that knows the table is needed, as in spark('visits', spark=session)"
+            )
+        return SparkTable(_find_frame(spark, table, version), version)
     if version is not None:
-        raise WrongKind("version", "it is one of a named table, as in spark('visits', spark=session, version=12)")
+        raise WrongArgumentType(
+            "version", "it is one of a named table, as in spark('visits', spark=session, version=12)"
+        )
     if not (hasattr(table, "mapInArrow") and hasattr(table, "selectExpr")):
-        raise WrongKind("table", f"a data frame of pyspark is needed, got {type(table).__name__}")
+        raise WrongArgumentType("table", f"a data frame of pyspark is needed, got {type(table).__name__}")
     return SparkTable(table)
 
 
@@ -63,30 +67,30 @@ def spark_at(url: str, *, table: str, version: int | None = None) -> RemoteSpark
     >>> spark_at("sc://localhost:15002/;token=secret", table="clinic.visits")
     spark_at(table='clinic.visits')
     """
-    require_kind("data", url, str, "a URL, as sc://host:port,")
-    require_kind("table", table, str, "the name of a table or view, as clinic.visits,")
+    require_type("data", url, str, "a URL, as sc://host:port,")
+    require_type("table", table, str, "the name of a table or view, as clinic.visits,")
     _require_version(version)
     return RemoteSparkTable(url, table, version)
 
 
 def _require_version(version: object) -> None:
     if version is not None and (type(version) is not int or version < 0):
-        raise WrongKind("version", "a whole number is needed: a version of Delta, or a snapshot of Iceberg")
+        raise WrongArgumentType("version", "a whole number is needed: a version of Delta, or a snapshot of Iceberg")
 
 
-def _found(session: Any, name: str, version: int | None) -> Any:
+def _find_frame(session: Any, name: str, version: int | None) -> Any:
     """The frame of a table; a client of Connect looks for it only when its schema is asked."""
 
-    def found() -> Any:
+    def find_newest() -> Any:
         frame = session.table(name)  # no name of a table, as a query is none, fails here
         return frame if frame.schema is not None else None
 
-    def fixed() -> Any:
+    def find_version() -> Any:
         frame = session.sql(f"SELECT * FROM {name} VERSION AS OF {version}")
         return frame if frame.schema is not None else None
 
-    newest = hidden(found, UNREACHED, "table")
-    return newest if version is None else hidden(fixed, NO_VERSION, "version")
+    newest = hide_failure(find_newest, UNREACHED, "table")
+    return newest if version is None else hide_failure(find_version, NO_VERSION, "version")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -125,11 +129,11 @@ class RemoteSparkTable(EngineTable):
         return "Spark"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
-        from .spark_engine import RemoteSparkEngine, connected, end
+        from .spark_engine import RemoteSparkEngine, connect, end_session
 
-        session = connected(self.url)
+        session = connect(self.url)
         try:
-            return RemoteSparkEngine(_found(session, self.table, self.version), unit, key, self.version)
+            return RemoteSparkEngine(_find_frame(session, self.table, self.version), unit, key, self.version)
         except BaseException:
-            end(session)
+            end_session(session)
             raise

@@ -10,18 +10,18 @@ from math import inf, isfinite
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from dpcurves.arguments import NotInstalled, Refused
+from dpcurves.arguments import InvalidArgument, MissingPackage
 from dpcurves.curves.question import By
-from dpcurves.curves.question_json import kinds, question_from_json
-from dpcurves.data import Categories, Unlisted
+from dpcurves.curves.question_json import list_question_classes, question_from_json
+from dpcurves.data import Categories, UnlistedCategories
 
 if TYPE_CHECKING:
     from sqlglot import exp
-from dpcurves.arguments import WrongKind, require_kind
+from dpcurves.arguments import WrongArgumentType, require_type
 from dpcurves.ledger import Currency, Ledger
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Neighbours, PrivacyLoss
-from dpcurves.records.engines import table_at
+from dpcurves.records.engines import table_from_url
 from dpcurves.session import Session
 
 Literal = str | int | float | bool
@@ -37,44 +37,44 @@ A_VIEW = "make a view of it"
 P, AT, GRID, BOUNDS = "p", "at", "lower, upper, cells", "lower, upper"
 
 
-class Function(NamedTuple):
+class SqlFunction(NamedTuple):
     """A function of SQL: the word of its question, its columns, and what stands behind them.
 
     Attributes:
-        word: The word that asks the question, as in studies.
+        question_type: The word that asks the question, as in studies.
         columns: Fields of the question that are names of columns, in their order.
-        after: Forms of the arguments behind them; cells may be left out where the question has some of its own, or
+        argument_forms: Forms of the arguments behind them; cells may be left out where the question has some of its own, or
             finds them.
-        fixed: Fields that the name of the function says.
+        fixed_fields: Fields that the name of the function says.
     """
 
-    word: str
+    question_type: str
     columns: tuple[str, ...]
-    after: tuple[str, ...] = ()
-    fixed: Mapping[str, Any] = MappingProxyType({})
+    argument_forms: tuple[str, ...] = ()
+    fixed_fields: Mapping[str, Any] = MappingProxyType({})
 
-    def told(self, name: str) -> str:
+    def describe_call(self, name: str) -> str:
         """The form of a call."""
-        return f"{name}({', '.join((*self.columns, *self.after))})"
+        return f"{name}({', '.join((*self.columns, *self.argument_forms))})"
 
 
 _ONE, _SCORE = ("column",), ("label", "score")
-FUNCTIONS: Mapping[str, Function] = MappingProxyType({
-    "dp_cdf": Function("cdf", _ONE, (GRID,)),
-    "dp_quantile": Function("quantiles", _ONE, (P, GRID)),
-    "dp_quantiles": Function("quantiles", _ONE, (AT, GRID)),
-    "dp_median": Function("quantiles", _ONE, (GRID,), {"at": [0.5]}),
-    "dp_histogram": Function("histogram", _ONE, (GRID,)),
-    "dp_count": Function("count", _ONE),
-    "dp_sum": Function("sum", _ONE, (BOUNDS,)),
-    "dp_mean": Function("mean", _ONE, (BOUNDS,)),
-    "dp_variance": Function("variance", _ONE, (BOUNDS,)),
-    "dp_summary": Function("summary", _ONE, (BOUNDS,)),
-    "dp_survival": Function("survival", ("time", "event"), (GRID,)),
-    "dp_scores": Function("scores", _SCORE, (GRID,)),
-    "dp_roc": Function("roc", _SCORE, (GRID,)),
-    "dp_calibration": Function("calibration", _SCORE, (GRID,)),
-    "dp_hosmer_lemeshow": Function("hosmer-lemeshow", _SCORE, (GRID,)),
+FUNCTIONS: Mapping[str, SqlFunction] = MappingProxyType({
+    "dp_cdf": SqlFunction("cdf", _ONE, (GRID,)),
+    "dp_quantile": SqlFunction("quantiles", _ONE, (P, GRID)),
+    "dp_quantiles": SqlFunction("quantiles", _ONE, (AT, GRID)),
+    "dp_median": SqlFunction("quantiles", _ONE, (GRID,), {"at": [0.5]}),
+    "dp_histogram": SqlFunction("histogram", _ONE, (GRID,)),
+    "dp_count": SqlFunction("count", _ONE),
+    "dp_sum": SqlFunction("sum", _ONE, (BOUNDS,)),
+    "dp_mean": SqlFunction("mean", _ONE, (BOUNDS,)),
+    "dp_variance": SqlFunction("variance", _ONE, (BOUNDS,)),
+    "dp_summary": SqlFunction("summary", _ONE, (BOUNDS,)),
+    "dp_survival": SqlFunction("survival", ("time", "event"), (GRID,)),
+    "dp_scores": SqlFunction("scores", _SCORE, (GRID,)),
+    "dp_roc": SqlFunction("roc", _SCORE, (GRID,)),
+    "dp_calibration": SqlFunction("calibration", _SCORE, (GRID,)),
+    "dp_hosmer_lemeshow": SqlFunction("hosmer-lemeshow", _SCORE, (GRID,)),
 })  # fmt: skip
 BY = "by"
 FOUND = frozenset({"cdf", "quantiles", "histogram", "survival"})
@@ -88,20 +88,20 @@ class SqlQuestion:
 
     Attributes:
         function: The name of its function.
-        said: The question without its groups, as a plain object.
+        question_json: The question without its groups, as a plain object.
         table: The name of the table, part by part.
         where: Values of columns that records must have.
         groups: Columns by which it is grouped.
     """
 
     function: str
-    said: Mapping[str, Any]
+    question_json: Mapping[str, Any]
     table: tuple[str, ...]
     where: Mapping[str, tuple[Literal, ...]]
     groups: tuple[str, ...]
 
     @classmethod
-    def read(cls, text: str) -> SqlQuestion:
+    def from_sql(cls, text: str) -> SqlQuestion:
         """The statement that a text is.
 
         Formal guarantees: every word of the text is a word of what is returned: a text of which the parser would pass
@@ -112,9 +112,9 @@ class SqlQuestion:
             ValueError: the text is none of this grammar; the part that is not is named.
             NotInstalled: the parser is not installed.
         """
-        return _Reader(text).statement()
+        return _StatementReader(text).read_statement()
 
-    def question(self, categories: Mapping[str, Sequence[Literal]], *, found: bool = False) -> Any:
+    def build_question(self, categories: Mapping[str, Sequence[Literal]], *, partition_selection: bool = False) -> Any:
         """The question that is asked.
 
         A condition is no filter of records: records with other values of the column are missing, as those are that lie
@@ -122,35 +122,37 @@ class SqlQuestion:
 
         Args:
             categories: Values of columns of GROUP BY that the statement does not list.
-            found: Whether groups that nobody listed are found, under a delta.
+            partition_selection: Whether groups that nobody listed are found, under a delta.
 
         Raises:
             ValueError: values of a column are declared twice or not at all, or the question is not one by groups.
         """
-        by = self._by(categories, found=found)
-        question = question_from_json(self.said)
+        by = self._build_groups(categories, partition_selection=partition_selection)
+        question = question_from_json(self.question_json)
         if by is None:
             return question
-        if BY not in _fields_of(type(question)):
-            _refuse(self._ungrouped())
-        return question_from_json({**self.said, BY: _written(by)})
+        if BY not in _field_names(type(question)):
+            _refuse(self._explain_ungrouped())
+        return question_from_json({**self.question_json, BY: _groups_to_json(by)})
 
-    def _ungrouped(self) -> str:
+    def _explain_ungrouped(self) -> str:
         """Why the question can not be asked by groups."""
-        word = self.said["ask"]
-        if BY in _fields_of(kinds()[word]):
-            return f"{FUNCTIONS[self.function].told(self.function)}: with WHERE or GROUP BY cells are needed"
-        able = ", ".join(name for name, each in FUNCTIONS.items() if BY in _fields_of(kinds()[each.word]))
+        word = self.question_json["ask"]
+        if BY in _field_names(list_question_classes()[word]):
+            return f"{FUNCTIONS[self.function].describe_call(self.function)}: with WHERE or GROUP BY cells are needed"
+        able = ", ".join(
+            name for name, each in FUNCTIONS.items() if BY in _field_names(list_question_classes()[each.question_type])
+        )
         return f"{self.function} is of all records, and takes neither WHERE nor GROUP BY; these do: {able}"
 
-    def _by(self, categories: Mapping[str, Sequence[Literal]], *, found: bool) -> By:
+    def _build_groups(self, categories: Mapping[str, Sequence[Literal]], *, partition_selection: bool) -> By:
         if not isinstance(categories, Mapping):
-            raise Refused("categories", 'values by column are needed, as in {"region": ("north", "south")}')
+            raise InvalidArgument("categories", 'values by column are needed, as in {"region": ("north", "south")}')
         for column in categories:
             if column not in self.groups:
-                raise Refused("categories", f"{column!r} is no column of GROUP BY")
+                raise InvalidArgument("categories", f"{column!r} is no column of GROUP BY")
             if column in self.where:
-                raise Refused("categories", f"values of {column!r} stand in WHERE; they are declared once")
+                raise InvalidArgument("categories", f"values of {column!r} stand in WHERE; they are declared once")
         for column, values in self.where.items():
             if column not in self.groups and len(values) > 1:
                 _refuse(f"WHERE {column} IN of several values: add GROUP BY {column}, or name one value")
@@ -159,8 +161,8 @@ class SqlQuestion:
         for column in (*self.groups, *(name for name in self.where if name not in self.groups)):
             if column in declared:
                 keys.append(Categories(column, tuple(declared[column])))
-            elif found:
-                keys.append(Unlisted(column))
+            elif partition_selection:
+                keys.append(UnlistedCategories(column))
             else:
                 _refuse(
                     f"GROUP BY {column}: its values are declared, as in WHERE {column} IN ('a', 'b'), or "
@@ -169,28 +171,31 @@ class SqlQuestion:
         return tuple(keys) if len(keys) > 1 else keys[0] if keys else None
 
 
-def _fields_of(kind: type[Any]) -> set[str]:
+def _field_names(kind: type[Any]) -> set[str]:
     return {each.name for each in fields(kind)}
 
 
-def _written(by: Categories | tuple[Categories, ...]) -> Any:
-    if isinstance(by, tuple):
-        return [_written(each) for each in by]
-    return {"column": by.column, **({"unlisted": True} if isinstance(by, Unlisted) else {"categories": by.values})}
+def _groups_to_json(groups: Categories | tuple[Categories, ...]) -> Any:
+    if isinstance(groups, tuple):
+        return [_groups_to_json(each) for each in groups]
+    return {
+        "column": groups.column,
+        **({"unlisted": True} if isinstance(groups, UnlistedCategories) else {"categories": groups.values}),
+    }
 
 
 def _refuse(rule: str) -> NoReturn:
-    raise Refused("statement", rule)
+    raise InvalidArgument("statement", rule)
 
 
-class _Reader:
+class _StatementReader:
     """Walks through what the parser made of a text, and writes down each word that was understood."""
 
     def __init__(self, text: str) -> None:
         try:
             import sqlglot
         except ModuleNotFoundError as error:
-            raise NotInstalled("sql", f"it needs more packages; install dpcurves[sql] ({error})") from error
+            raise MissingPackage("sql", f"it needs more packages; install dpcurves[sql] ({error})") from error
         self.exp = sqlglot.exp
         if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
             _refuse(f"a text of at most {LONGEST:,} characters is needed: {FORM}")
@@ -215,82 +220,91 @@ class _Reader:
             _refuse(f"it is no SELECT of this form: {FORM}")
         self.words, self.read = words, list[str]()
 
-    def statement(self) -> SqlQuestion:
-        parts = self._parts(self.select, ("expressions", "from", "where", "group"))
+    def read_statement(self) -> SqlQuestion:
+        parts = self._read_parts(self.select, ("expressions", "from", "where", "group"))
         if "from" not in parts:
             _refuse(f"FROM is missing: {FORM}")
-        self._say("SELECT")
-        named, function, said = self._selected(parts["expressions"])
-        self._say("FROM")
-        table = self._table(parts["from"])
-        where = self._where(parts["where"]) if "where" in parts else {}
-        groups = self._groups(parts["group"]) if "group" in parts else ()
+        self._write_down("SELECT")
+        named, function, said = self._read_select(parts["expressions"])
+        self._write_down("FROM")
+        table = self._read_table(parts["from"])
+        where = self._read_where(parts["where"]) if "where" in parts else {}
+        groups = self._read_groups(parts["group"]) if "group" in parts else ()
         if odd := [name for name in named if name not in groups]:
             _refuse(f"SELECT {odd[0]}: columns beside the function are those of GROUP BY")
         understood, given = (" ".join(words).split() for words in (self.read, self.words))
         if [word.casefold() for word in understood] != [word.casefold() for word in given]:
             pairs = enumerate(zip(understood, given, strict=False))
             place = next((at for at, (one, other) in pairs if one.casefold() != other.casefold()), -1)
-            _refuse(f"{_cut(given[place])}: it is not taken here; the form is {FORM}")
+            _refuse(f"{_shorten(given[place])}: it is not taken here; the form is {FORM}")
         return SqlQuestion(function, said, table, where, groups)
 
     # Each of these writes down the words of what it reads, in their order.
 
-    def _say(self, *words: str) -> None:
+    def _write_down(self, *words: str) -> None:
         self.read += words
 
-    def _between(self, things: Sequence[Any]) -> Iterator[Any]:
+    def _iterate_list(self, expressions: Sequence[Any]) -> Iterator[Any]:
         """Things, with a comma between them."""
-        for place, each in enumerate(things):
+        for place, each in enumerate(expressions):
             if place:
-                self._say(",")
+                self._write_down(",")
             yield each
 
-    def _selected(self, things: Sequence[Any]) -> tuple[list[str], str, dict[str, Any]]:
+    def _read_select(self, expressions: Sequence[Any]) -> tuple[list[str], str, dict[str, Any]]:
         names, calls = list[str](), list[tuple[str, dict[str, Any]]]()
-        for each in self._between(things):
+        for each in self._iterate_list(expressions):
             if isinstance(each, self.exp.Column):
-                names.append(self._column(each))
+                names.append(self._read_column(each))
             elif isinstance(each, self.exp.Anonymous) and isinstance(each.this, str):
-                calls.append(self._call(each))
+                calls.append(self._read_call(each))
             else:
-                _refuse(f"{_shown(each)}: a function of a question is needed, one of {', '.join(FUNCTIONS)}")
+                _refuse(
+                    f"{_format_expression(each)}: a function of a question is needed, one of {', '.join(FUNCTIONS)}"
+                )
         if len(calls) != 1:
             _refuse(f"one function of a question is needed, got {len(calls)}: one of {', '.join(FUNCTIONS)}")
         return names, *calls[0]
 
-    def _call(self, call: exp.Anonymous) -> tuple[str, dict[str, Any]]:
+    def _read_call(self, call: exp.Anonymous) -> tuple[str, dict[str, Any]]:
         name = str(call.this).lower()
         function = FUNCTIONS.get(name)
         if function is None:
-            _refuse(f"{_cut(name)}: there is no such function; there are {', '.join(FUNCTIONS)}")
-        self._say(name, "(")
+            _refuse(f"{_shorten(name)}: there is no such function; there are {', '.join(FUNCTIONS)}")
+        self._write_down(name, "(")
         columns, values, options = list[str](), list[Any](), dict[str, Any]()
-        for each in self._between(call.expressions):
+        for each in self._iterate_list(call.expressions):
             if len(columns) < len(function.columns):
-                columns.append(self._column(each, f"{function.told(name)}: "))
+                columns.append(self._read_column(each, f"{function.describe_call(name)}: "))
             elif isinstance(each, self.exp.Kwarg):
                 field = each.this.name
-                self._say(field, "=>")
-                if field in {BY, *function.columns, *function.fixed, *options}:
+                self._write_down(field, "=>")
+                if field in {BY, *function.columns, *function.fixed_fields, *options}:
                     _refuse(f"{name}: {field} is not given by name, or twice")
-                options[field] = self._value(each.expression)
+                options[field] = self._read_value(each.expression)
             elif options:
                 _refuse(f"{name}: what is given by name stands last")
             else:
-                values.append(self._value(each))
-        self._say(")")
+                values.append(self._read_value(each))
+        self._write_down(")")
         if len(columns) < len(function.columns):
-            _refuse(f"{function.told(name)}: a column is missing")
-        said = {**dict(zip(function.columns, columns, strict=True)), **function.fixed}
-        return name, {"ask": function.word, **self._counted(name, function, values, options), **said, **options}
+            _refuse(f"{function.describe_call(name)}: a column is missing")
+        said = {**dict(zip(function.columns, columns, strict=True)), **function.fixed_fields}
+        return name, {
+            "ask": function.question_type,
+            **self._read_arguments(name, function, values, options),
+            **said,
+            **options,
+        }
 
-    def _counted(self, name: str, function: Function, values: list[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    def _read_arguments(
+        self, name: str, function: SqlFunction, values: list[Any], options: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Fields of a question that stand behind its columns."""
-        told, rest, wrong = dict[str, Any](), list(values), f"{name}: the form is {function.told(name)}"
-        for form in function.after:
+        told, rest, wrong = dict[str, Any](), list(values), f"{name}: the form is {function.describe_call(name)}"
+        for form in function.argument_forms:
             if form == GRID and not rest:
-                told |= {"grid": "auto"} if function.word in FOUND and "grid" not in options else {}
+                told |= {"grid": "auto"} if function.question_type in FOUND and "grid" not in options else {}
                 continue
             if form == BOUNDS and not rest:
                 told |= {} if options.keys() & {*ENDS} else dict.fromkeys(ENDS, "auto")
@@ -310,100 +324,107 @@ class _Reader:
             _refuse(wrong)
         return told
 
-    def _table(self, clause: exp.Expression) -> tuple[str, ...]:
-        table = self._parts(clause, ("this",))["this"]
+    def _read_table(self, clause: exp.Expression) -> tuple[str, ...]:
+        table = self._read_parts(clause, ("this",))["this"]
         if not isinstance(table, self.exp.Table):
-            _refuse(f"FROM {_shown(table)}: the name of a table or view is needed; of a query, {A_VIEW}")
-        parts = self._parts(table, ("this", "db", "catalog"))
+            _refuse(f"FROM {_format_expression(table)}: the name of a table or view is needed; of a query, {A_VIEW}")
+        parts = self._read_parts(table, ("this", "db", "catalog"))
         names = [parts[each] for each in ("catalog", "db", "this") if each in parts]
         if not all(isinstance(each, self.exp.Identifier) for each in names):
-            _refuse(f"FROM {_shown(table)}: the name of a table or view is needed")
+            _refuse(f"FROM {_format_expression(table)}: the name of a table or view is needed")
         for place, each in enumerate(names):
-            self._say(*([] if not place else ["."]), str(each.this))
+            self._write_down(*([] if not place else ["."]), str(each.this))
         return tuple(str(each.this) for each in names)
 
-    def _where(self, clause: exp.Expression) -> dict[str, tuple[Literal, ...]]:
-        self._say("WHERE")
+    def _read_where(self, clause: exp.Expression) -> dict[str, tuple[Literal, ...]]:
+        self._write_down("WHERE")
         found = dict[str, tuple[Literal, ...]]()
-        for column, values in self._conditions(self._parts(clause, ("this",))["this"]):
+        for column, values in self._read_conditions(self._read_parts(clause, ("this",))["this"]):
             if column in found:
-                _refuse(f"WHERE {_cut(column)}: one condition is taken of each column")
+                _refuse(f"WHERE {_shorten(column)}: one condition is taken of each column")
             found[column] = values
         return found
 
-    def _conditions(self, thing: exp.Expression) -> Iterator[tuple[str, tuple[Literal, ...]]]:
+    def _read_conditions(self, expression: exp.Expression) -> Iterator[tuple[str, tuple[Literal, ...]]]:
         exp = self.exp
-        if isinstance(thing, exp.And):
-            yield from self._conditions(thing.this)
-            self._say("AND")
-            yield from self._conditions(thing.expression)
-        elif isinstance(thing, exp.Paren):
-            self._say("(")
-            yield from self._conditions(thing.this)
-            self._say(")")
-        elif isinstance(thing, exp.EQ) and isinstance(thing.this, exp.Column):
-            column = self._column(thing.this)
-            self._say("=")
-            yield column, (self._literal(thing.expression),)
-        elif isinstance(thing, exp.In) and isinstance(thing.this, exp.Column):
-            parts = self._parts(thing, ("this", "expressions"))
-            column = self._column(thing.this)
-            self._say("IN", "(")
+        if isinstance(expression, exp.And):
+            yield from self._read_conditions(expression.this)
+            self._write_down("AND")
+            yield from self._read_conditions(expression.expression)
+        elif isinstance(expression, exp.Paren):
+            self._write_down("(")
+            yield from self._read_conditions(expression.this)
+            self._write_down(")")
+        elif isinstance(expression, exp.EQ) and isinstance(expression.this, exp.Column):
+            column = self._read_column(expression.this)
+            self._write_down("=")
+            yield column, (self._read_literal(expression.expression),)
+        elif isinstance(expression, exp.In) and isinstance(expression.this, exp.Column):
+            parts = self._read_parts(expression, ("this", "expressions"))
+            column = self._read_column(expression.this)
+            self._write_down("IN", "(")
             if "expressions" not in parts:
-                _refuse(f"WHERE {_cut(column)} IN: a value is needed")
-            yield column, tuple(self._literal(each) for each in self._between(parts["expressions"]))
-            self._say(")")
+                _refuse(f"WHERE {_shorten(column)} IN: a value is needed")
+            yield column, tuple(self._read_literal(each) for each in self._iterate_list(parts["expressions"]))
+            self._write_down(")")
         else:
-            _refuse(f"WHERE {_shown(thing)}: column = value and column IN (values) are taken, and AND; {A_VIEW}")
+            _refuse(
+                f"WHERE {_format_expression(expression)}: column = value and column IN (values) are taken, and AND; {A_VIEW}"
+            )
 
-    def _groups(self, clause: exp.Expression) -> tuple[str, ...]:
-        self._say("GROUP BY")
-        found = [self._column(each) for each in self._between(self._parts(clause, ("expressions",))["expressions"])]
+    def _read_groups(self, clause: exp.Expression) -> tuple[str, ...]:
+        self._write_down("GROUP BY")
+        found = [
+            self._read_column(each)
+            for each in self._iterate_list(self._read_parts(clause, ("expressions",))["expressions"])
+        ]
         if len(set(found)) < len(found):
             _refuse("GROUP BY: each column is named once")
         return tuple(found)
 
-    def _column(self, thing: exp.Expression, told: str = "") -> str:
-        if not isinstance(thing, self.exp.Column) or not isinstance(thing.this, self.exp.Identifier):
-            _refuse(f"{told}{_shown(thing)} is no name of a column; of an expression, {A_VIEW}")
-        parts = self._parts(thing, ("this",))
-        self._say(str(parts["this"].this))
+    def _read_column(self, expression: exp.Expression, prefix: str = "") -> str:
+        if not isinstance(expression, self.exp.Column) or not isinstance(expression.this, self.exp.Identifier):
+            _refuse(f"{prefix}{_format_expression(expression)} is no name of a column; of an expression, {A_VIEW}")
+        parts = self._read_parts(expression, ("this",))
+        self._write_down(str(parts["this"].this))
         return str(parts["this"].this)
 
-    def _value(self, thing: exp.Expression) -> Any:
+    def _read_value(self, expression: exp.Expression) -> Any:
         """A literal, or a tuple of them."""
-        if not isinstance(thing, self.exp.Tuple | self.exp.Paren):
-            return self._literal(thing)
-        self._say("(")
-        members = thing.expressions if isinstance(thing, self.exp.Tuple) else [thing.this]
-        found = tuple(self._literal(each) for each in self._between(members))
-        self._say(")")
+        if not isinstance(expression, self.exp.Tuple | self.exp.Paren):
+            return self._read_literal(expression)
+        self._write_down("(")
+        members = expression.expressions if isinstance(expression, self.exp.Tuple) else [expression.this]
+        found = tuple(self._read_literal(each) for each in self._iterate_list(members))
+        self._write_down(")")
         return found
 
-    def _literal(self, thing: exp.Expression) -> Literal:
-        exp, negative = self.exp, isinstance(thing, self.exp.Neg)
+    def _read_literal(self, expression: exp.Expression) -> Literal:
+        exp, negative = self.exp, isinstance(expression, self.exp.Neg)
         if negative:
-            self._say("-")
-            thing = thing.this
-        if isinstance(thing, exp.Boolean) and not negative:
-            self._say(str(thing.this))
-            return bool(thing.this)
-        if not isinstance(thing, exp.Literal) or (negative and thing.is_string):
-            _refuse(f"{_shown(thing)}: a number, a text in single quotes, TRUE or FALSE is needed")
-        self._say(text := str(thing.this))
-        if thing.is_string:
+            self._write_down("-")
+            expression = expression.this
+        if isinstance(expression, exp.Boolean) and not negative:
+            self._write_down(str(expression.this))
+            return bool(expression.this)
+        if not isinstance(expression, exp.Literal) or (negative and expression.is_string):
+            _refuse(f"{_format_expression(expression)}: a number, a text in single quotes, TRUE or FALSE is needed")
+        self._write_down(text := str(expression.this))
+        if expression.is_string:
             return text
         sign = -1 if negative else 1
-        return sign * int(text) if re.fullmatch(r"[0-9]+", text) else sign * _number(text)
+        return sign * int(text) if re.fullmatch(r"[0-9]+", text) else sign * _parse_number(text)
 
-    def _parts(self, thing: exp.Expression, known: tuple[str, ...]) -> dict[str, Any]:
+    def _read_parts(self, expression: exp.Expression, allowed_parts: tuple[str, ...]) -> dict[str, Any]:
         """The text of a part of the statement, which holds nothing but what is known, and the first of that."""
-        given = {name.rstrip("_"): value for name, value in thing.args.items() if value not in (None, False, [], "")}
-        odd = next((name for name in given if name not in known), None)
+        given = {
+            name.rstrip("_"): value for name, value in expression.args.items() if value not in (None, False, [], "")
+        }
+        odd = next((name for name in given if name not in allowed_parts), None)
         if odd is not None:
             told = CLAUSES.get(odd, odd.replace("_", " ").upper())
             _refuse(f"{told} is not taken; the form is {FORM}" + (f"; {A_VIEW}" if odd in OF_A_VIEW else ""))
-        if known[0] not in given:
+        if allowed_parts[0] not in given:
             _refuse(f"it is no SELECT of this form: {FORM}")
         return given
 
@@ -416,25 +437,25 @@ CLAUSES: Mapping[str, str] = MappingProxyType({
 OF_A_VIEW = frozenset({"joins", "laterals", "with", "query", "pivots"})
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = inf
     if not isfinite(number):
-        _refuse(f"{_cut(text)} is no finite number")
+        _refuse(f"{_shorten(text)} is no finite number")
     return number
 
 
-def _shown(thing: exp.Expression) -> str:
+def _format_expression(expression: exp.Expression) -> str:
     """A part of the statement, as it was read."""
     try:
-        return _cut(thing.sql(dialect=DIALECT))
+        return _shorten(expression.sql(dialect=DIALECT))
     except Exception:
-        return type(thing).__name__
+        return type(expression).__name__
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= SHOWN else f"{line[:SHOWN]}..."
 
@@ -512,27 +533,27 @@ def sql(
     >>> bool(abs(found["north"].mean - 100) < 10)
     True
     """
-    require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
-    require_kind("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
-    read = SqlQuestion.read(statement)
-    question = read.question({} if categories is None else categories, found=bool(loss.delta))
-    table = table_of(connection, read.table)
+    require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
+    require_type("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
+    read = SqlQuestion.from_sql(statement)
+    question = read.build_question({} if categories is None else categories, partition_selection=bool(loss.delta))
+    table = find_table(connection, read.table)
     kept = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     with Session(
-        table, budget=_cap(budget, loss, kept, dataset), adjacency=adjacency, unit=unit, rows_per_unit=rows_per_unit,
+        table, budget=_choose_cap(budget, loss, kept, dataset), adjacency=adjacency, unit=unit, rows_per_unit=rows_per_unit,
         ledger=kept, dataset=dataset, units=units, randomness=randomness,
     ) as session:  # fmt: skip
         return session.ask(question, loss, request)
 
 
-def _cap(budget: PrivacyLoss | None, loss: PrivacyLoss, ledger: Ledger, dataset: str) -> PrivacyLoss:
+def _choose_cap(budget: PrivacyLoss | None, loss: PrivacyLoss, ledger: Ledger, dataset: str) -> PrivacyLoss:
     if budget is not None:
         return budget
     known = next((each for each in ledger.accounts() if each.dataset == dataset), None)
-    return Currency.of(loss).budget(loss) if known is None else known.cap
+    return Currency.from_loss(loss).smallest_cap(loss) if known is None else known.cap
 
 
-def table_of(connection: Any, name: Sequence[str]) -> Any:
+def find_table(connection: Any, name: Sequence[str]) -> Any:
     """The table of this name, for a `Session`. Only the catalogue is looked at.
 
     Raises:
@@ -543,25 +564,27 @@ def table_of(connection: Any, name: Sequence[str]) -> Any:
 
     if isinstance(connection, Mapping):
         if len(name) > 1 or name[0] not in connection:
-            raise Refused("statement", f"FROM {'.'.join(name)}: there are {', '.join(map(str, connection)) or 'none'}")
+            raise InvalidArgument(
+                "statement", f"FROM {'.'.join(name)}: there are {', '.join(map(str, connection)) or 'none'}"
+            )
         return connection[name[0]]
     if isinstance(connection, DuckDBPyConnection):
-        return _relation(connection, name)
+        return _find_relation(connection, name)
     if isinstance(connection, str) and "://" in connection:
         spark = connection.startswith("sc://")
-        return table_at(connection, _quoted(name, "`" if spark else '"'))
+        return table_from_url(connection, _quote_name(name, "`" if spark else '"'))
     if all(hasattr(connection, part) for part in ("table", "createDataFrame", "catalog")):
         from .spark_table import spark as counted_by_spark
 
-        return counted_by_spark(_quoted(name, "`"), spark=connection)
-    raise WrongKind("connection", f"{CONNECTIONS} is needed, got {type(connection).__name__}")
+        return counted_by_spark(_quote_name(name, "`"), spark=connection)
+    raise WrongArgumentType("connection", f"{CONNECTIONS} is needed, got {type(connection).__name__}")
 
 
-def _quoted(name: Sequence[str], sign: str) -> str:
-    return ".".join(each if PLAIN.fullmatch(each) else sign + each.replace(sign, 2 * sign) + sign for each in name)
+def _quote_name(name: Sequence[str], quote: str) -> str:
+    return ".".join(each if PLAIN.fullmatch(each) else quote + each.replace(quote, 2 * quote) + quote for each in name)
 
 
-def _relation(connection: Any, name: Sequence[str]) -> Any:
+def _find_relation(connection: Any, name: Sequence[str]) -> Any:
     """The rows of a table or view of the catalogue: no file, and no variable of Python, of the same name."""
     *above, table = name
     here = [*connection.sql(HERE).fetchall()[0], table]
@@ -573,5 +596,5 @@ def _relation(connection: Any, name: Sequence[str]) -> Any:
         fitting = [each for each in fitting if each[0] == here[0]]
     if len(fitting) != 1:
         rule = "there are several of this name" if fitting else "there is no such table or view, by this spelling"
-        raise Refused("statement", f"FROM {'.'.join(name)}: {rule}")
+        raise InvalidArgument("statement", f"FROM {'.'.join(name)}: {rule}")
     return connection.sql("SELECT * FROM " + ".".join('"' + each.replace('"', '""') + '"' for each in fitting[0]))

@@ -7,13 +7,29 @@ from .forecasts_of_numbers import (
 from .model_pairs import ModelPair, ModelPairQuestion, difference_of_models
 from .model_report import model_card
 from .pairwise_scorer import PairwiseScorer, PairwiseScorerQuestion
-from .rates_by_group import CurvesAtOnce, GroupRates, group_curves, group_rates
+from .rates_by_group import GroupRates, SimultaneousCurves, group_curves, group_rates
 from .several_classes import OrderedClasses, OrderedClassesQuestion, SeveralClasses, SeveralClassesQuestion
 from .uplift import Uplift, UpliftQuestion
 
 __all__ = [
-    "CurvesAtOnce", "GroupRates", "ModelPair", "ModelPairQuestion", "OrderedClasses", "OrderedClassesQuestion",
-    "PairwiseScorer", "PairwiseScorerQuestion", "PredictedObserved", "PredictedObservedQuestion", "QuantileForecasts",
-    "QuantileForecastsQuestion", "SeveralClasses", "SeveralClassesQuestion", "Uplift", "UpliftQuestion",
-    "difference_of_models", "group_curves", "group_rates", "model_card",
+    "GroupRates",
+    "ModelPair",
+    "ModelPairQuestion",
+    "OrderedClasses",
+    "OrderedClassesQuestion",
+    "PairwiseScorer",
+    "PairwiseScorerQuestion",
+    "PredictedObserved",
+    "PredictedObservedQuestion",
+    "QuantileForecasts",
+    "QuantileForecastsQuestion",
+    "SeveralClasses",
+    "SeveralClassesQuestion",
+    "SimultaneousCurves",
+    "Uplift",
+    "UpliftQuestion",
+    "difference_of_models",
+    "group_curves",
+    "group_rates",
+    "model_card",
 ]  # fmt: skip

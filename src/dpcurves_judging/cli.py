@@ -8,157 +8,168 @@ from itertools import pairwise
 from typing import Any
 
 from dpcurves.cli import options as of
-from dpcurves.cli.ask_file import Listed, asks
-from dpcurves.cli.output import ResultView, Shown
+from dpcurves.cli.ask_file import FieldQuestions, make_question_command
+from dpcurves.cli.output import ResultView, ViewTable
 from dpcurves.cli.terminal import Misuse
 
 MODEL = "What pictures and JSON say about the model."
 PUBLIC = "the model is taken as public"
 
 
-def names_of(argument: str, text: str) -> tuple[str, ...]:
+def parse_names(argument: str, text: str) -> tuple[str, ...]:
     """Names of columns, apart by commas."""
     return tuple(each.strip() for each in text.split(","))
 
 
 @dataclass(frozen=True)
-class Models(of.Asked):
+class ModelPairOptions(of.QuestionOptions):
     """Options for the labels and the scores of two models."""
 
     label: str = of.option("NAME", "The column of true labels.")
     first: str = of.option(
-        "NAME", "The column of the first model's scores; or @FILE, a model in JSON.", read=of.scores_of
+        "NAME", "The column of the first model's scores; or @FILE, a model in JSON.", parse=of.read_score_source
     )
-    second: str = of.option("NAME", "That of the second model.", read=of.scores_of)
-    grid: str = of.option("L:U:N", "Public cells of the first model's scores.", "0:1:100", of.grid_of)
-    second_grid: str | None = of.perhaps(
-        "L:U:N", "Public cells of the second model's scores, if they are others.", of.grid_of
+    second: str = of.option("NAME", "That of the second model.", parse=of.read_score_source)
+    grid: str = of.option("L:U:N", "Public cells of the first model's scores.", "0:1:100", of.parse_grid)
+    second_grid: str | None = of.optional(
+        "L:U:N", "Public cells of the second model's scores, if they are others.", of.parse_grid
     )
-    cells: str | None = of.perhaps(
-        "N", "Cells that each score is joined to; chosen by a forecast if left out.", of.whole
+    cells: str | None = of.optional(
+        "N", "Cells that each score is joined to; chosen by a forecast if left out.", of.parse_integer
     )
-    releases: str | None = of.perhaps(
-        "1|2", "Both scores together, or one by one; chosen by a forecast if left out.", of.whole
+    releases: str | None = of.optional(
+        "1|2", "Both scores together, or one by one; chosen by a forecast if left out.", of.parse_integer
     )
-    at: str | None = of.perhaps("P,P", "Threshold probabilities of net benefit.", of.numbers)
-    pos_label: str = of.option("LABEL", "The positive label.", "1", of.category)
-    neg_label: str | None = of.perhaps(
-        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.category
+    at: str | None = of.optional("P,P", "Threshold probabilities of net benefit.", of.parse_numbers)
+    pos_label: str = of.option("LABEL", "The positive label.", "1", of.parse_label)
+    neg_label: str | None = of.optional(
+        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
     )
     model: str = of.option("TEXT", MODEL, "the models are taken as public")
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        found = super().told(usual)
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        found = super().question_fields(defaults)
         return {**found, "at": found["at"] or ()}
 
 
-class Classified(of.Asked):
+class DeclaredClassOptions(of.QuestionOptions):
     """Base of options for declared classes, which are those of the label."""
 
     label: str
     classes: str
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         from dpcurves.data import Categories
 
-        told = super().told(usual)
+        told = super().question_fields(defaults)
         del told["classes"]
-        return {**told, "label": Categories(self.label, of.categories("classes", self.classes))}
+        return {**told, "label": Categories(self.label, of.parse_labels("classes", self.classes))}
 
 
 @dataclass(frozen=True)
-class Classes(Classified):
+class SeveralClassesOptions(DeclaredClassOptions):
     """Options for true classes, and for the scores of each."""
 
     label: str = of.option("NAME", "The column of true classes.")
     classes: str = of.option("A,B,C", "The classes, declared in public; records with others are missing.")
-    scores: str = of.option("S,S,S", "The columns of scores, one for each class in their order.", read=names_of)
-    predicted: str | None = of.perhaps("NAME", "The column of predicted classes, for accuracy and confusion.")
-    confidence: str | None = of.perhaps("NAME", "The column of the largest scores, for top-1 calibration.")
-    grid: str = of.option("L:U:N", "Public cells of scores.", "0:1:20", of.grid_of)
-    groups: str = of.option("L:U:N", "Public cells of --confidence.", "0:1:10", of.grid_of)
+    scores: str = of.option("S,S,S", "The columns of scores, one for each class in their order.", parse=parse_names)
+    predicted: str | None = of.optional("NAME", "The column of predicted classes, for accuracy and confusion.")
+    confidence: str | None = of.optional("NAME", "The column of the largest scores, for top-1 calibration.")
+    grid: str = of.option("L:U:N", "Public cells of scores.", "0:1:20", of.parse_grid)
+    groups: str = of.option("L:U:N", "Public cells of --confidence.", "0:1:10", of.parse_grid)
     model: str = of.option("TEXT", MODEL, PUBLIC)
 
 
 @dataclass(frozen=True)
-class Ordered(Classified):
+class OrderedClassesOptions(DeclaredClassOptions):
     """Options for three ordered classes and a score."""
 
     label: str = of.option("NAME", "The column of classes.")
     classes: str = of.option("A,B,C", "Its three classes, in their order.")
     score: str = of.option("NAME", "The column of scores.")
-    grid: str = of.option("L:U:N", "Public cells of scores.", "0:1:20", of.grid_of)
+    grid: str = of.option("L:U:N", "Public cells of scores.", "0:1:20", of.parse_grid)
     model: str = of.option("TEXT", MODEL, PUBLIC)
 
 
 @dataclass(frozen=True)
-class Treated(of.Asked):
+class UpliftOptions(of.QuestionOptions):
     """Options for outcomes, treatments and scores."""
 
     outcome: str = of.option("NAME", "The column of outcomes.")
     treatment: str = of.option("NAME", "The column of treatments.")
-    score: str = of.option("NAME", "The column of predicted gains; or @FILE, a model in JSON.", read=of.scores_of)
-    grid: str = of.option("L:U:N", "Public cells of scores.", "-1:1:40", of.grid_of)
-    good: str = of.option("LABEL", "The good outcome.", "1", of.category)
-    bad: str | None = of.perhaps(
-        "LABEL", "The bad one; needed in a CSV file, and where the other is neither 1 nor 0.", of.category
+    score: str = of.option(
+        "NAME", "The column of predicted gains; or @FILE, a model in JSON.", parse=of.read_score_source
     )
-    treated: str = of.option("LABEL", "The value of --treatment of the treated.", "1", of.category)
-    untreated: str | None = of.perhaps(
-        "LABEL", "That of the others; needed in a CSV file, and where the other is neither 1 nor 0.", of.category
+    grid: str = of.option("L:U:N", "Public cells of scores.", "-1:1:40", of.parse_grid)
+    good: str = of.option("LABEL", "The good outcome.", "1", of.parse_label)
+    bad: str | None = of.optional(
+        "LABEL", "The bad one; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
+    )
+    treated: str = of.option("LABEL", "The value of --treatment of the treated.", "1", of.parse_label)
+    untreated: str | None = of.optional(
+        "LABEL", "That of the others; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
     )
     model: str = of.option("TEXT", MODEL, PUBLIC)
 
 
 @dataclass(frozen=True)
-class Foreseen(of.Asked):
+class QuantileForecastOptions(of.QuestionOptions):
     """Options for errors of forecast quantiles."""
 
-    errors: str = of.option("E,E,E", "For each quantile, the column of outcome less forecast.", read=names_of)
-    quantiles: str = of.option("P,P,P", "The quantiles: rising shares between 0 and 1.", read=of.numbers)
-    grid: str = of.option("L:U:N", "Public cells of errors, of which one begins at 0.", read=of.grid_of)
+    errors: str = of.option("E,E,E", "For each quantile, the column of outcome less forecast.", parse=parse_names)
+    quantiles: str = of.option("P,P,P", "The quantiles: rising shares between 0 and 1.", parse=of.parse_numbers)
+    grid: str = of.option("L:U:N", "Public cells of errors, of which one begins at 0.", parse=of.parse_grid)
     model: str = of.option("TEXT", MODEL, PUBLIC)
 
 
 @dataclass(frozen=True)
-class Compared(of.Asked):
+class PredictedObservedOptions(of.QuestionOptions):
     """Options for predicted and observed numbers."""
 
-    predicted: str = of.option("NAME", "The column of predictions; or @FILE, a model in JSON.", read=of.scores_of)
+    predicted: str = of.option(
+        "NAME", "The column of predictions; or @FILE, a model in JSON.", parse=of.read_score_source
+    )
     observed: str = of.option("NAME", "The column of outcomes.")
-    grid: str = of.option("L:U:N", "Public bins of predictions.", read=of.grid_of)
-    observed_grid: str = of.option("L:U:N", "Public cells of outcomes.", read=of.grid_of)
+    grid: str = of.option("L:U:N", "Public bins of predictions.", parse=of.parse_grid)
+    observed_grid: str = of.option("L:U:N", "Public cells of outcomes.", parse=of.parse_grid)
     model: str = of.option("TEXT", MODEL, PUBLIC)
 
 
 @dataclass(frozen=True)
-class Learned(of.Asked):
+class PairwiseScorerOptions(of.QuestionOptions):
     """Options for labels, and for features with their bounds."""
 
     label: str = of.option("NAME", "The column of true labels.")
     features: list[str] = of.option("NAME=L:U", "A column of numbers with its bounds; given once for each.")
-    folds: str = of.option("N", "Into how many folds records are put: 2 to 20.", "2", of.whole)
-    split_by: str | None = of.perhaps(
+    folds: str = of.option("N", "Into how many folds records are put: 2 to 20.", "2", of.parse_integer)
+    split_by: str | None = of.optional(
         "NAME", "The column of numbers whose hash decides on folds; else all features do."
     )
-    pos_label: str = of.option("LABEL", "The positive label.", "1", of.category)
-    neg_label: str | None = of.perhaps(
-        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.category
+    pos_label: str = of.option("LABEL", "The positive label.", "1", of.parse_label)
+    neg_label: str | None = of.optional(
+        "LABEL", "The negative one; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
     )
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        from dpcurves.cli.scores import declared
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        from dpcurves.cli.scores import parse_declared_column
 
-        return {**super().told(usual), "features": tuple(declared("features", each) for each in self.features)}
+        return {
+            **super().question_fields(defaults),
+            "features": tuple(parse_declared_column("features", each) for each in self.features),
+        }
 
 
 class NumbersView(ResultView):
     """View of all numbers, of one result or of those of several categories."""
 
-    def tables(self, curve: Any) -> list[Shown]:
+    def tables(self, curve: Any) -> list[ViewTable]:
         """A row for each number."""
         if not hasattr(curve, "label_columns"):
-            return [self.shown(curve, curve._known_columns(), what=curve._covers(), most=max(len(curve.names), 2))]
+            return [
+                self.make_table(
+                    curve, curve._known_columns(), what=curve._interval_name(), max_rows=max(len(curve.names), 2)
+                )
+            ]
         found = [(curve.named(name), *self.tables(each)) for name, each in curve.items()]
         return [shown._replace(headline=f"{name}: {shown.headline}") for name, shown in found]
 
@@ -166,59 +177,65 @@ class NumbersView(ResultView):
 class ScorerView(NumbersView):
     """View of a scorer: the area of held-out records, and coefficients."""
 
-    def tables(self, curve: Any) -> list[Shown]:
+    def tables(self, curve: Any) -> list[ViewTable]:
         """A row for each number, and one for each feature."""
         told = curve.coefficients
-        return [*super().tables(curve), Shown("coefficients", {"feature": list(told), "coefficient": [*told.values()]})]
+        return [
+            *super().tables(curve),
+            ViewTable("coefficients", {"feature": list(told), "coefficient": [*told.values()]}),
+        ]
 
 
 class ClassesView(NumbersView):
     """View of a model of several classes: all numbers, and the confusion, if predictions were asked about."""
 
-    def tables(self, curve: Any) -> list[Shown]:
+    def tables(self, curve: Any) -> list[ViewTable]:
         """A row for each number, and one for each true class."""
         found = super().tables(curve)
         if curve.question.predicted is None:
             return found
         known = list(map(str, curve.question.label.values))
         columns = {f"predicted {each}": curve.confusion[:, place] for place, each in enumerate(known)}
-        return [*found, Shown("records by true and predicted class", {"true": known, **columns}, len(known))]
+        return [*found, ViewTable("records by true and predicted class", {"true": known, **columns}, len(known))]
 
 
 class QuantilesView(NumbersView):
     """View of forecast quantiles: all numbers, and the histogram of the probability integral transform (PIT)."""
 
-    def tables(self, curve: Any) -> list[Shown]:
+    def tables(self, curve: Any) -> list[ViewTable]:
         """A row for each number, and one for each bin of the histogram."""
         ends = (0.0, *curve.question.quantiles, 1.0)
         expected = [after - before for before, after in pairwise(ends)]
         columns = {"from": ends[:-1], "to": ends[1:], "expected": expected, "observed": curve.pit}
-        return [*super().tables(curve), Shown("PIT histogram: shares of outcomes between forecast quantiles", columns)]
+        return [
+            *super().tables(curve),
+            ViewTable("PIT histogram: shares of outcomes between forecast quantiles", columns),
+        ]
 
 
 @dataclass(frozen=True)
-class Pictured(of.ReadingOptions):
+class PictureOptions(of.ReadingOptions):
     """Option for the picture: numbers with their intervals, or the curves."""
 
     show: str = of.option("numbers|curves", "What is drawn; both are paid for at once.", "numbers")
 
-    def viewed(self, view: Any, question: Any) -> Any:
+    def adapt_view(self, view: Any, question: Any) -> Any:
         """The view that draws it."""
-        curves = of.chosen("show", self.show, {"numbers": False, "curves": True})
+        curves = of.parse_choice("show", self.show, {"numbers": False, "curves": True})
         if curves and getattr(question, "by", None) is not None:
             raise Misuse("show", "curves are drawn of one result; leave --by out, or show numbers")
-        return CurvesDrawn(view.sure, view.most, view) if curves else view
+        return CurvesView(view.settings, view.most, view) if curves else view
 
 
 @dataclass(frozen=True)
-class CurvesDrawn(ResultView):
+class CurvesView(ResultView):
     """View that draws the curves of a result, whose numbers another one shows."""
 
-    own: Any = None
+    numbers_view: Any = None
 
-    def tables(self, curve: Any) -> list[Shown]:
+    def tables(self, curve: Any) -> list[ViewTable]:
         """Tables of the other view."""
-        found: list[Shown] = self.own.tables(curve)
+        found: list[ViewTable] = self.numbers_view.tables(curve)
         return found
 
     def draw(self, curve: Any) -> Any:
@@ -226,46 +243,46 @@ class CurvesDrawn(ResultView):
         from dpcurves.display import SQUARE, headless_axes
 
         ax = headless_axes(SQUARE)
-        return curve.plot_roc(ax) if hasattr(curve, "plot_roc") else curve.plot_curves(ax, level=self.sure.level)
+        return curve.plot_roc(ax) if hasattr(curve, "plot_roc") else curve.plot_curves(ax, level=self.settings.level)
 
 
 COMMANDS = (
-    asks(
-        "model-pair", "ModelPairQuestion", [Models, of.Split], [NumbersView],
+    make_question_command(
+        "model-pair", "ModelPairQuestion", [ModelPairOptions, of.SplitOptions], [NumbersView],
         title="Two models on the same records: differences of areas, average precision, Brier scores and net benefit.",
         example="scored.parquet --label late --first p_old --second p_new --at 0.2",
         more="Both scores are counted together, so intervals are those of paired models.",
     ),
-    asks(
-        "several-classes", "SeveralClassesQuestion", [Classes, Pictured], [ClassesView],
+    make_question_command(
+        "several-classes", "SeveralClassesQuestion", [SeveralClassesOptions, PictureOptions], [ClassesView],
         title="A model of several classes: areas of one against the rest and of pairs, accuracy, top-1 calibration.",
         example="scored.csv --label kind --classes a,b,c --scores p_a,p_b,p_c --predicted guess",
     ),
-    asks(
-        "ordered-classes", "OrderedClassesQuestion", [Ordered, of.Split], [NumbersView],
+    make_question_command(
+        "ordered-classes", "OrderedClassesQuestion", [OrderedClassesOptions, of.SplitOptions], [NumbersView],
         title="How well a score orders three classes: the volume under the ROC surface.",
         example="scored.csv --label stage --classes 1,2,3 --score marker",
     ),
-    asks(
-        "uplift", "UpliftQuestion", [Treated, of.Split, Pictured], [NumbersView],
+    make_question_command(
+        "uplift", "UpliftQuestion", [UpliftOptions, of.SplitOptions, PictureOptions], [NumbersView],
         title="Gains over treatment: areas under uplift and Qini curves.",
         example="trial.parquet --outcome bought --treatment mailed --score gain",
     ),
-    asks(
-        "quantile-forecasts", "QuantileForecastsQuestion", [Foreseen], [QuantilesView],
+    make_question_command(
+        "quantile-forecasts", "QuantileForecastsQuestion", [QuantileForecastOptions], [QuantilesView],
         title="Forecast quantiles: how often outcomes lie below them, coverage of intervals, and pinball losses.",
         example="forecasts.csv --errors e10,e50,e90 --quantiles 0.1,0.5,0.9 --grid -10:10:80",
     ),
-    asks(
-        "predicted-observed", "PredictedObservedQuestion", [Compared, of.Split], [NumbersView],
+    make_question_command(
+        "predicted-observed", "PredictedObservedQuestion", [PredictedObservedOptions, of.SplitOptions], [NumbersView],
         title="Predicted against observed numbers, in bins of similar predictions.",
         example="fitted.csv --predicted fare --observed paid --grid 0:50:10 --observed-grid 0:100:50",
     ),
-    asks(
-        "pairwise-scorer", "PairwiseScorerQuestion", [Learned], [ScorerView],
+    make_question_command(
+        "pairwise-scorer", "PairwiseScorerQuestion", [PairwiseScorerOptions], [ScorerView],
         title="Learn a linear scorer that ranks positives above negatives, judged on held-out records.",
         example="loans.parquet --label late --features age=18:90 --features owed=0:5000",
         more="Sums of features and of their products are released by class; AUC is of folds that were left out.",
     ),
 )  # fmt: skip
-QUESTIONS = Listed("verify", COMMANDS)
+QUESTIONS = FieldQuestions("verify", COMMANDS)

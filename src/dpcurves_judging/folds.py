@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpcurves.arguments import Refused, make_whole, require_known, several
+from dpcurves.arguments import InvalidArgument, convert_to_integers, require_known_fields, require_sequence
 from dpcurves.arrays import FloatArray
 from dpcurves.data.axis import Input, Predictor
 from dpcurves.models import Scorecard
@@ -45,13 +45,13 @@ class Folds(Predictor):
     folds: int
 
     def __post_init__(self) -> None:
-        make_whole(self, folds="folds")
+        convert_to_integers(self, folds="folds")
         for name in ("columns", "hashed"):
-            object.__setattr__(self, name, several(name, getattr(self, name), "names of columns"))
+            object.__setattr__(self, name, require_sequence(name, getattr(self, name), "names of columns"))
         if not 2 <= self.folds <= MOST_FOLDS:
-            raise Refused("folds", f"a number from 2 to {MOST_FOLDS} is needed, got {self.folds}")
+            raise InvalidArgument("folds", f"a number from 2 to {MOST_FOLDS} is needed, got {self.folds}")
         if not self.hashed or not set(self.hashed) <= set(self.columns):
-            raise Refused("hashed", "at least one of the columns is needed")
+            raise InvalidArgument("hashed", "at least one of the columns is needed")
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -62,11 +62,11 @@ class Folds(Predictor):
     def inputs(self) -> tuple[Input, ...]:
         return tuple(map(Input, self.columns))
 
-    def values(self, columns: Sequence[FloatArray]) -> FloatArray:
+    def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
         given = dict(zip(self.columns, columns, strict=True))
         state = np.zeros(len(columns[0]), dtype=np.uint64)
         for name in self.hashed:
-            state = _mixed(state ^ (given[name] + 0.0).view(np.uint64))  # -0.0 and 0.0 are one number
+            state = _mix_bits(state ^ (given[name] + 0.0).view(np.uint64))  # -0.0 and 0.0 are one number
         missing = np.isnan(np.stack(columns)).any(axis=0)
         return np.where(missing, np.nan, (state % np.uint64(self.folds)).astype(np.float64))
 
@@ -76,11 +76,11 @@ class Folds(Predictor):
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Self:
         """The inverse of `facts`."""
-        require_known(facts, ("columns", "hashed", "folds"))
+        require_known_fields(facts, ("columns", "hashed", "folds"))
         return cls(tuple(facts["columns"]), tuple(facts["hashed"]), facts["folds"])
 
 
-def _mixed(state: Any) -> Any:
+def _mix_bits(state: Any) -> Any:
     state = state + _STEP
     state = (state ^ (state >> np.uint64(30))) * _FIRST
     state = (state ^ (state >> np.uint64(27))) * _SECOND
@@ -107,9 +107,11 @@ class HeldOut(Predictor):
     models: tuple[Scorecard, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "models", several("models", self.models, "a tuple of them"))
+        object.__setattr__(self, "models", require_sequence("models", self.models, "a tuple of them"))
         if len(self.models) != self.folds.folds:
-            raise Refused("models", f"one for each of {self.folds.folds} folds is needed, got {len(self.models)}")
+            raise InvalidArgument(
+                "models", f"one for each of {self.folds.folds} folds is needed, got {len(self.models)}"
+            )
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -120,16 +122,16 @@ class HeldOut(Predictor):
     def inputs(self) -> tuple[Input, ...]:
         return tuple(dict.fromkeys(each for model in (self.folds, *self.models) for each in model.inputs))
 
-    def values(self, columns: Sequence[FloatArray]) -> FloatArray:
+    def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
         given = dict(zip(self.inputs, columns, strict=True))
-        fold, found = self._of(self.folds, given), np.full(len(columns[0]), np.nan)
+        fold, found = self._compute_scores(self.folds, given), np.full(len(columns[0]), np.nan)
         for number, model in enumerate(self.models):
-            found = np.where(fold == number, self._of(model, given), found)
+            found = np.where(fold == number, self._compute_scores(model, given), found)
         return found
 
     @staticmethod
-    def _of(model: Predictor, given: Mapping[Input, FloatArray]) -> FloatArray:
-        return model.values([given[each] for each in model.inputs])
+    def _compute_scores(model: Predictor, given: Mapping[Input, FloatArray]) -> FloatArray:
+        return model.compute_values([given[each] for each in model.inputs])
 
     def facts(self) -> dict[str, Any]:
         return {"folds": self.folds.facts(), "models": [each.to_object() for each in self.models]}
@@ -137,6 +139,8 @@ class HeldOut(Predictor):
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Self:
         """The inverse of `facts`."""
-        require_known(facts, ("folds", "models"))
+        require_known_fields(facts, ("folds", "models"))
         models = ({name: each for name, each in model.items() if name != "dpcurves"} for model in facts["models"])
-        return cls(Folds.of_facts(facts["folds"]), tuple(Scorecard.of_facts(each.pop("name"), each) for each in models))
+        return cls(
+            Folds.of_facts(facts["folds"]), tuple(Scorecard.from_facts(each.pop("name"), each) for each in models)
+        )

@@ -11,13 +11,13 @@ from typing import Any, Unpack
 import numpy as np
 
 from dpcurves import display
-from dpcurves.arguments import Refused, number, several
+from dpcurves.arguments import InvalidArgument, require_number, require_sequence
 from dpcurves.arrays import BoolArray, FloatArray
-from dpcurves.conversation import Cells, Needs, Prefixes, Setting
-from dpcurves.curves.by_category import by_words
+from dpcurves.conversation import CellWorkload, Needs, PrefixWorkload, Setting
+from dpcurves.curves.by_category import describe_grouping
 from dpcurves.curves.outside import count_outside
-from dpcurves.curves.question import By, axes_of, keys_of
-from dpcurves.curves.result import Drawing
+from dpcurves.curves.question import By, parse_grouping, prepend_category_axes
+from dpcurves.curves.result import PlotArguments
 from dpcurves.data import Axis, Grid
 from dpcurves.data.axis import Predictor
 from dpcurves.data.grid import middles_of, require_clamped
@@ -26,10 +26,10 @@ from .counted_numbers import (
     CountedNumbers,
     Statistic,
     Tables,
-    one_table,
-    ratio,
-    require_few,
-    tables_in_turn,
+    ask_one_table,
+    ask_tables,
+    divide_counts,
+    require_few_counts,
 )
 
 MOST_QUANTILES = 50
@@ -48,19 +48,19 @@ class QuantileForecasts(CountedNumbers):
     SIZE = display.SQUARE
 
     @property
-    def below(self) -> FloatArray:
+    def shares_below(self) -> FloatArray:
         """The share of outcomes below each forecast quantile, in their order."""
         return np.array([self.value(f"below {share:g}") for share in self.question.quantiles])
 
     @property
     def pit(self) -> FloatArray:
         """The share of outcomes between neighbouring quantiles, from below the first to above the last."""
-        return np.diff(self.below, prepend=0.0, append=1.0)
+        return np.diff(self.shares_below, prepend=0.0, append=1.0)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         many, shares = len(self.question.quantiles), np.asarray(self.question.quantiles)
-        own = [shade.at(slice(many)) for shade in shades]
-        ax = display.draw_calibration(shares, self.below, None, shades=own, **how)
+        own = [shade.select_rows(slice(many)) for shade in shades]
+        ax = display.draw_calibration(shares, self.shares_below, None, shades=own, **how)
         ax.set(xlabel="quantile that was forecast", ylabel="share of outcomes below it")
         return ax
 
@@ -99,19 +99,23 @@ class QuantileForecastsQuestion:
 
     def __post_init__(self) -> None:
         require_clamped("grid", self.grid)
-        object.__setattr__(self, "errors", several("errors", self.errors, "columns, as in ('e10', 'e90')"))
-        shares = several("quantiles", self.quantiles, "shares, as in (0.1, 0.9)")
-        object.__setattr__(self, "quantiles", tuple(number("quantiles", each) for each in shares))
+        object.__setattr__(self, "errors", require_sequence("errors", self.errors, "columns, as in ('e10', 'e90')"))
+        shares = require_sequence("quantiles", self.quantiles, "shares, as in (0.1, 0.9)")
+        object.__setattr__(self, "quantiles", tuple(require_number("quantiles", each) for each in shares))
         for column in self.errors:
             Axis(column, self.grid)
         ends = (0.0, *self.quantiles, 1.0)
         if not all(one < other for one, other in pairwise(ends)) or not 1 <= len(self.quantiles) <= MOST_QUANTILES:
-            raise Refused("quantiles", f"1 to {MOST_QUANTILES} rising shares between 0 and 1 are needed, as in 0.1,0.9")
+            raise InvalidArgument(
+                "quantiles", f"1 to {MOST_QUANTILES} rising shares between 0 and 1 are needed, as in 0.1,0.9"
+            )
         if len(self.errors) != len(self.quantiles):
-            raise Refused("errors", f"{len(self.quantiles)} columns are needed, one for each quantile")
-        require_few(self.shapes(), "grid")
+            raise InvalidArgument("errors", f"{len(self.quantiles)} columns are needed, one for each quantile")
+        require_few_counts(self.shapes(), "grid")
         if self.grid.values is None and 0.0 not in self.grid.edges:
-            raise Refused("grid", "an edge at 0 is needed: it parts outcomes below the forecast from those above")
+            raise InvalidArgument(
+                "grid", "an edge at 0 is needed: it parts outcomes below the forecast from those above"
+            )
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Cells of each column of errors."""
@@ -125,38 +129,40 @@ class QuantileForecastsQuestion:
         """Shares below, coverage of central intervals, and losses."""
         at, middles = list(enumerate(self.quantiles)), middles_of(self.grid)
         under = middles < 0
-        found = {f"below {share:g}": Statistic(partial(_below, at=place, under=under)) for place, share in at}
+        found = {
+            f"below {share:g}": Statistic(partial(_compute_share_below, at=place, under=under)) for place, share in at
+        }
         for low, high in zip(at, reversed(at), strict=True):
             if low[0] < high[0] and abs(low[1] + high[1] - 1) < 1e-9:
                 words = f"within {low[1]:g} to {high[1]:g}"
-                found[words] = Statistic(partial(_within, low=low[0], high=high[0], under=under))
+                found[words] = Statistic(partial(_compute_coverage, low=low[0], high=high[0], under=under))
         for place, share in at:
             loss = np.maximum(share * middles, (share - 1) * middles)
             found[f"pinball at {share:g}"] = Statistic(
-                partial(_mean, at=place, of=loss), float(loss.min()), float(loss.max())
+                partial(_compute_mean_loss, at=place, loss=loss), float(loss.min()), float(loss.max())
             )
         return found
 
     def steps(self, setting: Setting) -> Needs[QuantileForecasts]:
         """Ask for one row of counts after the other."""
-        return tables_in_turn(
-            QuantileForecasts, self, [Prefixes((Axis(each, count_outside(self.grid)),)) for each in self.errors]
+        return ask_tables(
+            QuantileForecasts, self, [PrefixWorkload((Axis(each, count_outside(self.grid)),)) for each in self.errors]
         )
 
     def __str__(self) -> str:
         return f"{len(self.quantiles)} forecast quantiles"
 
 
-def _below(tables: Tables, at: int, under: BoolArray) -> FloatArray:
-    return ratio(tables[at][..., under].sum(axis=-1), tables[at].sum(axis=-1))
+def _compute_share_below(tables: Tables, at: int, under: BoolArray) -> FloatArray:
+    return divide_counts(tables[at][..., under].sum(axis=-1), tables[at].sum(axis=-1))
 
 
-def _within(tables: Tables, low: int, high: int, under: BoolArray) -> FloatArray:
-    return _below(tables, high, under) - _below(tables, low, under)
+def _compute_coverage(tables: Tables, low: int, high: int, under: BoolArray) -> FloatArray:
+    return _compute_share_below(tables, high, under) - _compute_share_below(tables, low, under)
 
 
-def _mean(tables: Tables, at: int, of: FloatArray) -> FloatArray:
-    return ratio(tables[at] @ of, tables[at].sum(axis=-1))
+def _compute_mean_loss(tables: Tables, at: int, loss: FloatArray) -> FloatArray:
+    return divide_counts(tables[at] @ loss, tables[at].sum(axis=-1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,17 +174,17 @@ class PredictedObserved(CountedNumbers):
     SIZE = display.SQUARE
 
     @property
-    def observed(self) -> FloatArray:
+    def mean_observed(self) -> FloatArray:
         """The mean observed number of each bin; NaN where nobody seems to be."""
-        return np.array([self.value(name) for name in self._read][: self.question.grid.cells])
+        return np.array([self.value(name) for name in self._statistics][: self.question.grid.cells])
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         grid = self.question.grid
-        own = [shade.at(slice(grid.cells)) for shade in shades]
+        own = [shade.select_rows(slice(grid.cells)) for shade in shades]
         ax = display.draw_numbers(
-            dict(zip(map(str, middles_of(grid)), self.observed.tolist(), strict=True)), shades=own, **how
+            dict(zip(map(str, middles_of(grid)), self.mean_observed.tolist(), strict=True)), shades=own, **how
         )
-        low, high = self.question.observed_grid.ends
+        low, high = self.question.observed_grid.endpoints
         ax.set(xlim=(low, high), xlabel=f"mean {self.question.observed}", ylabel=f"{self.question.predicted}")
         ax.plot(middles_of(grid), np.arange(grid.cells)[::-1], ":", color="#8a8a8a", label="as predicted")
         return ax
@@ -214,10 +220,10 @@ class PredictedObservedQuestion:
         sides = ("grid", self.grid, self.predicted), ("observed_grid", self.observed_grid, self.observed)
         for name, grid, column in sides:
             Axis(column, require_clamped(name, grid))
-        keys_of(self.by)
+        parse_grouping(self.by)
         if self.predicted == self.observed:
-            raise Refused("observed", "another column than that of predictions is needed")
-        require_few(self.shapes(), "grid")
+            raise InvalidArgument("observed", "another column than that of predictions is needed")
+        require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Bins of predictions, and cells of outcomes."""
@@ -235,7 +241,7 @@ class PredictedObservedQuestion:
         if self.grid.values is not None:
             names = [f"{value:g}" for value in predicted]
         found = {
-            f"mean at {name}": Statistic(partial(_bin_mean, at=place, of=values), low, high)
+            f"mean at {name}": Statistic(partial(_compute_bin_mean, at=place, values=values), low, high)
             for place, name in enumerate(names)
         }
         apart = values[None] - predicted[:, None]
@@ -244,22 +250,24 @@ class PredictedObservedQuestion:
             ("mean absolute error", np.abs(apart)),
             ("mean squared error", apart**2),
         ):
-            found[words] = Statistic(partial(_weighed, of=of), float(of.min()), float(of.max()))
+            found[words] = Statistic(partial(_compute_weighted_mean, weights=of), float(of.min()), float(of.max()))
         return found
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table."""
         axes = Axis(self.predicted, count_outside(self.grid)), Axis(self.observed, count_outside(self.observed_grid))
-        return one_table(PredictedObserved, self, Cells(axes_of(self.by, *axes)), self.grid.cells + 2)
+        return ask_one_table(
+            PredictedObserved, self, CellWorkload(prepend_category_axes(self.by, *axes)), self.grid.cells + 2
+        )
 
     def __str__(self) -> str:
-        return f"{self.observed} against {self.predicted}{by_words(self.by)}"
+        return f"{self.observed} against {self.predicted}{describe_grouping(self.by)}"
 
 
-def _bin_mean(tables: Tables, at: int, of: FloatArray) -> FloatArray:
+def _compute_bin_mean(tables: Tables, at: int, values: FloatArray) -> FloatArray:
     own = tables[0][..., at, :]
-    return ratio(own @ of, own.sum(axis=-1))
+    return divide_counts(own @ values, own.sum(axis=-1))
 
 
-def _weighed(tables: Tables, of: FloatArray) -> FloatArray:
-    return ratio((tables[0] * of).sum(axis=(-2, -1)), tables[0].sum(axis=(-2, -1)))
+def _compute_weighted_mean(tables: Tables, weights: FloatArray) -> FloatArray:
+    return divide_counts((tables[0] * weights).sum(axis=(-2, -1)), tables[0].sum(axis=(-2, -1)))

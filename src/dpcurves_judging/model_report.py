@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpcurves import display
-from dpcurves.arguments import Refused, require_kind
-from dpcurves.curves.result import Released
+from dpcurves.arguments import InvalidArgument, require_type
+from dpcurves.curves.result import ReleasedResult
 from dpcurves.ledger import Statement
 
 INTRODUCTION = """All numbers and curves below were read from noisy counts; no number of a single record is shown.
@@ -37,9 +37,9 @@ def model_card(results: Mapping[str, Any], statement: Statement | None = None, *
     True
     """
     if not results:
-        raise Refused("results", "at least one is needed")
+        raise InvalidArgument("results", "at least one is needed")
     for each in results.values():
-        require_kind("results", each, Released, "results, as dp.scores gives one,")
-    shown = [reading._repr_html_() for each in results.values() for reading in each._on_model_card()]
-    balances = [] if statement is None else [display.BalanceReport.of(statement)]
-    return display.report(title, INTRODUCTION, shown, balances)
+        require_type("results", each, ReleasedResult, "results, as dp.scores gives one,")
+    shown = [reading._repr_html_() for each in results.values() for reading in each._model_card_results()]
+    balances = [] if statement is None else [display.BalanceReport.from_statement(statement)]
+    return display.render_report(title, INTRODUCTION, shown, balances)

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dpcurves import display
-from dpcurves.arguments import Refused, chance, chosen, require_kind
+from dpcurves.arguments import InvalidArgument, parse_choice, require_probability, require_type
 from dpcurves.arrays import FloatArray
 from dpcurves.curves.by_category import ByCategory
 from dpcurves.curves.class_curves import RATES
-from dpcurves.curves.class_table import Reading, left_open
-from dpcurves.curves.question import Key, named, require_independent
-from dpcurves.curves.result import Covered, scopes
+from dpcurves.curves.class_table import Metric, find_discretization_error
+from dpcurves.curves.question import Key, format_key, require_independent
+from dpcurves.curves.result import IntervalResult, interval_scopes
 from dpcurves.curves.scores import Scores, ScoresByCategory
-from dpcurves.display.canvas import Shade, covering
-from dpcurves.display.numerals import answered_point, unlike
+from dpcurves.display.canvas import Shade, describe_interval
+from dpcurves.display.numerals import describe_point, distinguish_labels
 from dpcurves.inference.knowledge import KNOWN_AT
-from dpcurves.inference.moments import Measured, difference
+from dpcurves.inference.moments import IntervalEstimate, subtract_estimates
 
 from .counted_numbers import LONGEST, draw_intervals
 
@@ -36,18 +36,18 @@ REACH, STEPS, HALVINGS = 8.0, 1601, 40
 LARGEST = 12.0
 
 
-def level_of_each(groups: int, level: float) -> float:
+def adjust_level(groups: int, level: float) -> float:
     """The level of an interval of each of so many independent numbers, so that all hold at once (Sidak 1967)."""
     return float(level ** (1 / max(groups, 1)))
 
 
-def level_of_pairs(groups: int, level: float) -> float:
+def adjust_level_for_pairs(groups: int, level: float) -> float:
     """The level at which one difference is judged, so that those of all pairs of groups hold at once.
 
     The quantile of the range of so many independent normal numbers, over the root of 2 (Tukey 1953; of unlike
     variances it holds too much rather than too little, Hayter 1984).
 
-    >>> [round(level_of_pairs(groups, 0.95), 4) for groups in (2, 5)]
+    >>> [round(adjust_level_for_pairs(groups, 0.95), 4) for groups in (2, 5)]
     [0.95, 0.9936]
     """
     at = np.linspace(-REACH, REACH, STEPS)
@@ -61,23 +61,25 @@ def level_of_pairs(groups: int, level: float) -> float:
     return erf(high / 2)  # of the range over the root of 2, both sides
 
 
-def pairs_of(groups: Sequence[Measured]) -> list[tuple[int, int, Measured]]:
-    """The difference of each pair of groups, with its ends from those of both: see `difference`."""
-    return [(one, two, difference(groups[one], groups[two])) for one, two in combinations(range(len(groups)), 2)]
+def compare_pairs(groups: Sequence[IntervalEstimate]) -> list[tuple[int, int, IntervalEstimate]]:
+    """The difference of each pair of groups, with its ends from those of both: see `subtract_estimates`."""
+    return [
+        (one, two, subtract_estimates(groups[one], groups[two])) for one, two in combinations(range(len(groups)), 2)
+    ]
 
 
-def largest_gap(values: FloatArray, pairs: Sequence[Measured]) -> Measured:
+def find_largest_gap(values: FloatArray, pairs: Sequence[IntervalEstimate]) -> IntervalEstimate:
     """The largest difference of two of the numbers, with ends from intervals of all pairs that hold at once.
 
-    >>> largest_gap(np.array([0.5, 0.2]), [Measured(0.3, 0.1, 0.4)])[:3]
+    >>> find_largest_gap(np.array([0.5, 0.2]), [IntervalEstimate(0.3, 0.1, 0.4)])[:3]
     (0.3, 0.1, 0.4)
     """
     if not pairs:
-        return Measured(float("nan"), 0.0, 1.0)
+        return IntervalEstimate(float("nan"), 0.0, 1.0)
     value = float(values.max() - values.min())
     low = max(0.0, *(max(each.lower, -each.upper) for each in pairs))
     high = max(max(each.upper, -each.lower) for each in pairs)
-    return Measured(value, min(low, value), max(high, value))
+    return IntervalEstimate(value, min(low, value), max(high, value))
 
 
 DRAWN = "flagged", "recall", "false_positive_rate"
@@ -89,7 +91,7 @@ class GroupRates(ScoresByCategory):
     """Rates at a threshold, and numbers such as areas, of each group; and how far groups are apart.
 
     Rates are those of `Confusion` (``flagged`` is the selection rate, ``recall`` the true positive rate), numbers those
-    of `Reading`. For each of them intervals hold for all groups at once; those of gaps for all pairs of groups at once.
+    of `Metric`. For each of them intervals hold for all groups at once; those of gaps for all pairs of groups at once.
     A group of which noise alone may have made what a rate is a share of is *not known*: NaN, from 0 to 1; gaps are of
     the other groups.
 
@@ -102,7 +104,7 @@ class GroupRates(ScoresByCategory):
     """
 
     TITLE = "Rates by {column}"
-    MARK = "threshold"
+    DISTINGUISHING_FACT = "threshold"
     SIZE = (6.8, 6.0)
 
     def __init__(self, columns: str | Sequence[str], curves: Mapping[Key, Scores], threshold: float = 0.5) -> None:
@@ -113,16 +115,16 @@ class GroupRates(ScoresByCategory):
     @property
     def privacy(self) -> PrivacyStatement:
         """The privacy statement that all groups share; a note says where the threshold was moved to."""
-        at = answered_point(self.threshold, self.asked_threshold)
+        at = describe_point(self.threshold, self.asked_threshold)
         moved = (
-            at != answered_point(self.threshold, self.threshold) and self[next(iter(self))].table.grid.values is None
+            at != describe_point(self.threshold, self.threshold) and self[next(iter(self))].table.grid.values is None
         )
-        return super().privacy.noted(*([f"rates are those at a threshold of {at} of the grid"] if moved else []))
+        return super().privacy.with_notes(*([f"rates are those at a threshold of {at} of the grid"] if moved else []))
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """Rates, and the numbers that can be computed from these scores."""
-        return (*RATES, *(each.key for each in next(iter(self.values())).readings))
+        return (*RATES, *(each.key for each in next(iter(self.values())).metrics))
 
     @cached_property
     def _confusions(self) -> list[Any]:
@@ -130,8 +132,8 @@ class GroupRates(ScoresByCategory):
 
     def values_of(self, number: str) -> FloatArray:
         """A rate or a number of each group, of shape ``(groups,)``."""
-        level = level_of_each(len(self), KNOWN_AT)  # that of the intervals which stand beside them
-        return np.array([each.value for each in self._measured_at(number, level, population=False)])
+        level = adjust_level(len(self), KNOWN_AT)  # that of the intervals which stand beside them
+        return np.array([each.value for each in self._measure_number(number, level, population=False)])
 
     def intervals_of(self, number: str, level: float, *, population: bool = False) -> FloatArray:
         """Ends of a rate or a number of all groups, which hold for all at once with chance `level`: ``(groups, 2)``.
@@ -143,28 +145,30 @@ class GroupRates(ScoresByCategory):
             ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, units have
                 several records.
         """
-        each = level_of_each(len(self), chance("level", level))
-        return np.array([[one.lower, one.upper] for one in self._measured_at(number, each, population=population)])
+        each = adjust_level(len(self), require_probability("level", level))
+        return np.array([[one.lower, one.upper] for one in self._measure_number(number, each, population=population)])
 
-    def gaps(self, number: str, level: float, *, population: bool = False) -> dict[tuple[Key, Key], Measured]:
+    def gaps(self, number: str, level: float, *, population: bool = False) -> dict[tuple[Key, Key], IntervalEstimate]:
         """The difference of each pair of groups, with ends that hold for all pairs at once with chance `level`.
 
         Each is computed from intervals of both groups, as `ScoresByCategory.difference`, at the level that the range of
         so many independent numbers asks for (Tukey and Kramer). Groups that are not known are left out. Errors are
         those of `intervals_of`.
         """
-        keys, known = list(self), self._known_at(number, level, population=population)
-        pairs = pairs_of([found for _, found in known])
+        keys, known = list(self), self._measure_known(number, level, population=population)
+        pairs = compare_pairs([found for _, found in known])
         return {(keys[known[one][0]], keys[known[two][0]]): found for one, two, found in pairs}
 
-    def largest_gap(self, number: str, level: float, *, population: bool = False) -> Measured:
+    def largest_gap(self, number: str, level: float, *, population: bool = False) -> IntervalEstimate:
         """The largest difference of two groups, and ends that hold with at least the chance `level`.
 
         Noise and sampling make it too large on average where groups are alike; its interval then begins at 0. Groups
         that are not known are left out; of fewer than two it is NaN, from 0 to 1.
         """
-        known = [found for _, found in self._known_at(number, level, population=population)]
-        return largest_gap(np.array([each.value for each in known]), [found for _, _, found in pairs_of(known)])
+        known = [found for _, found in self._measure_known(number, level, population=population)]
+        return find_largest_gap(
+            np.array([each.value for each in known]), [found for _, _, found in compare_pairs(known)]
+        )
 
     def plot_gaps(
         self,
@@ -177,32 +181,36 @@ class GroupRates(ScoresByCategory):
     ) -> Axes:
         """Draw the gap of each pair of groups as a forest plot, the largest one below."""
         privacy, shades, rows = self.privacy, list[Shade](), dict[str, float]()
-        for who, asked in scopes(privacy).items():
+        for who, asked in interval_scopes(privacy).items():
             if asked and not population:
                 continue
             found = self.gaps(number, level, population=asked)
             most = self.largest_gap(number, level, population=asked)
-            names = [*(f"{named(one)} minus {named(two)}" for one, two in found), "largest gap"]
+            names = [*(f"{format_key(one)} minus {format_key(two)}" for one, two in found), "largest gap"]
             values = (each.value for each in (*found.values(), most))
-            rows = dict(zip(unlike(names, LONGEST), values, strict=True))
+            rows = dict(zip(distinguish_labels(names, LONGEST), values, strict=True))
             ends = np.array([[each.lower, each.upper] for each in (*found.values(), most)])
-            shades.append(Shade(ends[:, 0], ends[:, 1], covering(chance("level", level), GAPS, who)))
+            shades.append(
+                Shade(ends[:, 0], ends[:, 1], describe_interval(require_probability("level", level), GAPS, who))
+            )
         label = f"difference of {number.replace('_', ' ')} at {self.threshold:g}"
-        return draw_intervals(rows, privacy, label=label, nothing=0.0, shades=shades[::-1], ax=ax, name=name)
+        return draw_intervals(rows, privacy, label=label, null_value=0.0, shades=shades[::-1], ax=ax, name=name)
 
-    def _heading(self) -> str:
+    def _figure_title(self) -> str:
         return ""
 
-    def _drawn_at(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
-        rows = {f"{self.named(key)}: {number.replace('_', ' ')}": 0.0 for number in DRAWN for key in self}
+    def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
+        rows = {f"{self.format_category(key)}: {number.replace('_', ' ')}": 0.0 for number in DRAWN for key in self}
         rows = dict(zip(rows, np.concatenate([self.values_of(number) for number in DRAWN]).tolist(), strict=True))
         shades, privacy = list[Shade](), self.privacy
-        for who, asked in scopes(privacy).items():
+        for who, asked in interval_scopes(privacy).items():
             if level is not None and (population or not asked):
                 ends = np.concatenate([self.intervals_of(each, level, population=asked) for each in DRAWN])
-                shades.append(Shade(ends[:, 0], ends[:, 1], covering(chance("level", level), AT_ONCE, who)))
+                shades.append(
+                    Shade(ends[:, 0], ends[:, 1], describe_interval(require_probability("level", level), AT_ONCE, who))
+                )
         label = f"share; a score of {self.threshold:g} or more is called positive"
-        return draw_intervals(rows, privacy, label=label, nothing=None, shades=shades[::-1], ax=ax, name=name)
+        return draw_intervals(rows, privacy, label=label, null_value=None, shades=shades[::-1], ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = 0.95, population: bool = False) -> Any:
         """A row for each group and number, with ends at `level` that hold for all groups at once; None: without ends.
@@ -217,22 +225,24 @@ class GroupRates(ScoresByCategory):
             columns |= {"lower": ends[:, 0], "upper": ends[:, 1]}
         return display.to_frame(display.join_columns(labels, columns))
 
-    def _measured_at(self, number: str, level: float, *, population: bool) -> list[Measured]:
+    def _measure_number(self, number: str, level: float, *, population: bool) -> list[IntervalEstimate]:
         require_independent(self.privacy, population)
         if number in RATES:
-            rates = self._once((level, population), None, lambda: self._rates_at(level, population=population))
+            rates = self._compute_once(
+                (level, population), None, lambda: self._measure_rates(level, population=population)
+            )
             return [each[number] for each in rates]
-        reading = chosen("number", number, Reading, also=f", {', '.join(RATES)}")
-        found: list[Measured] = self._once(
+        reading = parse_choice("number", number, Metric, also=f", {', '.join(RATES)}")
+        found: list[IntervalEstimate] = self._compute_once(
             (number, level, population), None,
-            lambda: [self._read_number(each, reading, level, population=population) for each in self.values()],
+            lambda: [self._measure_reading(each, reading, level, population=population) for each in self.values()],
         )  # fmt: skip
         return found
 
-    def _rates_at(self, level: float, *, population: bool) -> list[dict[str, Measured]]:
+    def _measure_rates(self, level: float, *, population: bool) -> list[dict[str, IntervalEstimate]]:
         return [
             {
-                number: _measured(value, *ends)
+                number: _make_measured(value, *ends)
                 for (number, value), ends in zip(
                     each.rates.items(), each.intervals(level, population=population).tolist(), strict=True
                 )
@@ -240,27 +250,27 @@ class GroupRates(ScoresByCategory):
             for each in self._confusions
         ]
 
-    def _read_number(self, scores: Scores, reading: Reading, level: float, *, population: bool) -> Measured:
+    def _measure_reading(self, scores: Scores, reading: Metric, level: float, *, population: bool) -> IntervalEstimate:
         low, high = scores.interval(reading, level, population=population)
-        if (low, high) == (0.0, reading.value.most(scores.table)):
-            return _measured(nan, low, high)
-        return _measured(scores.value(reading), low, high, *left_open(scores.table, reading))
+        if (low, high) == (0.0, reading.value.upper_limit(scores.table)):
+            return _make_measured(nan, low, high)
+        return _make_measured(scores.value(reading), low, high, *find_discretization_error(scores.table, reading))
 
-    def _known_at(self, number: str, level: float, *, population: bool) -> list[tuple[int, Measured]]:
-        each = level_of_pairs(len(self), chance("level", level)) if len(self) > 1 else level
-        found = self._measured_at(number, each, population=population)
+    def _measure_known(self, number: str, level: float, *, population: bool) -> list[tuple[int, IntervalEstimate]]:
+        each = adjust_level_for_pairs(len(self), require_probability("level", level)) if len(self) > 1 else level
+        found = self._measure_number(number, each, population=population)
         return [(place, one) for place, one in enumerate(found) if np.isfinite(one.value)]
 
     def _question(self) -> Mapping[str, object]:
         return {**super()._question(), "threshold": self.asked_threshold}
 
     @classmethod
-    def _read(cls, opened: display.Opened, kind: type[Any] | None) -> Self:
-        found = super()._read(opened, kind)
-        return cls(found.columns, dict(found), float(opened.question["threshold"]))
+    def _from_document(cls, document: display.CurveDocument, kind: type[Any] | None) -> Self:
+        found = super()._from_document(document, kind)
+        return cls(found.columns, dict(found), float(document.question["threshold"]))
 
 
-class CurvesAtOnce(ByCategory[Covered]):
+class SimultaneousCurves(ByCategory[IntervalResult]):
     """A curve for each category, whose bands or intervals hold for all categories at once.
 
     Categories are independent, so each band is drawn at the level whose product over all of them is the level asked for
@@ -269,10 +279,10 @@ class CurvesAtOnce(ByCategory[Covered]):
     Formal guarantees: as for `ByCategory`.
     """
 
-    MARK = "at_once"
+    DISTINGUISHING_FACT = "at_once"
 
-    def _drawn_at(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
-        found = super()._drawn_at(self._each(level), population=population, ax=ax, name=name)
+    def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
+        found = super()._plot_at_level(self._adjust_level(level), population=population, ax=ax, name=name)
         if level is not None:
             legend, words = found.get_legend(), f"bands of all {len(self)} groups hold at once with chance {level:g}"
             if legend is not None:
@@ -282,10 +292,10 @@ class CurvesAtOnce(ByCategory[Covered]):
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The columns of all curves, one below the other; with a `level`, ends that hold for all groups at once."""
-        return super().to_frame(level=self._each(level), population=population)
+        return super().to_frame(level=self._adjust_level(level), population=population)
 
-    def _each(self, level: float | None) -> float | None:
-        return None if level is None else level_of_each(len(self), chance("level", level))
+    def _adjust_level(self, level: float | None) -> float | None:
+        return None if level is None else adjust_level(len(self), require_probability("level", level))
 
     def _question(self) -> Mapping[str, object]:
         return {**super()._question(), "at_once": True}
@@ -315,10 +325,10 @@ def group_rates(scores: ScoresByCategory, threshold: float = 0.5) -> GroupRates:
     >>> abs(rates.largest_gap("flagged", 0.95).value - 1) < 0.05
     True
     """
-    return GroupRates(_of_groups(scores).columns, dict(scores), threshold)
+    return GroupRates(_require_by_category(scores).columns, dict(scores), threshold)
 
 
-def group_curves(scores: ScoresByCategory, reading: str = "roc") -> CurvesAtOnce:
+def group_curves(scores: ScoresByCategory, reading: str = "roc") -> SimultaneousCurves:
     """The curve of each category of released scores, with bands that hold for all categories at once.
 
     Args:
@@ -344,18 +354,18 @@ def group_curves(scores: ScoresByCategory, reading: str = "roc") -> CurvesAtOnce
     """
     known = "roc", "cumulative_gain", "decision_curve", "calibration"
     if reading not in known:
-        raise Refused("reading", f"one of {', '.join(known)} is needed")
-    found = _of_groups(scores)
-    return CurvesAtOnce(found.columns, {key: getattr(each, reading)() for key, each in found.items()})
+        raise InvalidArgument("reading", f"one of {', '.join(known)} is needed")
+    found = _require_by_category(scores)
+    return SimultaneousCurves(found.columns, {key: getattr(each, reading)() for key, each in found.items()})
 
 
-def _measured(value: float, low: float, high: float, *open_: float) -> Measured:
+def _make_measured(value: float, low: float, high: float, *open_: float) -> IntervalEstimate:
     """With its interval around it; not known, where that is everything."""
     if (low, high) == (0.0, 1.0) or not np.isfinite(value):
-        return Measured(float("nan"), 0.0, 1.0)
-    return Measured(value, min(low, value), max(high, value), *open_)
+        return IntervalEstimate(float("nan"), 0.0, 1.0)
+    return IntervalEstimate(value, min(low, value), max(high, value), *open_)
 
 
-def _of_groups(scores: ScoresByCategory) -> ScoresByCategory:
-    require_kind("scores", scores, ScoresByCategory, "scores by category, as a ScoresQuestion with by= gives them,")
+def _require_by_category(scores: ScoresByCategory) -> ScoresByCategory:
+    require_type("scores", scores, ScoresByCategory, "scores by category, as a ScoresQuestion with by= gives them,")
     return scores

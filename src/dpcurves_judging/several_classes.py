@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from dpcurves.arguments import Refused, require_kind, several
+from dpcurves.arguments import InvalidArgument, require_sequence, require_type
 from dpcurves.arrays import FloatArray
-from dpcurves.conversation import Cells, Needs, Prefixes, Setting
-from dpcurves.curves.by_category import by_words
+from dpcurves.conversation import CellWorkload, Needs, PrefixWorkload, Setting
+from dpcurves.curves.by_category import describe_grouping
 from dpcurves.curves.outside import count_outside
-from dpcurves.curves.question import CATEGORIES, By, axes_of, keys_of
+from dpcurves.curves.question import CATEGORIES, By, parse_grouping, prepend_category_axes
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.data.grid import require_clamped
 from dpcurves.display.groups import draw_curves
@@ -24,12 +24,12 @@ from .counted_numbers import (
     CountedNumbers,
     Statistic,
     Tables,
-    area,
-    one_table,
-    ratio,
-    require_few,
-    tables_in_turn,
-    where_any,
+    ask_one_table,
+    ask_tables,
+    compute_auc,
+    divide_counts,
+    mask_empty,
+    require_few_counts,
 )
 
 TWENTIETHS, TENTHS = Grid(0, 1, cells=20), Grid(0, 1, cells=10)
@@ -49,17 +49,17 @@ class SeveralClasses(CountedNumbers):
     TITLE = "Several classes: {question.label.column}"
     LABEL = "share"
 
-    def roc(self, of: Any) -> tuple[FloatArray, FloatArray]:
+    def roc(self, label: Any) -> tuple[FloatArray, FloatArray]:
         """False and true positive rates of a class against the rest, from none to all: two of shape ``(cells + 1,)``.
 
         Raises:
             ValueError: there is no such class.
         """
         values = self.question.label.values
-        if of not in values:
-            raise Refused("of", f"one of {', '.join(map(str, values))} is needed")
-        place = values.index(of)
-        negative, positive = _against_rest(self._likely[place], place)
+        if label not in values:
+            raise InvalidArgument("label", f"one of {', '.join(map(str, values))} is needed")
+        place = values.index(label)
+        negative, positive = _split_against_rest(self._likely_tables[place], place)
         both = [np.append(0.0, np.cumsum(each[::-1])) for each in (negative, positive)]
         false, true = (np.divide(each, each[-1], out=np.full_like(each, np.nan), where=each[-1] > 0) for each in both)
         return false, true
@@ -72,8 +72,8 @@ class SeveralClasses(CountedNumbers):
             ValueError: predictions were not asked about.
         """
         if self.question.predicted is None:
-            raise Refused("predicted", "the question names no column of predicted classes")
-        return np.asarray(self._likely[-1].sum(axis=-1))
+            raise InvalidArgument("predicted", "the question names no column of predicted classes")
+        return np.asarray(self._likely_tables[-1].sum(axis=-1))
 
     def plot_roc(self, ax: Any = None) -> Any:
         """Draw the ROC curve of each class against the rest."""
@@ -114,8 +114,10 @@ class SeveralClassesQuestion:
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
-        require_kind("label", self.label, Categories, CATEGORIES)
-        object.__setattr__(self, "scores", several("scores", self.scores, "columns, as in ('p_a', 'p_b', 'p_c')"))
+        require_type("label", self.label, Categories, CATEGORIES)
+        object.__setattr__(
+            self, "scores", require_sequence("scores", self.scores, "columns, as in ('p_a', 'p_b', 'p_c')")
+        )
         for name, grid in (("grid", self.grid), ("groups", self.groups)):
             require_clamped(name, grid)
         for column in self.scores:
@@ -125,12 +127,12 @@ class SeveralClassesQuestion:
         if self.predicted is not None:
             Categories(self.predicted, self.label.values)
         if not 3 <= self.label.slots <= MOST_CLASSES:
-            raise Refused("label", f"3 to {MOST_CLASSES} classes are needed; of two, see ScoresQuestion")
+            raise InvalidArgument("label", f"3 to {MOST_CLASSES} classes are needed; of two, see ScoresQuestion")
         if len(self.scores) != self.label.slots or len(set(self.scores)) < len(self.scores):
-            raise Refused("scores", f"{self.label.slots} columns are needed, one for each class")
+            raise InvalidArgument("scores", f"{self.label.slots} columns are needed, one for each class")
         if self.confidence is not None and self.predicted is None:
-            raise Refused("predicted", "top-1 calibration needs the column of predicted classes")
-        require_few(self.shapes(), "grid")
+            raise InvalidArgument("predicted", "top-1 calibration needs the column of predicted classes")
+        require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Classes and cells, score by score; then true and predicted classes, and cells of confidence."""
@@ -146,80 +148,87 @@ class SeveralClassesQuestion:
     def statistics(self) -> Mapping[str, Statistic]:
         """Areas, and what is read of predictions."""
         many = self.label.slots
-        found = {f"auc of {each}": Statistic(partial(_area_of, place=at)) for at, each in enumerate(self.label.values)}
+        found = {
+            f"auc of {each}": Statistic(partial(_compute_class_auc, place=at))
+            for at, each in enumerate(self.label.values)
+        }
         found |= {
-            "macro auc": Statistic(lambda tables: _mean_area(tables[:many])),
-            "weighted auc": Statistic(lambda tables: _mean_area(tables[:many], weighted=True)),
-            "micro auc": Statistic(lambda tables: _micro_area(tables[:many])),
-            "one-against-one auc": Statistic(lambda tables: _area_of_pairs(tables[:many])),
+            "macro auc": Statistic(lambda tables: _compute_macro_auc(tables[:many])),
+            "weighted auc": Statistic(lambda tables: _compute_macro_auc(tables[:many], weighted=True)),
+            "micro auc": Statistic(lambda tables: _compute_micro_auc(tables[:many])),
+            "one-against-one auc": Statistic(lambda tables: _compute_one_vs_one_auc(tables[:many])),
         }
         if self.predicted is None:
             return found
-        found["accuracy"] = Statistic(lambda tables: _right(tables[-1]))
-        found |= {f"recall of {each}": Statistic(partial(_recall, at=at)) for at, each in enumerate(self.label.values)}
+        found["accuracy"] = Statistic(lambda tables: _compute_accuracy(tables[-1]))
+        found |= {
+            f"recall of {each}": Statistic(partial(_compute_recall, at=at)) for at, each in enumerate(self.label.values)
+        }
         if self.confidence is not None:
             edges = self.groups.edges
             for cell in range(self.groups.cells):
                 words = f"right, confidence {edges[cell]:g} to {edges[cell + 1]:g}"
-                found[words] = Statistic(lambda tables, cell=cell: _right(tables[-1][..., cell : cell + 1]))  # type: ignore[misc]
+                found[words] = Statistic(lambda tables, cell=cell: _compute_accuracy(tables[-1][..., cell : cell + 1]))  # type: ignore[misc]
         return found
 
     def steps(self, setting: Setting) -> Needs[SeveralClasses]:
         """Ask for one table after the other."""
-        tables: list[Prefixes | Cells] = [
-            Prefixes((self.label, Axis(score, count_outside(self.grid)))) for score in self.scores
+        tables: list[PrefixWorkload | CellWorkload] = [
+            PrefixWorkload((self.label, Axis(score, count_outside(self.grid)))) for score in self.scores
         ]
         if self.predicted is not None:
             axes = (self.label, Categories(self.predicted, self.label.values))
             tables.append(
-                Cells(axes if self.confidence is None else (*axes, Axis(self.confidence, count_outside(self.groups))))
+                CellWorkload(
+                    axes if self.confidence is None else (*axes, Axis(self.confidence, count_outside(self.groups)))
+                )
             )
-        return tables_in_turn(SeveralClasses, self, tables)
+        return ask_tables(SeveralClasses, self, tables)
 
     def __str__(self) -> str:
         return f"scores of {self.label.slots} classes of {self.label.column}"
 
 
-def _against_rest(table: FloatArray, place: int) -> tuple[FloatArray, FloatArray]:
+def _split_against_rest(table: FloatArray, place: int) -> tuple[FloatArray, FloatArray]:
     positive = table[..., place, :]
     return table.sum(axis=-2) - positive, positive
 
 
-def _area_of(tables: Tables, place: int) -> FloatArray:
-    return area(*_against_rest(tables[place], place))
+def _compute_class_auc(tables: Tables, place: int) -> FloatArray:
+    return compute_auc(*_split_against_rest(tables[place], place))
 
 
-def _mean_area(tables: Tables, *, weighted: bool = False) -> FloatArray:
-    areas = np.stack(np.broadcast_arrays(*(_area_of(tables, place) for place in range(len(tables)))))
+def _compute_macro_auc(tables: Tables, *, weighted: bool = False) -> FloatArray:
+    areas = np.stack(np.broadcast_arrays(*(_compute_class_auc(tables, place) for place in range(len(tables)))))
     if not weighted:
         return np.asarray(areas.mean(axis=0))
     sizes = np.stack(np.broadcast_arrays(*(each[..., place, :].sum(axis=-1) for place, each in enumerate(tables))))
-    return ratio((areas * sizes).sum(axis=0), sizes.sum(axis=0))
+    return divide_counts((areas * sizes).sum(axis=0), sizes.sum(axis=0))
 
 
-def _micro_area(tables: Tables) -> FloatArray:
-    sides = zip(*(_against_rest(each, place) for place, each in enumerate(tables)), strict=True)
+def _compute_micro_auc(tables: Tables) -> FloatArray:
+    sides = zip(*(_split_against_rest(each, place) for place, each in enumerate(tables)), strict=True)
     negative, positive = (np.sum(np.broadcast_arrays(*side), axis=0) for side in sides)
-    return area(negative, positive)
+    return compute_auc(negative, positive)
 
 
-def _area_of_pairs(tables: Tables) -> FloatArray:
+def _compute_one_vs_one_auc(tables: Tables) -> FloatArray:
     """The mean, over all pairs of classes, of the areas that both of their scores give."""
     both = [
-        (area(tables[one][..., other, :], tables[one][..., one, :]),
-         area(tables[other][..., one, :], tables[other][..., other, :]))
+        (compute_auc(tables[one][..., other, :], tables[one][..., one, :]),
+         compute_auc(tables[other][..., one, :], tables[other][..., other, :]))
         for one, other in combinations(range(len(tables)), 2)
     ]  # fmt: skip
     return np.asarray(sum((one + other) / 2 for one, other in both) / len(both))
 
 
-def _right(table: FloatArray) -> FloatArray:
-    return ratio(np.einsum("...iik->...", table), table.sum(axis=(-3, -2, -1)))
+def _compute_accuracy(table: FloatArray) -> FloatArray:
+    return divide_counts(np.einsum("...iik->...", table), table.sum(axis=(-3, -2, -1)))
 
 
-def _recall(tables: Tables, at: int) -> FloatArray:
+def _compute_recall(tables: Tables, at: int) -> FloatArray:
     of_class = tables[-1][..., at, :, :]
-    return ratio(of_class[..., at, :].sum(axis=-1), of_class.sum(axis=(-2, -1)))
+    return divide_counts(of_class[..., at, :].sum(axis=-1), of_class.sum(axis=(-2, -1)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -233,7 +242,7 @@ class OrderedClasses(CountedNumbers):
     KIND = "ordered-classes"
     TITLE = "Ordered classes: {question.label.column}"
     LABEL = "chance to be in order"
-    BOTH_WAYS = True
+    TAKES_OUTER_ENDS = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,12 +271,12 @@ class OrderedClassesQuestion:
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
-        require_kind("label", self.label, Categories, CATEGORIES)
-        keys_of(self.by)
+        require_type("label", self.label, Categories, CATEGORIES)
+        parse_grouping(self.by)
         Axis(self.score, require_clamped("grid", self.grid))
         if self.label.slots != 3:
-            raise Refused("label", "three classes are needed, in their order")
-        require_few(self.shapes(), "grid")
+            raise InvalidArgument("label", "three classes are needed, in their order")
+        require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Classes, and cells of scores."""
@@ -281,26 +290,33 @@ class OrderedClassesQuestion:
         """The volume, and areas of neighbouring classes."""
         low, middle, high = self.label.values
         return {
-            "volume under the surface": Statistic(lambda tables: _volume(tables[0])),
-            f"auc of {middle} over {low}": Statistic(lambda tables: area(tables[0][..., 0, :], tables[0][..., 1, :])),
-            f"auc of {high} over {middle}": Statistic(lambda tables: area(tables[0][..., 1, :], tables[0][..., 2, :])),
+            "volume under the surface": Statistic(lambda tables: _compute_volume(tables[0])),
+            f"auc of {middle} over {low}": Statistic(
+                lambda tables: compute_auc(tables[0][..., 0, :], tables[0][..., 1, :])
+            ),
+            f"auc of {high} over {middle}": Statistic(
+                lambda tables: compute_auc(tables[0][..., 1, :], tables[0][..., 2, :])
+            ),
         }
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table."""
-        return one_table(
-            OrderedClasses, self, Prefixes(axes_of(self.by, self.label, Axis(self.score, count_outside(self.grid)))), 3
+        return ask_one_table(
+            OrderedClasses,
+            self,
+            PrefixWorkload(prepend_category_axes(self.by, self.label, Axis(self.score, count_outside(self.grid)))),
+            3,
         )
 
     def __str__(self) -> str:
-        return f"order of {self.label.column} by {self.score}{by_words(self.by)}"
+        return f"order of {self.label.column} by {self.score}{describe_grouping(self.by)}"
 
 
-def _volume(table: FloatArray) -> FloatArray:
+def _compute_volume(table: FloatArray) -> FloatArray:
     low, middle, high = np.moveaxis(table, -2, 0)
     below = np.cumsum(low, axis=-1) - low
     above = high[..., ::-1].cumsum(axis=-1)[..., ::-1] - high
     ordered = ONE * below * above + TWO * (low * above + below * high) + THREE * low * high
     whole = [each.sum(axis=-1) for each in (low, middle, high)]
-    volume = ratio(ratio((middle * ordered).sum(axis=-1), whole[1]), whole[0] * whole[2])
-    return where_any(volume, np.minimum(whole[0], whole[2]))  # two counts below zero have a product above it
+    volume = divide_counts(divide_counts((middle * ordered).sum(axis=-1), whole[1]), whole[0] * whole[2])
+    return mask_empty(volume, np.minimum(whole[0], whole[2]))  # two counts below zero have a product above it

@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from dpcurves.arguments import Refused, chance, shown
+from dpcurves.arguments import InvalidArgument, describe_value, require_probability
 from dpcurves.arrays import FloatArray
-from dpcurves.conversation import Needs, Prefixes, Setting
-from dpcurves.curves.by_category import by_words
+from dpcurves.conversation import Needs, PrefixWorkload, Setting
+from dpcurves.curves.by_category import describe_grouping
 from dpcurves.curves.outside import count_outside
-from dpcurves.curves.question import By, axes_of, keys_of, labels, require_independent
-from dpcurves.curves.result import scopes
+from dpcurves.curves.question import By, parse_class_labels, parse_grouping, prepend_category_axes, require_independent
+from dpcurves.curves.result import interval_scopes
 from dpcurves.data import Axis, Grid
 from dpcurves.data.axis import Category, Predictor
 from dpcurves.data.grid import require_clamped
-from dpcurves.display.canvas import Shade, covering
+from dpcurves.display.canvas import Shade, describe_interval
 from dpcurves.display.groups import draw_curves
 from dpcurves.inference.bands import simultaneous_errors
 
-from .counted_numbers import CountedNumbers, Statistic, one_table, ratio, require_few, where_any
+from .counted_numbers import CountedNumbers, Statistic, ask_one_table, divide_counts, mask_empty, require_few_counts
 
 CELLS = Grid(-1, 1, cells=40)
 
@@ -38,7 +38,7 @@ class Uplift(CountedNumbers):
 
     KIND = "uplift"
     TITLE = "Uplift by {question.score}"
-    IN_SHORT = "area {area:.3f}"
+    REPR_FACTS = "area {area:.3f}"
     LABEL = "number"
 
     @property
@@ -47,9 +47,9 @@ class Uplift(CountedNumbers):
         return self.value("uplift area")
 
     @property
-    def treated_first(self) -> FloatArray:
+    def records_treated(self) -> FloatArray:
         """How many records have the highest scores, from none to all: ``(cells + 1,)``."""
-        return np.asarray(_above(self._likely[0]).sum(axis=(0, 1)))
+        return np.asarray(_cumulate_from_top(self._likely_tables[0]).sum(axis=(0, 1)))
 
     @property
     def uplift(self) -> FloatArray:
@@ -57,15 +57,15 @@ class Uplift(CountedNumbers):
 
         NaN where nothing is known of an arm.
         """
-        return self._curve("uplift")
+        return self._find_curve("uplift")
 
     @property
     def qini(self) -> FloatArray:
         """The Qini curve: more good outcomes among the treated than as many untreated ones would have."""
-        return self._curve("qini")
+        return self._find_curve("qini")
 
-    def _curve(self, name: str) -> FloatArray:
-        heights = CURVES[name](_above(self._likely[0]))
+    def _find_curve(self, name: str) -> FloatArray:
+        heights = CURVES[name](_cumulate_from_top(self._likely_tables[0]))
         return np.full_like(heights, np.nan) if np.isnan(self.value("effect of treatment")) else heights
 
     def band(self, level: float, *, curve: str = "uplift", population: bool = False) -> tuple[FloatArray, FloatArray]:
@@ -81,19 +81,23 @@ class Uplift(CountedNumbers):
             population: Whether it is for the population, not for these records.
 
         Returns:
-            Its lower and upper ends, each of the shape of `treated_first`.
+            Its lower and upper ends, each of the shape of `records_treated`.
 
         Raises:
             ValueError: there is no such curve; `level` is not between 0 and 1; or, with `population`, units have
                 several records.
         """
-        level, read = chance("level", level), CURVES.get(curve)
+        level, read = require_probability("level", level), CURVES.get(curve)
         if read is None:
-            raise Refused("curve", f"one of {', '.join(CURVES)} is needed, got {shown(curve)}")
+            raise InvalidArgument("curve", f"one of {', '.join(CURVES)} is needed, got {describe_value(curve)}")
         require_independent(self.privacy, population)
-        likely = self._likely[0]
-        off = read(_above(self._tables[0].drawn(population))) - read(_above(likely))
-        error, found, told = simultaneous_errors([off], level), read(_above(self._unbiased[0])), read(_above(likely))
+        likely = self._likely_tables[0]
+        off = read(_cumulate_from_top(self._tables[0].simulate_counts(population))) - read(_cumulate_from_top(likely))
+        error, found, told = (
+            simultaneous_errors([off], level),
+            read(_cumulate_from_top(self._unbiased_tables[0])),
+            read(_cumulate_from_top(likely)),
+        )
         most = float(likely.sum())  # nobody gains more than one good outcome
         if np.isnan(self.value("effect of treatment")):
             return np.full_like(told, -most), np.full_like(told, most)
@@ -104,14 +108,16 @@ class Uplift(CountedNumbers):
 
         Bands are for the population where each unit has one record, else for these records; None: there are none.
         """
-        found = {"uplift": (self.treated_first, self.uplift), "Qini": (self.treated_first, self.qini)}
-        whom, population = list(scopes(self.privacy).items())[-1]
+        found = {"uplift": (self.records_treated, self.uplift), "Qini": (self.records_treated, self.qini)}
+        whom, population = list(interval_scopes(self.privacy).items())[-1]
         bands = {
-            name: Shade(*self.band(level, curve=name.lower(), population=population), covering(level, "band", whom))
+            name: Shade(
+                *self.band(level, curve=name.lower(), population=population), describe_interval(level, "band", whom)
+            )
             for name in found
             if level is not None
         }
-        found["treated at random"] = (self.treated_first[[0, -1]], self.uplift[[0, -1]])
+        found["treated at random"] = (self.records_treated[[0, -1]], self.uplift[[0, -1]])
         words = "records with the highest scores", "more good outcomes"
         return draw_curves(found, self.privacy, labels=words, ax=ax, share=False, bands=bands)
 
@@ -160,17 +166,17 @@ class UpliftQuestion:
 
     def __post_init__(self) -> None:
         Axis(self.score, require_clamped("grid", self.grid))
-        keys_of(self.by)
-        outcomes = labels(self.outcome, self.good, self.bad, ("bad", "good")).values
-        treatments = labels(self.treatment, self.treated, self.untreated, ("untreated", "treated")).values
+        parse_grouping(self.by)
+        outcomes = parse_class_labels(self.outcome, self.good, self.bad, ("bad", "good")).values
+        treatments = parse_class_labels(self.treatment, self.treated, self.untreated, ("untreated", "treated")).values
         for (no, yes), (lower, upper) in zip(
             (outcomes, treatments), (("bad", "good"), ("untreated", "treated")), strict=True
         ):
             object.__setattr__(self, upper, yes)
             object.__setattr__(self, lower, no if getattr(self, lower) is not None else None)
         if self.outcome == self.treatment:
-            raise Refused("treatment", "another column than that of outcomes is needed")
-        require_few(self.shapes(), "grid")
+            raise InvalidArgument("treatment", "another column than that of outcomes is needed")
+        require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Treatments, outcomes, and cells of scores."""
@@ -183,76 +189,83 @@ class UpliftQuestion:
     def statistics(self) -> Mapping[str, Statistic]:
         """Areas, and the effect of the treatment."""
         return {
-            "uplift area": Statistic(lambda tables: _area(tables[0], qini=False), -np.inf, np.inf, 0.0),
-            "qini area": Statistic(lambda tables: _area(tables[0], qini=True), -np.inf, np.inf, 0.0),
-            "effect of treatment": Statistic(lambda tables: _effect(tables[0].sum(axis=-1)), -1.0, 1.0, 0.0),
+            "uplift area": Statistic(lambda tables: _compute_area(tables[0], qini=False), -np.inf, np.inf, 0.0),
+            "qini area": Statistic(lambda tables: _compute_area(tables[0], qini=True), -np.inf, np.inf, 0.0),
+            "effect of treatment": Statistic(lambda tables: _compute_effect(tables[0].sum(axis=-1)), -1.0, 1.0, 0.0),
         }
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table."""
-        treatment = labels(self.treatment, self.treated, self.untreated, ("untreated", "treated"))
-        outcome = labels(self.outcome, self.good, self.bad, ("bad", "good"))
-        axes = axes_of(self.by, treatment, outcome, Axis(self.score, count_outside(self.grid)))
-        return one_table(Uplift, self, Prefixes(axes), 4)
+        treatment = parse_class_labels(self.treatment, self.treated, self.untreated, ("untreated", "treated"))
+        outcome = parse_class_labels(self.outcome, self.good, self.bad, ("bad", "good"))
+        axes = prepend_category_axes(self.by, treatment, outcome, Axis(self.score, count_outside(self.grid)))
+        return ask_one_table(Uplift, self, PrefixWorkload(axes), 4)
 
     def __str__(self) -> str:
-        return f"uplift of {self.outcome} by {self.treatment} along {self.score}{by_words(self.by)}"
+        return f"uplift of {self.outcome} by {self.treatment} along {self.score}{describe_grouping(self.by)}"
 
 
-def _above(table: FloatArray) -> FloatArray:
+def _cumulate_from_top(table: FloatArray) -> FloatArray:
     """Records of each treatment and outcome with the highest scores, from none to all: (..., 2, 2, points)."""
     return np.concatenate([np.zeros((*table.shape[:-1], 1)), np.cumsum(table[..., ::-1], axis=-1)], axis=-1)
 
 
-def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
-    return np.nan_to_num(ratio(part, whole))
+def _divide_or_zero(part: FloatArray, whole: FloatArray) -> FloatArray:
+    return np.nan_to_num(divide_counts(part, whole))
 
 
-def _uplift(above: FloatArray) -> FloatArray:
+def _compute_uplift(above: FloatArray) -> FloatArray:
     untreated, treated = np.moveaxis(above, -3, 0)
-    of_both = [_share(each[..., 1, :], each.sum(axis=-2)) for each in (untreated, treated)]
+    of_both = [_divide_or_zero(each[..., 1, :], each.sum(axis=-2)) for each in (untreated, treated)]
     return np.asarray((of_both[1] - of_both[0]) * above.sum(axis=(-3, -2)))
 
 
-def _qini(above: FloatArray) -> FloatArray:
+def _compute_qini(above: FloatArray) -> FloatArray:
     untreated, treated = np.moveaxis(above, -3, 0)
-    gained = treated[..., 1, :] - untreated[..., 1, :] * _share(treated.sum(axis=-2), untreated.sum(axis=-2))
+    gained = treated[..., 1, :] - untreated[..., 1, :] * _divide_or_zero(treated.sum(axis=-2), untreated.sum(axis=-2))
     return np.asarray(gained)
 
 
-CURVES: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType({"uplift": _uplift, "qini": _qini})
+CURVES: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
+    {"uplift": _compute_uplift, "qini": _compute_qini}
+)
 
 
-def _effect(totals: FloatArray) -> FloatArray:
+def _compute_effect(totals: FloatArray) -> FloatArray:
     untreated, treated = np.moveaxis(totals, -2, 0)
-    return ratio(treated[..., 1], treated.sum(axis=-1)) - ratio(untreated[..., 1], untreated.sum(axis=-1))
+    return divide_counts(treated[..., 1], treated.sum(axis=-1)) - divide_counts(
+        untreated[..., 1], untreated.sum(axis=-1)
+    )
 
 
-def _area(table: FloatArray, *, qini: bool) -> FloatArray:
+def _compute_area(table: FloatArray, *, qini: bool) -> FloatArray:
     """The area above that of random treatment, over that of the perfect order."""
-    curve, perfect = _qini if qini else _uplift, (_best_qini if qini else _best_uplift)(table.sum(axis=-1))
+    curve, perfect = (
+        _compute_qini if qini else _compute_uplift,
+        (_make_best_qini if qini else _make_best_uplift)(table.sum(axis=-1)),
+    )
     found = []
-    for above in (_above(table), perfect):
+    for above in (_cumulate_from_top(table), perfect):
         records = above.sum(axis=(-3, -2))
         heights = curve(above)
         under = ((heights[..., 1:] + heights[..., :-1]) / 2 * np.diff(records, axis=-1)).sum(axis=-1)
         found.append(under - records[..., -1] * heights[..., -1] / 2)
-    return where_any(ratio(*found), table.sum(axis=(-2, -1)).min(axis=-1))  # both arms need records
+    return mask_empty(divide_counts(*found), table.sum(axis=(-2, -1)).min(axis=-1))  # both arms need records
 
 
-def _best_qini(totals: FloatArray) -> FloatArray:
+def _make_best_qini(totals: FloatArray) -> FloatArray:
     """Treated with a good outcome first, untreated ones with one last."""
-    return _above(_in_order(totals, [[(1, 1)], [(0, 0), (1, 0)], [(0, 1)]]))
+    return _cumulate_from_top(_arrange_cells(totals, [[(1, 1)], [(0, 0), (1, 0)], [(0, 1)]]))
 
 
-def _best_uplift(totals: FloatArray) -> FloatArray:
+def _make_best_uplift(totals: FloatArray) -> FloatArray:
     """Agreement of treatment and outcome first; then the more of untreated good outcomes and treated bad ones."""
     first, other = ([[(1, 1)], [(0, 0)], *rest] for rest in ([[(0, 1)], [(1, 0)]], [[(1, 0)], [(0, 1)]]))
     more = (totals[..., 0, 1] > totals[..., 1, 0])[..., None, None, None]
-    return _above(np.where(more, _in_order(totals, first), _in_order(totals, other)))
+    return _cumulate_from_top(np.where(more, _arrange_cells(totals, first), _arrange_cells(totals, other)))
 
 
-def _in_order(totals: FloatArray, order: Sequence[Sequence[tuple[int, int]]]) -> FloatArray:
+def _arrange_cells(totals: FloatArray, order: Sequence[Sequence[tuple[int, int]]]) -> FloatArray:
     """Totals (..., 2, 2) as cells of rising scores, the first group last."""
     cells = np.zeros((*totals.shape, len(order)))
     for place, group in enumerate(reversed(order)):

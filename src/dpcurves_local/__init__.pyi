@@ -1,14 +1,37 @@
 import dpcurves.queries
 
 from .collection import Collection, Inviter, aggregate
-from .device import Kept, Rounding
-from .second_round import First, Road, SecondRound, TwoRoundArea, area_roads, publish, read_task
-from .task import Task, grid_for
+from .device import ReportMemo, Rounding
+from .second_round import (
+    AreaProtocol,
+    FirstClass,
+    SecondRound,
+    TwoRoundArea,
+    compare_area_protocols,
+    publish,
+    read_task,
+)
+from .task import Task, choose_grid
 from .trust import Coins, Local
 
-Read = dpcurves.queries.Read
+CountUse = dpcurves.queries.CountUse
 
 __all__ = [
-    "Coins", "Collection", "First", "Inviter", "Kept", "Local", "Read", "Road", "Rounding", "SecondRound", "Task",
-    "TwoRoundArea", "aggregate", "area_roads", "grid_for", "publish", "read_task",
+    "AreaProtocol",
+    "Coins",
+    "Collection",
+    "CountUse",
+    "FirstClass",
+    "Inviter",
+    "Local",
+    "ReportMemo",
+    "Rounding",
+    "SecondRound",
+    "Task",
+    "TwoRoundArea",
+    "aggregate",
+    "choose_grid",
+    "compare_area_protocols",
+    "publish",
+    "read_task",
 ]  # fmt: skip

@@ -23,15 +23,15 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import BoolArray, IntArray, loops_are_compiled
 from dpcurves.conversation import Release
-from dpcurves.curves.result import warn_of
+from dpcurves.curves.result import warn_about_notes
 from dpcurves.ledger import Allotment
 
-from .report_file import NAME, KnownNames, Octets, Records, any_drawn, numbers_of, octets_of
+from .report_file import NAME, HashedNameSet, Octets, ReportBatch, has_drawn_names, map_report_file, names_to_numbers
 from .task import Task
-from .trust import Tables
+from .trust import ReportAggregator
 
 AT_ONCE = 2**14
 
@@ -50,7 +50,10 @@ class Collection:
     def __init__(self, task: Task) -> None:
         self.task, self.refused, self.repeated = task, 0, 0
         self.met, self.any_drawn = 0, False
-        self._tables, self._seen = Tables(task.plan), KnownNames(task.people) if loops_are_compiled() else Seen()
+        self._tables, self._seen = (
+            ReportAggregator(task.plan),
+            HashedNameSet(task.people) if loops_are_compiled() else SortedNameSet(),
+        )
 
     @property
     def reports(self) -> int:
@@ -63,34 +66,34 @@ class Collection:
         Raises:
             ValueError: the file can not be read.
         """
-        self.add(octets_of(path))
+        self.add(map_report_file(path))
 
     def add(self, data: bytes | memoryview) -> None:
         """Count reports as they were sent, one behind another."""
-        for records in self.task.form.read(data):
-            self._add(records)
+        for records in self.task.report_format.parse_reports(data):
+            self._add_batch(records)
 
     def add_each(self, reports: Iterable[bytes]) -> None:
         """Count reports one by one."""
-        for many in _batches(reports):
+        for many in _split_batches(reports):
             self.add(b"".join(many))
 
-    def _add(self, records: Records) -> None:
-        about, good = self._tables.sorted_out(self.task.heard(records))
+    def _add_batch(self, records: ReportBatch) -> None:
+        about, good = self._tables.sort_by_level(self.task.expand_messages(records))
         whole = bool(good.all())
-        self.refused += records.damaged + int(len(good) - good.sum())
-        before = good & self.task.reported_before(records.names)
+        self.refused += records.damaged_count + int(len(good) - good.sum())
+        before = good & self.task.mark_repeats(records.names)
         if before.any():
             self.met, whole, good = self.met + int(before.sum()), False, good & ~before
-        self.any_drawn |= any_drawn(records.names[good])
-        fresh = self._seen.new(records.names if whole else records.names[good])
+        self.any_drawn |= has_drawn_names(records.names[good])
+        fresh = self._seen.mark_new(records.names if whole else records.names[good])
         self.repeated += int(len(fresh) - fresh.sum())
         good[good] = fresh
-        self._tables.count(about, good)
+        self._tables.count_reports(about, good)
 
     def names(self) -> bytes:
         """Identifiers of the people who were counted, 8 octets each, in order: salted hashes, or drawn."""
-        return self._seen.all().astype(f"<u{NAME}").tobytes()
+        return self._seen.list_names().astype(f"<u{NAME}").tobytes()
 
     def release(self, allotment: Allotment) -> Release:
         """Tallies of all reports. Raises `ValueError` if there is none."""
@@ -106,12 +109,12 @@ class Collection:
             ValueError: there is no report.
         """
         met = None if self.any_drawn else self.met
-        curve = self.task.told(lambda step, allotment: self.release(allotment), met=met)
-        warn_of(curve)
+        curve = self.task.compute_curve(lambda step, allotment: self.release(allotment), repeated_people=met)
+        warn_about_notes(curve)
         return curve
 
 
-class Seen:
+class SortedNameSet:
     """Names of people who were counted, sorted: 8 octets each."""
 
     def __init__(self) -> None:
@@ -122,16 +125,16 @@ class Seen:
         """The number of known names."""
         return sum(map(len, self._runs))
 
-    def new(self, names: Octets) -> BoolArray:
+    def mark_new(self, names: Octets) -> BoolArray:
         """Mark the names that are neither known nor earlier in this list; from now on they are known."""
-        first, run = self.looked_up(names)
-        self.keep(run)
+        first, run = self.find_new(names)
+        self.insert_run(run)
         return first
 
-    def looked_up(self, names: Octets) -> tuple[BoolArray, NDArray[np.uint64]]:
-        """Mark the names that are new, here and in this list; and encode them for `keep`."""
-        numbers = numbers_of(names)
-        order = _order(numbers)
+    def find_new(self, names: Octets) -> tuple[BoolArray, NDArray[np.uint64]]:
+        """Mark the names that are new, here and in this list; and encode them for `insert_run`."""
+        numbers = names_to_numbers(names)
+        order = _sort_indices(numbers)
         ordered, first = numbers[order], np.zeros(len(numbers), dtype=np.bool_)
         fresh = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
         for run in self._runs:  # looked for in their order, which is quick: what was read last is near
@@ -140,11 +143,11 @@ class Seen:
         first[order] = fresh
         return first, ordered[fresh]
 
-    def all(self) -> NDArray[np.uint64]:
+    def list_names(self) -> NDArray[np.uint64]:
         """Sorted names of everybody who is known."""
         return np.sort(np.concatenate([np.zeros(0, dtype=np.uint64), *self._runs]))
 
-    def keep(self, run: NDArray[np.uint64]) -> None:
+    def insert_run(self, run: NDArray[np.uint64]) -> None:
         """Know these names from now on. Runs grow by merging with those that are no longer, so there are few."""
         while run.size and self._runs and len(self._runs[-1]) <= 2 * len(run):
             run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
@@ -152,7 +155,7 @@ class Seen:
             self._runs.append(run)
 
 
-def _order(numbers: NDArray[np.uint64]) -> IntArray:
+def _sort_indices(numbers: NDArray[np.uint64]) -> IntArray:
     """The indices that sort numbers; of equal ones, which are few, the first comes first."""
     order = np.argsort(numbers)
     ordered = numbers[order]
@@ -187,7 +190,7 @@ def aggregate(reports: Iterable[bytes] | str | Path, task: Task) -> Any:
     return collection.curve()
 
 
-def _batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _split_batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
     each = iter(reports)
     while many := list(islice(each, AT_ONCE)):
         yield many
@@ -207,13 +210,13 @@ class Inviter:
     learns from a report: the name, which is a hash of the person's.
 
     Attributes:
-        key: An Ed25519 private key.
+        private_key: An Ed25519 private key.
     """
 
-    key: Ed25519PrivateKey
+    private_key: Ed25519PrivateKey
 
     @classmethod
-    def found(cls, path: str | Path) -> Self:
+    def load_or_create(cls, path: str | Path) -> Self:
         """The key in a PEM file, which is made where there is none, readable by its owner alone.
 
         Raises:
@@ -231,31 +234,31 @@ class Inviter:
                 with os.fdopen(file, "wb") as opened:
                     opened.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         except OSError as error:
-            raise Refused("inviting", f"the file can not be had ({error.strerror})") from None
+            raise InvalidArgument("inviting", f"the file can not be had ({error.strerror})") from None
         except (ValueError, TypeError):
             pass
         if key is None:
-            raise Refused("inviting", "the file holds no Ed25519 private key without a password")
+            raise InvalidArgument("inviting", "the file holds no Ed25519 private key without a password")
         return cls(key)
 
     @cached_property
-    def public(self) -> str:
+    def public_key(self) -> str:
         """The public key in 64 hexadecimal digits: `Task(..., invitations=...)`."""
-        return self.key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+        return self.private_key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
 
-    def invitation(self, task: Task, person: str) -> str:
+    def sign_invitation(self, task: Task, person: str) -> str:
         """The invitation of a person, which that person alone should have.
 
         Raises:
             ValueError: the task names another key, or the person has no name.
         """
-        if task.invitations != self.public:
-            raise Refused("task", "it names another key for invitations, or none")
-        name = task.name_of(person)
-        return urlsafe_b64encode(name + self.key.sign(_signed(task, name))).decode()
+        if task.invitations != self.public_key:
+            raise InvalidArgument("task", "it names another key for invitations, or none")
+        name = task.hash_name(person)
+        return urlsafe_b64encode(name + self.private_key.sign(_encode_signed_name(task, name))).decode()
 
 
-def invited(task: Task, invitation: str) -> bytes:
+def verify_invitation(task: Task, invitation: str) -> bytes:
     """The name in an invitation to the task.
 
     Raises:
@@ -265,12 +268,12 @@ def invited(task: Task, invitation: str) -> bytes:
         told = urlsafe_b64decode(invitation.encode("ascii"))
         name = told[:NAME]
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(task.invitations or "")).verify(
-            told[NAME:], _signed(task, name)
+            told[NAME:], _encode_signed_name(task, name)
         )
     except (ValueError, InvalidSignature):
-        raise Refused("invitation", NOT_ONE) from None
+        raise InvalidArgument("invitation", NOT_ONE) from None
     return name
 
 
-def _signed(task: Task, name: bytes) -> bytes:
+def _encode_signed_name(task: Task, name: bytes) -> bytes:
     return LABEL + bytes.fromhex(task.hash) + name

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.curves import HistogramQuestion
@@ -24,12 +24,12 @@ from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.data.grid import Spacing
 from dpcurves.noise.randomness import Randomness
 
-from .report_file import folded
+from .report_file import normalize_name
 
 _CLASSES = (str, int, float)
 
 
-def slot_of(axes: Sequence[Axis | Categories], value: Any) -> int:
+def find_slot(axes: Sequence[Axis | Categories], value: Any) -> int:
     """The number of the cell of a value, row by row; where something is missing, how many cells there are.
 
     Formal guarantees: it raises nothing and warns of nothing, so that neither a crash nor a line in a log of the device
@@ -41,15 +41,15 @@ def slot_of(axes: Sequence[Axis | Categories], value: Any) -> int:
         value: SECRET. Of one axis the value, of several a mapping from columns to values.
     """
     slot = 0
-    for axis, each in zip(axes, _each(axes, value), strict=True):
-        own = _category(axis, each) if isinstance(axis, Categories) else _cell(axis, each)
+    for axis, each in zip(axes, _split_value(axes, value), strict=True):
+        own = _find_category(axis, each) if isinstance(axis, Categories) else _find_cell(axis, each)
         if own == axis.slots:
             return prod(axis.slots for axis in axes)
         slot = slot * axis.slots + own
     return slot
 
 
-def _each(axes: Sequence[Axis | Categories], value: Any) -> list[Any]:
+def _split_value(axes: Sequence[Axis | Categories], value: Any) -> list[Any]:
     """The value of each axis; None: there is none."""
     try:
         if isinstance(value, Mapping):
@@ -59,26 +59,26 @@ def _each(axes: Sequence[Axis | Categories], value: Any) -> list[Any]:
     return [None] * (len(axes) - 1) + [value]
 
 
-def _cell(axis: Axis, value: Any) -> int:
-    return int(axis.grid.cell_of(np.array([_number(value)]))[0])
+def _find_cell(axis: Axis, value: Any) -> int:
+    return int(axis.grid.cell_of(np.array([_parse_number(value)]))[0])
 
 
-def _number(value: Any) -> float:
+def _parse_number(value: Any) -> float:
     """NaN for what is no number: text, octets, truth values, what can not be converted, whatever it raises."""
     try:
-        return nan if isinstance(value, bool) or not isinstance(value, Real | Decimal) else _float(value)
+        return nan if isinstance(value, bool) or not isinstance(value, Real | Decimal) else _to_float(value)
     except Exception:  # a class of numbers may do anything
         return nan
 
 
-def _float(value: Any) -> float:
+def _to_float(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:
         return inf if value > 0 else -inf
 
 
-def _category(axis: Categories, value: Any) -> int:
+def _find_category(axis: Categories, value: Any) -> int:
     """The declared category that a value is, or prints like; all of them: it is none."""
     with suppress(Exception):  # a class of values may do anything; and a whole number may be too long to print
         known = value.item() if isinstance(value, np.generic) else value
@@ -106,7 +106,7 @@ class Rounding(StrEnum):
 
 
 @dataclass(frozen=True)
-class ByChance:
+class StochasticRounding:
     """Rounds numbers to the middles of cells of equal width, so that each is kept on average.
 
     Where a share t of the way from one middle to the next is behind a number, it goes to the next one with chance t.
@@ -131,10 +131,12 @@ class ByChance:
         if grid.spacing is not Spacing.LINEAR or grid.outside is Outside.APART:
             raise UnsupportedQuery("rounding", "numbers are rounded by chance to cells of equal width that clamp")
         if not 2 <= grid.cells <= FINEST // 2:
-            raise Refused("rounding", f"from 2 to {FINEST // 2} cells have middles to round to, got {grid.cells}")
+            raise InvalidArgument(
+                "rounding", f"from 2 to {FINEST // 2} cells have middles to round to, got {grid.cells}"
+            )
 
     @classmethod
-    def of(cls, question: object, axes: Sequence[Axis | Categories]) -> ByChance:
+    def from_question(cls, question: object, axes: Sequence[Axis | Categories]) -> StochasticRounding:
         """The rounding of what a question asks. Raises `UnsupportedQuery` if it is not of one column of numbers."""
         axis = axes[-1]
         if not isinstance(question, HistogramQuestion) or len(axes) != 1 or not isinstance(axis, Axis):
@@ -142,27 +144,29 @@ class ByChance:
         return cls(axis)
 
     @cached_property
-    def fine(self) -> Axis:
+    def fine_axis(self) -> Axis:
         """The column on the fine cells, of which each cell has as many."""
         grid = self.axis.grid
-        return replace(self.axis, grid=Grid(grid.lower, grid.upper, cells=grid.cells * self._parts))
+        return replace(self.axis, grid=Grid(grid.lower, grid.upper, cells=grid.cells * self._fine_cells_per_cell))
 
     @property
-    def _parts(self) -> int:
+    def _fine_cells_per_cell(self) -> int:
         return FINEST // self.axis.grid.cells
 
-    def chances(self, fine: IntArray) -> tuple[IntArray, IntArray]:
+    def find_probabilities(self, fine: IntArray) -> tuple[IntArray, IntArray]:
         """The cell before these fine cells, and the chance of the one behind it, in parts of `PARTS`."""
-        twice = 2 * self._parts  # places in whole numbers: twice as many as fine cells, so that their middles are some
-        before, past = np.divmod(2 * fine + 1 - self._parts, twice)
+        twice = (
+            2 * self._fine_cells_per_cell
+        )  # places in whole numbers: twice as many as fine cells, so that their middles are some
+        before, past = np.divmod(2 * fine + 1 - self._fine_cells_per_cell, twice)
         inside = (before >= 0) & (before < self.axis.grid.cells - 1)
         return np.clip(before, 0, self.axis.grid.cells - 1), np.where(inside, past * PARTS // twice, 0)
 
-    def rounded(self, fine: IntArray, randomness: Randomness) -> IntArray:
+    def round_cells(self, fine: IntArray, randomness: Randomness) -> IntArray:
         """SECRET argument `fine`. A cell for each fine cell; what is missing stays missing."""
-        cells, chances = self.chances(fine)
-        drawn = np.frombuffer(randomness.octets(4 * len(fine)), dtype="<u4").astype(np.int64)
-        missing = fine == self.axis.grid.cells * self._parts
+        cells, chances = self.find_probabilities(fine)
+        drawn = np.frombuffer(randomness.random_bytes(4 * len(fine)), dtype="<u4").astype(np.int64)
+        missing = fine == self.axis.grid.cells * self._fine_cells_per_cell
         return np.where(missing, self.axis.grid.cells, cells + (drawn < chances))
 
 
@@ -171,7 +175,7 @@ WAIT = 60.0
 
 
 @dataclass(frozen=True)
-class Kept:
+class ReportMemo:
     """A file of reports that were made, as they were sent: it holds no value.
 
     Formal guarantees: for each task and person there is one report, whoever asks how often: asked a thousand times, the
@@ -185,35 +189,35 @@ class Kept:
     path: Path
 
     @classmethod
-    def at(cls, path: str | Path) -> Kept:
+    def from_path(cls, path: str | Path) -> ReportMemo:
         """The file of this name."""
         return cls(Path(path))
 
-    def first(self, task: str, person: str, fresh: Callable[[], bytes]) -> bytes:
-        """The report that was made first; if there is none, `fresh` makes it.
+    def load_or_create(self, task: str, person: str, make_report: Callable[[], bytes]) -> bytes:
+        """The report that was made first; if there is none, `make_report` makes it.
 
         Raises:
             ValueError: the file can not be used.
         """
-        person = folded(person)
-        with self._opened() as store:
+        person = normalize_name(person)
+        with self._open_store() as store:
             store.execute("BEGIN IMMEDIATE")
             found = store.execute("SELECT report FROM kept WHERE task = ? AND person = ?", (task, person)).fetchone()
             if found is not None:
                 store.execute("COMMIT")
                 return bytes(found[0])
-            report = fresh()
+            report = make_report()
             store.execute("INSERT INTO kept VALUES (?, ?, ?)", (task, person, report))
             store.execute("COMMIT")
             return report
 
     @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
+    def _open_store(self) -> Iterator[sqlite3.Connection]:
         try:
             with closing(sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)) as store:
                 store.execute(TABLE)
                 yield store
         except sqlite3.Error:
-            raise Refused(
+            raise InvalidArgument(
                 "kept", "the file of reports can not be used: it is locked, damaged or of another kind"
             ) from None

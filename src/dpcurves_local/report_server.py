@@ -20,18 +20,26 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves_parties.serving.channel import Channel
 from dpcurves_parties.serving.group_commit import GroupCommit
-from dpcurves_parties.serving.messages import ProtocolAborted, Trouble, facts_of
-from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, tell_operator
-from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, network_of, proving_alone, serve
-from dpcurves_parties.serving.task_app import Rate, body_of, task_app, told
+from dpcurves_parties.serving.messages import ProtocolError, ServerFault, parse_fields
+from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, log_operator_message
+from dpcurves_parties.serving.server import (
+    USUAL,
+    Address,
+    Limits,
+    ServerSettings,
+    make_standalone_context,
+    parse_network,
+    serve,
+)
+from dpcurves_parties.serving.task_app import RateLimiter, create_task_app, read_body, respond_from_thread
 
-from .collection import Seen, invited
-from .report_file import Form, Octets, octets_of
+from .collection import SortedNameSet, verify_invitation
+from .report_file import Octets, ReportFormat, map_report_file
 from .task import Task
-from .trust import Tables
+from .trust import ReportAggregator
 
 try:
     import fcntl
@@ -44,7 +52,7 @@ ROOM, LEAST_ROOM = 10, 100_000
 OTHER = "there is a file of this name that holds something else than reports of this task; it is not written to"
 
 
-class Offer(NamedTuple):
+class PendingReports(NamedTuple):
     """Reports of one request that wait to be written to disk: names and messages."""
 
     names: Octets
@@ -65,17 +73,17 @@ class ReportStore:
         ValueError: the file can not be had, holds something else, or belongs to a server that runs.
     """
 
-    def __init__(self, path: str | Path, task: Task, most: int | None = None) -> None:
-        self.most = max(LEAST_ROOM, ROOM * task.people) if most is None else most
-        self._path, self._form, self._seen, self._end = Path(path), task.form, Seen(), 0
-        self._stride = len(self._form.alone) + self._form.record
-        self._queue = GroupCommit(self._written, lambda offer: len(offer.names), ROWS)
+    def __init__(self, path: str | Path, task: Task, max_reports: int | None = None) -> None:
+        self.most = max(LEAST_ROOM, ROOM * task.people) if max_reports is None else max_reports
+        self._path, self._form, self._seen, self._end = Path(path), task.report_format, SortedNameSet(), 0
+        self._stride = len(self._form.single_header) + self._form.record_size
+        self._queue = GroupCommit(self._write_pending, lambda offer: len(offer.names), ROWS)
         self._broken = self._full = False
         try:
-            self._file = _opened(self._path)
+            self._file = _open_locked(self._path)
         except OSError as error:
-            raise Refused("store", f"the file can not be written ({error.strerror})") from None
-        self._begin()
+            raise InvalidArgument("store", f"the file can not be written ({error.strerror})") from None
+        self._recover_file()
 
     @property
     def reports(self) -> int:
@@ -90,44 +98,44 @@ class ReportStore:
                 be kept.
         """
         try:
-            return self._queue.submit(Offer(names, messages)).result()
+            return self._queue.submit(PendingReports(names, messages)).result()
         except OSError as error:
             reason = error.strerror or "no reason given"
-            trouble = Trouble("store", f"it takes no more reports now ({reason})", f"store: {self._path}: {reason}")
+            trouble = ServerFault("store", f"it takes no more reports now ({reason})", f"store: {self._path}: {reason}")
         raise trouble
 
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._file)
 
-    def _written(self, offers: Sequence[Offer]) -> list[int | Exception]:
+    def _write_pending(self, offers: Sequence[PendingReports]) -> list[int | Exception]:
         """Numbers of new reports of each offer: these are on disk now, and their names known."""
         if self._broken:
             raise OSError(EIO, "an earlier report failed halfway: start the server again")
         names, messages = (np.concatenate(parts) for parts in zip(*offers, strict=True))
-        fresh, run = self._seen.looked_up(names)
+        fresh, run = self._seen.find_new(names)
         if self.reports + len(run) > self.most:
-            return self._while_there_is_room(offers)
+            return self._write_until_full(offers)
         try:
-            self._append(self._form.written_singly(names[fresh], messages[fresh]))
-            self._seen.keep(run)
+            self._append_bytes(self._form.encode_reports_singly(names[fresh], messages[fresh]))
+            self._seen.insert_run(run)
         except BaseException as error:
             self._broken = not isinstance(error, OSError)  # else the file is read again by whoever opens it next
             raise
         ends = np.cumsum([len(offer.names) for offer in offers])[:-1]
         return [int(part.sum()) for part in np.split(fresh, ends)]
 
-    def _while_there_is_room(self, offers: Sequence[Offer]) -> list[int | Exception]:
+    def _write_until_full(self, offers: Sequence[PendingReports]) -> list[int | Exception]:
         """Write offers one after another, as far as all of an offer fits."""
         if len(offers) > 1:
-            return [outcome for offer in offers for outcome in self._written([offer])]
+            return [outcome for offer in offers for outcome in self._write_pending([offer])]
         rule = f"it holds {self.reports} of at most {self.most} reports, and these do not fit"
         if not self._full:
-            tell_operator(f"store: {rule}; --most allows more")
+            log_operator_message(f"store: {rule}; --most allows more")
         self._full = True
-        return [ProtocolAborted("store", rule, 507)]
+        return [ProtocolError("store", rule, 507)]
 
-    def _append(self, parts: bytes) -> None:
+    def _append_bytes(self, parts: bytes) -> None:
         """At the end of what is whole: what an earlier attempt left behind it is written over."""
         if not parts:
             return
@@ -143,35 +151,37 @@ class ReportStore:
             raise
         self._end += len(parts)
 
-    def _begin(self) -> None:
-        data = octets_of(self._path)
+    def _recover_file(self) -> None:
+        data = map_report_file(self._path)
         whole = len(data) - len(data) % self._stride
         for start in range(0, whole, ROWS * self._stride):
             flat = np.frombuffer(data[start : min(start + ROWS * self._stride, whole)], dtype=np.uint8)
-            self._require_heads(flat.reshape(-1, self._stride)[:, : len(self._form.alone)], self._form.alone)
-        torn = np.frombuffer(data[whole:], dtype=np.uint8)[: len(self._form.alone)]
-        self._require_heads(torn[None], self._form.alone[: len(torn)])
-        for records in self._form.read(data[:whole]):
-            self._seen.new(records.names)
+            self._require_headers(
+                flat.reshape(-1, self._stride)[:, : len(self._form.single_header)], self._form.single_header
+            )
+        torn = np.frombuffer(data[whole:], dtype=np.uint8)[: len(self._form.single_header)]
+        self._require_headers(torn[None], self._form.single_header[: len(torn)])
+        for records in self._form.parse_reports(data[:whole]):
+            self._seen.mark_new(records.names)
         del data, torn  # a file that is looked at is not cut everywhere
         os.ftruncate(self._file, whole)
         self._end = whole
 
-    def _require_heads(self, found: Octets, wanted: bytes) -> None:
+    def _require_headers(self, found: Octets, expected_head: bytes) -> None:
         """Each octet is as it should be; or zero, as a machine that lost power leaves what had not reached the disk."""
-        if not np.all((found == np.frombuffer(wanted, dtype=np.uint8)) | (found == 0)):
+        if not np.all((found == np.frombuffer(expected_head, dtype=np.uint8)) | (found == 0)):
             os.close(self._file)
-            raise Refused("store", OTHER)
+            raise InvalidArgument("store", OTHER)
 
 
-def _opened(path: Path) -> int:
+def _open_locked(path: Path) -> int:
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(file)
-        raise Refused("store", "a server that runs has this file") from None
+        raise InvalidArgument("store", "a server that runs has this file") from None
     if os.name == "posix":
         folder = os.open(path.absolute().parent, os.O_RDONLY)
         try:
@@ -185,7 +195,7 @@ LARGEST = 2**20
 """Bytes of one message, unless one report has more."""
 
 
-class Sent(NamedTuple):
+class DeliveryCounts(NamedTuple):
     """Counts of sent reports: new to the server, known before, and invalid."""
 
     new: int = 0
@@ -193,10 +203,10 @@ class Sent(NamedTuple):
     refused: int = 0
 
 
-def send(
+def send_reports(
     reports: bytes | memoryview, server: Channel, progress: Callable[[int], object] = lambda gone: None,
     invitation: str = "",
-) -> Sent:  # fmt: skip
+) -> DeliveryCounts:  # fmt: skip
     """Send reports of one task. Those that the server has acknowledged are on its disk.
 
     Nothing is drawn here: sent again, after whatever went wrong, the same reports arrive, and each name counts once.
@@ -210,29 +220,29 @@ def send(
     Raises:
         ValueError: these are no reports; or the server can not be reached, or refuses.
     """
-    form = Form.of(reports)
+    form = ReportFormat.from_header(reports)
     if form is None:
-        raise Refused("reports", "these are no reports of a task of the local model")
-    sent, path = Sent(), f"/tasks/{form.task.hex()}/reports"
-    for message, damaged in _messages(form, reports):
-        sent = Sent(sent.new, sent.known, sent.refused + damaged)
+        raise InvalidArgument("reports", "these are no reports of a task of the local model")
+    sent, path = DeliveryCounts(), f"/tasks/{form.task.hex()}/reports"
+    for message, damaged in _split_messages(form, reports):
+        sent = DeliveryCounts(sent.new, sent.known, sent.refused + damaged)
         if message:
-            facts = facts_of(server.post(path, message, invitation), "server", new=int, known=int, refused=int)
-            sent = Sent(*(before + facts[name] for name, before in sent._asdict().items()))
-        progress(sum(sent) * form.record)
+            facts = parse_fields(server.post(path, message, invitation), "server", new=int, known=int, refused=int)
+            sent = DeliveryCounts(*(before + facts[name] for name, before in sent._asdict().items()))
+        progress(sum(sent) * form.record_size)
     if not sent.new + sent.known:
-        raise Refused("reports", f"{sent.refused} refused: damaged, cut off, or of another task")
+        raise InvalidArgument("reports", f"{sent.refused} refused: damaged, cut off, or of another task")
     return sent
 
 
-def _messages(form: Form, reports: bytes | memoryview) -> Iterator[tuple[bytes, int]]:
+def _split_messages(form: ReportFormat, reports: bytes | memoryview) -> Iterator[tuple[bytes, int]]:
     """Messages of a size that is taken, and how many reports before each are none."""
-    most = max(1, (LARGEST - len(form.alone)) // form.record)
-    for records in form.read(reports):
-        yield b"", records.damaged
+    most = max(1, (LARGEST - len(form.single_header)) // form.record_size)
+    for records in form.parse_reports(reports):
+        yield b"", records.damaged_count
         for start in range(0, len(records.names), most):
             rows = slice(start, start + most)
-            yield form.written_all(records.names[rows], records.messages[rows]), 0
+            yield form.encode_reports(records.names[rows], records.messages[rows]), 0
 
 
 @dataclass(frozen=True)
@@ -240,26 +250,26 @@ class Quota:
     """Rate limits of reports in a minute, for each network address and for all together; None: no limit.
 
     Attributes:
-        of_one: Those of one IPv4 address, or of one IPv6 network of 64 bits.
-        of_all: All reports together.
+        per_address: Those of one IPv4 address, or of one IPv6 network of 64 bits.
+        total: All reports together.
     """
 
-    of_one: int | None = None
-    of_all: int | None = None
+    per_address: int | None = None
+    total: int | None = None
 
     @cached_property
-    def _rates(self) -> list[tuple[Rate, bool]]:
-        limits = ((self.of_one, True, "of one address"), (self.of_all, False, "of all"))
+    def _rate_limits(self) -> list[tuple[RateLimiter, bool]]:
+        limits = ((self.per_address, True, "of one address"), (self.total, False, "of all"))
         return [
-            (Rate(most, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), alone)
+            (RateLimiter(most, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), alone)
             for most, alone, whose in limits
             if most is not None
         ]
 
-    def count(self, sender: str, reports: int) -> None:
-        """Count reports of a sender. Raises `ProtocolAborted`: they are too many in this minute."""
-        for rate, alone in self._rates:
-            rate.count(sender if alone else "", reports)
+    def count_reports(self, sender: str, reports: int) -> None:
+        """Count reports of a sender. Raises `ProtocolError`: they are too many in this minute."""
+        for rate, alone in self._rate_limits:
+            rate.count_requests(sender if alone else "", reports)
 
 
 NO_QUOTA = Quota()
@@ -267,7 +277,7 @@ THREADS = 64
 """The most reports that wait for the disk together: they share one sync."""
 
 
-class Reception:
+class ReportReceiver:
     """The receiver of a task's reports: stores good ones, counts refused and repeated ones.
 
     Attributes:
@@ -279,24 +289,24 @@ class Reception:
     def __init__(self, task: Task, store: ReportStore, quota: Quota = NO_QUOTA) -> None:
         self.task, self.refused, self.repeated = task, 0, 0
         self._quota = quota
-        self._store, self._tables, self._lock = store, Tables(task.plan), Lock()
+        self._store, self._tables, self._lock = store, ReportAggregator(task.plan), Lock()
 
     @property
-    def name(self) -> str:
+    def task_name(self) -> str:
         """The first half of the task's hash, as reports name it."""
-        return self.task.form.task.hex()
+        return self.task.report_format.task.hex()
 
     @property
-    def largest(self) -> int:
+    def max_message_size(self) -> int:
         """The largest message in bytes."""
-        return max(LARGEST, len(self.task.form.alone) + self.task.form.record)
+        return max(LARGEST, len(self.task.report_format.single_header) + self.task.report_format.record_size)
 
-    def standing(self) -> bytes:
+    def encode_status(self) -> bytes:
         """The number of stored reports, those of people of an earlier round among them: public."""
-        facts = {"task": self.name, "reports": self._store.reports, "most": self._store.most}
+        facts = {"task": self.task_name, "reports": self._store.reports, "most": self._store.most}
         return json.dumps({**facts, "repeated": self.repeated, "refused": self.refused}).encode()
 
-    def named_in(self, request: Request) -> bytes | None:
+    def verify_invitation(self, request: Request) -> bytes | None:
         """The name that the invitation of a request is for; None where the task asks for no invitations.
 
         Raises:
@@ -306,11 +316,11 @@ class Reception:
             return None
         _, _, token = request.headers.get("authorization", "").partition(" ")
         try:
-            return invited(self.task, token)
+            return verify_invitation(self.task, token)
         except ValueError:
-            raise ProtocolAborted("invitation", "a report to this task needs one", 403) from None
+            raise ProtocolError("invitation", "a report to this task needs one", 403) from None
 
-    def receive(self, message: bytes, sender: str = "", name: bytes | None = None) -> bytes:
+    def receive_reports(self, message: bytes, sender: str = "", name: bytes | None = None) -> bytes:
         """Keep the good reports of a message. Once this has returned they are on disk.
 
         Args:
@@ -327,61 +337,61 @@ class Reception:
         good: list[tuple[Octets, Octets]] = []
         again: list[tuple[Octets, Octets]] = []
         wrong = 0
-        for records in self.task.form.read(message):
-            readable = self._tables.are_messages(self.task.heard(records))
+        for records in self.task.report_format.parse_reports(message):
+            readable = self._tables.mark_valid_messages(self.task.expand_messages(records))
             if name is not None:
                 readable &= (records.names == np.frombuffer(name, dtype=np.uint8)).all(axis=1)
-            before = self.task.reported_before(records.names)
+            before = self.task.mark_repeats(records.names)
             for part, which in ((good, readable & ~before), (again, readable & before)):
                 part.append((records.names[which], records.messages[which]))
-            wrong += records.damaged + len(readable) - len(good[-1][0])
+            wrong += records.damaged_count + len(readable) - len(good[-1][0])
         found, met = (sum(len(names) for names, _ in each) for each in (good, again))
-        self._count(wrong, 0)
-        self._quota.count(sender, found + met)
+        self._count_refused(wrong, 0)
+        self._quota.count_reports(sender, found + met)
         if met:
-            self._keep(again)
+            self._store_reports(again)
         if not found:
             rule = f"{wrong} refused: damaged, cut off, or of another task" if wrong else "the message holds none"
             rule = f"{met} refused: reported in the first round, and each person reports once" if met else rule
-            raise ProtocolAborted("reports", rule)
-        new = self._keep(good)
-        self._count(0, found - new)
+            raise ProtocolError("reports", rule)
+        new = self._store_reports(good)
+        self._count_refused(0, found - new)
         return json.dumps({"new": new, "known": found - new, "refused": wrong}).encode()
 
-    def _keep(self, parts: Sequence[tuple[Octets, Octets]]) -> int:
+    def _store_reports(self, parts: Sequence[tuple[Octets, Octets]]) -> int:
         """Write names and messages to the disk, and count those that were new."""
         names, messages = zip(*parts, strict=True)
         return self._store.add(np.concatenate(names), np.concatenate(messages))
 
-    def _count(self, wrong: int, known: int) -> None:
+    def _count_refused(self, wrong: int, known: int) -> None:
         with self._lock:
             self.refused += wrong
             self.repeated += known
 
 
-def create_app(reception: Reception) -> Starlette:
+def create_app(reception: ReportReceiver) -> Starlette:
     """The app of one task: ``GET /task``, ``GET /tasks/NAME``, ``POST /tasks/NAME/reports``."""
     threads = ThreadPoolExecutor(THREADS, "report")
 
-    def require(task: str) -> None:
-        if task != reception.name:
-            raise ProtocolAborted("task", "this server has another task, not this one", 404)
+    def require_task(task: str) -> None:
+        if task != reception.task_name:
+            raise ProtocolError("task", "this server has another task, not this one", 404)
 
-    async def document(_: Request) -> Response:
+    async def send_document(_: Request) -> Response:
         return Response(reception.task.to_json() + "\n", media_type="application/json")
 
-    async def standing(task: str, _: Request) -> Response:
-        require(task)
-        return await told(reception.standing)
+    async def send_status(task: str, _: Request) -> Response:
+        require_task(task)
+        return await respond_from_thread(reception.encode_status)
 
-    async def reports(task: str, request: Request) -> Response:
-        require(task)
-        name = reception.named_in(request)
-        message = await body_of(request, reception.largest)
-        sender = network_of(request.client.host if request.client else "")
-        return await told(lambda: reception.receive(message, sender, name), threads)
+    async def accept_reports(task: str, request: Request) -> Response:
+        require_task(task)
+        name = reception.verify_invitation(request)
+        message = await read_body(request, reception.max_message_size)
+        sender = parse_network(request.client.host if request.client else "")
+        return await respond_from_thread(lambda: reception.receive_reports(message, sender, name), threads)
 
-    return task_app(standing, {"reports": reports}, [Route("/task", document, methods=["GET"])])
+    return create_task_app(send_status, {"reports": accept_reports}, [Route("/task", send_document, methods=["GET"])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,7 +404,7 @@ class ReportServer:
         certificate: The file with what proves the server.
         key: The file with the private key of that.
         limits: What strangers may take up.
-        most: How many reports are kept at most; None: ten times the people of the task, and 100,000 at least.
+        max_reports: How many reports are kept at most; None: ten times the people of the task, and 100,000 at least.
         quota: How many reports are taken in a minute.
         monitoring: How it is watched.
     """
@@ -404,7 +414,7 @@ class ReportServer:
     certificate: Path
     key: Path
     limits: Limits = USUAL
-    most: int | None = None
+    max_reports: int | None = None
     quota: Quota = NO_QUOTA
     monitoring: Monitoring = UNWATCHED
 
@@ -414,10 +424,10 @@ class ReportServer:
         Raises:
             ValueError: the certificate is none, or has expired; or the store or the address can not be had.
         """
-        context = proving_alone(self.certificate, self.key)
-        kept = ReportStore(self.store, self.task, self.most)
+        context = make_standalone_context(self.certificate, self.key)
+        kept = ReportStore(self.store, self.task, self.max_reports)
         try:
-            door = Door(address, context, self.limits, self.monitoring)
-            serve(create_app(Reception(self.task, kept, self.quota)), door, ready)
+            door = ServerSettings(address, context, self.limits, self.monitoring)
+            serve(create_app(ReportReceiver(self.task, kept, self.quota)), door, ready)
         finally:
             kept.close()

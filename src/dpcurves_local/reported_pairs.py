@@ -12,7 +12,7 @@ from dpcurves.laws.law import LEAST_PEOPLE
 
 
 @dataclass(frozen=True, eq=False)
-class Reported:
+class DebiasedReports:
     """Reports, each debiased to a vector of as many numbers as there are answers.
 
     A report is off by noise whose covariance over all answers is, once debiased vectors are made to add up to 1,
@@ -22,16 +22,16 @@ class Reported:
     Attributes:
         counts: Unbiased counts of all answers, which add up to `people`; the last is that the value is missing.
         people: How many reported.
-        common: The variance that all answers have in a report.
-        own: What that of the true answer has more; it may be less.
+        common_variance: The variance that all answers have in a report.
+        extra_true_variance: What that of the true answer has more; it may be less.
     """
 
     counts: FloatArray
     people: int
-    common: float
-    own: float
+    common_variance: float
+    extra_true_variance: float
 
-    def over(self, kernel: FloatArray) -> PairForm:
+    def make_pair_form(self, kernel: FloatArray) -> PairForm:
         """The sum of a kernel (cells, cells) over ordered pairs of different people who have a value."""
         padded = np.zeros((len(self.counts),) * 2)
         padded[:-1, :-1] = kernel
@@ -42,10 +42,10 @@ class Reported:
 
         Where no value is missing it is unbiased: reports are noisy on their own, and no pair is of one report.
         """
-        return self.over(kernel).sum / self.pairs
+        return self.make_pair_form(kernel).unbiased_sum / self.pair_count
 
     @property
-    def pairs(self) -> float:
+    def pair_count(self) -> float:
         """About how many ordered pairs have a value, both; of fewer than 2 people as many as of 2."""
         present = max(self.present, LEAST_PEOPLE)
         return present * (present - 1)
@@ -58,17 +58,17 @@ class Reported:
     @property
     def deviation_of_missing(self) -> float:
         """The standard deviation of how many have none, by noise: about, where few have none."""
-        return sqrt(max(self.people * self.common, 0.0))
+        return sqrt(max(self.people * self.common_variance, 0.0))
 
     def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
         """The standard deviation of the U-statistic, if answers had these shares."""
-        return self.centred(kernel, self.mean(kernel)).deviation(population) / self.pairs
+        return self.make_centred_form(kernel, self.mean(kernel)).find_deviation(population) / self.pair_count
 
-    def centred(self, kernel: FloatArray, mean: float) -> PairForm:
+    def make_centred_form(self, kernel: FloatArray, mean: float) -> PairForm:
         """The kernel less its mean: by which the U-statistic is off, if numbers of pairs are off too."""
-        return self.over(kernel - mean)
+        return self.make_pair_form(kernel - mean)
 
-    def likely(self, shares: FloatArray) -> Reported:
+    def likely(self, shares: FloatArray) -> DebiasedReports:
         """These reports, if answers had these shares."""
         return replace(self, counts=self.people * shares)
 
@@ -78,30 +78,30 @@ class PairForm:
     """A bilinear form of reports: sums over pairs of different ones, in as many steps as the kernel has numbers.
 
     Attributes:
-        reported: What reports say.
+        reports: What reports say.
         kernel: The kernel on all answers; that a value is missing has zeros.
     """
 
-    reported: Reported
+    reports: DebiasedReports
     kernel: FloatArray
 
     @property
-    def inner(self) -> FloatArray:
+    def doubly_centred_kernel(self) -> FloatArray:
         """The kernel with the means of rows and columns taken off: what noise that adds up to 0 sees of it."""
         rows, columns = self.kernel.mean(axis=1), self.kernel.mean(axis=0)
         return np.asarray(self.kernel - columns - rows[:, None] + rows.mean())
 
     @property
-    def inner_diagonal(self) -> FloatArray:
-        """The diagonal of `inner`."""
+    def doubly_centred_diagonal(self) -> FloatArray:
+        """The diagonal of `doubly_centred_kernel`."""
         rows, columns = self.kernel.mean(axis=1), self.kernel.mean(axis=0)
         return np.asarray(np.diag(self.kernel) - columns - rows + rows.mean())
 
     @property
-    def sum(self) -> float:
+    def unbiased_sum(self) -> float:
         """The unbiased sum: the form of the counts, less what pairs of one report with itself have in it."""
-        told, inner = self.reported, self.inner_diagonal
-        itself = np.diag(self.kernel) + told.common * inner.sum() + told.own * inner
+        told, inner = self.reports, self.doubly_centred_diagonal
+        itself = np.diag(self.kernel) + told.common_variance * inner.sum() + told.extra_true_variance * inner
         return float(told.counts @ self.kernel @ told.counts - told.counts @ itself)
 
     def variance_for_records(self) -> float:
@@ -109,29 +109,38 @@ class PairForm:
 
         With noises e_i that are independent: ``4 sum_i Var(e_i' A sum_(j != i) x_j) + 2 sum_(i != j) Var(e_i' A e_j)``.
         """
-        told, counts, inner = self.reported, self.reported.counts, self.inner
+        told, counts, inner = self.reports, self.reports.counts, self.doubly_centred_kernel
         others = (self.kernel @ counts)[:, None] - self.kernel  # a column for the answer of each person
         seen = others - others.mean(axis=0)
-        linear = counts @ (told.common * (seen**2).sum(axis=0) + told.own * np.diag(seen) ** 2)
-        each = told.common + told.own * counts / told.people
+        linear = counts @ (told.common_variance * (seen**2).sum(axis=0) + told.extra_true_variance * np.diag(seen) ** 2)
+        each = told.common_variance + told.extra_true_variance * counts / told.people
         all_pairs = told.people**2 * float(each @ inner**2 @ each)
         rows, own = (inner**2).sum(axis=1), np.diag(inner)
-        itself = told.common**2 * rows.sum() + 2 * told.common * told.own * rows + (told.own * own) ** 2
+        itself = (
+            told.common_variance**2 * rows.sum()
+            + 2 * told.common_variance * told.extra_true_variance * rows
+            + (told.extra_true_variance * own) ** 2
+        )
         return max(4 * float(linear) + 2 * (all_pairs - float(counts @ itself)), 0.0)
 
     def variance_for_population(self) -> float:
         """The variance of the sum if people are drawn, too: Hoeffding's, of debiased reports (Bell et al., Lemma 1)."""
-        told, people = self.reported, self.reported.people
+        told, people = self.reports, self.reports.people
         shares = told.counts / people
         expected = self.kernel @ shares
         seen, mean = expected - expected.mean(), float(shares @ expected)
-        one = shares @ expected**2 - mean**2 + told.common * seen @ seen + told.own * shares @ seen**2
+        one = (
+            shares @ expected**2
+            - mean**2
+            + told.common_variance * seen @ seen
+            + told.extra_true_variance * shares @ seen**2
+        )
         half = self.kernel - self.kernel.mean(axis=1)[:, None]  # the kernel times P
-        noise = half * (told.common + told.own * shares)
+        noise = half * (told.common_variance + told.extra_true_variance * shares)
         second = noise - noise.mean(axis=1)[:, None] + self.kernel * shares  # the kernel times E z z'
         two = float((second * second.T).sum()) - mean**2
         return max(2.0 * people * (people - 1) * (2 * (people - 2) * float(one) + two), 0.0)
 
-    def deviation(self, population: bool) -> float:
+    def find_deviation(self, population: bool) -> float:
         """The standard deviation of the sum."""
         return sqrt(self.variance_for_population() if population else self.variance_for_records())

@@ -13,31 +13,31 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import BoolArray, IntArray
 from dpcurves.conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload
 from dpcurves.ledger import Allotment
 from dpcurves.noise.exponential import LEAST_EPSILON
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.queries import CountQuery, Query, Read
-from dpcurves.strategies import at_once
-from dpcurves.trust.base import Answer, require
-from dpcurves_local.tallied import Responses
+from dpcurves.queries import CountQuery, CountUse, Query
+from dpcurves.strategies import choose_one_round
+from dpcurves.trust.base import Answer, require_charged
+from dpcurves_local.tallied import LevelReports
 
-from .responses import RANDOMISERS, Hadamard, Randomiser, choose_randomiser, randomiser_named
-from .responses.coins import even
-from .responses.randomiser import LONGEST, Reports, close_together, unset_from
-from .tallied import Tallied
+from .responses import RANDOMISERS, HadamardResponse, Randomiser, choose_randomiser, make_randomiser
+from .responses.coins import sample_uniform
+from .responses.randomiser import LONGEST, Reports, make_contiguous, mark_zero_tails
+from .tallied import AggregatedReports
 
 MOST_CELLS = 2**20
 """Cells of all rows together: the tables of one level."""
-_LEVELS = {Read.CELLS: 10, Read.PREFIXES: 10, Read.AREA: 20}
+_LEVELS = {CountUse.CELLS: 10, CountUse.PREFIXES: 10, CountUse.AREA: 20}
 """The most levels. The mean of a curve is told by coarse intervals: finer ones need few people."""
 _TILTS = {
-    Read.CELLS: (Fraction(1, 2), Fraction(1), Fraction(2)),
-    Read.PREFIXES: (Fraction(1, 2), Fraction(1), Fraction(2)),
-    Read.AREA: (Fraction(1, 2), Fraction(5, 8), Fraction(3, 4), Fraction(7, 8), Fraction(1)),
+    CountUse.CELLS: (Fraction(1, 2), Fraction(1), Fraction(2)),
+    CountUse.PREFIXES: (Fraction(1, 2), Fraction(1), Fraction(2)),
+    CountUse.AREA: (Fraction(1, 2), Fraction(5, 8), Fraction(3, 4), Fraction(7, 8), Fraction(1)),
 }
 """The ratio of people who report about a level to those of the level above it."""
 _FINE = 2**40
@@ -56,7 +56,7 @@ class Coins(StrEnum):
     PUBLIC = "public"
 
 
-def planned(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: Coins = Coins.OWN) -> Plan:
+def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: Coins = Coins.OWN) -> Plan:
     """Plan the reported levels, their people and randomisers: with the least predicted error of what is read.
 
     Formal guarantees: each person sends one report about one level, which the person draws without regard to the value.
@@ -76,22 +76,22 @@ def planned(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: Coins 
         UnsupportedQuery: other numbers than counts of cells are asked for, or more than 2**20 of them; or the number of
             people is private, or one has several records.
     """
-    counts = query.narrowed(CountQuery)
+    counts = query.as_kind(CountQuery)
     if counts is None:
         raise UnsupportedQuery("question", f"people report cells of a grid, they answer no {type(query).__name__}")
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
         raise UnsupportedQuery("adjacency", "how many people report is public, and each has one value: use replace-one")
     if prod(query.shape) > MOST_CELLS:
         raise UnsupportedQuery("grid", f"at most {MOST_CELLS} cells are reported about, got {prod(query.shape)}")
-    law = _law(query.rows, query.cells, counts.read, loss, adjacency.units, coins)
+    law = _choose_law(query.rows, query.cells, counts.use, loss, adjacency.units, coins)
     ways = ", ".join(dict.fromkeys(level.randomiser for level in law.levels))
     levels = f"{len(law.levels)} levels" if len(law.levels) > 1 else "one level"
     levels += ", all by each person" if law.about_all else ""
     levels += ", by public coins" if coins is Coins.PUBLIC else ""
-    return Plan(query, loss, adjacency, f"{ways} responses about {levels}", law, sqrt(_error(law, counts.read)))
+    return Plan(query, loss, adjacency, f"{ways} responses about {levels}", law, sqrt(_predict_error(law, counts.use)))
 
 
-def epsilon_of(loss: PrivacyLoss) -> Fraction:
+def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
     """The pure privacy loss of one report."""
     if loss.epsilon is not None:
         return loss.epsilon
@@ -100,38 +100,42 @@ def epsilon_of(loss: PrivacyLoss) -> Fraction:
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def randomisers(law: Tallied, epsilon: Fraction) -> tuple[Randomiser, ...]:
+def build_randomisers(law: AggregatedReports, epsilon: Fraction) -> tuple[Randomiser, ...]:
     """By which people report about each level: the last answer is that the value is missing."""
-    return tuple(randomiser_named(level.randomiser, law.rows * len(level.starts) + 1, epsilon) for level in law.levels)
+    return tuple(make_randomiser(level.randomiser, law.rows * len(level.starts) + 1, epsilon) for level in law.levels)
 
 
-def ways_of(law: Tallied, loss: PrivacyLoss) -> tuple[Randomiser, ...]:
+def find_randomisers(law: AggregatedReports, loss: PrivacyLoss) -> tuple[Randomiser, ...]:
     """By which people report about each level under this loss of a person."""
-    return randomisers(law, epsilon_of(loss * Fraction(1, len(law.levels)) if law.about_all else loss))
+    return build_randomisers(law, convert_to_epsilon(loss * Fraction(1, len(law.levels)) if law.about_all else loss))
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def _law(rows: int, cells: int, read: Read, loss: PrivacyLoss, people: int, coins: Coins) -> Tallied:  # noqa: PLR0917
-    trees = sorted({_widths(cells, levels) for levels in range(1, _LEVELS[read] + 1)}, key=len)
-    table = _Table(rows, cells, people, epsilon_of(loss), _WAYS[coins])
+def _choose_law(
+    rows: int, cells: int, read: CountUse, loss: PrivacyLoss, people: int, coins: Coins
+) -> AggregatedReports:  # noqa: PLR0917
+    trees = sorted({_compute_widths(cells, levels) for levels in range(1, _LEVELS[read] + 1)}, key=len)
+    table = _LevelTable(rows, cells, people, convert_to_epsilon(loss), _WAYS[coins])
     split = [
-        _tree(table, widths, tilt)
+        _build_tree(table, widths, tilt)
         for widths in trees
         for tilt in (_TILTS[read] if len(widths) > 1 else _TILTS[read][:1])
         if len(widths) <= people
     ]
     together = [
-        tree_about_all(rows, cells, widths, loss, people)
+        build_all_levels_tree(rows, cells, widths, loss, people)
         for widths in trees
-        if coins is Coins.OWN and len(widths) > 1 and epsilon_of(loss * Fraction(1, len(widths))) >= LEAST_EPSILON
+        if coins is Coins.OWN
+        and len(widths) > 1
+        and convert_to_epsilon(loss * Fraction(1, len(widths))) >= LEAST_EPSILON
     ]
-    return min([*split, *together], key=lambda law: _error(law, read))
+    return min([*split, *together], key=lambda law: _predict_error(law, read))
 
 
-_WAYS: dict[Coins, tuple[type[Randomiser], ...]] = {Coins.OWN: RANDOMISERS, Coins.PUBLIC: (Hadamard,)}
+_WAYS: dict[Coins, tuple[type[Randomiser], ...]] = {Coins.OWN: RANDOMISERS, Coins.PUBLIC: (HadamardResponse,)}
 
 
-class _Table(NamedTuple):
+class _LevelTable(NamedTuple):
     """The table of one level that people report about.
 
     Attributes:
@@ -139,56 +143,58 @@ class _Table(NamedTuple):
         cells: How many cells the last axis has.
         people: How many report.
         epsilon: What one report may lose.
-        ways: By which randomisers it may be.
+        randomisers: By which randomisers it may be.
     """
 
     rows: int
     cells: int
     people: int
     epsilon: Fraction
-    ways: tuple[type[Randomiser], ...]
+    randomisers: tuple[type[Randomiser], ...]
 
 
-def _widths(cells: int, levels: int) -> tuple[int, ...]:
+def _compute_widths(cells: int, levels: int) -> tuple[int, ...]:
     """Cells in the intervals of each level, from coarse to fine, in powers of one number."""
     fan = next(fan for fan in range(2, cells + 2) if fan**levels >= cells)
     return tuple(fan**power for power in reversed(range(levels)) if fan**power < cells or power == 0)
 
 
-def _tree(table: _Table, widths: tuple[int, ...], tilt: Fraction) -> Tallied:
-    reports = _parts(table.people, len(widths), tilt)
-    levels = (_level(table, width, many) for width, many in zip(widths, reports, strict=True))
-    return Tallied(table.rows, table.cells, tuple(levels))
+def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> AggregatedReports:
+    reports = _split_people(table.people, len(widths), tilt)
+    levels = (_build_level(table, width, many) for width, many in zip(widths, reports, strict=True))
+    return AggregatedReports(table.rows, table.cells, tuple(levels))
 
 
-def _level(table: _Table, width: int, reports: int, longest: int = LONGEST) -> Responses:
+def _build_level(table: _LevelTable, width: int, reports: int, max_octets: int = LONGEST) -> LevelReports:
     starts = range(0, table.cells, width)
-    way = choose_randomiser(table.rows * len(starts) + 1, table.epsilon, longest, table.ways)
-    return Responses(starts, reports, way.NAME, *way.support)
+    way = choose_randomiser(table.rows * len(starts) + 1, table.epsilon, max_octets, table.randomisers)
+    return LevelReports(starts, reports, way.NAME, *way.support)
 
 
-def tree_about_all(rows: int, cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: int) -> Tallied:
+def build_all_levels_tree(
+    rows: int, cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: int
+) -> AggregatedReports:
     """The tree about all of whose levels each person reports, with an equal share of the loss for each."""
-    epsilon, longest = epsilon_of(loss * Fraction(1, len(widths))), max(LONGEST // len(widths), _INDEX)
-    table = _Table(rows, cells, people, epsilon, RANDOMISERS)
-    levels = (_level(table, width, people, longest) for width in widths)
-    return Tallied(rows, cells, tuple(levels), about_all=True)
+    epsilon, longest = convert_to_epsilon(loss * Fraction(1, len(widths))), max(LONGEST // len(widths), _INDEX)
+    table = _LevelTable(rows, cells, people, epsilon, RANDOMISERS)
+    levels = (_build_level(table, width, people, longest) for width in widths)
+    return AggregatedReports(rows, cells, tuple(levels), about_all=True)
 
 
-def _parts(people: int, levels: int, tilt: Fraction) -> list[int]:
+def _split_people(people: int, levels: int, tilt: Fraction) -> list[int]:
     """The number of people who report about each level: at least one."""
     weights = [tilt**level for level in range(levels)]
     ends = [round((people - levels) * sum(weights[:level], Fraction(0)) / sum(weights)) for level in range(levels + 1)]
     return [1 + after - before for before, after in pairwise(ends)]
 
 
-def _error(law: Tallied, read: Read) -> float:
+def _predict_error(law: AggregatedReports, read: CountUse) -> float:
     """The mean variance of prefixes, or that of their mean, or of one cell of those that are counted together."""
-    if read is Read.AREA:
+    if read is CountUse.AREA:
         return law.area_variance()
-    if read is Read.PREFIXES:
+    if read is CountUse.PREFIXES:
         return law.mean_prefix_variance(total_is_public=True)
-    return law.nested.levels[-1].noise.variance
+    return law.nested_law.levels[-1].noise.variance
 
 
 # SECRET. The holder of the local model: one person, and the one value.
@@ -210,7 +216,7 @@ MOST_PEOPLE = 2**31
 class Local:
     """Each person sends one randomised report, and whoever adds them up may be anybody.
 
-    Formal guarantees: `contribute` is a function of one person's value and of that person's randomness alone, and what
+    Formal guarantees: `make_message` is a function of one person's value and of that person's randomness alone, and what
     it gives loses at most ``plan.loss`` to whoever sees it, however the others behave and whatever they know. `collect`
     sees reports alone. *Assumed*: each person sends one report; it is not hidden who sends which, and nothing is
     shuffled. A false report can shift a count by the weight of one report, no more.
@@ -224,7 +230,7 @@ class Local:
 
     INSTEAD: ClassVar[str] = "people answer a dp.local.Task, one report each, and dp.local.aggregate reads the curve"
 
-    aim: Read | None = None
+    aim: CountUse | None = None
     coins: Coins = Coins.OWN
 
     @property
@@ -234,30 +240,30 @@ class Local:
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
         """On cells that are known beforehand: a person reports once, and is not asked again."""
-        return at_once(workload, Setting(loss, adjacency))
+        return choose_one_round(workload, Setting(loss, adjacency))
 
-    def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Plan of the people's reports to a query. Raises `UnsupportedQuery`."""
-        plan = planned(self._aimed(query), loss, adjacency, self.coins)
-        if plan.law.required(Tallied).people > MOST_PEOPLE:
+        plan = plan_reports(self._apply_aim(query), loss, adjacency, self.coins)
+        if plan.law.require_type(AggregatedReports).people > MOST_PEOPLE:
             raise UnsupportedQuery("people", f"at most {MOST_PEOPLE} report")
         return replace(plan, made_by=f"each person at home: {plan.made_by}")
 
-    def _aimed(self, query: Query) -> Query:
+    def _apply_aim(self, query: Query) -> Query:
         if self.aim is None:
             return query
-        counts = query.narrowed(CountQuery)
-        if counts is None or counts.read is not Read.PREFIXES:
+        counts = query.as_kind(CountQuery)
+        if counts is None or counts.use is not CountUse.PREFIXES:
             raise UnsupportedQuery("aim", f"{self.aim.value} is read from a curve, and the question asks for none")
-        return replace(counts, read=self.aim)
+        return replace(counts, use=self.aim)
 
     def run(self, plan: Plan, holders: Sequence[Person], allotment: Allotment, randomness: Randomness) -> Release:
         """Run all people at once, in one place: for simulations."""
         slots = np.array([person.slot for person in holders], dtype=np.int64)
-        return collect(plan, [contributions(plan, slots, randomness)], allotment, seeded=randomness.seeded)
+        return collect(plan, [make_messages(plan, slots, randomness)], allotment, seeded=randomness.is_seeded)
 
 
-def contribute(plan: Plan, slot: int, randomness: Randomness) -> bytes:
+def make_message(plan: Plan, slot: int, randomness: Randomness) -> bytes:
     """Message of a person: the number of a level, drawn, and a randomised report about it, padded with zeros.
 
     Or, where each person reports about all levels, these reports one behind another.
@@ -270,52 +276,55 @@ def contribute(plan: Plan, slot: int, randomness: Randomness) -> bytes:
     Raises:
         ValueError: there is no such slot.
     """
-    return contributions(plan, np.array([slot], dtype=np.int64), randomness).tobytes()
+    return make_messages(plan, np.array([slot], dtype=np.int64), randomness).tobytes()
 
 
-def contributions(plan: Plan, slots: IntArray, randomness: Randomness) -> Reports:
+def make_messages(plan: Plan, slots: IntArray, randomness: Randomness) -> Reports:
     """The messages of many people, (people, octets): as if each had drawn one.
 
     Raises:
         ValueError: there is no such slot.
     """
-    law = plan.law.required(Tallied)
+    law = plan.law.require_type(AggregatedReports)
     if slots.size and not 0 <= slots.min() <= slots.max() <= law.rows * law.cells:
-        raise Refused("value", "it lies in no cell, and is not missing")
+        raise InvalidArgument("value", "it lies in no cell, and is not missing")
     if law.about_all:
-        drawn = [way.draw(answers_about(law, number, slots), randomness) for number, way in enumerate(_ways(plan))]
+        drawn = [
+            way.draw(find_answers(law, number, slots), randomness)
+            for number, way in enumerate(_find_plan_randomisers(plan))
+        ]
         return np.concatenate(drawn, axis=1)
     ends = np.cumsum([level.reports for level in law.levels])
-    levels = np.searchsorted(ends, even(law.people, len(slots), randomness), side="right")
-    messages = np.zeros((len(slots), octets(plan)), dtype=np.uint8)
+    levels = np.searchsorted(ends, sample_uniform(law.people, len(slots), randomness), side="right")
+    messages = np.zeros((len(slots), count_message_octets(plan)), dtype=np.uint8)
     messages[:, 0] = levels
-    for number, way in enumerate(_ways(plan)):
+    for number, way in enumerate(_find_plan_randomisers(plan)):
         here = np.flatnonzero(levels == number)
-        messages[here, 1 : 1 + way.octets] = way.draw(answers_about(law, number, slots[here]), randomness)
+        messages[here, 1 : 1 + way.octets] = way.draw(find_answers(law, number, slots[here]), randomness)
     return messages
 
 
-def octets(plan: Plan) -> int:
+def count_message_octets(plan: Plan) -> int:
     """Length of a message in octets: every message has the same."""
-    lengths = [way.octets for way in _ways(plan)]
-    return sum(lengths) if plan.law.required(Tallied).about_all else 1 + max(lengths)
+    lengths = [way.octets for way in _find_plan_randomisers(plan)]
+    return sum(lengths) if plan.law.require_type(AggregatedReports).about_all else 1 + max(lengths)
 
 
-class About(NamedTuple):
+class LevelBatch(NamedTuple):
     """The reports about one level of the tree, and their rows.
 
     Attributes:
-        here: In which rows they were.
+        rows: In which rows they were.
         reports: These, (reports, octets).
-        filled_up: True if nothing but zeros stood behind them.
+        has_zero_padding: True if nothing but zeros stood behind them.
     """
 
-    here: IntArray | slice
+    rows: IntArray | slice
     reports: Reports
-    filled_up: BoolArray | np.bool_
+    has_zero_padding: BoolArray | np.bool_
 
 
-class Tables:
+class ReportAggregator:
     """Tallies that messages are added to, and the only state kept of the messages.
 
     Attributes:
@@ -324,51 +333,51 @@ class Tables:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._plan, self._ways = plan, _ways(plan)
+        self._plan, self._ways = plan, _find_plan_randomisers(plan)
         self._tallies = [np.zeros(way.answers, dtype=np.int64) for way in self._ways]
         self.reports, self.refused = [0] * len(self._ways), 0
-        self._about_all = plan.law.required(Tallied).about_all
+        self._about_all = plan.law.require_type(AggregatedReports).about_all
 
-    def are_messages(self, messages: Reports) -> BoolArray:
+    def mark_valid_messages(self, messages: Reports) -> BoolArray:
         """Mask of the rows of (rows, octets) that are valid messages under this plan."""
-        return self.sorted_out(messages)[1]
+        return self.sort_by_level(messages)[1]
 
-    def add(self, messages: Reports) -> None:
+    def add_messages(self, messages: Reports) -> None:
         """Count what are messages, and how many are not."""
-        about, good = self.sorted_out(messages)
+        about, good = self.sort_by_level(messages)
         self.refused += int(len(good) - good.sum())
-        self.count(about, good)
+        self.count_reports(about, good)
 
-    def sorted_out(self, messages: Reports) -> tuple[list[About], BoolArray]:
-        """The reports about each level, as `count` takes them; and which rows are messages under this plan at all."""
-        about = self._parts(messages) if self._about_all else self._by_level(messages)
+    def sort_by_level(self, messages: Reports) -> tuple[list[LevelBatch], BoolArray]:
+        """The reports about each level, as `count_reports` takes them; and which rows are messages under this plan at all."""
+        about = self._split_all_levels(messages) if self._about_all else self._split_single_levels(messages)
         good = np.full(len(messages), self._about_all)
         for way, (here, reports, filled_up) in zip(self._ways, about, strict=True):
-            sound = way.are_reports(reports) & filled_up
+            sound = way.mark_valid_reports(reports) & filled_up
             good[here] = good & sound if self._about_all else sound
         return about, good
 
-    def count(self, about: list[About], counted: BoolArray) -> None:
-        """Count of what `sorted_out` gave the rows that are to be counted, all of which are messages."""
+    def count_reports(self, about: list[LevelBatch], counted: BoolArray) -> None:
+        """Count of what `sort_by_level` gave the rows that are to be counted, all of which are messages."""
         for number, (way, (here, reports, _)) in enumerate(zip(self._ways, about, strict=True)):
             kept = counted[here]
             told = reports if kept.all() else reports[kept]
-            self._tallies[number] += way.tally(told)
+            self._tallies[number] += way.count_support(told)
             self.reports[number] += len(told)
 
-    def _parts(self, messages: Reports) -> list[About]:
+    def _split_all_levels(self, messages: Reports) -> list[LevelBatch]:
         """Every message has a report about each level."""
         parts = np.split(messages, np.cumsum([way.octets for way in self._ways])[:-1], axis=1)
-        return [About(slice(None), part, np.True_) for part in parts]
+        return [LevelBatch(slice(None), part, np.True_) for part in parts]
 
-    def _by_level(self, messages: Reports) -> list[About]:
+    def _split_single_levels(self, messages: Reports) -> list[LevelBatch]:
         """Every message is about one level: copied only where there are others between them."""
-        levels, whole, found = np.ascontiguousarray(messages[:, 0]), close_together(messages), list[About]()
+        levels, whole, found = np.ascontiguousarray(messages[:, 0]), make_contiguous(messages), list[LevelBatch]()
         for number, way in enumerate(self._ways):
             about = levels == number
             here = slice(None) if about.all() else np.flatnonzero(about)
             rows = whole if isinstance(here, slice) else np.take(whole, here, axis=0)
-            found.append(About(here, rows[:, 1 : 1 + way.octets], unset_from(rows, 1 + way.octets)))
+            found.append(LevelBatch(here, rows[:, 1 : 1 + way.octets], mark_zero_tails(rows, 1 + way.octets)))
         return found
 
     def release(self, allotment: Allotment, *, seeded: bool) -> Release:
@@ -377,8 +386,8 @@ class Tables:
         Raises:
             ValueError: there was no report, or the payment is for another loss than the plan's.
         """
-        require(allotment, self._plan)
-        plan = carried_out(self._plan, self.reports)
+        require_charged(allotment, self._plan)
+        plan = adjust_plan(self._plan, self.reports)
         counts = [tally[:-1] for tally in self._tallies]
         missing = [tally[-1:] for tally in self._tallies]
         return Release(plan, tuple(np.concatenate([*counts, *missing]).tolist()), allotment, seeded)
@@ -390,32 +399,32 @@ def collect(plan: Plan, messages: Iterable[Reports], allotment: Allotment, *, se
     Raises:
         ValueError: there is no message, or the payment is for another loss than the plan's.
     """
-    tables = Tables(plan)
+    tables = ReportAggregator(plan)
     for chunk in messages:
-        tables.add(chunk)
+        tables.add_messages(chunk)
     return tables.release(allotment, seeded=seeded)
 
 
-def carried_out(plan: Plan, reports: Sequence[int]) -> Plan:
+def adjust_plan(plan: Plan, reports: Sequence[int]) -> Plan:
     """The plan with as many people at each level as there were. Who sent a report is public, and so are these numbers.
 
     Raises:
         ValueError: there was nobody.
     """
-    law = plan.law.required(Tallied)
+    law = plan.law.require_type(AggregatedReports)
     levels = tuple(replace(level, reports=many) for level, many in zip(law.levels, reports, strict=True))
     done = replace(law, levels=levels)
     return replace(plan, law=done, adjacency=ReplaceOne(plan.adjacency.unit, done.people))
 
 
-def _ways(plan: Plan) -> tuple[Randomiser, ...]:
-    return ways_of(plan.law.required(Tallied), plan.loss)
+def _find_plan_randomisers(plan: Plan) -> tuple[Randomiser, ...]:
+    return find_randomisers(plan.law.require_type(AggregatedReports), plan.loss)
 
 
-def answers_about(law: Tallied, number: int, slots: IntArray) -> IntArray:
+def find_answers(law: AggregatedReports, number: int, slots: IntArray) -> IntArray:
     """The intervals of a level that hold these slots, row by row; the last answer is that the value is missing."""
     level = law.levels[number]
     row, cell = np.divmod(slots, law.cells)
-    interval = np.searchsorted(level.first, cell, side="right") - 1
+    interval = np.searchsorted(level.first_cells, cell, side="right") - 1
     many = len(level.starts)
     return np.where(slots == law.rows * law.cells, law.rows * many, row * many + interval)

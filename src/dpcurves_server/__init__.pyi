@@ -1,7 +1,14 @@
-from .front import Gate
+from .front import Services
 from .remote import Remote
 from .visitors import MACHINE, Right, Role, Subject, Visitor, may
 
 __all__ = [
-    "MACHINE", "Gate", "Remote", "Right", "Role", "Subject", "Visitor", "may",
+    "MACHINE",
+    "Remote",
+    "Right",
+    "Role",
+    "Services",
+    "Subject",
+    "Visitor",
+    "may",
 ]  # fmt: skip

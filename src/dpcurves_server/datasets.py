@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, insert, select
 
-from dpcurves.arguments import Named, Refused
-from dpcurves.curves.question_json import columns_written
+from dpcurves.arguments import ArgumentError, InvalidArgument
+from dpcurves.curves.question_json import declared_columns_to_json
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.ledger import Account, Balance, Event, Statement
 from dpcurves.ledger.account import require_name
-from dpcurves.privacy import Adjacency, AnyRows, Unit
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, Unit
+from dpcurves_parties.serving.messages import ProtocolError
 
 from .declared_columns import Declared, columns_from_json
-from .store import DATASETS, Archive, now
-from .visitors import Right, Subject, Visitor, require, unknown
+from .store import DATASETS, Archive, format_now
+from .visitors import Right, Subject, Visitor, not_found, require
 
 if TYPE_CHECKING:
     from dpcurves.records.counting import Records
@@ -31,28 +31,28 @@ PLACES = ("data", "table", "delimiter")
 """The argument of errors about where records lie, not about what is in them."""
 
 
-def _opened(data: object, delimiter: str, unit: Unit) -> Records:
+def _open_records(data: object, delimiter: str, unit: Unit) -> Records:
     from dpcurves.records import open_records
 
     schema_of = unit if unit.is_bounded else Unit(unit.column, 1)
     try:
         return open_records(data, unit=schema_of, key=bytes(32), delimiter=delimiter)
-    except Named as error:
+    except ArgumentError as error:
         if error.argument in PLACES:
             raise
         rule = f"the records have no column {unit.column!r} that names a unit"
-    raise Refused("unit", rule, unit.column)
+    raise InvalidArgument("unit", rule, unit.column)
 
 
-def _require(records: Records, declared: Declared) -> None:
+def _require_column(records: Records, declared: Declared) -> None:
     name = str(declared.column)
     axis = declared if isinstance(declared, Categories) else Axis(name, Grid(declared.lower, declared.upper, cells=1))
     try:
         records.check([axis])
         return
-    except Named:
+    except ArgumentError:
         kind = "categories" if isinstance(declared, Categories) else "numbers"
-    raise Refused("schema", f"the records have no column {name!r} of {kind}, as declared", name)
+    raise InvalidArgument("schema", f"the records have no column {name!r} of {kind}, as declared", name)
 
 
 class Relation(Enum):
@@ -88,9 +88,9 @@ class Dataset:
     made_at: str
 
     @property
-    def adjacency(self) -> Adjacency | AnyRows:
+    def adjacency(self) -> Adjacency | AdjacencyWithoutBound:
         """Under which neighbours all is released; where no bound of rows is stated, each question finds one."""
-        return self.account.neighbours.promised(self.account.unit, self.units)
+        return self.account.neighbours.to_question_adjacency(self.account.unit, self.units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,11 @@ class Source:
         """The table that a session opens."""
         if not self.table:
             return self.data
-        from dpcurves.records.engines import table_at
+        from dpcurves.records.engines import table_from_url
 
-        return table_at(self.data, self.table)
+        return table_from_url(self.data, self.table)
 
-    def require(self, unit: Unit, columns: Sequence[Declared]) -> None:
+    def require_schema(self, unit: Unit, columns: Sequence[Declared]) -> None:
         """Refuse records without a column that is declared, or the unit's, or with one of another kind.
 
         No row is looked at, and what the records have instead is not said: the first line of a file without a header is
@@ -124,10 +124,10 @@ class Source:
         Raises:
             ValueError: names the first declared column that is not there, or that the records can not be opened.
         """
-        records = _opened(self.records(), self.delimiter, unit)
+        records = _open_records(self.records(), self.delimiter, unit)
         try:
             for each in columns:
-                _require(records, each)
+                _require_column(records, each)
         finally:
             records.close()
 
@@ -169,35 +169,35 @@ class Datasets:
         """
         require(who, Right.KEEP_DATASETS)
         require_name("dataset", name)
-        source.require(account.unit, columns)
+        source.require_schema(account.unit, columns)
         self._archive.ledger.create(account)
         stored = json.dumps({"data": source.data, "table": source.table, "delimiter": source.delimiter})
         facts = {
             "name": name, "account": account.dataset, "relation": relation.name, "source": stored, "units": units,
-            "columns": json.dumps(columns_written(columns)), "description": description, "made_at": now(),
+            "columns": json.dumps(declared_columns_to_json(columns)), "description": description, "made_at": format_now(),
         }  # fmt: skip
 
-        def work(connection: Connection) -> Row[Any]:
-            earlier = _latest(connection, name)
+        def insert_version(connection: Connection) -> Row[Any]:
+            earlier = _find_latest(connection, name)
             if (earlier is None) != (relation is Relation.FIRST):
                 rule = "the first version is FIRST; a later one says whether people are the same"
-                raise ProtocolAborted("relation", rule)
+                raise ProtocolError("relation", rule)
             same_people = relation is Relation.SAME_PEOPLE
             if earlier is not None and (earlier.account == account.dataset) != same_people:
-                raise ProtocolAborted("account", "the same people have one account, other people another one")
+                raise ProtocolError("account", "the same people have one account, other people another one")
             version = 1 if earlier is None else earlier.version + 1
             connection.execute(insert(DATASETS), {**facts, "version": version})
             return _require_latest(connection, name)
 
         event = Event(who.name, "registered a version of dataset", name, name)
-        return self._public(self._archive.enter(event, work))
+        return self._dataset_from_row(self._archive.run_logged(event, insert_version))
 
     def all(self, who: Visitor) -> tuple[Dataset, ...]:
-        """The present version of each dataset. Raises `ProtocolAborted`."""
+        """The present version of each dataset. Raises `ProtocolError`."""
         require(who, Right.SEE_DATASETS)
-        rows = self._archive.read(lambda connection: connection.execute(select(DATASETS)).all())
+        rows = self._archive.read_snapshot(lambda connection: connection.execute(select(DATASETS)).all())
         latest = {row.name: row for row in sorted(rows, key=lambda row: (row.name, row.version))}
-        return tuple(self._public(row) for row in latest.values())
+        return tuple(self._dataset_from_row(row) for row in latest.values())
 
     def get(self, who: Visitor, name: str, version: int | None = None) -> Dataset:
         """A version of a dataset; None stands for the current one.
@@ -206,7 +206,9 @@ class Datasets:
             ProtocolAborted: they may not, or there is none.
         """
         require(who, Right.SEE_DATASETS)
-        return self._public(self._archive.read(lambda connection: _require_version(connection, name, version)))
+        return self._dataset_from_row(
+            self._archive.read_snapshot(lambda connection: _require_version(connection, name, version))
+        )
 
     def balance(self, who: Visitor, name: str) -> Balance:
         """The spent and the remaining budget of a dataset's account.
@@ -233,28 +235,28 @@ class Datasets:
             ProtocolAborted: they are not the machine, or there is none.
         """
         require(who, Right.KEEP_DATASETS)
-        row = self._archive.read(lambda connection: _require_version(connection, name, version))
+        row = self._archive.read_snapshot(lambda connection: _require_version(connection, name, version))
         return Source(**json.loads(row.source))
 
     def _account(self, name: str) -> str:
-        return str(self._archive.read(lambda connection: _require_latest(connection, name)).account)
+        return str(self._archive.read_snapshot(lambda connection: _require_latest(connection, name)).account)
 
-    def _public(self, row: Row[Any]) -> Dataset:
+    def _dataset_from_row(self, row: Row[Any]) -> Dataset:
         columns = columns_from_json(json.loads(row.columns))
         account = self._archive.ledger.account(row.account)
         facts = (row.units, row.description, row.made_at)
         return Dataset(row.name, row.version, Relation[row.relation], account, columns, *facts)
 
 
-def _latest(connection: Connection, name: str) -> Row[Any] | None:
+def _find_latest(connection: Connection, name: str) -> Row[Any] | None:
     query = select(DATASETS).where(DATASETS.c.name == name).order_by(DATASETS.c.version.desc())
     return connection.execute(query).first()
 
 
 def _require_latest(connection: Connection, name: str) -> Row[Any]:
-    row = _latest(connection, name)
+    row = _find_latest(connection, name)
     if row is None:
-        raise unknown("dataset")
+        raise not_found("dataset")
     return row
 
 
@@ -263,5 +265,5 @@ def _require_version(connection: Connection, name: str, version: int | None) -> 
         return _require_latest(connection, name)
     row = connection.execute(select(DATASETS).filter_by(name=name, version=version)).first()
     if row is None:
-        raise unknown("dataset")
+        raise not_found("dataset")
     return row

@@ -16,27 +16,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from dpcurves.arguments import Refused
-from dpcurves.curves.question_json import columns_read, columns_written
+from dpcurves.arguments import InvalidArgument
+from dpcurves.curves.question_json import declared_columns_from_json, declared_columns_to_json
 from dpcurves.data import Categories
 from dpcurves.inference import public_generator
-from dpcurves.models import Ranged
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves.models import NumericColumn
+from dpcurves_parties.serving.messages import ProtocolError
 
-Declared = Ranged | Categories
+Declared = NumericColumn | Categories
 MOST = 2000
 
 
-def columns_from_json(stored: Any) -> tuple[Declared, ...]:
-    """The columns that were written by `columns_written`, or by hand.
+def columns_from_json(columns: Any) -> tuple[Declared, ...]:
+    """The columns that were written by `declared_columns_to_json`, or by hand.
 
     Raises:
         ValueError: they are none, or too many, or two have one name; one line names what is wrong.
     """
-    found = columns_read("columns", stored)
+    found = declared_columns_from_json("columns", columns)
     names = [str(each.column) for each in found]
     if not 1 <= len(names) <= MOST or len(set(names)) < len(names):
-        raise Refused("columns", f"1 to {MOST} columns are needed, each of its own name")
+        raise InvalidArgument("columns", f"1 to {MOST} columns are needed, each of its own name")
     return found
 
 
@@ -45,24 +45,24 @@ USUAL_ROWS = 10_000
 """The number of units where it is private."""
 
 
-def dummy_table(columns: Sequence[Declared], rows: int, only: Collection[str] | None = None) -> pa.Table:
+def dummy_table(columns: Sequence[Declared], rows: int, names: Collection[str] | None = None) -> pa.Table:
     """A table of so many rows; each value is as likely as any other that its column declares.
 
     Arguments:
         columns: The public schema.
         rows: How many.
-        only: The columns that are wanted; None: all. A column is the same whichever others are there.
+        names: The columns that are wanted; None: all. A column is the same whichever others are there.
 
     >>> from dpcurves.data import Categories
     >>> dummy_table((Categories("sex", ("f", "m")),), 3).num_rows
     3
     """
     chances = public_generator(None).spawn(len(columns))
-    wanted = [each for each in zip(columns, chances, strict=True) if only is None or str(each[0].column) in only]
-    return pa.table({str(column.column): _drawn(column, chance, rows) for column, chance in wanted})
+    wanted = [each for each in zip(columns, chances, strict=True) if names is None or str(each[0].column) in names]
+    return pa.table({str(column.column): _sample_column(column, chance, rows) for column, chance in wanted})
 
 
-def _drawn(column: Declared, chance: np.random.Generator, rows: int) -> Any:
+def _sample_column(column: Declared, chance: np.random.Generator, rows: int) -> Any:
     if isinstance(column, Categories):
         values = list(column.values)
         kept = values if len({type(each) for each in values}) == 1 else list(map(str, values))
@@ -85,7 +85,7 @@ NO_TABLE = "a CSV or Parquet file is needed that can be read whole"
 _TURN = BoundedSemaphore(1)
 
 
-def packed(table: bytes, columns: Sequence[Declared]) -> bytes:
+def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
     """A table that fits the public schema, as Parquet, with the declared columns alone.
 
     Arguments:
@@ -97,25 +97,25 @@ def packed(table: bytes, columns: Sequence[Declared]) -> bytes:
         ValueError: it is no table of this schema. One line names the column.
     """
     if len(table) > LARGEST:
-        raise ProtocolAborted("synthetic", f"at most {LARGEST} octets are taken", 413)
+        raise ProtocolError("synthetic", f"at most {LARGEST} octets are taken", 413)
     if not _TURN.acquire(blocking=False):
-        raise ProtocolAborted("synthetic", "another table is read just now; try again in a minute", 503)
+        raise ProtocolError("synthetic", "another table is read just now; try again in a minute", 503)
     try:
-        return _read(json.dumps(columns_written(columns)).encode() + b"\n" + table)
+        return _run_reader(json.dumps(declared_columns_to_json(columns)).encode() + b"\n" + table)
     finally:
         _TURN.release()
 
 
-def _read(sent: bytes) -> bytes:
+def _run_reader(message: bytes) -> bytes:
     command = [sys.executable, "-m", "dpcurves_server.declared_columns"]
     try:
-        ended = subprocess.run(command, input=sent, capture_output=True, timeout=SECONDS, check=False)
+        ended = subprocess.run(command, input=message, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        raise Refused("synthetic", NO_TABLE) from None
+        raise InvalidArgument("synthetic", NO_TABLE) from None
     if ended.returncode == REFUSED:
-        raise Refused("synthetic", ended.stdout.decode(errors="replace"))
+        raise InvalidArgument("synthetic", ended.stdout.decode(errors="replace"))
     if ended.returncode != 0:
-        raise Refused("synthetic", NO_TABLE)
+        raise InvalidArgument("synthetic", NO_TABLE)
     return ended.stdout
 
 
@@ -137,41 +137,41 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     schema, _, table = sys.stdin.buffer.read().partition(b"\n")
     try:
-        said, status = repacked(table, columns_from_json(json.loads(schema))), 0
-    except Refused as error:
+        said, status = repack_table(table, columns_from_json(json.loads(schema))), 0
+    except InvalidArgument as error:
         said, status = error.rule.encode(), REFUSED
     sys.stdout.buffer.write(said)
     sys.stdout.buffer.flush()
     os._exit(status)
 
 
-def repacked(octets: bytes, columns: Sequence[Declared]) -> bytes:
+def repack_table(octets: bytes, columns: Sequence[Declared]) -> bytes:
     """A table as Parquet, with its declared columns, each of the declared kind.
 
     Raises:
         ValueError: it can not be read, or is too large, or lacks a column, or holds something else in it.
     """
     try:
-        table = _parquet(octets, columns) if octets.startswith(PARQUET) else _csv(octets, columns)
+        table = _read_parquet(octets, columns) if octets.startswith(PARQUET) else _read_csv(octets, columns)
         _require_rows(table.num_rows)
-        kept = pa.table({str(each.column): _fitting(table.column(str(each.column)), each) for each in columns})
+        kept = pa.table({str(each.column): _fit_column(table.column(str(each.column)), each) for each in columns})
     except (OSError, pa.ArrowException, MemoryError, UnicodeDecodeError):
-        raise Refused("synthetic", NO_TABLE) from None
+        raise InvalidArgument("synthetic", NO_TABLE) from None
     drain = BytesIO()
     parquet.write_table(kept, drain, compression="zstd")
     if drain.tell() > LARGEST:
-        raise Refused("synthetic", f"packed, at most {LARGEST} octets are taken")
+        raise InvalidArgument("synthetic", f"packed, at most {LARGEST} octets are taken")
     return drain.getvalue()
 
 
-def _parquet(octets: bytes, columns: Sequence[Declared]) -> Any:
+def _read_parquet(octets: bytes, columns: Sequence[Declared]) -> Any:
     file = parquet.ParquetFile(BytesIO(octets))
     _require_rows(file.metadata.num_rows)
     _require_columns(file.schema_arrow.names, columns)
     return file.read([str(each.column) for each in columns])
 
 
-def _csv(octets: bytes, columns: Sequence[Declared]) -> Any:
+def _read_csv(octets: bytes, columns: Sequence[Declared]) -> Any:
     """Read every field of a CSV file as text: no type is guessed from rows."""
     (head,) = octets[: 2**20].splitlines()[:1] or [b""]
     _require_columns(csv.read_csv(BytesIO(head + b"\n")).column_names, columns)
@@ -184,16 +184,18 @@ def _csv(octets: bytes, columns: Sequence[Declared]) -> Any:
     return csv.read_csv(BytesIO(octets), convert_options=ways)
 
 
-def _fitting(values: Any, declared: Declared) -> Any:
-    kind = _kind(declared)
+def _fit_column(values: Any, declared: Declared) -> Any:
+    kind = _number_type(declared)
     if pa.types.is_boolean(values.type) and kind is not None:
         values = values.cast(pa.int8())
-    if kind is None or _is_number(values.type):
-        return values if _is_number(values.type) and kind is not None else _cast(values, declared, pa.string())
-    return _cast(values, declared, kind)
+    if kind is None or _is_number_type(values.type):
+        return (
+            values if _is_number_type(values.type) and kind is not None else _cast_column(values, declared, pa.string())
+        )
+    return _cast_column(values, declared, kind)
 
 
-def _kind(declared: Declared) -> Any:
+def _number_type(declared: Declared) -> Any:
     """The type of numbers that a column has; None: it has texts."""
     if not isinstance(declared, Categories):
         return pa.float64()
@@ -202,29 +204,33 @@ def _kind(declared: Declared) -> Any:
     return pa.int64() if all(isinstance(value, int) for value in declared.values) else pa.float64()
 
 
-def _is_number(kind: Any) -> bool:
+def _is_number_type(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _cast(values: Any, declared: Declared, kind: Any) -> Any:
+def _cast_column(values: Any, declared: Declared, kind: Any) -> Any:
     try:
         if pa.types.is_dictionary(values.type):
             values = values.cast(values.type.value_type)
         return pc.cast(pc.utf8_trim_whitespace(values) if pa.types.is_string(values.type) else values, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         what = "numbers" if kind != pa.string() else "categories"
-        raise Refused("synthetic", f"its column {str(declared.column)!r} does not hold {what}, as declared") from None
+        raise InvalidArgument(
+            "synthetic", f"its column {str(declared.column)!r} does not hold {what}, as declared"
+        ) from None
 
 
 def _require_columns(names: Sequence[str], columns: Sequence[Declared]) -> None:
     for each in columns:
         if list(names).count(str(each.column)) != 1:
-            raise Refused("synthetic", f"it lacks the column {str(each.column)!r} of the dataset, or has it twice")
+            raise InvalidArgument(
+                "synthetic", f"it lacks the column {str(each.column)!r} of the dataset, or has it twice"
+            )
 
 
 def _require_rows(rows: int) -> None:
     if not 1 <= rows <= MOST_ROWS:
-        raise Refused("synthetic", f"1 to {MOST_ROWS:,} rows are needed")
+        raise InvalidArgument("synthetic", f"1 to {MOST_ROWS:,} rows are needed")
 
 
 if __name__ == "__main__":

@@ -13,22 +13,22 @@ from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 
-from dpcurves_parties.serving.messages import ProtocolAborted
-from dpcurves_parties.serving.server import network_of
+from dpcurves_parties.serving.messages import ProtocolError
+from dpcurves_parties.serving.server import parse_network
 
 from .datasets import Datasets
-from .people import Passwords, People, Rate, Sessions, SignedIn, Tokens
+from .people import BrowserSession, PasswordHasherPool, People, RateLimiter, Sessions, Tokens
 from .projects import Projects
 from .questions import Questions
 from .queue import Stewardship
 from .releases import Models, Releases
-from .store import Archive, Audit
-from .studio import Studio
+from .store import Archive, AuditLog
+from .studio import Renderer
 from .synthetic import SyntheticTables
 from .visitors import Visitor
 
 
-class Gate:
+class Services:
     """The services of one server, over one database. It opens no records.
 
     Each method asks who wants it, and refuses the others.
@@ -51,16 +51,16 @@ class Gate:
         studio: Where sketches and comparisons are drawn.
     """
 
-    def __init__(self, url: str, call: Callable[[], object] = int) -> None:
+    def __init__(self, url: str, notify: Callable[[], object] = int) -> None:
         self.archive = Archive(url)
-        passwords = Passwords()
+        passwords = PasswordHasherPool()
         self.people = People(self.archive, passwords)
         self.sessions, self.tokens = Sessions(self.archive, passwords), Tokens(self.archive)
         self.datasets, self.projects = Datasets(self.archive), Projects(self.archive)
-        self.questions = Questions(self.archive, self.datasets, self.projects, call)
-        self.stewardship = Stewardship(self.archive, self.questions, call)
-        self.releases, self.models, self.audit = Releases(self.archive), Models(self.archive), Audit(self.archive)
-        self.synthetic, self.studio = SyntheticTables(self.archive), Studio()
+        self.questions = Questions(self.archive, self.datasets, self.projects, notify)
+        self.stewardship = Stewardship(self.archive, self.questions, notify)
+        self.releases, self.models, self.audit = Releases(self.archive), Models(self.archive), AuditLog(self.archive)
+        self.synthetic, self.studio = SyntheticTables(self.archive), Renderer()
 
 
 # Middleware before every route.
@@ -93,7 +93,7 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Any], Awaitable[None]]
 
 
-class Shield:
+class SecurityMiddleware:
     """Middleware of an ASGI application: security headers, bodies of bounded size, and requests of the same origin."""
 
     def __init__(self, app: Any) -> None:
@@ -104,30 +104,30 @@ class Shield:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        dressed = _dressed(scope, send)
-        wrong = _wrong(scope)
+        dressed = _add_headers(scope, send)
+        wrong = _find_refusal(scope)
         if wrong is not None:
             line, status = wrong
             await JSONResponse({"error": line}, status)(scope, receive, dressed)  # type: ignore[arg-type]
             return
-        await self._app(scope, _bounded(receive, _largest(scope)), dressed)
+        await self._app(scope, _limit_body(receive, _body_limit(scope)), dressed)
 
 
-def _wrong(scope: Scope) -> tuple[str, int] | None:
+def _find_refusal(scope: Scope) -> tuple[str, int] | None:
     """The refusal of a malformed or oversized request, before any route sees it; None if there is none."""
     headers = Headers(scope=scope)  # type: ignore[arg-type]
     path = str(scope["path"])
     if len(path) > LONGEST_PATH or not path.isprintable():
         return "path: there is nothing of this name", 404
     length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length[:20]) > _largest(scope):
-        return f"message: at most {_largest(scope)} bytes are taken", 413
-    if scope["method"] not in SAFE and not _is_own(scope, headers):
+    if not length.isdecimal() or int(length[:20]) > _body_limit(scope):
+        return f"message: at most {_body_limit(scope)} bytes are taken", 413
+    if scope["method"] not in SAFE and not _is_same_origin(scope, headers):
         return "origin: forms are taken from pages of this server alone", 403
     return None
 
 
-def _is_own(scope: Scope, headers: Headers) -> bool:
+def _is_same_origin(scope: Scope, headers: Headers) -> bool:
     """Tell whether a changing request is of the same origin, or bears a token."""
     if headers.get("authorization", "").lower().startswith("bearer "):
         return True
@@ -137,41 +137,41 @@ def _is_own(scope: Scope, headers: Headers) -> bool:
     return origin == f"{scope['scheme']}://{headers.get('host', '')}"
 
 
-def _largest(scope: Scope) -> int:
+def _body_limit(scope: Scope) -> int:
     return LARGEST_FILE if FILES.fullmatch(str(scope["path"])) else LARGEST
 
 
-def _bounded(receive: Receive, most: int) -> Receive:
+def _limit_body(receive: Receive, limit: int) -> Receive:
     """Bodies end where they are too long, whatever was said of their length."""
     taken = 0
 
-    async def bounded() -> Mapping[str, Any]:
+    async def receive_limited() -> Mapping[str, Any]:
         nonlocal taken
         message = await receive()
         taken += len(message.get("body", b""))
-        if taken > most:
+        if taken > limit:
             return {"type": "http.disconnect"}
         return message
 
-    return bounded
+    return receive_limited
 
 
-def _dressed(scope: Scope, send: Send) -> Send:
+def _add_headers(scope: Scope, send: Send) -> Send:
     """The answer with the headers of all answers; a route may have said its own policy, and what may be kept."""
 
-    async def dressed(message: Any) -> None:
+    async def send_with_headers(message: Any) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers[name] = value
-            headers.setdefault("Content-Security-Policy", _policy(scope, headers.get("content-type", "")))
+            headers.setdefault("Content-Security-Policy", _content_policy(scope, headers.get("content-type", "")))
             headers.setdefault("Cache-Control", "no-store")
         await send(message)
 
-    return dressed
+    return send_with_headers
 
 
-def _policy(scope: Scope, kind: str) -> str:
+def _content_policy(scope: Scope, kind: str) -> str:
     if kind.startswith("image/svg"):
         return OF_PICTURES
     return OF_PAGES if kind.startswith("text/html") else NOTHING_ELSE
@@ -186,20 +186,20 @@ STRANGERS_PER_MINUTE = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
+class Authenticator:
     """Authentication of requests by session or token, with rate limits.
 
     Attributes:
-        gate: The services.
-        people: How often one person may ask.
-        strangers: How often may be asked from one address by those who are not recognised.
+        services: The services.
+        visitor_rate: How often one person may ask.
+        anonymous_rate: How often may be asked from one address by those who are not recognised.
     """
 
-    gate: Gate
-    people: Rate = field(default_factory=lambda: Rate(PER_MINUTE))
-    strangers: Rate = field(default_factory=lambda: Rate(STRANGERS_PER_MINUTE))
+    services: Services
+    visitor_rate: RateLimiter = field(default_factory=lambda: RateLimiter(PER_MINUTE))
+    anonymous_rate: RateLimiter = field(default_factory=lambda: RateLimiter(STRANGERS_PER_MINUTE))
 
-    def visitor(self, request: Request) -> Visitor:
+    def authenticate(self, request: Request) -> Visitor:
         """The authenticated visitor of an API route. A session that changes something proves same origin.
 
         Raises:
@@ -207,39 +207,39 @@ class Front:
         """
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         bears = kind.lower() == "bearer" and token
-        found = self.gate.tokens.find(token) if bears else self._by_session(request)
+        found = self.services.tokens.find(token) if bears else self._authenticate_session(request)
         if found is None:
-            self.strangers.count(address_of(request))
-            raise ProtocolAborted("sign-in", "a token is needed: Authorization: Bearer ...", 401)
-        self.people.count(found.name)
+            self.anonymous_rate.count_requests(client_address(request))
+            raise ProtocolError("sign-in", "a token is needed: Authorization: Bearer ...", 401)
+        self.visitor_rate.count_requests(found.name)
         return found
 
-    def session(self, request: Request) -> SignedIn | None:
+    def find_session(self, request: Request) -> BrowserSession | None:
         """The session of a browser, if it has one.
 
         Raises:
             ProtocolAborted: its person asks too often, or too many strangers ask from its address.
         """
         cookie = request.cookies.get(COOKIE)
-        found = None if cookie is None else self.gate.sessions.find(cookie)
+        found = None if cookie is None else self.services.sessions.find(cookie)
         if found is None:
-            self.strangers.count(address_of(request))
+            self.anonymous_rate.count_requests(client_address(request))
         else:
-            self.people.count(found.visitor.name)
+            self.visitor_rate.count_requests(found.visitor.name)
         return found
 
-    def _by_session(self, request: Request) -> Visitor | None:
+    def _authenticate_session(self, request: Request) -> Visitor | None:
         cookie = request.cookies.get(COOKIE)
-        found = None if cookie is None else self.gate.sessions.find(cookie)
+        found = None if cookie is None else self.services.sessions.find(cookie)
         if found is None:
             return None
         given = request.headers.get(CSRF_HEADER, "")
         if request.method not in SAFE and not compare_digest(given.encode(), found.csrf.encode()):
-            raise ProtocolAborted("session", f"the header {CSRF_HEADER} of this session is needed", 403)
+            raise ProtocolError("session", f"the header {CSRF_HEADER} of this session is needed", 403)
         return found.visitor
 
 
-def address_of(request: Request) -> str:
+def client_address(request: Request) -> str:
     """The client address of a request; for IPv6 the /64 network, which one client may hold whole."""
     host = request.client.host if request.client else ""
-    return network_of(host) or host  # a name, or nothing
+    return parse_network(host) or host  # a name, or nothing

@@ -9,18 +9,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from dpcurves.arguments import Refused
-from dpcurves.cli.options import DECLARED_NUMBER
-from dpcurves.cli.options import typed as typed_label
+from dpcurves.arguments import InvalidArgument
+from dpcurves.cli.options import DECLARED_NUMBER, format_label
 from dpcurves.data import Categories, Category
-from dpcurves.models import Ranged
+from dpcurves.models import NumericColumn
 
 from .declared_columns import Declared
 from .forms import MODEL, Field, Form, Given
 from .questions import has_numbers
 
 
-class Kind(Enum):
+class InputKind(Enum):
     """Kind of input of a form."""
 
     COLUMN = "column"
@@ -96,13 +95,13 @@ class Option:
 
     Attributes:
         value: What is sent.
-        words: How it is shown.
+        label: How it is shown.
         group: The column that it belongs to; empty: none.
         lower, upper: The declared range of a column of numbers; empty: it has none.
     """
 
     value: str
-    words: str
+    label: str
     group: str = ""
     lower: str = ""
     upper: str = ""
@@ -116,22 +115,22 @@ class Input:
         field: The field that it fills.
         kind: How.
         options: The list it is chosen from.
-        of: The field that names the column of a range.
+        column_field: The field that names the column of a range.
         cells: Number of cells that stand at first; empty: none do.
         has_cells: Whether a range has cells.
     """
 
     field: Field
-    kind: Kind
+    kind: InputKind
     options: tuple[Option, ...] = ()
-    of: str = ""
+    column_field: str = ""
     cells: str = ""
     has_cells: bool = False
 
     @property
-    def told(self) -> str:
+    def help(self) -> str:
         """The help beside it."""
-        return self.field.told if self._is_own else TOLD[self.field.name]
+        return self.field.help if self._uses_field_help else TOLD[self.field.name]
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -139,13 +138,13 @@ class Input:
         return tuple(dict.fromkeys(each.group for each in self.options))
 
     @property
-    def _is_own(self) -> bool:
+    def _uses_field_help(self) -> bool:
         if self.field.name == "groups":
-            return self.kind is not Kind.RANGE
-        return self.field.name not in TOLD or (self.field.name == "score" and not self.field.of_models)
+            return self.kind is not InputKind.RANGE
+        return self.field.name not in TOLD or (self.field.name == "score" and not self.field.allows_model)
 
 
-def inputs_of(form: Form, columns: Sequence[Declared], models: Collection[str]) -> tuple[list[Input], list[Input]]:
+def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str]) -> tuple[list[Input], list[Input]]:
     """Inputs of a form: those that a question needs, and the others.
 
     Arguments:
@@ -158,15 +157,15 @@ def inputs_of(form: Form, columns: Sequence[Declared], models: Collection[str]) 
     for field in form.fields:
         if field.name == "categories" or field.name in DECLARED:
             continue  # declared in the schema
-        found = _input(form, field, columns, models)
-        (first if _is_first(form, field) else others).append(found)
+        found = _build_input(form, field, columns, models)
+        (first if _is_main(form, field) else others).append(found)
     return first, others
 
 
-def _is_first(form: Form, field: Field) -> bool:
+def _is_main(form: Form, field: Field) -> bool:
     if field.name == "grid":
-        return field.needed or _has_range(form)
-    return field.needed or field.name in ("above", "below")
+        return field.is_required or _has_range(form)
+    return field.is_required or field.name in ("above", "below")
 
 
 def _has_range(form: Form) -> bool:
@@ -175,54 +174,54 @@ def _has_range(form: Form) -> bool:
     return bool(names & {"column", "time"}) and "score" not in names
 
 
-def _input(form: Form, field: Field, columns: Sequence[Declared], models: Collection[str]) -> Input:
+def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: Collection[str]) -> Input:
     name = field.name
-    if name in RANGES and field.takes in ("L:U:N", "L:U"):
-        has_cells = field.takes == "L:U:N"
-        cells = CELLS.get(form.word, USUAL_CELLS) if has_cells and _is_first(form, field) else ""
-        return Input(field, Kind.RANGE, of=_source(form, field), cells=cells, has_cells=has_cells)
+    if name in RANGES and field.metavar in ("L:U:N", "L:U"):
+        has_cells = field.metavar == "L:U:N"
+        cells = CELLS.get(form.command, USUAL_CELLS) if has_cells and _is_main(form, field) else ""
+        return Input(field, InputKind.RANGE, column_field=_column_field(form, field), cells=cells, has_cells=has_cells)
     if field.choices or name in CHOICES:
-        known = CHOICES.get(name, ()) if field.takes != "apart" else CHOICES["outside"][1:]
+        known = CHOICES.get(name, ()) if field.metavar != "apart" else CHOICES["outside"][1:]
         plain = tuple(Option(each, each) for each in field.choices)
-        return Input(field, Kind.CHOICE, tuple(Option(*each) for each in known) or plain)
+        return Input(field, InputKind.CHOICE, tuple(Option(*each) for each in known) or plain)
     if name in LABELS:
-        return Input(field, Kind.LABEL, _values(columns))
+        return Input(field, InputKind.LABEL, _value_options(columns))
     if name == "coefficient":
-        return Input(field, Kind.COLUMN, tuple(_coefficients(columns)))
-    if (field.of_columns or name in OF_COLUMNS or field.takes == "NAME=L:U") and field.takes.startswith("NAME"):
-        fitting = [each for each in columns if _fits(field, each)]
-        options = tuple(map(_of_column, fitting))
-        if field.of_models:
+        return Input(field, InputKind.COLUMN, tuple(_coefficient_options(columns)))
+    if (field.is_column or name in OF_COLUMNS or field.metavar == "NAME=L:U") and field.metavar.startswith("NAME"):
+        fitting = [each for each in columns if _is_allowed(field, each)]
+        options = tuple(map(_column_option, fitting))
+        if field.allows_model:
             options = (*(Option(f"{MODEL}{each}", f"model {each}") for each in models), *options)
-        return Input(field, Kind.COLUMNS if field.several else Kind.COLUMN, options)
-    return Input(field, Kind.NUMBER if field.takes in ("N", "X", "W", "T", "P") else Kind.TEXT)
+        return Input(field, InputKind.COLUMNS if field.is_repeatable else InputKind.COLUMN, options)
+    return Input(field, InputKind.NUMBER if field.metavar in ("N", "X", "W", "T", "P") else InputKind.TEXT)
 
 
-def _source(form: Form, field: Field) -> str:
+def _column_field(form: Form, field: Field) -> str:
     names = {each.name for each in form.fields}
     return next((each for each in RANGES[field.name] if each in names), "")
 
 
-def _fits(field: Field, column: Declared) -> bool:
+def _is_allowed(field: Field, column: Declared) -> bool:
     if field.name in ("by", "rows", "columns"):
         return isinstance(column, Categories)
     if field.name == "features":
-        return isinstance(column, Ranged)
-    is_number = field.of_numbers or field.name in ("x", "y", "second", "confidence", "split_by")
+        return isinstance(column, NumericColumn)
+    is_number = field.is_numeric_column or field.name in ("x", "y", "second", "confidence", "split_by")
     return has_numbers(column) or not is_number
 
 
-def _of_column(column: Declared) -> Option:
-    if isinstance(column, Ranged):
+def _column_option(column: Declared) -> Option:
+    if isinstance(column, NumericColumn):
         lower, upper = f"{column.lower:.12g}", f"{column.upper:.12g}"
         return Option(str(column.column), f"{column.column} ({lower} to {upper})", "", lower, upper)
-    lower, upper = _ends(column)
+    lower, upper = _declared_range(column)
     return Option(str(column.column), str(column.column), "", lower, upper)
 
 
-def _ends(column: Declared) -> tuple[str, str]:
+def _declared_range(column: Declared) -> tuple[str, str]:
     """Declared ends of a column of numbers, as text; empty: it has none."""
-    if isinstance(column, Ranged):
+    if isinstance(column, NumericColumn):
         return f"{column.lower!r}", f"{column.upper!r}"
     if not has_numbers(column):
         return "", ""
@@ -230,7 +229,7 @@ def _ends(column: Declared) -> tuple[str, str]:
     return f"{numbers[0]:.12g}", f"{numbers[-1]:.12g}"
 
 
-def _values(columns: Sequence[Declared]) -> tuple[Option, ...]:
+def _value_options(columns: Sequence[Declared]) -> tuple[Option, ...]:
     return tuple(
         Option(str(value), str(value), str(each.column))
         for each in columns
@@ -239,84 +238,84 @@ def _values(columns: Sequence[Declared]) -> tuple[Option, ...]:
     )
 
 
-def _coefficients(columns: Sequence[Declared]) -> list[Option]:
+def _coefficient_options(columns: Sequence[Declared]) -> list[Option]:
     found = []
     for each in columns:
-        if isinstance(each, Ranged):
+        if isinstance(each, NumericColumn):
             found.append(Option(str(each.column), str(each.column)))
         else:
             found += [Option(f"{each.column}={value}", f"{each.column} is {value}") for value in each.values]
     return found
 
 
-def completed(form: Form, given: Given, columns: Sequence[Declared]) -> Given:
+def complete_fields(form: Form, values: Given, columns: Sequence[Declared]) -> Given:
     """Typed fields, with ranges, categories and bounds that the schema declares, as fields of the question read them.
 
     Raises:
         ValueError: a part of a range is missing.
     """
     declared = {str(each.column): each for each in columns}
-    typed = dict(given)
+    typed = dict(values)
     for field in form.fields:
-        if field.name in RANGES and field.takes in ("L:U:N", "L:U"):
-            typed.update(_range(form, field, typed, declared))
-        elif field.name in DECLARED and not _text(typed, field.name):
+        if field.name in RANGES and field.metavar in ("L:U:N", "L:U"):
+            typed.update(_complete_range(form, field, typed, declared))
+        elif field.name in DECLARED and not _field_text(typed, field.name):
             source, without = DECLARED[field.name]
-            column, left_out = declared.get(_text(typed, source)), _text(typed, without) if without else ""
+            column, left_out = declared.get(_field_text(typed, source)), _field_text(typed, without) if without else ""
             if isinstance(column, Categories):
-                typed[field.name] = [",".join(_label(each) for each in column.values if str(each) != left_out)]
+                typed[field.name] = [",".join(_format_label(each) for each in column.values if str(each) != left_out)]
         elif field.name in COLUMN_OF_LABEL:
             typed[field.name] = _declared_label(field, typed, declared)
-        elif "=" in field.takes or field.name == "by":
-            typed[field.name] = [_with_values(field, each, declared, typed) for each in typed.get(field.name, ())]
+        elif "=" in field.metavar or field.name == "by":
+            typed[field.name] = [_add_values(field, each, declared, typed) for each in typed.get(field.name, ())]
     return typed
 
 
-def _declared_label(field: Field, given: Given, declared: Mapping[str, Declared]) -> list[str]:
+def _declared_label(field: Field, values: Given, declared: Mapping[str, Declared]) -> list[str]:
     """The label that was typed, or the usual one: as a number, where the schema declares it as a number."""
-    column = declared.get(_text(given, COLUMN_OF_LABEL[field.name]))
-    text = _text(given, field.name) or (field.usual or "")
+    column = declared.get(_field_text(values, COLUMN_OF_LABEL[field.name]))
+    text = _field_text(values, field.name) or (field.default or "")
     if isinstance(column, Categories):
-        return [next((_label(each) for each in column.values if str(each) == text), text)]
-    return list(given.get(field.name, ()))
+        return [next((_format_label(each) for each in column.values if str(each) == text), text)]
+    return list(values.get(field.name, ()))
 
 
-def _label(value: Category) -> str:
+def _format_label(value: Category) -> str:
     """A declared category as options read it: quoted, or marked as a number, where its text alone is another one."""
     if not isinstance(value, str) or value.startswith(DECLARED_NUMBER):
-        return typed_label(value)
+        return format_label(value)
     is_plain = value == value.strip() != "" and not set(value) & set(',"')
-    return value if is_plain else typed_label(value)
+    return value if is_plain else format_label(value)
 
 
-def _text(given: Given, name: str) -> str:
-    return "".join(given.get(name, ())).strip()
+def _field_text(values: Given, name: str) -> str:
+    return "".join(values.get(name, ())).strip()
 
 
-def _range(form: Form, field: Field, given: Given, declared: Mapping[str, Declared]) -> dict[str, list[str]]:
+def _complete_range(form: Form, field: Field, values: Given, declared: Mapping[str, Declared]) -> dict[str, list[str]]:
     """A range that was typed in its parts, as one text; ends that are left out are declared ones of its column."""
-    names = ("lower", "upper", "cells")[: 3 if field.takes == "L:U:N" else 2]
-    parts = [_text(given, f"{field.name}.{part}") for part in names]
-    whole = _text(given, field.name) or _text(given, "values") or _text(given, "edges")
-    source = _source(form, field)
-    if whole or not (any(parts) or (field.needed and len(names) == 2)):
+    names = ("lower", "upper", "cells")[: 3 if field.metavar == "L:U:N" else 2]
+    parts = [_field_text(values, f"{field.name}.{part}") for part in names]
+    whole = _field_text(values, field.name) or _field_text(values, "values") or _field_text(values, "edges")
+    source = _column_field(form, field)
+    if whole or not (any(parts) or (field.is_required and len(names) == 2)):
         return {}
-    if source and not _text(given, source):
+    if source and not _field_text(values, source):
         return {}  # no column yet: that is what is missing
-    column = declared.get(_text(given, source))
+    column = declared.get(_field_text(values, source))
     if column is not None:
-        parts[:2] = (part or end for part, end in zip(parts, _ends(column), strict=False))
+        parts[:2] = (part or end for part, end in zip(parts, _declared_range(column), strict=False))
     if not all(parts):
         cells = " and a number of cells" if len(names) == 3 else ""
-        raise Refused(field.name, f"a lower end, an upper end{cells} are needed")
+        raise InvalidArgument(field.name, f"a lower end, an upper end{cells} are needed")
     return {field.name: [":".join(parts)]}
 
 
-def _with_values(field: Field, text: str, declared: Mapping[str, Declared], given: Given) -> str:
+def _add_values(field: Field, text: str, declared: Mapping[str, Declared], values: Given) -> str:
     """A column with its declared categories, or its range."""
     column = declared.get(text.strip())
-    if column is None or _text(given, "categories"):
+    if column is None or _field_text(values, "categories"):
         return text
     if isinstance(column, Categories):
-        return f"{column.column}={','.join(map(_label, column.values))}"
+        return f"{column.column}={','.join(map(_format_label, column.values))}"
     return text if field.name == "by" else f"{column.column}={column.lower!r}:{column.upper!r}"

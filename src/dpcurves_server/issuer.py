@@ -26,9 +26,9 @@ from joserfc.jwk import KeySet
 from joserfc.jws import JWSRegistry
 from requests import RequestException
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.ledger.account import require_name
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 """By which tokens may be signed: with a key that the issuer alone has, whatever it announces."""
@@ -43,7 +43,7 @@ ELSEWHERE = "this did not begin in this browser, or too long ago; begin again"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Client:
+class ClientCredentials:
     """SECRET. Credentials of this server at its issuer of OpenID Connect. They have no repr.
 
     Attributes:
@@ -56,7 +56,7 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Errand:
+class AuthorizationRequest:
     """SECRET. One sign-in at the issuer: state, nonce and code verifier derive from a secret that the browser keeps.
 
     Formal guarantees: neither `state` nor `nonce`, which others see, tells the verifier or the other.
@@ -65,27 +65,27 @@ class Errand:
     secret: str
 
     @classmethod
-    def fresh(cls) -> Errand:
+    def generate(cls) -> AuthorizationRequest:
         """A new one."""
         return cls(token_urlsafe(32))
 
     @property
     def state(self) -> str:
         """The OAuth state parameter: the provider returns it, which shows that this browser began the sign-in."""
-        return self._derived("state")
+        return self._derive("state")
 
     @property
     def nonce(self) -> str:
         """The nonce inside the ID token, which binds the token to this sign-in."""
-        return self._derived("nonce")
+        return self._derive("nonce")
 
     @property
     def verifier(self) -> str:
         """The PKCE verifier: the provider got its hash first, so nobody else can redeem the code."""
-        return self._derived("verifier")
+        return self._derive("verifier")
 
-    def _derived(self, word: str) -> str:
-        return sha256(f"{word}: {self.secret}".encode(errors="replace")).hexdigest()
+    def _derive(self, label: str) -> str:
+        return sha256(f"{label}: {self.secret}".encode(errors="replace")).hexdigest()
 
 
 class Issuer:
@@ -99,65 +99,65 @@ class Issuer:
         ValueError: it is no such address.
     """
 
-    def __init__(self, url: str, client: Client) -> None:
+    def __init__(self, url: str, client: ClientCredentials) -> None:
         self.url, self._client = url, client
-        parts = _require_safe("oidc", url)
+        parts = _require_secure_url("oidc", url)
         if parts.query or parts.fragment:
-            raise Refused("oidc", f"an issuer has no query and no fragment, got {url[:100]!r}")
+            raise InvalidArgument("oidc", f"an issuer has no query and no fragment, got {url[:100]!r}")
         self.name = parts.netloc
         self._known: dict[str, tuple[float, Any]] = {}
         self._lock, self._turns = Lock(), BoundedSemaphore(AT_ONCE)
 
-    def place(self, errand: Errand, back: str) -> str:
-        """The authorization URL of the provider, which redirects to `back`.
+    def authorization_url(self, request: AuthorizationRequest, redirect_uri: str) -> str:
+        """The authorization URL of the provider, which redirects to `redirect_uri`.
 
         Raises:
             ProtocolAborted: the issuer can not be asked now.
         """
-        with self._asking():
-            place, _ = self._session(back).create_authorization_url(
-                self._facts()["authorization_endpoint"],
-                state=errand.state,
-                nonce=errand.nonce,
-                code_verifier=errand.verifier,
+        with self._guard_requests():
+            place, _ = self._open_session(redirect_uri).create_authorization_url(
+                self._fetch_metadata()["authorization_endpoint"],
+                state=request.state,
+                nonce=request.nonce,
+                code_verifier=request.verifier,
             )
         return str(place)
 
-    def recognised(self, errand: Errand, back: str, answer: Mapping[str, str]) -> str:
+    def authenticate(self, request: AuthorizationRequest, redirect_uri: str, answer: Mapping[str, str]) -> str:
         """The subject that the issuer has recognised: what it calls one person, always.
 
         Arguments:
-            errand: That of the browser that came back.
-            back: Where to.
+            request: That of the browser that came back.
+            redirect_uri: Where to.
             answer: What it brought along.
 
         Raises:
             ProtocolAborted: the browser did not go out from here, or the issuer has not let it in, or what it says does
                 not prove so.
         """
-        if not errand.secret or not compare_digest(answer.get("state", "").encode(), errand.state.encode()):
-            raise ProtocolAborted("sign-in", ELSEWHERE, 403)
+        if not request.secret or not compare_digest(answer.get("state", "").encode(), request.state.encode()):
+            raise ProtocolError("sign-in", ELSEWHERE, 403)
         if answer.get("iss", self.url) != self.url or "error" in answer or not answer.get("code"):
-            raise self._not_in()
-        with self._asking():
-            token = self._exchanged(errand, back, answer["code"])
-            return self._subject(token, errand.nonce)
+            raise self._sign_in_error()
+        with self._guard_requests():
+            token = self._fetch_token(request, redirect_uri, answer["code"])
+            return self._validate_id_token(token, request.nonce)
 
-    def _exchanged(self, errand: Errand, back: str, code: str) -> Mapping[str, Any]:
-        facts = self._facts()
-        session = self._session(back)
+    def _fetch_token(self, request: AuthorizationRequest, redirect_uri: str, code: str) -> Mapping[str, Any]:
+        facts = self._fetch_metadata()
+        session = self._open_session(redirect_uri)
         offered = facts.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
         if "client_secret_basic" not in offered:
             session.token_endpoint_auth_method = "client_secret_post"
         found = session.fetch_token(
-            facts["token_endpoint"], grant_type="authorization_code", code=code, code_verifier=errand.verifier,
-            redirect_uri=back, timeout=SECONDS, allow_redirects=False,
+            facts["token_endpoint"], grant_type="authorization_code", code=code, code_verifier=request.verifier,
+            redirect_uri=redirect_uri, timeout=SECONDS, allow_redirects=False,
         )  # fmt: skip
         return dict(found)
 
-    def _subject(self, token: Mapping[str, Any], nonce: str) -> str:
+    def _validate_id_token(self, token: Mapping[str, Any], nonce: str) -> str:
         """Whom a token names; it was made by the issuer, for this server, for this errand, and is still good."""
-        decoded = self._decoded(token["id_token"])
+        decoded = self._decode_id_token(token["id_token"])
         expected = {
             "iss": {"essential": True, "value": self.url}, "sub": {"essential": True},
             "aud": {"essential": True, "value": self._client.id}, "exp": {"essential": True},
@@ -168,27 +168,27 @@ class Issuer:
         require_name("subject", claims["sub"])
         return str(claims["sub"])
 
-    def _decoded(self, text: str) -> Any:
+    def _decode_id_token(self, text: str) -> Any:
         """A token whose signature fits; keys are asked for again where it names one that is new."""
         registry = JWSRegistry(algorithms=list(ALGORITHMS), strict_check_header=False)
         try:
-            return jwt.decode(text, KeySet.import_key_set(self._keys()), registry=registry)
+            return jwt.decode(text, KeySet.import_key_set(self._fetch_keys()), registry=registry)
         except InvalidKeyIdError:
             self._known.pop("jwks_uri", None)
-            return jwt.decode(text, KeySet.import_key_set(self._keys()), registry=registry)
+            return jwt.decode(text, KeySet.import_key_set(self._fetch_keys()), registry=registry)
 
-    def _facts(self) -> Any:
-        facts = self._had("facts", get_well_known_url(self.url, external=True))
+    def _fetch_metadata(self) -> Any:
+        facts = self._fetch_cached("facts", get_well_known_url(self.url, external=True))
         if facts["issuer"] != self.url:
             raise ValueError("it calls itself otherwise")
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
-            _require_safe(name, facts[name])
+            _require_secure_url(name, facts[name])
         return facts
 
-    def _keys(self) -> Any:
-        return self._had("jwks_uri", self._facts()["jwks_uri"])
+    def _fetch_keys(self) -> Any:
+        return self._fetch_cached("jwks_uri", self._fetch_metadata()["jwks_uri"])
 
-    def _had(self, name: str, url: str) -> Any:
+    def _fetch_cached(self, name: str, url: str) -> Any:
         """A document of the provider, cached for an hour."""
         with self._lock:
             kept = self._known.get(name)
@@ -202,44 +202,48 @@ class Issuer:
             self._known[name] = (time.monotonic() + HOUR, found)
         return found
 
-    def _session(self, back: str) -> Any:
+    def _open_session(self, redirect_uri: str) -> Any:
         return OAuth2Session(
-            self._client.id, self._client.secret, scope="openid", redirect_uri=back, code_challenge_method="S256"
+            self._client.id,
+            self._client.secret,
+            scope="openid",
+            redirect_uri=redirect_uri,
+            code_challenge_method="S256",
         )
 
     @contextmanager
-    def _asking(self) -> Iterator[None]:
+    def _guard_requests(self) -> Iterator[None]:
         """Ask the issuer, among not too many; whatever it answers wrongly is one line, without its words.
 
         Raises:
             ProtocolAborted: it can not be asked, or has not let somebody in.
         """
         if not self._turns.acquire(blocking=False):
-            raise self._away()
+            raise self._unavailable_error()
         try:
             yield
         except RequestException:
-            raise self._away() from None
-        except ProtocolAborted:
+            raise self._unavailable_error() from None
+        except ProtocolError:
             raise
         except (OAuthError, JoseError, ValueError, TypeError, KeyError, AttributeError):
-            raise self._not_in() from None
+            raise self._sign_in_error() from None
         finally:
             self._turns.release()
 
-    def _away(self) -> ProtocolAborted:
-        return ProtocolAborted("sign-in", f"{self.name} can not be asked now; try again in a minute", 503)
+    def _unavailable_error(self) -> ProtocolError:
+        return ProtocolError("sign-in", f"{self.name} can not be asked now; try again in a minute", 503)
 
-    def _not_in(self) -> ProtocolAborted:
-        return ProtocolAborted("sign-in", f"{self.name} has not said who you are in a way that can be trusted", 403)
+    def _sign_in_error(self) -> ProtocolError:
+        return ProtocolError("sign-in", f"{self.name} has not said who you are in a way that can be trusted", 403)
 
 
-def _require_safe(argument: str, url: str) -> SplitResult:
+def _require_secure_url(argument: str, url: str) -> SplitResult:
     """Refuse an address that others could listen at. Raises `ValueError`: it is not https, and not on this machine."""
     parts = urlsplit(url)
     is_safe = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname or ""))
     if not is_safe or not parts.hostname or parts.username:
-        raise Refused(argument, f"an address that begins with https:// is needed, got {url[:100]!r}")
+        raise InvalidArgument(argument, f"an address that begins with https:// is needed, got {url[:100]!r}")
     return parts
 
 

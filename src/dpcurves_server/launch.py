@@ -20,74 +20,74 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute
 
-from dpcurves.arguments import Named, Refused
+from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.ledger import BudgetExceeded
-from dpcurves_parties.serving.messages import ProtocolAborted, Trouble
-from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, tell_operator
-from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving_alone, serve
+from dpcurves_parties.serving.messages import ProtocolError, ServerFault
+from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, log_operator_message
+from dpcurves_parties.serving.server import USUAL, Address, Limits, ServerSettings, make_standalone_context, serve
 
 from .api import PREFIX, ROUTER
 from .forms import Form
-from .front import PER_MINUTE, Front, Gate, Shield
+from .front import PER_MINUTE, Authenticator, SecurityMiddleware, Services
 from .issuer import Issuer
-from .pages.site import prepare, routes
+from .pages.site import build_routes, preload
 from .pages.visits import Site
-from .people import Rate
-from .queue import Does, Queue
+from .people import RateLimiter
+from .queue import Queue, WorkerRole
 from .store import Archive
 from .visitors import MACHINE
 
 UNFORESEEN = "server: something went wrong here; what was asked was not done"
 
 
-def create_app(front: Front, pages: Sequence[BaseRoute] = ()) -> Shield:
+def create_app(authenticator: Authenticator, pages: Sequence[BaseRoute] = ()) -> SecurityMiddleware:
     """The app of one server.
 
     Args:
-        front: Who may come.
+        authenticator: Who may come.
         pages: Routes of people, beside those of programs.
     """
     app = FastAPI(
         title="dpcurves verification server", version="1", openapi_url=f"{PREFIX}/openapi.json", docs_url=None,
         redoc_url=None,
     )  # fmt: skip
-    app.state.front = front
+    app.state.front = authenticator
     app.include_router(ROUTER)
     app.router.routes.extend(pages)
-    app.add_exception_handler(Named, _refused)
-    app.add_exception_handler(RequestValidationError, _misread)
-    app.add_exception_handler(HTTPException, _unrouted)
-    app.add_exception_handler(Exception, _unforeseen)
-    return Shield(app)
+    app.add_exception_handler(ArgumentError, _handle_refusal)
+    app.add_exception_handler(RequestValidationError, _handle_invalid_request)
+    app.add_exception_handler(HTTPException, _handle_http_error)
+    app.add_exception_handler(Exception, _handle_unexpected_error)
+    return SecurityMiddleware(app)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    status = error.status if isinstance(error, ProtocolAborted) else 409 if isinstance(error, BudgetExceeded) else 400
-    if isinstance(error, Trouble):
-        tell_operator(error.where)
-    return JSONResponse({"error": _text(str(error))}, status)
+async def _handle_refusal(request: Request, error: Exception) -> Response:
+    status = error.status if isinstance(error, ProtocolError) else 409 if isinstance(error, BudgetExceeded) else 400
+    if isinstance(error, ServerFault):
+        log_operator_message(error.where)
+    return JSONResponse({"error": _replace_surrogates(str(error))}, status)
 
 
-async def _misread(request: Request, error: Exception) -> Response:
+async def _handle_invalid_request(request: Request, error: Exception) -> Response:
     """The first thing that is wrong with a message, without what was sent."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {"loc": (), "msg": "it is none"}
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "message"
-    return JSONResponse({"error": _text(f"{where[:100]}: {first['msg']}")}, 400)
+    return JSONResponse({"error": _replace_surrogates(f"{where[:100]}: {first['msg']}")}, 400)
 
 
-async def _unrouted(request: Request, error: Exception) -> Response:
+async def _handle_http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
     words = {404: "path: there is nothing of this name", 405: "method: this path takes another one"}
     return JSONResponse({"error": words.get(status, "message: it can not be read")}, status)
 
 
-async def _unforeseen(request: Request, error: Exception) -> Response:
+async def _handle_unexpected_error(request: Request, error: Exception) -> Response:
     last = extract_tb(error.__traceback__)[-1]
-    tell_operator(f"{type(error).__name__} in {last.name}; nothing was told")
+    log_operator_message(f"{type(error).__name__} in {last.name}; nothing was told")
     return JSONResponse({"error": UNFORESEEN}, 500)
 
 
-def _text(line: str) -> str:
+def _replace_surrogates(line: str) -> str:
     """A line that can be sent whatever stood in what it quotes."""
     return line.encode(errors="replace").decode()
 
@@ -114,26 +114,28 @@ class Workers:
         every: Seconds between two strikes of the public clock.
     """
 
-    def __init__(self, url: str, number: int, every: float) -> None:
-        self._url, self._every = url, every
+    def __init__(self, url: str, number: int, interval: float) -> None:
+        self._url, self._every = url, interval
         self._queue = Queue(Archive(url))
-        self._parts = [Does.CHARGES, *[Does.COUNTS] * number]
-        self._running: dict[str, tuple[Does, subprocess.Popen[str]]] = {}
+        self._parts = [WorkerRole.CHARGES, *[WorkerRole.COUNTS] * number]
+        self._running: dict[str, tuple[WorkerRole, subprocess.Popen[str]]] = {}
         self._ended = threading.Event()
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._keep, self._strike)]
+        self._threads = [
+            threading.Thread(target=work, daemon=True) for work in (self._restart_ended, self._publish_periodically)
+        ]
 
     def start(self) -> None:
         """Begin: what workers of an earlier server had claimed is free again."""
-        self._queue.free()
+        self._queue.return_leases()
         for does in self._parts:
-            self._start(does)
+            self._start_worker(does)
         for thread in self._threads:
             thread.start()
 
-    def call(self) -> None:
+    def notify(self) -> None:
         """Say that there is something to do."""
         for _, process in list(self._running.values()):
-            _tell(process, "\n")
+            _send_line(process, "\n")
 
     def stop(self) -> None:
         """End: each worker when it has done with its question."""
@@ -149,7 +151,7 @@ class Workers:
                 process.wait(10)
             process.kill()
 
-    def _start(self, does: Does) -> None:
+    def _start_worker(self, role: WorkerRole) -> None:
         process = subprocess.Popen(
             [sys.executable, "-m", "dpcurves_server.worker"],
             stdin=subprocess.PIPE,
@@ -157,25 +159,25 @@ class Workers:
             text=True,
         )
         name = secrets.token_hex(8)
-        _tell(process, f"{self._url} {name} {does.value}\n")
-        self._running[name] = (does, process)  # from now on others call it, too: their line is not its first
+        _send_line(process, f"{self._url} {name} {role.value}\n")
+        self._running[name] = (role, process)  # from now on others call it, too: their line is not its first
 
-    def _keep(self) -> None:
+    def _restart_ended(self) -> None:
         while not self._ended.wait(POLL):
             for name, (does, process) in list(self._running.items()):
                 if process.poll() is not None:
                     with suppress(Exception):  # the database may be away; the claim ends by itself
-                        self._queue.free(name)
+                        self._queue.return_leases(name)
                     del self._running[name]
-                    self._start(does)
+                    self._start_worker(does)
 
-    def _strike(self) -> None:
+    def _publish_periodically(self) -> None:
         while not self._ended.wait(self._every - time.time() % self._every):
             with suppress(Exception):  # said where it is asked for; the clock goes on
-                self._queue.strike()
+                self._queue.publish_states()
 
 
-def _tell(process: subprocess.Popen[str], line: str) -> None:
+def _send_line(process: subprocess.Popen[str], line: str) -> None:
     with suppress(OSError):
         if process.stdin is not None:
             process.stdin.write(line)
@@ -195,7 +197,7 @@ class VerificationServer:
         certificate: The file with what proves it.
         key: The file with the private key of that.
         workers: How many processes count.
-        every: Seconds between two strikes of the public clock, at which answers appear.
+        interval: Seconds between two strikes of the public clock, at which answers appear.
         limits: What strangers may take up.
         per_minute: How often one person may ask.
         forms: The questions that pages offer, by the word that asks each.
@@ -210,7 +212,7 @@ class VerificationServer:
     certificate: Path
     key: Path
     workers: int = 2
-    every: float = 2.0
+    interval: float = 2.0
     limits: Limits = USUAL
     per_minute: int = PER_MINUTE
     forms: Mapping[str, Form] = field(default_factory=dict)
@@ -218,8 +220,10 @@ class VerificationServer:
     monitoring: Monitoring = UNWATCHED
 
     def __post_init__(self) -> None:
-        if self.workers < 1 or not self.every > 0 or self.per_minute < 1:
-            raise Refused("workers, every", "at least one worker and some time between strikes of the clock are needed")
+        if self.workers < 1 or not self.interval > 0 or self.per_minute < 1:
+            raise InvalidArgument(
+                "workers, every", "at least one worker and some time between strikes of the clock are needed"
+            )
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
         """Serve until the process is told to stop. `ready` is called once it listens.
@@ -227,18 +231,22 @@ class VerificationServer:
         Raises:
             ValueError: the certificate is none, or has expired; or the store or the address can not be had.
         """
-        context = proving_alone(self.certificate, self.key)
-        prepare()
+        context = make_standalone_context(self.certificate, self.key)
+        preload()
         sys.setswitchinterval(TURN)
         gc.freeze()  # what was read by now stays: nobody waits while it is looked through for what may go
-        workers = Workers(self.store, self.workers, self.every)
-        gate = Gate(self.store, workers.call)
-        front = Front(gate, people=Rate(self.per_minute))
+        workers = Workers(self.store, self.workers, self.interval)
+        gate = Services(self.store, workers.notify)
+        front = Authenticator(gate, visitor_rate=RateLimiter(self.per_minute))
         workers.start()
         gate.studio.start()
         try:
-            app = create_app(front, routes(Site(front, self.forms, self.issuer)))
-            serve(app, Door(address, context, self.limits, self.monitoring, lambda: gate.people.all(MACHINE)), ready)
+            app = create_app(front, build_routes(Site(front, self.forms, self.issuer)))
+            serve(
+                app,
+                ServerSettings(address, context, self.limits, self.monitoring, lambda: gate.people.all(MACHINE)),
+                ready,
+            )
         finally:
             gate.studio.stop()
             workers.stop()

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, func, insert, select
 
-from dpcurves.ledger import Allowance, Event, Member, Remaining, Together
+from dpcurves.ledger import Allowance, AllowanceRule, Event, Member, MemberBalance
 from dpcurves.ledger.account import require_name
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 
-from .people import visitor_of
-from .store import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS, Archive, is_there, now
-from .visitors import Right, Subject, Visitor, may, require, unknown
+from .people import find_visitor
+from .store import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS, Archive, format_now, has_row
+from .visitors import Right, Subject, Visitor, may, not_found, require
 
 MOST_OPEN = 500
 """Questions of one project that wait to be charged or counted."""
 
 
-class HasGone(ProtocolAborted):
+class NoLongerMember(ProtocolError):
     """The person who asked is no longer an analyst of the project."""
 
 
@@ -62,65 +62,67 @@ class Projects:
         require(who, Right.KEEP_PROJECTS, Subject(dataset))
         require_name("project", name)
 
-        def work(connection: Connection) -> None:
-            if not is_there(connection, DATASETS, name=dataset):
-                raise unknown("dataset")
-            if is_there(connection, PROJECTS, name=name):
-                raise ProtocolAborted("project", "there is one of this name already", 409)
-            facts = {"name": name, "dataset": dataset, "description": description, "made_at": now()}
+        def insert_project(connection: Connection) -> None:
+            if not has_row(connection, DATASETS, name=dataset):
+                raise not_found("dataset")
+            if has_row(connection, PROJECTS, name=name):
+                raise ProtocolError("project", "there is one of this name already", 409)
+            facts = {"name": name, "dataset": dataset, "description": description, "made_at": format_now()}
             connection.execute(insert(PROJECTS), facts)
 
-        self._archive.enter(Event(who.name, "made project", name, dataset), work)
+        self._archive.run_logged(Event(who.name, "made project", name, dataset), insert_project)
 
-    def admit(self, who: Visitor, project: str, person: str) -> None:
+    def add_member(self, who: Visitor, project: str, person: str) -> None:
         """Let somebody into a project, as an analyst.
 
         Raises:
             ProtocolAborted: they are not the steward of its dataset, or there is nobody of this name.
         """
-        of = project_for(self._archive, who, project, Right.KEEP_PROJECTS)
+        of = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
 
-        def work(connection: Connection) -> None:
-            if not is_there(connection, PEOPLE, name=person):
-                raise unknown("person")
+        def insert_member(connection: Connection) -> None:
+            if not has_row(connection, PEOPLE, name=person):
+                raise not_found("person")
             mine = {"project": project, "person": person}
-            if not is_there(connection, MEMBERS, **mine):
+            if not has_row(connection, MEMBERS, **mine):
                 connection.execute(insert(MEMBERS), mine)
 
-        self._archive.enter(Event(who.name, "admitted to project", f"{person}: {project}"[:200], of.dataset), work)
+        self._archive.run_logged(
+            Event(who.name, "admitted to project", f"{person}: {project}"[:200], of.dataset), insert_member
+        )
 
-    def dismiss(self, who: Visitor, project: str, person: str) -> None:
+    def remove_member(self, who: Visitor, project: str, person: str) -> None:
         """Take somebody out of a project. What they asked stays the project's.
 
         Raises:
             ProtocolAborted: they are not the steward of its dataset.
         """
-        of = project_for(self._archive, who, project, Right.KEEP_PROJECTS)
+        of = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
         mine = (MEMBERS.c.project == project, MEMBERS.c.person == person)
         event = Event(who.name, "dismissed from project", f"{person}: {project}"[:200], of.dataset)
-        self._archive.enter(event, lambda connection: connection.execute(delete(MEMBERS).where(*mine)).rowcount)
+        self._archive.run_logged(event, lambda connection: connection.execute(delete(MEMBERS).where(*mine)).rowcount)
 
     def all(self, who: Visitor) -> tuple[Project, ...]:
         """Projects that the visitor may see."""
 
-        def work(connection: Connection) -> list[Project]:
+        def select_projects(connection: Connection) -> list[Project]:
             names = connection.execute(select(PROJECTS.c.name).order_by(PROJECTS.c.name)).scalars().all()
-            return [project_of(connection, name) for name in names]
+            return [find_project(connection, name) for name in names]
 
-        found = self._archive.read(work)
-        return tuple(_shown(who, each) for each in found if may(who, Right.SEE_PROJECT, each.subject))
+        found = self._archive.read_snapshot(select_projects)
+        return tuple(_redact_members(who, each) for each in found if may(who, Right.SEE_PROJECT, each.subject))
 
     def get(self, who: Visitor, project: str) -> Project:
-        """Look up a project. Raises `ProtocolAborted`: there is none, or none that they may see."""
-        return _shown(who, project_for(self._archive, who, project, Right.SEE_PROJECT))
+        """Look up a project. Raises `ProtocolError`: there is none, or none that they may see."""
+        return _redact_members(who, find_project_for(self._archive, who, project, Right.SEE_PROJECT))
 
-    def allow(
+    def set_allowance(
         self,
         who: Visitor,
         project: str,
-        most: PrivacyLoss,
+        limit: PrivacyLoss,
         analyst: str | None = None,
-        together: Together = Together.WITHIN,
+        rule: AllowanceRule = AllowanceRule.WITHIN,
     ) -> None:
         """Set the allowance of a project within the cap, or of an analyst within the project.
 
@@ -128,74 +130,74 @@ class Projects:
             ProtocolAborted: they are not the steward of its dataset, or the analyst is not in it.
             ValueError: as of `Ledger.allow`.
         """
-        of = project_for(self._archive, who, project, Right.SET_BUDGETS)
+        of = find_project_for(self._archive, who, project, Right.SET_BUDGETS)
         if analyst is not None and analyst not in of.people:
-            raise unknown("analyst")
+            raise not_found("analyst")
         whom = project if analyst is None else f"{analyst}: {project}"
-        event = Event(who.name, f"set allowance to {most}", whom[:200], of.dataset)
-        self._archive.ledger.allow(Allowance(self._account(of), project, most, analyst), together, event)
+        event = Event(who.name, f"set allowance to {limit}", whom[:200], of.dataset)
+        self._archive.ledger.allow(Allowance(self._account(of), project, limit, analyst), rule, event)
 
-    def remaining(self, who: Visitor, project: str) -> Remaining | None:
+    def remaining(self, who: Visitor, project: str) -> MemberBalance | None:
         """The budget left to the visitor, an analyst of a project; None: no allowance was set.
 
         Raises:
             ProtocolAborted: it is not theirs to see.
         """
-        of = project_for(self._archive, who, project, Right.SEE_OWN_BUDGET)
+        of = find_project_for(self._archive, who, project, Right.SEE_OWN_BUDGET)
         try:
-            return self._archive.ledger.remaining(self._account(of), Member(project, who.name))
+            return self._archive.ledger.find_member_balance(self._account(of), Member(project, who.name))
         except ValueError as error:
             if getattr(error, "argument", "") in ("project", "analyst"):
                 return None
             raise
 
-    def require_share(self, who: Visitor, project: str) -> None:
+    def require_allowance(self, who: Visitor, project: str) -> None:
         """Refuse to take in a question where nothing could pay for it, or where too many wait already.
 
         Raises:
             ProtocolAborted: the project or the analyst has no share, or the project has too many open questions.
         """
         if self.remaining(who, project) is None:
-            raise ProtocolAborted("share", "you have none yet; the steward of the dataset sets it", 409)
+            raise ProtocolError("share", "you have none yet; the steward of the dataset sets it", 409)
         waiting = (QUESTIONS.c.project == project, QUESTIONS.c.state.in_(("queued", "paid")))
         count = select(func.count()).select_from(QUESTIONS).where(*waiting)
-        if self._archive.read(lambda connection: int(connection.execute(count).scalar_one())) >= MOST_OPEN:
-            raise ProtocolAborted("questions", f"at most {MOST_OPEN} of a project wait; ask again later", 409)
+        if self._archive.read_snapshot(lambda connection: int(connection.execute(count).scalar_one())) >= MOST_OPEN:
+            raise ProtocolError("questions", f"at most {MOST_OPEN} of a project wait; ask again later", 409)
 
     @staticmethod
-    def require_asking(connection: Connection, member: Member) -> None:
+    def require_membership(connection: Connection, member: Member) -> None:
         """Refuse a question of somebody who was dismissed or locked out since, in the transaction that charges it.
 
         Raises:
             HasGone: whoever asked is no analyst of the project any more.
         """
-        asks = visitor_of(connection, member.analyst)
+        asks = find_visitor(connection, member.analyst)
         if asks is None or member.project not in asks.projects:
-            raise HasGone("person", "whoever asked is no analyst of the project any more; ask it again")
+            raise NoLongerMember("person", "whoever asked is no analyst of the project any more; ask it again")
 
     def _account(self, project: Project) -> str:
         newest = DATASETS.c.version.desc()
         query = select(DATASETS.c.account).where(DATASETS.c.name == project.dataset).order_by(newest)
-        return self._archive.read(lambda connection: str(connection.execute(query).scalars().first()))
+        return self._archive.read_snapshot(lambda connection: str(connection.execute(query).scalars().first()))
 
 
-def project_for(archive: Archive, who: Visitor, project: str, right: Right) -> Project:
-    """Look up a project for somebody who has this right. Raises `ProtocolAborted`: there is none, or they have not."""
-    found = archive.read(lambda connection: project_of(connection, project))
+def find_project_for(archive: Archive, who: Visitor, project: str, right: Right) -> Project:
+    """Look up a project for somebody who has this right. Raises `ProtocolError`: there is none, or they have not."""
+    found = archive.read_snapshot(lambda connection: find_project(connection, project))
     require(who, right, found.subject)
     return found
 
 
-def project_of(connection: Connection, name: str) -> Project:
-    """Look up a project with its members, for any visitor. Raises `ProtocolAborted`: there is none."""
+def find_project(connection: Connection, name: str) -> Project:
+    """Look up a project with its members, for any visitor. Raises `ProtocolError`: there is none."""
     row = connection.execute(select(PROJECTS).where(PROJECTS.c.name == name)).first()
     if row is None:
-        raise unknown("project")
+        raise not_found("project")
     people = connection.execute(select(MEMBERS.c.person).where(MEMBERS.c.project == name)).scalars()
     return Project(name, row.dataset, tuple(sorted(people)), row.description, row.made_at)
 
 
-def _shown(who: Visitor, project: Project) -> Project:
+def _redact_members(who: Visitor, project: Project) -> Project:
     if may(who, Right.SEE_PEOPLE_OF_PROJECT, project.subject):
         return project
     return Project(project.name, project.dataset, (), project.description, project.made_at)

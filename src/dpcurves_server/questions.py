@@ -11,24 +11,24 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, insert, select
 
-from dpcurves.arguments import Refused, shown
+from dpcurves.arguments import InvalidArgument, describe_value
 from dpcurves.conversation import Plan, Plans
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Categories
 from dpcurves.data.axis import Category, Predictor
-from dpcurves.ledger import Currency, Event, Member, Remaining
+from dpcurves.ledger import Currency, Event, Member, MemberBalance
 from dpcurves.ledger.account import LONGEST_NAME
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.records.value_names import number_in
-from dpcurves.session import rehearse, request_of
-from dpcurves.shortcuts import loss_of
-from dpcurves.strategies.choice import by_categories, unlisted_of
+from dpcurves.records.value_names import parse_number
+from dpcurves.session import make_request_id, plan_question
+from dpcurves.shortcuts import parse_loss
+from dpcurves.strategies.choice import find_unlisted, replace_categories
 
 from .datasets import Dataset, Datasets
 from .declared_columns import Declared
-from .projects import Project, Projects, project_for
-from .store import QUESTIONS, RELEASES, Archive, now
-from .visitors import Right, Subject, Visitor, may, require, unknown
+from .projects import Project, Projects, find_project_for
+from .store import QUESTIONS, RELEASES, Archive, format_now
+from .visitors import Right, Subject, Visitor, may, not_found, require
 
 MOST_LISTED = 500
 WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(RELEASES, RELEASES.c.id == QUESTIONS.c.id)
@@ -46,7 +46,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedQuestion:
     """A question in the queue or answered, as the server's tables have it.
 
     Attributes:
@@ -62,7 +62,7 @@ class Asked:
         asked_at: When.
         state: Where it stood when the public clock struck last.
         refusal: Why it was not charged, if it was refused.
-        published: Whether everybody who may ask the dataset sees its release.
+        is_published: Whether everybody who may ask the dataset sees its release.
     """
 
     id: str
@@ -77,7 +77,7 @@ class Asked:
     asked_at: str
     state: State
     refusal: str | None
-    published: bool
+    is_published: bool
 
     @property
     def subject(self) -> Subject:
@@ -85,44 +85,44 @@ class Asked:
         return Subject(self.dataset, self.project)
 
 
-def asked_of(row: Row[Any]) -> Asked:
+def question_from_row(row: Row[Any]) -> AskedQuestion:
     """The question that a row stands for."""
-    return Asked(
+    return AskedQuestion(
         row.id, row.request, row.project, row.dataset, row.version, row.person, json.loads(row.question), row.purpose,
-        loss_from(row.epsilon, row.rho), row.asked_at, State(row.shown),
+        loss_from_text(row.epsilon, row.rho), row.asked_at, State(row.shown),
         row.refusal if row.shown == State.REFUSED.value else None, row.published_at is not None,
     )  # fmt: skip
 
 
-def loss_from(epsilon: str | None, rho: str | None) -> PrivacyLoss:
+def loss_from_text(epsilon: str | None, rho: str | None) -> PrivacyLoss:
     """A loss that was written down."""
-    return loss_of(epsilon, None) if epsilon is not None else loss_of(None, rho)
+    return parse_loss(epsilon, None) if epsilon is not None else parse_loss(None, rho)
 
 
-def of_loss(loss: PrivacyLoss) -> dict[str, str | None]:
+def loss_to_json(loss: PrivacyLoss) -> dict[str, str | None]:
     """A loss, exactly."""
     if loss.epsilon is not None:
         return {"epsilon": str(loss.epsilon), "rho": None}
     return {"epsilon": None, "rho": str(loss.rho)}
 
 
-def find_asked(connection: Connection, id: str) -> Asked | None:
+def find_question(connection: Connection, id: str) -> AskedQuestion | None:
     """Look up a question of any analyst; None if there is none."""
     row = connection.execute(WITH_RELEASES.where(QUESTIONS.c.id == id)).first()
-    return None if row is None else asked_of(row)
+    return None if row is None else question_from_row(row)
 
 
-def listed(archive: Archive, *mine: ColumnElement[bool]) -> tuple[Asked, ...]:
+def list_questions(archive: Archive, *mine: ColumnElement[bool]) -> tuple[AskedQuestion, ...]:
     """Questions of this kind, the last one first, and not too many."""
     query = WITH_RELEASES.where(*mine).order_by(QUESTIONS.c.number.desc()).limit(MOST_LISTED)
-    return archive.read(lambda connection: tuple(map(asked_of, connection.execute(query).all())))
+    return archive.read_snapshot(lambda connection: tuple(map(question_from_row, connection.execute(query).all())))
 
 
 PAID = "the project has paid this for what is looked at: nothing more is charged"
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class QuestionPlan:
     """The cost and the expected error of a question, from public facts alone.
 
     Attributes:
@@ -135,9 +135,9 @@ class Planned:
         id: What the question would be called.
         request: Under which it would be charged.
         remaining: What is left to the analyst, the project and the dataset; None: no allowance was set yet.
-        asked: This question for this loss, if the project has asked it before: its answer costs nothing more.
+        earlier_question: This question for this loss, if the project has asked it before: its answer costs nothing more.
         is_paid: Whether the project has paid this loss for what the question looks at: then it costs nothing more.
-        published: Releases that answer the question already, whoever paid for them: they cost nothing.
+        published_answers: Releases that answer the question already, whoever paid for them: they cost nothing.
     """
 
     project: Project
@@ -148,10 +148,10 @@ class Planned:
     notes: tuple[str, ...]
     id: str
     request: str
-    remaining: Remaining | None
-    asked: Asked | None
+    remaining: MemberBalance | None
+    earlier_question: AskedQuestion | None
     is_paid: bool
-    published: tuple[Asked, ...]
+    published_answers: tuple[AskedQuestion, ...]
 
     @property
     def price(self) -> str:
@@ -163,9 +163,9 @@ class Planned:
         """Tell whether the remaining budget covers it; a request that was charged before is covered."""
         price = self.dataset.account.currency.price(self.loss)
         return (
-            self.asked is not None
+            self.earlier_question is not None
             or self.is_paid
-            or (self.remaining is not None and price.billionths <= self.remaining.left.billionths)
+            or (self.remaining is not None and price.billionths <= self.remaining.remaining.billionths)
         )
 
 
@@ -173,17 +173,17 @@ class Questions:
     """Plans questions, takes them into the queue, and says where they stand."""
 
     def __init__(
-        self, archive: Archive, datasets: Datasets, projects: Projects, call: Callable[[], object] = int
+        self, archive: Archive, datasets: Datasets, projects: Projects, notify: Callable[[], object] = int
     ) -> None:
-        self._archive, self._datasets, self._projects, self._call = archive, datasets, projects, call
+        self._archive, self._datasets, self._projects, self._call = archive, datasets, projects, notify
 
-    def plan(self, who: Visitor, project: str, stored: Mapping[str, Any], loss: PrivacyLoss) -> Planned:
+    def plan(self, who: Visitor, project: str, question_json: Mapping[str, Any], loss: PrivacyLoss) -> QuestionPlan:
         """The cost and the expected error of a question for a project. Touches no records.
 
         Arguments:
             who: An analyst of the project.
             project: Who would pay.
-            stored: The question as plain objects, as in files of studies.
+            question_json: The question as plain objects, as in files of studies.
             loss: What it may lose.
 
         Raises:
@@ -191,22 +191,24 @@ class Questions:
             ValueError, UnsupportedQuery: it is no question, or one that can not be answered, or one of a column that
                 the dataset does not declare.
         """
-        found = project_for(self._archive, who, project, Right.ASK)
+        found = find_project_for(self._archive, who, project, Right.ASK)
         dataset = self._datasets.get(who, found.dataset)
-        question, loss = _by_declared(question_from_json(stored), dataset), loss.of_one_release()
+        question, loss = _add_declared_categories(question_from_json(question_json), dataset), loss.as_single_release()
         Currency.require_countable(loss, loss)
-        plans = rehearse(question, loss, dataset.adjacency)
+        plans = plan_question(question, loss, dataset.adjacency)
         _require_declared(plans, dataset)
         request = request_id(Member(found.name, who.name), dataset, question, loss)
         name, remaining = question_id(request, question), self._projects.remaining(who, project)
-        asked, published = self._archive.read(lambda one: _earlier(one, name, same_as(dataset, question)))
-        is_paid = self._archive.read(lambda one: _is_paid(one, request))
+        asked, published = self._archive.read_snapshot(
+            lambda one: _find_earlier(one, name, answer_key(dataset, question))
+        )
+        is_paid = self._archive.read_snapshot(lambda one: _is_paid(one, request))
         notes = (*plans.notes, *((PAID,) if is_paid else ()))
-        return Planned(
+        return QuestionPlan(
             found, dataset, question, loss, plans, notes, name, request, remaining, asked, is_paid, published
         )
 
-    def ask(self, who: Visitor, project: str, stored: Mapping[str, Any], loss: PrivacyLoss) -> Asked:
+    def ask(self, who: Visitor, project: str, question_json: Mapping[str, Any], loss: PrivacyLoss) -> AskedQuestion:
         """Put a question into the queue; if the project has asked it for this loss, it is that one, for nothing.
 
         It is charged by a worker before any record is read: against the analyst's allowance, the project's and the cap.
@@ -214,16 +216,16 @@ class Questions:
         Raises:
             ProtocolAborted, ValueError, UnsupportedQuery: as of `plan`.
         """
-        planned = self.plan(who, project, stored, loss)
+        planned = self.plan(who, project, question_json, loss)
         facts = {
             "id": planned.id, "request": planned.request, "project": project, "dataset": planned.dataset.name,
-            "version": planned.dataset.version, "person": who.name, "question": _json(planned.question),
-            "purpose": str(planned.question), "same": same_as(planned.dataset, planned.question),
-            "epsilon": _text(planned.loss.epsilon), "rho": str(planned.loss.rho), "asked_at": now(),
+            "version": planned.dataset.version, "person": who.name, "question": _question_to_text(planned.question),
+            "purpose": str(planned.question), "same": answer_key(planned.dataset, planned.question),
+            "epsilon": _number_to_text(planned.loss.epsilon), "rho": str(planned.loss.rho), "asked_at": format_now(),
             "state": State.QUEUED.value, "shown": State.QUEUED.value, "tries": 0,
         }  # fmt: skip
 
-        def work(connection: Connection) -> None:
+        def insert_question(connection: Connection) -> None:
             row = connection.execute(select(QUESTIONS.c.state).where(QUESTIONS.c.id == planned.id)).first()
             if row is None:
                 connection.execute(insert(QUESTIONS), facts)
@@ -233,35 +235,35 @@ class Questions:
                 connection.execute(QUESTIONS.update().where(mine).values(**again, person=who.name))
 
         words = f"{planned.id[:16]}: {planned.question}"[:LONGEST_NAME]
-        if planned.asked is None or planned.asked.state is State.REFUSED:
-            self._projects.require_share(who, project)
-            self._archive.enter(Event(who.name, "asked", words, planned.dataset.name), work)
+        if planned.earlier_question is None or planned.earlier_question.state is State.REFUSED:
+            self._projects.require_allowance(who, project)
+            self._archive.run_logged(Event(who.name, "asked", words, planned.dataset.name), insert_question)
             self._call()
         return self.get(who, planned.id)
 
-    def get(self, who: Visitor, id: str) -> Asked:
+    def get(self, who: Visitor, id: str) -> AskedQuestion:
         """A question and its status at the last publication time.
 
         Raises:
             ProtocolAborted: there is none, or none that they may see.
         """
-        asked = self._archive.read(lambda connection: find_asked(connection, id))
+        asked = self._archive.read_snapshot(lambda connection: find_question(connection, id))
         if asked is None:
-            raise unknown("question")
-        right = Right.SEE_PUBLISHED if asked.published else Right.SEE_QUESTIONS
+            raise not_found("question")
+        right = Right.SEE_PUBLISHED if asked.is_published else Right.SEE_QUESTIONS
         require(who, right, asked.subject)
         return asked
 
-    def all(self, who: Visitor, project: str) -> tuple[Asked, ...]:
+    def all(self, who: Visitor, project: str) -> tuple[AskedQuestion, ...]:
         """The questions of a project, the last one first.
 
         Raises:
             ProtocolAborted: there is no such project, or it is not theirs to see.
         """
-        project_for(self._archive, who, project, Right.SEE_QUESTIONS)
-        return listed(self._archive, QUESTIONS.c.project == project)
+        find_project_for(self._archive, who, project, Right.SEE_QUESTIONS)
+        return list_questions(self._archive, QUESTIONS.c.project == project)
 
-    def before(self, who: Visitor, asked: Asked) -> int:
+    def count_before(self, who: Visitor, asked: AskedQuestion) -> int:
         """Number of questions of the same project that were asked earlier, and wait still.
 
         Formal guarantees: it is read off what every member of the project sees, the states when the public clock struck
@@ -274,40 +276,40 @@ class Questions:
         ids = [each.id for each in found]
         return len(ids) - 1 - ids.index(asked.id) if asked.id in ids else 0
 
-    def queue(self, who: Visitor, dataset: str) -> tuple[Asked, ...]:
-        """The questions of a dataset, newest first. Raises `ProtocolAborted`: it is not theirs to see."""
+    def queue(self, who: Visitor, dataset: str) -> tuple[AskedQuestion, ...]:
+        """The questions of a dataset, newest first. Raises `ProtocolError`: it is not theirs to see."""
         require(who, Right.SEE_QUEUE, Subject(dataset))
-        return listed(self._archive, QUESTIONS.c.dataset == dataset)
+        return list_questions(self._archive, QUESTIONS.c.dataset == dataset)
 
 
 def request_id(member: Member, dataset: Dataset, question: Any, loss: PrivacyLoss) -> str:
     """Under which request a project asks a version of a dataset: what looks at the same for the same loss has one."""
     version = f"version {dataset.version}"
-    return request_of(member, question, loss, dataset.adjacency, dataset.account.dataset, about=version)
+    return make_request_id(member, question, loss, dataset.adjacency, dataset.account.dataset, about=version)
 
 
 def question_id(request: str, question: Any) -> str:
     """The identifier of a question: one paid request may answer several that read it at other places."""
-    return sha256(json.dumps([request, _json(question)]).encode()).hexdigest()
+    return sha256(json.dumps([request, _question_to_text(question)]).encode()).hexdigest()
 
 
-def same_as(dataset: Dataset, question: Any) -> str:
+def answer_key(dataset: Dataset, question: Any) -> str:
     """The key that questions share which one release answers, whatever they cost."""
-    return sha256(json.dumps([dataset.name, dataset.version, _json(question)]).encode()).hexdigest()
+    return sha256(json.dumps([dataset.name, dataset.version, _question_to_text(question)]).encode()).hexdigest()
 
 
-def _json(question: Any) -> str:
+def _question_to_text(question: Any) -> str:
     return json.dumps(question_to_json(question))  # in the order of the columns of a model, which is part of it
 
 
-def _text(number: object) -> str | None:
+def _number_to_text(number: object) -> str | None:
     return None if number is None else str(number)
 
 
-def _earlier(connection: Connection, id: str, same: str) -> tuple[Asked | None, tuple[Asked, ...]]:
+def _find_earlier(connection: Connection, id: str, same: str) -> tuple[AskedQuestion | None, tuple[AskedQuestion, ...]]:
     mine = (QUESTIONS.c.same == same, RELEASES.c.published_at.is_not(None))
     rows = connection.execute(WITH_RELEASES.where(*mine).order_by(QUESTIONS.c.number).limit(MOST_LISTED)).all()
-    return find_asked(connection, id), tuple(map(asked_of, rows))
+    return find_question(connection, id), tuple(map(question_from_row, rows))
 
 
 def _is_paid(connection: Connection, request: str) -> bool:
@@ -316,20 +318,20 @@ def _is_paid(connection: Connection, request: str) -> bool:
     return connection.execute(select(QUESTIONS.c.id).where(QUESTIONS.c.request == request, paid)).first() is not None
 
 
-def _by_declared(question: Any, dataset: Dataset) -> Any:
+def _add_declared_categories(question: Any, dataset: Dataset) -> Any:
     """The question by the categories that the public schema declares, where it lists none of a column.
 
     Raises:
         ValueError: the column is declared to hold numbers, or not at all.
     """
-    unlisted = unlisted_of(question)
+    unlisted = find_unlisted(question)
     if unlisted is None:
         return question
     for each in dataset.columns:
         if isinstance(each, Categories) and each.column == unlisted.column:
-            return by_categories(question, unlisted, each)
+            return replace_categories(question, unlisted, each)
     rule = f"{dataset.name!r} declares no categories of {unlisted.column!r}: list those that you ask for"
-    raise Refused("by", rule[:LONGEST_NAME], unlisted.column)
+    raise InvalidArgument("by", rule[:LONGEST_NAME], unlisted.column)
 
 
 def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
@@ -340,17 +342,19 @@ def _require_declared(plans: Sequence[Plan], dataset: Dataset) -> None:
     """
     declared = {str(each.column): each for each in dataset.columns}
     for plan in plans:
-        for axis in plan.query.read_axes:
-            for column in columns_of(axis):
+        for axis in plan.query.input_axes:
+            for column in find_columns(axis):
                 if column not in declared:
-                    raise Refused("column", f"{dataset.name!r} declares no column {column!r}"[:LONGEST_NAME], column)
+                    raise InvalidArgument(
+                        "column", f"{dataset.name!r} declares no column {column!r}"[:LONGEST_NAME], column
+                    )
             if not isinstance(axis, Categories | Predictor) and not isinstance(axis.column, Predictor):
                 _require_numbers(declared[str(axis.column)])
             if isinstance(axis, Categories):
-                for name, each in zip(axis.named, axis.values, strict=True):
+                for name, each in zip(axis.argument_names, axis.values, strict=True):
                     if not _is_declared(each, declared[axis.column]):
-                        rule = f"{axis.column!r} declares no category {shown(each)}"[:LONGEST_NAME]
-                        raise Refused(name, rule, axis.column)
+                        rule = f"{axis.column!r} declares no category {describe_value(each)}"[:LONGEST_NAME]
+                        raise InvalidArgument(name, rule, axis.column)
 
 
 def has_numbers(declared: Declared) -> bool:
@@ -361,18 +365,18 @@ def has_numbers(declared: Declared) -> bool:
 def _require_numbers(declared: Declared) -> None:
     if not has_numbers(declared):
         name = str(declared.column)
-        raise Refused("column", f"{name!r} is declared to hold categories; a column of numbers is needed", name)
+        raise InvalidArgument("column", f"{name!r} is declared to hold categories; a column of numbers is needed", name)
 
 
 def _is_declared(given: Category, declared: Declared) -> bool:
     """Tell whether a category is declared; of a column of numbers, whether it is a number in its range."""
     if isinstance(declared, Categories):
         return given in declared.values or str(given) in map(str, declared.values)
-    number = number_in(given) if isinstance(given, str) else given
+    number = parse_number(given) if isinstance(given, str) else given
     return number is not None and declared.lower <= number <= declared.upper
 
 
-def columns_of(axis: Any) -> list[str]:
+def find_columns(axis: Any) -> list[str]:
     """The columns that an axis reads: several, of a model."""
     if isinstance(axis.column, Predictor):
         return [each.column for each in axis.column.inputs]
@@ -380,16 +384,16 @@ def columns_of(axis: Any) -> list[str]:
 
 
 # Author names of questions and models, shown to visitors who may see people.
-def person_seen_by(who: Visitor, person: str, of: Subject) -> str:
+def redact_person(who: Visitor, person: str, subject: Subject) -> str:
     """The name of whoever asked or handed in, if it is one's own or one may see who is in the project; else nothing."""
-    return person if person == who.name or may(who, Right.SEE_PEOPLE_OF_PROJECT, of) else ""
+    return person if person == who.name or may(who, Right.SEE_PEOPLE_OF_PROJECT, subject) else ""
 
 
-def as_seen_by(who: Visitor, asked: Asked) -> Asked:
+def redact_question(who: Visitor, asked: AskedQuestion) -> AskedQuestion:
     """A question without names of people and projects that a visitor may not see.
 
     A published release is seen by analysts of other projects: neither its project nor who asked is theirs to see.
     """
     of = asked.subject
     project = asked.project if may(who, Right.SEE_PROJECT, of) else ""
-    return replace(asked, person=person_seen_by(who, asked.person, of), project=project)
+    return replace(asked, person=redact_person(who, asked.person, of), project=project)

@@ -12,18 +12,18 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Update, and_, func, insert, or_, select, update
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.ledger import Event, Member
 from dpcurves.ledger.account import LONGEST_NAME
-from dpcurves.ledger.chain import GRANTS, alone
+from dpcurves.ledger.chain import GRANTS, acquire_lock
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_parties.serving.database import writes
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.database import write_transaction
+from dpcurves_parties.serving.messages import ProtocolError
 
-from .questions import Asked, Questions, State, loss_from
-from .store import DATASETS, QUESTIONS, RELEASES, Archive, is_there
-from .visitors import Right, Visitor, require, unknown
+from .questions import AskedQuestion, Questions, State, loss_from_text
+from .store import DATASETS, QUESTIONS, RELEASES, Archive, has_row
+from .visitors import Right, Visitor, not_found, require
 
 # The queue of questions, as workers and the public clock see it. What is done twice is done once.
 #
@@ -39,7 +39,7 @@ WAITS = (0, 2, 10, 60, 600)
 """Seconds before a question that was paid is tried again where counting failed: a disk is full, an engine is away."""
 
 
-class Does(Enum):
+class WorkerRole(Enum):
     """The parts of the work on questions."""
 
     CHARGES = "charges"
@@ -47,8 +47,8 @@ class Does(Enum):
     ALL = "all"
 
 
-STATES: Mapping[Does, tuple[State, ...]] = MappingProxyType(
-    {Does.CHARGES: (State.QUEUED,), Does.COUNTS: (State.PAID,), Does.ALL: (State.QUEUED, State.PAID)}
+STATES: Mapping[WorkerRole, tuple[State, ...]] = MappingProxyType(
+    {WorkerRole.CHARGES: (State.QUEUED,), WorkerRole.COUNTS: (State.PAID,), WorkerRole.ALL: (State.QUEUED, State.PAID)}
 )
 
 
@@ -78,7 +78,7 @@ class Job:
     worker: str
 
 
-class Overtaken(Refused):
+class LeaseLost(InvalidArgument):
     """The claim of a worker counts no more: it was given back, or another one has it."""
 
 
@@ -88,24 +88,24 @@ class Queue:
     def __init__(self, archive: Archive) -> None:
         self._database = archive
 
-    def claim(self, worker: str, does: Does = Does.ALL) -> Job | None:
+    def lease_next(self, worker: str, role: WorkerRole = WorkerRole.ALL) -> Job | None:
         """The next question for a worker, a name that no other process has: first those that wait to be paid."""
-        now, states = int(time.time()), STATES[does]
-        if self._database.read(lambda connection: _next(connection, now, states)) is None:
+        now, states = int(time.time()), STATES[role]
+        if self._database.read_snapshot(lambda connection: _select_next(connection, now, states)) is None:
             return None
 
-        def work(connection: Connection) -> Row[Any] | None:
-            row = _next(connection, now, states, held=True)
+        def lease_row(connection: Connection) -> Row[Any] | None:
+            row = _select_next(connection, now, states, lock=True)
             if row is not None:
                 mine = QUESTIONS.c.number == row.number
                 connection.execute(update(QUESTIONS).where(mine).values(worker=worker, claimed=now))
             return row
 
-        row = self._database.write(work)
-        return None if row is None else _job(row, worker)
+        row = self._database.write(lease_row)
+        return None if row is None else _job_from_row(row, worker)
 
     @staticmethod
-    def require_claim(connection: Connection, job: Job) -> None:
+    def require_lease(connection: Connection, job: Job) -> None:
         """Refuse a question whose claim counts no more: looked at in the transaction that charges it.
 
         A worker that was held may go on long after its claim was given back, and after the question was taken back.
@@ -114,27 +114,31 @@ class Queue:
             Overtaken: it does not.
         """
         if (
-            connection.execute(select(QUESTIONS.c.number).where(*_mine(job), _in(State.QUEUED, State.PAID))).first()
+            connection.execute(
+                select(QUESTIONS.c.number).where(*_leased_by(job), _has_state(State.QUEUED, State.PAID))
+            ).first()
             is None
         ):
-            raise Overtaken("question", "another worker has it, or it was taken back")
+            raise LeaseLost("question", "another worker has it, or it was taken back")
 
-    def paid(self, job: Job) -> None:
+    def mark_paid(self, job: Job) -> None:
         """It was charged; whoever counts may have it."""
-        self._move(job, state=State.PAID.value)
+        self._update_queued(job, state=State.PAID.value)
 
-    def refused(self, job: Job, words: str) -> None:
+    def mark_refused(self, job: Job, reason: str) -> None:
         """It was not charged, for this reason."""
-        self._move(job, state=State.REFUSED.value, refusal=words, worker=None)
+        self._update_queued(job, state=State.REFUSED.value, refusal=reason, worker=None)
 
-    def give_back(self, job: Job) -> None:
+    def return_lease(self, job: Job) -> None:
         """Somebody else may go on with it."""
-        self._database.write(lambda one: one.execute(update(QUESTIONS).where(*_mine(job)).values(worker=None)).rowcount)
+        self._database.write(
+            lambda one: one.execute(update(QUESTIONS).where(*_leased_by(job)).values(worker=None)).rowcount
+        )
 
-    @writes
-    def failed(self, connection: Connection, job: Job) -> None:
+    @write_transaction
+    def schedule_retry(self, connection: Connection, job: Job) -> None:
         """It could not be counted now; it is tried again later."""
-        mine = and_(*_mine(job))
+        mine = and_(*_leased_by(job))
         tries = connection.execute(select(QUESTIONS.c.tries).where(mine)).scalars().first()
         if tries is None:
             return
@@ -142,80 +146,82 @@ class Queue:
         # A claim from the future: nobody's, and nobody takes it before.
         connection.execute(update(QUESTIONS).where(mine).values(tries=tries + 1, worker=LATER, claimed=until - STALE))
 
-    @writes
-    def counted(self, connection: Connection, id: str, curve: str, facts: Mapping[str, Any]) -> None:
+    @write_transaction
+    def store_answer(self, connection: Connection, id: str, curve: str, facts: Mapping[str, Any]) -> None:
         """Its answer is here: it is shown when the public clock strikes. The first one stays."""
-        alone(connection, f"release {id}")
-        if not is_there(connection, RELEASES, id=id):
+        acquire_lock(connection, f"release {id}")
+        if not has_row(connection, RELEASES, id=id):
             told = {"id": id, "curve": curve, "facts": json.dumps(facts), "svg": "", "csv": ""}
             connection.execute(insert(RELEASES), told)
         mine = (QUESTIONS.c.id == id, QUESTIONS.c.state == State.PAID.value)
         connection.execute(update(QUESTIONS).where(*mine).values(state=State.COUNTED.value, worker=None))
 
-    def undrawn(self) -> list[str]:
+    def find_undrawn(self) -> list[str]:
         """Answers that have no picture yet and that nobody draws, the first one first."""
-        free = _is_free(int(time.time()))
+        free = _is_unleased(int(time.time()))
         query = _UNDRAWN.where(RELEASES.c.svg == "", free).order_by(QUESTIONS.c.number).limit(MOST_DRAWN)
-        return self._database.read(lambda connection: [str(each) for each in connection.execute(query).scalars()])
+        return self._database.read_snapshot(
+            lambda connection: [str(each) for each in connection.execute(query).scalars()]
+        )
 
-    def claim_drawing(self, worker: str, id: str) -> bool:
+    def lease_drawing(self, worker: str, id: str) -> bool:
         """Claim the drawing of an answer; False if another worker has it."""
         now = int(time.time())
-        claim = update(QUESTIONS).where(QUESTIONS.c.id == id, _is_free(now)).values(worker=worker, claimed=now)
+        claim = update(QUESTIONS).where(QUESTIONS.c.id == id, _is_unleased(now)).values(worker=worker, claimed=now)
         return bool(self._database.write(lambda connection: connection.execute(claim).rowcount))
 
-    def curve(self, id: str) -> str:
+    def load_curve(self, id: str) -> str:
         """An answer, as it was counted."""
         query = select(RELEASES.c.curve).where(RELEASES.c.id == id)
-        return self._database.read(lambda connection: str(connection.execute(query).scalar_one()))
+        return self._database.read_snapshot(lambda connection: str(connection.execute(query).scalar_one()))
 
-    @writes
-    def drawn(self, connection: Connection, id: str, svg: str, csv: str) -> None:
+    @write_transaction
+    def store_drawing(self, connection: Connection, id: str, svg: str, csv: str) -> None:
         """Its picture and its table are here."""
         mine = (RELEASES.c.id == id, RELEASES.c.svg == "")
         connection.execute(update(RELEASES).where(*mine).values(svg=svg, csv=csv))
         connection.execute(update(QUESTIONS).where(QUESTIONS.c.id == id).values(worker=None))
 
-    def strike(self) -> int:
+    def publish_states(self) -> int:
         """The public clock strikes: what was done since is shown. How many questions moved."""
         moved = QUESTIONS.c.shown != QUESTIONS.c.state
-        if self._database.read(lambda one: one.execute(select(QUESTIONS.c.id).where(moved)).first()) is None:
+        if self._database.read_snapshot(lambda one: one.execute(select(QUESTIONS.c.id).where(moved)).first()) is None:
             return 0
         counted = QUESTIONS.c.state == State.COUNTED.value
         answered = {"state": State.ANSWERED.value, "shown": State.ANSWERED.value}
 
-        def work(connection: Connection) -> int:
+        def update_states(connection: Connection) -> int:
             done = connection.execute(update(QUESTIONS).where(counted).values(**answered)).rowcount
             return done + connection.execute(update(QUESTIONS).where(moved).values(shown=QUESTIONS.c.state)).rowcount
 
-        return self._database.write(work)
+        return self._database.write(update_states)
 
-    def free(self, worker: str | None = None) -> None:
+    def return_leases(self, worker: str | None = None) -> None:
         """Give back what a worker that has ended had claimed; None: what all had."""
         mine = QUESTIONS.c.worker.is_not(None) if worker is None else QUESTIONS.c.worker == worker
         self._database.write(
             lambda connection: connection.execute(update(QUESTIONS).where(mine).values(worker=None)).rowcount
         )
 
-    def _move(self, job: Job, **facts: object) -> None:
+    def _update_queued(self, job: Job, **facts: object) -> None:
         """Say what became of a question that was queued, if the claim still counts."""
-        moved = update(QUESTIONS).where(*_mine(job), _in(State.QUEUED)).values(**facts)
+        moved = update(QUESTIONS).where(*_leased_by(job), _has_state(State.QUEUED)).values(**facts)
         self._database.write(lambda connection: connection.execute(moved).rowcount)
 
 
 _UNDRAWN = select(RELEASES.c.id).join(QUESTIONS, QUESTIONS.c.id == RELEASES.c.id)
 
 
-def _is_free(now: int) -> ColumnElement[bool]:
+def _is_unleased(now: int) -> ColumnElement[bool]:
     """Tell whether a question is unclaimed, or its lease has expired."""
     return or_(QUESTIONS.c.worker.is_(None), QUESTIONS.c.claimed < now - STALE)
 
 
-def _mine(job: Job) -> tuple[ColumnElement[bool], ...]:
+def _leased_by(job: Job) -> tuple[ColumnElement[bool], ...]:
     return QUESTIONS.c.id == job.id, QUESTIONS.c.worker == job.worker
 
 
-def _in(*states: State) -> ColumnElement[bool]:
+def _has_state(*states: State) -> ColumnElement[bool]:
     return QUESTIONS.c.state.in_([state.value for state in states])
 
 
@@ -227,24 +233,24 @@ _LAST_TAKEN = func.coalesce(
 """Seconds since 1970 when a worker last began to count a question of the same project, or to draw it."""
 
 
-def _next(connection: Connection, now: int, states: Sequence[State], *, held: bool = False) -> Row[Any] | None:
+def _select_next(connection: Connection, now: int, states: Sequence[State], *, lock: bool = False) -> Row[Any] | None:
     """The next free question; held, it is this transaction's, and who comes at the same time has the next one.
 
     Questions are charged in the order in which they were asked. They are counted project by project in turns, first
     that of which one was taken longest ago: so who asks many that take long keeps others waiting for one of them.
     """
     for state in states:
-        mine = (QUESTIONS.c.state == state.value, _is_free(now))
+        mine = (QUESTIONS.c.state == state.value, _is_unleased(now))
         turn = (_LAST_TAKEN,) if state is State.PAID else ()
         query = select(QUESTIONS).where(*mine).order_by(*turn, QUESTIONS.c.number).limit(1)
-        row = connection.execute(query.with_for_update(skip_locked=True) if held else query).first()
+        row = connection.execute(query.with_for_update(skip_locked=True) if lock else query).first()
         if row is not None:
             return row
     return None
 
 
-def _job(row: Row[Any], worker: str) -> Job:
-    question, loss = question_from_json(json.loads(row.question)), loss_from(row.epsilon, row.rho)
+def _job_from_row(row: Row[Any], worker: str) -> Job:
+    question, loss = question_from_json(json.loads(row.question)), loss_from_text(row.epsilon, row.rho)
     member = Member(row.project, row.person)
     return Job(row.id, row.request, member, row.dataset, row.version, question, loss, State(row.state), worker)
 
@@ -265,10 +271,10 @@ class Stewardship:
     and is counted under the same grant, whose stored numbers stay as they are.
     """
 
-    def __init__(self, archive: Archive, questions: Questions, call: Callable[[], object] = int) -> None:
-        self._archive, self._questions, self._call = archive, questions, call
+    def __init__(self, archive: Archive, questions: Questions, notify: Callable[[], object] = int) -> None:
+        self._archive, self._questions, self._call = archive, questions, notify
 
-    def take_back(self, who: Visitor, id: str) -> None:
+    def withdraw(self, who: Visitor, id: str) -> None:
         """Take a question back, if nothing was charged under its request and no worker has begun with it.
 
         The grants are looked at in the transaction of the chain: whatever charges comes before it, or after.
@@ -277,50 +283,52 @@ class Stewardship:
             ProtocolAborted: they are not the steward of its dataset, there is none, or it waited no more when the
                 clock struck last.
         """
-        asked = self._waiting(who, id)
+        asked = self._require_waiting(who, id)
 
-        def work(connection: Connection) -> None:
+        def withdraw_question(connection: Connection) -> None:
             if not _is_charged(connection, asked):
                 told = {"state": State.REFUSED.value, "refusal": TAKEN_BACK}
-                connection.execute(_of(id, State.QUEUED).where(QUESTIONS.c.worker.is_(None)).values(**told))
+                connection.execute(
+                    _update_in_state(id, State.QUEUED).where(QUESTIONS.c.worker.is_(None)).values(**told)
+                )
 
-        self._archive.enter(_event(who, "wanted taken back", asked), work)
+        self._archive.run_logged(_log_event(who, "wanted taken back", asked), withdraw_question)
 
-    def count_again(self, who: Visitor, id: str) -> None:
+    def retry(self, who: Visitor, id: str) -> None:
         """Have a question counted now that was charged and could not be counted, or that a worker has for long.
 
         Raises:
-            ProtocolAborted: as of `take_back`.
+            ProtocolAborted: as of `withdraw`.
         """
-        asked = self._waiting(who, id)
+        asked = self._require_waiting(who, id)
         stuck = (QUESTIONS.c.worker == LATER) | (QUESTIONS.c.claimed < int(time.time()) - SLOW)
 
-        def work(connection: Connection) -> None:
-            connection.execute(_of(id, State.PAID).where(stuck).values(worker=None))
+        def return_stuck_lease(connection: Connection) -> None:
+            connection.execute(_update_in_state(id, State.PAID).where(stuck).values(worker=None))
 
-        self._archive.enter(_event(who, "wanted counted again", asked), work)
+        self._archive.run_logged(_log_event(who, "wanted counted again", asked), return_stuck_lease)
         self._call()
 
-    def _waiting(self, who: Visitor, id: str) -> Asked:
+    def _require_waiting(self, who: Visitor, id: str) -> AskedQuestion:
         asked = self._questions.get(who, id)
         require(who, Right.KEEP_QUEUE, asked.subject)
         if asked.state in (State.ANSWERED, State.REFUSED):
-            raise ProtocolAborted("question", "it does not wait any more", 409)
+            raise ProtocolError("question", "it does not wait any more", 409)
         return asked
 
 
-def _of(id: str, state: State) -> Update:
+def _update_in_state(id: str, state: State) -> Update:
     return update(QUESTIONS).where(QUESTIONS.c.id == id, QUESTIONS.c.state == state.value)
 
 
-def _is_charged(connection: Connection, asked: Asked) -> bool:
+def _is_charged(connection: Connection, asked: AskedQuestion) -> bool:
     """Tell whether its request was charged, for this question or for another one that it answers."""
     version = {"name": asked.dataset, "version": asked.version}
     account = connection.execute(select(DATASETS.c.account).filter_by(**version)).scalars().first()
     if account is None:
-        raise unknown("dataset")
-    return is_there(connection, GRANTS, dataset=account, request=asked.request)
+        raise not_found("dataset")
+    return has_row(connection, GRANTS, dataset=account, request=asked.request)
 
 
-def _event(who: Visitor, action: str, asked: Asked) -> Event:
+def _log_event(who: Visitor, action: str, asked: AskedQuestion) -> Event:
     return Event(who.name, action, f"{asked.id[:16]}: {asked.purpose}"[:LONGEST_NAME], asked.dataset)

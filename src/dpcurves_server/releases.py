@@ -11,17 +11,17 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, func, insert, select, update
 
 from dpcurves import display
-from dpcurves.curves.result import curve_from_json
+from dpcurves.curves.result import result_from_json
 from dpcurves.data.axis import Predictor
 from dpcurves.ledger import Event
 from dpcurves.ledger.account import LONGEST_NAME
 from dpcurves.models import predictor_from_json
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 
-from .projects import project_for
-from .questions import WITH_RELEASES, Asked, State, asked_of, listed, person_seen_by
-from .store import MODELS, QUESTIONS, RELEASES, Archive, now
-from .visitors import Right, Subject, Visitor, may, require, unknown
+from .projects import find_project_for
+from .questions import WITH_RELEASES, AskedQuestion, State, list_questions, question_from_row, redact_person
+from .store import MODELS, QUESTIONS, RELEASES, Archive, format_now
+from .visitors import Right, Subject, Visitor, may, not_found, require
 
 # The picture and the table of an answer: post-processing, made once nobody waits for something to be counted.
 LEVEL = 0.95
@@ -30,16 +30,16 @@ DRAWING = Lock()
 """Settings of the drawing library are those of the process: one picture at a time."""
 
 
-def svg_of(curve: Any, title: str = "", **ways: Any) -> str:
+def render_svg(curve: Any, title: str = "", **plot_options: Any) -> str:
     """The picture, by itself, in ways that its `plot` knows; with a title, if there is one."""
     with DRAWING:
-        axes = curve.plot(ax=display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE)), **ways)
-        return display.svg_text(display.entitle(axes, title) if title else axes)
+        axes = curve.plot(ax=display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE)), **plot_options)
+        return display.svg_text(display.set_title(axes, title) if title else axes)
 
 
-def csv_of(curve: Any) -> str:
+def render_csv(curve: Any) -> str:
     """The numbers, with both ends at level 0.95 where it has intervals or a band. No text in it is a formula."""
-    return str(curve.csv_text(level=LEVEL, population=False))
+    return str(curve.to_csv_text(level=LEVEL, population=False))
 
 
 # Answers, as those who may see them get them.
@@ -53,7 +53,7 @@ class Answer:
     """The released answer of a question.
 
     Attributes:
-        asked: The question.
+        asked_question: The question.
         json: The curve, in the published format.
         kept_svg, kept_csv: Its picture and its table; empty: a worker has not made them yet.
         facts: What its HTML summary says: ``title``, ``line``, ``summary`` (pairs), ``notes``, ``privacy`` (pairs).
@@ -61,10 +61,10 @@ class Answer:
         published_by: By whom.
     """
 
-    asked: Asked
+    asked_question: AskedQuestion
     json: str
-    kept_svg: str
-    kept_csv: str
+    stored_svg: str
+    stored_csv: str
     facts: Mapping[str, Any]
     published_at: str | None
     published_by: str | None
@@ -72,26 +72,26 @@ class Answer:
     @property
     def id(self) -> str:
         """That of its question."""
-        return self.asked.id
+        return self.asked_question.id
 
     @property
     def is_drawn(self) -> bool:
         """Tell whether a worker has made its picture and its table."""
-        return bool(self.kept_svg)
+        return bool(self.stored_svg)
 
     @property
     def svg(self) -> str:
         """Its picture."""
-        return self.kept_svg or svg_of(self.curve())
+        return self.stored_svg or render_svg(self.load_curve())
 
     @property
     def csv(self) -> str:
         """Its numbers, with ends of intervals where it has them."""
-        return self.kept_csv or csv_of(self.curve())
+        return self.stored_csv or render_csv(self.load_curve())
 
-    def curve(self) -> Any:
+    def load_curve(self) -> Any:
         """The curve itself, as whoever asks a session has it."""
-        return curve_from_json(self.json)
+        return result_from_json(self.json)
 
 
 class Releases:
@@ -106,17 +106,17 @@ class Releases:
         Raises:
             ProtocolAborted: there is none, or none that they may see, or the public clock has not struck yet.
         """
-        found = self._archive.read(lambda connection: _find(connection, id))
-        if found is None or found.asked.state is not State.ANSWERED or not _may_see(who, found.asked):
-            raise unknown("release")
+        found = self._archive.read_snapshot(lambda connection: _find_answer(connection, id))
+        if found is None or found.asked_question.state is not State.ANSWERED or not _may_see(who, found.asked_question):
+            raise not_found("release")
         return found
 
     def is_drawn(self, id: str) -> bool:
         """Tell whether the picture of an answer is ready, or there is no such answer: nobody has to wait."""
         query = select(RELEASES.c.id).where(RELEASES.c.id == id, RELEASES.c.svg == "")
-        return self._archive.read(lambda connection: connection.execute(query).first()) is None
+        return self._archive.read_snapshot(lambda connection: connection.execute(query).first()) is None
 
-    def drawn(self, who: Visitor, id: str) -> Answer:
+    def get_with_drawing(self, who: Visitor, id: str) -> Answer:
         """A release with its picture and its table. Those that no worker has drawn are drawn here, one at a time.
 
         Raises:
@@ -126,29 +126,31 @@ class Releases:
         if found.is_drawn:
             return found
         if not _HERE.acquire(blocking=False):
-            raise ProtocolAborted("picture", "it is not drawn yet; look again in a minute", 503)
+            raise ProtocolError("picture", "it is not drawn yet; look again in a minute", 503)
         try:
-            return replace(found, kept_svg=found.svg, kept_csv=found.csv)
+            return replace(found, stored_svg=found.svg, stored_csv=found.csv)
         finally:
             _HERE.release()
 
-    def all(self, who: Visitor, project: str) -> tuple[Asked, ...]:
+    def all(self, who: Visitor, project: str) -> tuple[AskedQuestion, ...]:
         """The questions of a project that are answered, the last one first.
 
         Raises:
             ProtocolAborted: there is no such project, or it is not theirs to see.
         """
-        project_for(self._archive, who, project, Right.SEE_RELEASES)
-        return listed(self._archive, QUESTIONS.c.project == project, ANSWERED)
+        find_project_for(self._archive, who, project, Right.SEE_RELEASES)
+        return list_questions(self._archive, QUESTIONS.c.project == project, ANSWERED)
 
-    def published(self, who: Visitor, dataset: str) -> tuple[Asked, ...]:
+    def list_published(self, who: Visitor, dataset: str) -> tuple[AskedQuestion, ...]:
         """The published answers of a dataset, newest question first.
 
         Raises:
             ProtocolAborted: it is not theirs to see.
         """
         require(who, Right.SEE_PUBLISHED)
-        return listed(self._archive, QUESTIONS.c.dataset == dataset, RELEASES.c.published_at.is_not(None), ANSWERED)
+        return list_questions(
+            self._archive, QUESTIONS.c.dataset == dataset, RELEASES.c.published_at.is_not(None), ANSWERED
+        )
 
     def publish(self, who: Visitor, id: str) -> None:
         """Show a release to everybody who may ask any dataset here. There is no way back.
@@ -156,16 +158,16 @@ class Releases:
         Raises:
             ProtocolAborted: they are not the steward of its dataset, or there is none.
         """
-        found = self._archive.read(lambda connection: _find(connection, id))
-        if found is None or found.asked.state is not State.ANSWERED:
-            raise unknown("release")
-        require(who, Right.PUBLISH, Subject(found.asked.dataset))
+        found = self._archive.read_snapshot(lambda connection: _find_answer(connection, id))
+        if found is None or found.asked_question.state is not State.ANSWERED:
+            raise not_found("release")
+        require(who, Right.PUBLISH, Subject(found.asked_question.dataset))
         if found.published_at is not None:
             return
-        facts = {"published_at": now(), "published_by": who.name}
+        facts = {"published_at": format_now(), "published_by": who.name}
         mine = (RELEASES.c.id == id, RELEASES.c.published_at.is_(None))
-        event = Event(who.name, "published", id, found.asked.dataset)
-        self._archive.enter(event, lambda one: one.execute(update(RELEASES).where(*mine).values(**facts)).rowcount)
+        event = Event(who.name, "published", id, found.asked_question.dataset)
+        self._archive.run_logged(event, lambda one: one.execute(update(RELEASES).where(*mine).values(**facts)).rowcount)
 
 
 ANSWERED = QUESTIONS.c.shown == State.ANSWERED.value
@@ -174,18 +176,18 @@ ANSWERS = WITH_RELEASES.add_columns(
 ).where(RELEASES.c.id.is_not(None))
 
 
-def _find(connection: Connection, id: str) -> Answer | None:
+def _find_answer(connection: Connection, id: str) -> Answer | None:
     row = connection.execute(ANSWERS.where(QUESTIONS.c.id == id)).first()
-    return None if row is None else _release(row)
+    return None if row is None else _answer_from_row(row)
 
 
-def _release(row: Row[Any]) -> Answer:
+def _answer_from_row(row: Row[Any]) -> Answer:
     facts = json.loads(row.facts)
-    return Answer(asked_of(row), row.curve, row.svg, row.csv, facts, row.published_at, row.published_by)
+    return Answer(question_from_row(row), row.curve, row.svg, row.csv, facts, row.published_at, row.published_by)
 
 
-def _may_see(who: Visitor, asked: Asked) -> bool:
-    return may(who, Right.SEE_RELEASES, asked.subject) or (asked.published and may(who, Right.SEE_PUBLISHED))
+def _may_see(who: Visitor, asked: AskedQuestion) -> bool:
+    return may(who, Right.SEE_RELEASES, asked.subject) or (asked.is_published and may(who, Right.SEE_PUBLISHED))
 
 
 MOST_KEPT = 1000
@@ -193,7 +195,7 @@ MOST_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredModel:
     """A model of a project.
 
     Attributes:
@@ -216,13 +218,13 @@ class Kept:
         return predictor_from_json(self.text)
 
     @property
-    def stored(self) -> Mapping[str, Any]:
+    def model_json(self) -> Mapping[str, Any]:
         """The model as plain objects: what a question takes as its score."""
         return self.predictor.to_object()
 
 
 @dataclass(frozen=True, slots=True)
-class ByName(Mapping[str, Predictor]):
+class ModelsByName(Mapping[str, Predictor]):
     """The predictive models that a project has stored, by name; each is loaded when it is looked up.
 
     Attributes:
@@ -236,10 +238,12 @@ class ByName(Mapping[str, Predictor]):
     names: tuple[str, ...]
 
     def __getitem__(self, name: str) -> Predictor:
-        row = self.archive.read(lambda connection: connection.execute(_named(self.project, name)).first())
+        row = self.archive.read_snapshot(
+            lambda connection: connection.execute(_select_by_name(self.project, name)).first()
+        )
         if row is None:
             raise KeyError(name)
-        return _kept(row).predictor
+        return _model_from_row(row).predictor
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -254,80 +258,80 @@ class Models:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
-    def add(self, who: Visitor, project: str, text: str) -> Kept:
+    def add(self, who: Visitor, project: str, text: str) -> StoredModel:
         """Keep a model, unless it is there already.
 
         Raises:
             ProtocolAborted: they are not in the project, or it has too many models, or another one of this name.
             ValueError: it is no model; one line names what is wrong.
         """
-        found = project_for(self._archive, who, project, Right.ASK)
+        found = find_project_for(self._archive, who, project, Right.ASK)
         model = predictor_from_json(text)
         facts = {
             "project": project, "digest": model.digest, "name": model.name, "model": model.to_json(),
-            "person": who.name, "made_at": now(),
+            "person": who.name, "made_at": format_now(),
         }  # fmt: skip
 
-        def work(connection: Connection) -> Kept:
-            kept = _model(connection, project, model.digest)
+        def insert_model(connection: Connection) -> StoredModel:
+            kept = _find_model(connection, project, model.digest)
             if kept is not None:
                 return kept
-            if connection.execute(_named(project, model.name)).first() is not None:
-                raise ProtocolAborted("model", "the project has another one of this name: give this one its own", 409)
+            if connection.execute(_select_by_name(project, model.name)).first() is not None:
+                raise ProtocolError("model", "the project has another one of this name: give this one its own", 409)
             count = select(func.count()).select_from(MODELS).where(MODELS.c.project == project)
             if connection.execute(count).scalar_one() >= MOST_KEPT:
-                raise ProtocolAborted("models", f"at most {MOST_KEPT} of a project are kept", 409)
+                raise ProtocolError("models", f"at most {MOST_KEPT} of a project are kept", 409)
             connection.execute(insert(MODELS), facts)
-            return Kept(model.digest, model.name, who.name, facts["made_at"], facts["model"])
+            return StoredModel(model.digest, model.name, who.name, facts["made_at"], facts["model"])
 
         words = f"{model.name} {model.digest[:16]}: {project}"[:LONGEST_NAME]
-        return self._archive.enter(Event(who.name, "handed in model", words, found.dataset), work)
+        return self._archive.run_logged(Event(who.name, "handed in model", words, found.dataset), insert_model)
 
-    def get(self, who: Visitor, project: str, digest: str) -> Kept:
-        """Look up a model. Raises `ProtocolAborted`: there is none, or it is not theirs to see."""
-        of = project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
-        found = self._archive.read(lambda connection: _model(connection, project, digest))
+    def get(self, who: Visitor, project: str, digest: str) -> StoredModel:
+        """Look up a model. Raises `ProtocolError`: there is none, or it is not theirs to see."""
+        of = find_project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
+        found = self._archive.read_snapshot(lambda connection: _find_model(connection, project, digest))
         if found is None:
-            raise unknown("model")
-        return _seen(who, found, of)
+            raise not_found("model")
+        return _redact_owner(who, found, of)
 
-    def named(self, who: Visitor, project: str) -> ByName:
+    def index_by_name(self, who: Visitor, project: str) -> ModelsByName:
         """The models of a project by their names, each read when it is looked up.
 
         Raises:
             ProtocolAborted: there is no such project, or it is not theirs to see.
         """
-        project_for(self._archive, who, project, Right.SEE_QUESTIONS)
+        find_project_for(self._archive, who, project, Right.SEE_QUESTIONS)
         names = select(MODELS.c.name).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
-        found = self._archive.read(lambda connection: connection.execute(names).scalars().all())
-        return ByName(self._archive, project, tuple(dict.fromkeys(map(str, found))))
+        found = self._archive.read_snapshot(lambda connection: connection.execute(names).scalars().all())
+        return ModelsByName(self._archive, project, tuple(dict.fromkeys(map(str, found))))
 
-    def all(self, who: Visitor, project: str) -> tuple[Kept, ...]:
+    def all(self, who: Visitor, project: str) -> tuple[StoredModel, ...]:
         """The models of a project, in the order in which they were handed in.
 
         Raises:
             ProtocolAborted: there is no such project, or it is not theirs to see.
         """
-        of = project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
+        of = find_project_for(self._archive, who, project, Right.SEE_QUESTIONS).subject
         query = select(MODELS).where(MODELS.c.project == project).order_by(MODELS.c.made_at, MODELS.c.digest)
-        rows = self._archive.read(lambda connection: connection.execute(query).all())
-        return tuple(_seen(who, _kept(row), of) for row in rows)
+        rows = self._archive.read_snapshot(lambda connection: connection.execute(query).all())
+        return tuple(_redact_owner(who, _model_from_row(row), of) for row in rows)
 
 
-def _named(project: str, name: str) -> Select[Any]:
+def _select_by_name(project: str, name: str) -> Select[Any]:
     """The model of a name; of several, which development versions took in, the last one."""
     mine = select(MODELS).filter_by(project=project, name=name)
     return mine.order_by(MODELS.c.made_at.desc(), MODELS.c.digest.desc()).limit(1)
 
 
-def _model(connection: Connection, project: str, digest: str) -> Kept | None:
+def _find_model(connection: Connection, project: str, digest: str) -> StoredModel | None:
     row = connection.execute(select(MODELS).filter_by(project=project, digest=digest)).first()
-    return None if row is None else _kept(row)
+    return None if row is None else _model_from_row(row)
 
 
-def _seen(who: Visitor, model: Kept, of: Subject) -> Kept:
-    return replace(model, person=person_seen_by(who, model.person, of))
+def _redact_owner(who: Visitor, model: StoredModel, subject: Subject) -> StoredModel:
+    return replace(model, person=redact_person(who, model.person, subject))
 
 
-def _kept(row: Row[Any]) -> Kept:
-    return Kept(row.digest, row.name, row.person, row.made_at, row.model)
+def _model_from_row(row: Row[Any]) -> StoredModel:
+    return StoredModel(row.digest, row.name, row.person, row.made_at, row.model)

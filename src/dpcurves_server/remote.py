@@ -10,16 +10,16 @@ from os import PathLike
 from typing import Any
 from urllib.parse import quote
 
-from dpcurves.arguments import ProtocolAborted, Refused, require_kind
+from dpcurves.arguments import InvalidArgument, ProtocolError, require_type
 from dpcurves.conversation import Plans
 from dpcurves.curves.question_json import question_to_json
-from dpcurves.curves.result import curve_from_json
+from dpcurves.curves.result import result_from_json
 from dpcurves.data.axis import Predictor
 from dpcurves.ledger import BudgetExceeded, Currency
-from dpcurves.privacy import Adjacency, AnyRows, Neighbours, PrivacyLoss, Unit
-from dpcurves.session import rehearse, require_askable
-from dpcurves_parties.serving.channel import Channel, believing
-from dpcurves_parties.serving.identity import host_of
+from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, Neighbours, PrivacyLoss, Unit
+from dpcurves.session import plan_question, require_askable
+from dpcurves_parties.serving.channel import Channel, make_ca_context
+from dpcurves_parties.serving.identity import parse_host
 
 API = "/api/1"
 PAUSE = 0.25
@@ -51,21 +51,21 @@ class Remote:
         *,
         project: str | None = None,
         ca: str | PathLike[str] | None = None,
-        patience: float = 600.0,
+        timeout: float = 600.0,
     ) -> None:
-        host_of(url)
+        parse_host(url)
         named_by = "this machine's authorities" if ca is None else str(ca)
-        self._channel = Channel(url, believing(ca), named_by=named_by, renewal="it needs a new one")
-        self._token, self._patience = token, patience
+        self._channel = Channel(url, make_ca_context(ca), identity_source=named_by, renewal_advice="it needs a new one")
+        self._token, self._patience = token, timeout
         try:
-            self._project = project if project is not None else self._only_project()
+            self._project = project if project is not None else self._find_only_project()
             self._dataset = self._get("datasets", self._get("projects", self._project)["dataset"])
         except BaseException:
             self.close()
             raise
 
     def __repr__(self) -> str:
-        return f"Remote({self._channel.place!r}, project={self._project!r})"
+        return f"Remote({self._channel.url!r}, project={self._project!r})"
 
     def __enter__(self) -> Remote:
         return self
@@ -84,27 +84,27 @@ class Remote:
         return found
 
     @property
-    def adjacency(self) -> Adjacency | AnyRows:
+    def adjacency(self) -> Adjacency | AdjacencyWithoutBound:
         """The neighbouring relation under which the project's dataset is released."""
         column, rows = self._dataset["unit"] or "", self._dataset["rows_per_unit"]
-        unit = Unit.of_any_rows(column) if rows is None else Unit(column, rows)
-        return Neighbours(self._dataset["adjacency"]).promised(unit, self._dataset["units"])
+        unit = Unit.with_unknown_bound(column) if rows is None else Unit(column, rows)
+        return Neighbours(self._dataset["adjacency"]).to_question_adjacency(unit, self._dataset["units"])
 
     @property
     def statement(self) -> Mapping[str, Any]:
         """The spent and the remaining part of your own allowance, of the project's, and of the dataset's cap."""
         found: Mapping[str, Any] | None = self._get("projects", self._project, "statement")["left"]
         if found is None:
-            raise Refused("allowance", f"none was set yet for you in project {self._project!r}")
+            raise InvalidArgument("allowance", f"none was set yet for you in project {self._project!r}")
         return found
 
     @property
-    def left(self) -> PrivacyLoss:
+    def remaining(self) -> PrivacyLoss:
         """The loss that you may still spend."""
         left = self.statement["left"]
         if Currency(left["currency"]) is Currency.EPSILON:
-            return _loss(left["amount"], PrivacyLoss.pure)
-        return _loss(left["amount"], PrivacyLoss.zcdp)
+            return _parse_loss(left["amount"], PrivacyLoss.pure)
+        return _parse_loss(left["amount"], PrivacyLoss.zcdp)
 
     @property
     def releases(self) -> Sequence[Mapping[str, Any]]:
@@ -114,7 +114,7 @@ class Remote:
 
     def plan(self, question: Any, loss: PrivacyLoss) -> Plans:
         """The plan of a question, made without the server: its losses, expected errors and refusals. Costs nothing."""
-        return rehearse(question, loss, self.adjacency)
+        return plan_question(question, loss, self.adjacency)
 
     def ask(self, question: Any, loss: PrivacyLoss) -> Any:
         """The curve. The same question asked again by anyone in the project gives the same curve at no further loss.
@@ -123,28 +123,28 @@ class Remote:
             BudgetExceeded: less is left of an allowance, or of the cap; nothing was charged.
             UnsupportedQuery, ValueError, TypeError: as of `Session.ask`.
         """
-        loss = require_askable(question, loss).of_one_release()
+        loss = require_askable(question, loss).as_single_release()
         self.plan(question, loss)
         priced = {"epsilon": str(loss.epsilon)} if loss.epsilon is not None else {"rho": str(loss.rho)}
         asked = self._post(
             "projects", self._project, "questions", message={"question": question_to_json(question), **priced}
         )
-        return self.curve(self._awaited(asked["id"]))
+        return self.curve(self._wait_for_answer(asked["id"]))
 
     def curve(self, release: str) -> Any:
         """A release of the project, or a published one, by its id."""
-        return curve_from_json(self.export(release, "json").decode())
+        return result_from_json(self.export(release, "json").decode())
 
     def export(self, release: str, ending: str) -> bytes:
         """A release as ``json``, ``svg``, ``png``, ``csv``, ``xlsx`` or ``html``."""
-        return self._channel.get(_path("releases", f"{release}.{ending}"), self._token)
+        return self._channel.get(_build_path("releases", f"{release}.{ending}"), self._token)
 
-    def hand_in(self, model: Predictor) -> str:
+    def add_model(self, model: Predictor) -> str:
         """Store a model in the project; returns its digest."""
-        require_kind("model", model, Predictor, "a Scorecard or Trees")
+        require_type("model", model, Predictor, "a Scorecard or Trees")
         return str(self._post("projects", self._project, "models", message={"model": model.to_object()})["digest"])
 
-    def _awaited(self, question: str) -> str:
+    def _wait_for_answer(self, question: str) -> str:
         """Wait for the public clock; the id."""
         end = time.monotonic() + self._patience
         while time.monotonic() < end:
@@ -152,35 +152,35 @@ class Remote:
             if found["state"] == "answered":
                 return question
             if found["state"] == "refused":
-                raise _refusal(str(found["refusal"]))
+                raise _refusal_from_line(str(found["refusal"]))
             time.sleep(PAUSE)
-        raise ProtocolAborted(
+        raise ProtocolError(
             "server", f"no answer came in {self._patience:g} seconds; asked again, it costs nothing", 504
         )
 
-    def _only_project(self) -> str:
+    def _find_only_project(self) -> str:
         projects = self._get("me")["projects"]
         if len(projects) != 1:
-            raise Refused("project", f"say which one is asked: {', '.join(projects) or 'you are in none'}")
+            raise InvalidArgument("project", f"say which one is asked: {', '.join(projects) or 'you are in none'}")
         return str(projects[0])
 
     def _get(self, *parts: str) -> Any:
-        return json.loads(self._channel.get(_path(*parts), self._token))
+        return json.loads(self._channel.get(_build_path(*parts), self._token))
 
     def _post(self, *parts: str, message: Mapping[str, Any]) -> Any:
         body = json.dumps(message).encode()
-        return json.loads(self._channel.post(_path(*parts), body, self._token, "application/json"))
+        return json.loads(self._channel.post(_build_path(*parts), body, self._token, "application/json"))
 
 
-def _path(*parts: str) -> str:
+def _build_path(*parts: str) -> str:
     return "/".join((API, *(quote(part, safe="") for part in parts)))
 
 
-def _refusal(words: str) -> Refused | BudgetExceeded:
-    argument, _, rule = words.partition(": ")
-    return BudgetExceeded(argument, rule) if argument in OF_BUDGET else Refused(argument, rule)
+def _refusal_from_line(line: str) -> InvalidArgument | BudgetExceeded:
+    argument, _, rule = line.partition(": ")
+    return BudgetExceeded(argument, rule) if argument in OF_BUDGET else InvalidArgument(argument, rule)
 
 
-def _loss(amount: str, made: Any) -> PrivacyLoss:
-    found: PrivacyLoss = made(amount) if float(amount) > 0 else PrivacyLoss(Fraction(0), Fraction(0))
+def _parse_loss(amount: str, build: Any) -> PrivacyLoss:
+    found: PrivacyLoss = build(amount) if float(amount) > 0 else PrivacyLoss(Fraction(0), Fraction(0))
     return found

@@ -26,25 +26,25 @@ import pyarrow as pa
 from fastapi.concurrency import run_in_threadpool
 from pyarrow import parquet
 
-from dpcurves.arguments import Named
+from dpcurves.arguments import ArgumentError
 from dpcurves.curves.comparison import MEASURES
-from dpcurves.curves.question_json import columns_written, question_from_json, question_to_json
-from dpcurves.curves.result import Covered, CurveWarning, curve_from_json
-from dpcurves.display import LANDSCAPE, headless_axes, numeral, svg_text
-from dpcurves.display.office import png
+from dpcurves.curves.question_json import declared_columns_to_json, question_from_json, question_to_json
+from dpcurves.curves.result import CurveWarning, IntervalResult, result_from_json
+from dpcurves.display import LANDSCAPE, format_number, headless_axes, svg_text
+from dpcurves.display.office import render_png
 from dpcurves.forecasts.expected_errors import KINDS
 from dpcurves.ledger import Currency
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Neighbours
-from dpcurves.publication import together
+from dpcurves.publication import plot_results_together
 from dpcurves.session import Session
 from dpcurves.shortcuts import compare
-from dpcurves_parties.serving.messages import ProtocolAborted, leave_no_image
+from dpcurves_parties.serving.messages import ProtocolError, disable_core_dumps
 
 from .declared_columns import columns_from_json, dummy_table
-from .questions import Planned, columns_of, loss_from, of_loss
-from .releases import DRAWING, LEVEL, Answer, Releases, svg_of
-from .synthetic import Recent, Synthetic, rows_of
+from .questions import QuestionPlan, find_columns, loss_from_text, loss_to_json
+from .releases import DRAWING, LEVEL, Answer, Releases, render_svg
+from .synthetic import LruCache, SyntheticTable, count_trial_rows
 
 # Pictures that cost nothing: questions tried on public tables, and curves beside those of synthetic ones.
 #
@@ -61,11 +61,11 @@ MADE = {"png": "image/png", "xlsx": "application/vnd.openxmlformats-officedocume
 """Media types of files of answers that are made when somebody wants them."""
 MOST_SHADED = 5000
 """Cells of the finest grid whose sketch has a band: that of a finer one takes seconds."""
-_COMPARED = Recent[bool](1000)
+_COMPARED = LruCache[bool](1000)
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawing:
     """A drawn picture, with the verdict of a comparison if it is one; or a file.
 
     Attributes:
@@ -81,59 +81,59 @@ class Drawn:
     file: str = ""
 
 
-def of_sketch(planned: Planned) -> Facts:
+def collect_sketch_inputs(question_plan: QuestionPlan) -> Facts:
     """Inputs of the sketch of an answer: public facts alone."""
-    dataset, account = planned.dataset, planned.dataset.account
-    wanted = (each for plan in planned.plans for axis in plan.query.read_axes for each in columns_of(axis))
+    dataset, account = question_plan.dataset, question_plan.dataset.account
+    wanted = (each for plan in question_plan.plans for axis in plan.query.input_axes for each in find_columns(axis))
     return {
-        "draw": SKETCH, "question": question_to_json(planned.question), "loss": of_loss(planned.loss),
-        "columns": columns_written(dataset.columns), "wanted": list(dict.fromkeys(wanted)),
-        "cells": max(prod(plan.query.shape) for plan in planned.plans),
-        "rows": rows_of(dataset), "is_counted": dataset.units is not None, "currency": account.currency.value,
+        "draw": SKETCH, "question": question_to_json(question_plan.question), "loss": loss_to_json(question_plan.loss),
+        "columns": declared_columns_to_json(dataset.columns), "wanted": list(dict.fromkeys(wanted)),
+        "cells": max(prod(plan.query.shape) for plan in question_plan.plans),
+        "rows": count_trial_rows(dataset), "is_counted": dataset.units is not None, "currency": account.currency.value,
         "adjacency": account.neighbours.value, "unit": account.unit.column,
         "rows_per_unit": account.unit.records or None,
     }  # fmt: skip
 
 
-def of_comparison(release: Answer) -> Facts:
+def collect_comparison_inputs(release: Answer) -> Facts:
     """Inputs of a comparison with the curve of a synthetic table: released numbers alone."""
-    return {"draw": BESIDE, "question": dict(release.asked.question), "curve": release.json}
+    return {"draw": BESIDE, "question": dict(release.asked_question.question), "curve": release.json}
 
 
-def _named(release: Answer) -> str:
-    return f"{release.asked.purpose}, {release.asked.loss}"
+def _release_label(release: Answer) -> str:
+    return f"{release.asked_question.purpose}, {release.asked_question.loss}"
 
 
-def of_file(releases: Sequence[Answer], form: str) -> Facts:
+def collect_file_inputs(releases: Sequence[Answer], form: str) -> Facts:
     """Inputs of a file of releases: released numbers alone.
 
     Arguments:
         releases: One, or several of a kind that are drawn on one picture, each by its question.
-        form: ``svg``, ``png`` or ``xlsx``.
+        form: ``svg``, ``render_png`` or ``xlsx``.
     """
-    return {"draw": FILE, "form": form, "curves": [[_named(each), each.json] for each in releases]}
+    return {"draw": FILE, "form": form, "curves": [[_release_label(each), each.json] for each in releases]}
 
 
-def is_compared(release: Answer) -> bool:
+def is_comparable(release: Answer) -> bool:
     """Tell whether curves of this kind are compared with those of synthetic tables."""
-    return _COMPARED.get(release.id, lambda: isinstance(curve_from_json(release.json), tuple(MEASURES)))
+    return _COMPARED.get_or_compute(release.id, lambda: isinstance(result_from_json(release.json), tuple(MEASURES)))
 
 
-def drawn(facts: Facts, table: Any | None) -> Drawn:
+def draw(facts: Facts, table: Any | None) -> Drawing:
     """Draw it.
 
     Arguments:
-        facts: From `of_sketch` or `of_comparison`.
+        facts: From `collect_sketch_inputs` or `collect_comparison_inputs`.
         table: The synthetic table; None: there is none, and a sketch is made from the dummy table.
     """
     if facts["draw"] == FILE:
-        return _file(facts)
-    return _beside(facts, table) if facts["draw"] == BESIDE else _sketch(facts, table)
+        return _draw_file(facts)
+    return _draw_comparison(facts, table) if facts["draw"] == BESIDE else _draw_sketch(facts, table)
 
 
-def _file(facts: Facts) -> Drawn:
+def _draw_file(facts: Facts) -> Drawing:
     """A picture or a workbook of releases; several are drawn on one picture, each by its name."""
-    curves = [curve_from_json(text) for _, text in facts["curves"]]
+    curves = [result_from_json(text) for _, text in facts["curves"]]
     names = [name for name, _ in facts["curves"]]
     with DRAWING:
         if len(curves) == 1:
@@ -142,58 +142,58 @@ def _file(facts: Facts) -> Drawn:
         else:
             # Two releases of one question are told apart by their order.
             named = [f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names, 1)]
-            axes = together(dict(zip(named, curves, strict=True)), LEVEL, population=False)
+            axes = plot_results_together(dict(zip(named, curves, strict=True)), LEVEL, population=False)
         if facts["form"] == "svg":
-            return Drawn(standing_alone(svg_text(axes)))
-        made = curves[0].workbook(axes, LEVEL) if facts["form"] == "xlsx" else png(axes)
-    return Drawn("", file=b64encode(made).decode())
+            return Drawing(to_standalone_svg(svg_text(axes)))
+        made = curves[0].to_workbook(axes, LEVEL) if facts["form"] == "xlsx" else render_png(axes)
+    return Drawing("", file=b64encode(made).decode())
 
 
-def _sketch(facts: Facts, table: Any | None) -> Drawn:
+def _draw_sketch(facts: Facts, table: Any | None) -> Drawing:
     """An answer from a public table, with noise of its size. It is drawn from a seed, and says so."""
-    loss, unit = loss_from(**facts["loss"]), facts["unit"]
+    loss, unit = loss_from_text(**facts["loss"]), facts["unit"]
     with (
         catch_warnings(action="ignore", category=CurveWarning),
         Session(
-            _tried_on(facts, table), budget=Currency(facts["currency"]).budget(loss),
+            _build_trial_table(facts, table), budget=Currency(facts["currency"]).smallest_cap(loss),
             adjacency=Neighbours(facts["adjacency"]), unit=unit or None,
             rows_per_unit=facts["rows_per_unit"] if unit else None, randomness=Randomness.from_seed(SEED),
         ) as session,
     ):  # fmt: skip
         question = question_from_json(facts["question"])
-        return Drawn(standing_alone(_sketched(question, session.ask(question, loss), facts["cells"])))
+        return Drawing(to_standalone_svg(_render_sketch(question, session.ask(question, loss), facts["cells"])))
 
 
-def _sketched(question: Any, curve: Any, cells: int) -> str:
+def _render_sketch(question: Any, curve: Any, cells: int) -> str:
     """The picture of a sketch, which comes soon: nothing is said of a population, and a fine grid has no band."""
-    if not isinstance(curve, Covered):
-        return svg_of(curve)
+    if not isinstance(curve, IntervalResult):
+        return render_svg(curve)
     shaded = cells <= MOST_SHADED
-    title = _half_width(question, curve) if shaded else ""
-    return svg_of(curve, title, population=False, level=LEVEL if shaded else None)
+    title = _describe_half_width(question, curve) if shaded else ""
+    return render_svg(curve, title, population=False, level=LEVEL if shaded else None)
 
 
-def _half_width(question: Any, curve: Any) -> str:
+def _describe_half_width(question: Any, curve: Any) -> str:
     """Half width of the band or the intervals of a sketch, in words; empty where forecasts say nothing of it."""
     kind = KINDS.get(type(question))
-    if kind is None or kind.half is None or getattr(question, "by", None) is not None:
+    if kind is None or kind.half_width is None or getattr(question, "by", None) is not None:
         return ""
-    half = kind.half(curve, False)
-    return f"95% for these records: ± {numeral(half, half)}, {kind.width}"
+    half = kind.half_width(curve, False)
+    return f"95% for these records: ± {format_number(half, half)}, {kind.interval_label}"
 
 
-def _beside(facts: Facts, table: Any) -> Drawn:
+def _draw_comparison(facts: Facts, table: Any) -> Drawing:
     """A released curve beside the same curve of a synthetic table, counted openly."""
-    found = compare(curve_from_json(facts["curve"]), question_from_json(facts["question"]), table)
+    found = compare(result_from_json(facts["curve"]), question_from_json(facts["question"]), table)
     with DRAWING:
         axes = found.plot(ax=headless_axes(found.private.SIZE), names=("confidential", "synthetic"))
-        return Drawn(standing_alone(svg_text(axes)), found.verdict, found.differs)
+        return Drawing(to_standalone_svg(svg_text(axes)), found.verdict, found.differs)
 
 
-def standing_alone(svg: str) -> str:
+def to_standalone_svg(svg: str) -> str:
     """A picture from a page as a file of its own.
 
-    >>> standing_alone('<svg width="1"/>')
+    >>> to_standalone_svg('<svg width="1"/>')
     '<svg xmlns="http://www.w3.org/2000/svg" width="1"/>'
     """
     if "xmlns=" in svg[:1000]:
@@ -201,9 +201,9 @@ def standing_alone(svg: str) -> str:
     return svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
 
 
-def _tried_on(facts: Facts, table: Any | None) -> Any:
+def _build_trial_table(facts: Facts, table: Any | None) -> Any:
     if table is not None:
-        found = _as_many(table.select(facts["wanted"]), facts)
+        found = _repeat_rows(table.select(facts["wanted"]), facts)
     else:
         found = dummy_table(columns_from_json(facts["columns"]), facts["rows"], facts["wanted"])
     unit = facts["unit"]
@@ -212,7 +212,7 @@ def _tried_on(facts: Facts, table: Any | None) -> Any:
     return found.append_column(unit, pa.array(np.arange(found.num_rows)))  # each record is somebody's
 
 
-def _as_many(table: Any, facts: Facts) -> Any:
+def _repeat_rows(table: Any, facts: Facts) -> Any:
     """The rows of a table over and over, until there are as many as units, where their number is public.
 
     Noise is as large beside them as it will be.
@@ -233,7 +233,7 @@ SECONDS = 600.0
 NO_PICTURE = "it can not be drawn now; look again later"
 
 
-class Studio:
+class Renderer:
     """Client of the process that draws pictures which cost no privacy loss: requests never draw, and never wait for it.
 
     Formal guarantees: what goes to the process is public or was released, and it is given no store.
@@ -242,77 +242,77 @@ class Studio:
     def __init__(self) -> None:
         self._hands = {kind: ThreadPoolExecutor(1, kind) for kind in (SKETCH, BESIDE, FILE)}
         self._turn = threading.Lock()
-        self._kept = Recent[Drawn](MOST_KEPT)
-        self._last: dict[str, Future[Drawn]] = {}
+        self._kept = LruCache[Drawing](MOST_KEPT)
+        self._last: dict[str, Future[Drawing]] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._has = ""
 
     def start(self) -> None:
         """Begin the process, which reads what it needs while nobody waits for it."""
-        self._hands[SKETCH].submit(self._warmed)
+        self._hands[SKETCH].submit(self._warm_up)
 
     def stop(self) -> None:
         """End, whatever is being drawn."""
         for hand in self._hands.values():
             hand.shutdown(wait=False, cancel_futures=True)
-        self._end()
+        self._stop_process()
 
-    def find(self, facts: Facts, table: Synthetic | None) -> Drawn | None:
+    def find(self, facts: Facts, table: SyntheticTable | None) -> Drawing | None:
         """A picture that was drawn lately."""
-        return self._kept.find(_key(facts, table))
+        return self._kept.peek(_cache_key(facts, table))
 
-    def order(self, facts: Facts, table: Synthetic | None, whose: str = "") -> Future[Drawn]:
+    def submit(self, facts: Facts, table: SyntheticTable | None, person: str = "") -> Future[Drawing]:
         """Have it drawn, unless it is kept. An earlier one of the same person that still waits is not drawn any more.
 
         Arguments:
             facts: What it is made from.
             table: The synthetic table; None: there is none.
-            whose: Who looks at one picture at a time; empty: nobody does.
+            person: Who looks at one picture at a time; empty: nobody does.
 
         Raises:
             ProtocolAborted: too many wait.
         """
-        earlier = self._last.pop(whose, None)
+        earlier = self._last.pop(person, None)
         if earlier is not None:
             earlier.cancel()
         hand = self._hands[facts["draw"]]
         if hand._work_queue.qsize() >= MOST_WAITING:
-            raise ProtocolAborted("picture", NO_PICTURE, 503)
-        coming = hand.submit(self._kept.get, _key(facts, table), lambda: self._drawn(facts, table))
-        if whose:
-            self._last[whose] = coming
-            coming.add_done_callback(lambda done: self._forget(whose, done))
+            raise ProtocolError("picture", NO_PICTURE, 503)
+        coming = hand.submit(self._kept.get_or_compute, _cache_key(facts, table), lambda: self._draw(facts, table))
+        if person:
+            self._last[person] = coming
+            coming.add_done_callback(lambda done: self._forget_last(person, done))
         return coming
 
-    def _forget(self, whose: str, done: Future[Drawn]) -> None:
-        if self._last.get(whose) is done:
-            self._last.pop(whose, None)
+    def _forget_last(self, person: str, done: Future[Drawing]) -> None:
+        if self._last.get(person) is done:
+            self._last.pop(person, None)
 
-    def _warmed(self) -> None:
+    def _warm_up(self) -> None:
         with self._turn:
-            self._running()
+            self._ensure_process()
 
-    def _drawn(self, facts: Facts, table: Synthetic | None) -> Drawn:
+    def _draw(self, facts: Facts, table: SyntheticTable | None) -> Drawing:
         with self._turn:  # of sketches and of comparisons by turns, however many wait of either
-            return self._drawn_now(facts, table)
+            return self._draw_now(facts, table)
 
-    def _drawn_now(self, facts: Facts, table: Synthetic | None) -> Drawn:
+    def _draw_now(self, facts: Facts, table: SyntheticTable | None) -> Drawing:
         ending = threading.Timer(SECONDS, self._kill)
         ending.start()
         try:
-            answer = self._asked(self._running(), facts, table)
+            answer = self._send_job(self._ensure_process(), facts, table)
         except (OSError, ValueError):
-            self._end()
-            raise ProtocolAborted("picture", NO_PICTURE, 503) from None
+            self._stop_process()
+            raise ProtocolError("picture", NO_PICTURE, 503) from None
         finally:
             ending.cancel()
         if "wrong" in answer:
-            raise ProtocolAborted("picture", answer["wrong"] or NO_PICTURE, 503)
-        return Drawn(**answer)
+            raise ProtocolError("picture", answer["wrong"] or NO_PICTURE, 503)
+        return Drawing(**answer)
 
-    def _asked(self, process: subprocess.Popen[bytes], facts: Facts, table: Synthetic | None) -> Facts:
+    def _send_job(self, process: subprocess.Popen[bytes], facts: Facts, table: SyntheticTable | None) -> Facts:
         """Tell the process, and read what it answers. Raises `OSError` or `ValueError`: it has ended."""
-        sent = b"" if table is None or table.digest == self._has else table.packed
+        sent = b"" if table is None or table.digest == self._has else table.parquet_bytes
         line = json.dumps({**facts, "octets": len(sent), "has_table": table is not None})
         to, back = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
         to.write(line.encode() + b"\n" + sent)
@@ -321,9 +321,9 @@ class Studio:
             self._has = table.digest
         return cast("Facts", json.loads(back.readline()))
 
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _ensure_process(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            self._end()
+            self._stop_process()
             command = [sys.executable, "-m", "dpcurves_server.studio"]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self._has = ""
@@ -334,7 +334,7 @@ class Studio:
         if process is not None:
             process.kill()
 
-    def _end(self) -> None:
+    def _stop_process(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -344,7 +344,7 @@ class Studio:
                     cast("IO[bytes]", pipe).close()
 
 
-def _key(facts: Facts, table: Synthetic | None) -> bytes:
+def _cache_key(facts: Facts, table: SyntheticTable | None) -> bytes:
     """The cache key of a picture; a synthetic table enters by its digest."""
     known = "" if table is None else table.digest
     return sha256(f"{known}\n{json.dumps(facts)}".encode()).digest()
@@ -355,26 +355,26 @@ PATIENCE, POLL = 60.0, 0.25
 """Seconds that a picture is waited for, and between polls whether it is there."""
 
 
-async def until_drawn(releases: Releases, id: str) -> None:
+async def wait_until_drawn(releases: Releases, id: str) -> None:
     """Wait until the picture of an answer is there, for so long at most. Whoever waits has been let in before."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and not await run_in_threadpool(releases.is_drawn, id):
         await asyncio.sleep(POLL)
 
 
-async def until_made(coming: Future[Drawn]) -> Drawn:
+async def wait_for_drawing(drawing: Future[Drawing]) -> Drawing:
     """Wait for a sketch or a comparison, for so long at most.
 
     Raises:
         ProtocolAborted: it was not drawn in time, or can not be, or the same person wanted another one instead.
     """
     try:
-        return await asyncio.wait_for(asyncio.wrap_future(coming), PATIENCE)
+        return await asyncio.wait_for(asyncio.wrap_future(drawing), PATIENCE)
     except TimeoutError:
-        raise ProtocolAborted("picture", NO_PICTURE, 503) from None
+        raise ProtocolError("picture", NO_PICTURE, 503) from None
     except asyncio.CancelledError:
-        if coming.cancelled():
-            raise ProtocolAborted("picture", NO_PICTURE, 503) from None
+        if drawing.cancelled():
+            raise ProtocolError("picture", NO_PICTURE, 503) from None
         raise
 
 
@@ -389,7 +389,7 @@ BEHIND = 5
 
 def main() -> None:
     """Draw until standard input ends: a line of JSON for each picture, and the table where it is another one."""
-    leave_no_image()
+    disable_core_dumps()
     if hasattr(os, "nice"):
         os.nice(BEHIND)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -400,15 +400,15 @@ def main() -> None:
         facts = json.loads(line)
         if facts["octets"]:
             table = parquet.read_table(BytesIO(sys.stdin.buffer.read(facts["octets"])))
-        answers.write(json.dumps(answer(facts, table if facts["has_table"] else None)).encode() + b"\n")
+        answers.write(json.dumps(answer_job(facts, table if facts["has_table"] else None)).encode() + b"\n")
         answers.flush()
 
 
-def answer(facts: Facts, table: Any | None) -> Facts:
+def answer_job(facts: Facts, table: Any | None) -> Facts:
     """The picture as plain objects, or why there is none: all that it could be made from may be seen by who asked."""
     try:
-        found = drawn(facts, table)
-    except Named as error:
+        found = draw(facts, table)
+    except ArgumentError as error:
         return {"wrong": str(error)}
     except Exception as error:
         last = extract_tb(error.__traceback__)[-1]

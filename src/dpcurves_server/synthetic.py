@@ -17,81 +17,81 @@ from dpcurves.ledger import Event
 from dpcurves.ledger.account import require_name
 
 from .datasets import Dataset
-from .declared_columns import MOST_ROWS, USUAL_ROWS, dummy_table, packed
-from .store import SYNTHETIC, Archive, now
+from .declared_columns import MOST_ROWS, USUAL_ROWS, dummy_table, pack_table
+from .store import SYNTHETIC, Archive, format_now
 from .visitors import Right, Subject, Visitor, require
 
 Result = TypeVar("Result")
 
 
 @dataclass
-class Recent(Generic[Result]):
+class LruCache(Generic[Result]):
     """Cache of computed results that drops the least recently used one (LRU).
 
-    >>> squares = Recent[int](most=1)
+    >>> squares = LruCache[int](most=1)
     >>> squares.get(3, lambda: 9), squares.get(3, lambda: 0), squares.get(4, lambda: 16), squares.get(3, lambda: 0)
     (9, 9, 16, 0)
     """
 
-    most: int
-    _kept: OrderedDict[Hashable, Result] = field(default_factory=OrderedDict)
+    capacity: int
+    _entries: OrderedDict[Hashable, Result] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def find(self, key: Hashable) -> Result | None:
+    def peek(self, key: Hashable) -> Result | None:
         """The cached value of a key, or None."""
         with self._lock:
-            if key not in self._kept:
+            if key not in self._entries:
                 return None
-            self._kept.move_to_end(key)
-            return self._kept[key]
+            self._entries.move_to_end(key)
+            return self._entries[key]
 
-    def get(self, key: Hashable, make: Callable[[], Result]) -> Result:
+    def get_or_compute(self, key: Hashable, compute: Callable[[], Result]) -> Result:
         """The cached value of a key, computed if it is absent."""
-        found = self.find(key)
+        found = self.peek(key)
         if found is not None:
             return found
-        made = make()
+        made = compute()
         with self._lock:
-            self._kept[key] = made
-            while len(self._kept) > self.most:
-                self._kept.popitem(last=False)
+            self._entries[key] = made
+            while len(self._entries) > self.capacity:
+                self._entries.popitem(last=False)
         return made
 
 
 SHOWN_ROWS = 1000
 """Rows of the dummy table that are sent."""
-_READ = Recent[Any](most=2)
+_READ = LruCache[Any](capacity=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Synthetic:
+class SyntheticTable:
     """A table that stands beside the confidential one.
 
     Attributes:
         statement: How private it is, as whoever made it says.
-        packed: The table, as Parquet.
+        parquet_bytes: The table, as Parquet.
         digest: What tells it from all others.
     """
 
     statement: str
-    packed: bytes = field(repr=False, compare=False)
+    parquet_bytes: bytes = field(repr=False, compare=False)
     digest: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "digest", sha256(self.packed).hexdigest())
+        object.__setattr__(self, "digest", sha256(self.parquet_bytes).hexdigest())
 
     @property
     def table(self) -> Any:
         """The table."""
-        return _READ.get(self.digest, lambda: parquet.read_table(BytesIO(self.packed)))
+        return _READ.get_or_compute(self.digest, lambda: parquet.read_table(BytesIO(self.parquet_bytes)))
 
-    def csv(self) -> bytes:
+    def to_csv(self) -> bytes:
         """The table as a CSV file."""
-        return _as_csv(self.table)
+        return _table_to_csv(self.table)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SyntheticDescription:
     """Description of a synthetic table.
 
     Attributes:
@@ -109,7 +109,7 @@ class SyntheticTables:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
 
-    def put(self, who: Visitor, dataset: Dataset, table: bytes, statement: str) -> None:
+    def replace_table(self, who: Visitor, dataset: Dataset, table: bytes, statement: str) -> None:
         """Take a table in, in the place of the one that was there.
 
         Arguments:
@@ -124,18 +124,20 @@ class SyntheticTables:
         """
         require(who, Right.PUT_SYNTHETIC, Subject(dataset.name))
         require_name("statement", statement)
-        whole = packed(table, dataset.columns)
+        whole = pack_table(table, dataset.columns)
         mine = {"dataset": dataset.name, "version": dataset.version}
 
-        def work(connection: Connection) -> None:
+        def insert_table(connection: Connection) -> None:
             connection.execute(delete(SYNTHETIC).filter_by(**mine))
-            connection.execute(insert(SYNTHETIC), {**mine, "statement": statement, "packed": whole, "made_at": now()})
+            connection.execute(
+                insert(SYNTHETIC), {**mine, "statement": statement, "packed": whole, "made_at": format_now()}
+            )
 
         about = f"version {dataset.version}: {sha256(whole).hexdigest()[:16]}"
         event = Event(who.name, "put a synthetic table beside", about, dataset.name)
-        self._archive.enter(event, work)
+        self._archive.run_logged(event, insert_table)
 
-    def said(self, who: Visitor, dataset: str, version: int) -> Said | None:
+    def describe(self, who: Visitor, dataset: str, version: int) -> SyntheticDescription | None:
         """The description of the synthetic table of a version; None: it has none. The table is not read.
 
         Raises:
@@ -143,28 +145,28 @@ class SyntheticTables:
         """
         require(who, Right.SEE_DATASETS)
         query = select(SYNTHETIC.c.statement, SYNTHETIC.c.made_at).filter_by(dataset=dataset, version=version)
-        row = self._archive.read(lambda connection: connection.execute(query).first())
-        return None if row is None else Said(row.statement, row.made_at)
+        row = self._archive.read_snapshot(lambda connection: connection.execute(query).first())
+        return None if row is None else SyntheticDescription(row.statement, row.made_at)
 
-    def find(self, who: Visitor, dataset: str, version: int) -> Synthetic | None:
-        """The table of a version, if there is one. Raises `ProtocolAborted`: they may not see datasets."""
+    def find(self, who: Visitor, dataset: str, version: int) -> SyntheticTable | None:
+        """The table of a version, if there is one. Raises `ProtocolError`: they may not see datasets."""
         require(who, Right.SEE_DATASETS)
         query = select(SYNTHETIC).filter_by(dataset=dataset, version=version)
-        row: Row[Any] | None = self._archive.read(lambda connection: connection.execute(query).first())
-        return None if row is None else Synthetic(row.statement, row.packed)
+        row: Row[Any] | None = self._archive.read_snapshot(lambda connection: connection.execute(query).first())
+        return None if row is None else SyntheticTable(row.statement, row.packed)
 
     def dummy_csv(self, dataset: Dataset) -> bytes:
         """Some rows of the dummy table of a dataset, as a CSV file."""
         rows = min(dataset.units or USUAL_ROWS, SHOWN_ROWS)
-        return _as_csv(dummy_table(dataset.columns, rows))
+        return _table_to_csv(dummy_table(dataset.columns, rows))
 
 
-def rows_of(dataset: Dataset) -> int:
+def count_trial_rows(dataset: Dataset) -> int:
     """Rows of the table on which questions are tried: as many as there are units, where that is public."""
     return min(dataset.units or USUAL_ROWS, MOST_ROWS)
 
 
-def _as_csv(table: Any) -> bytes:
+def _table_to_csv(table: Any) -> bytes:
     drain = BytesIO()
     csv.write_csv(table, drain)
     return drain.getvalue()

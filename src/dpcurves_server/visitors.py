@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 
 
 class Role(Enum):
@@ -25,30 +25,30 @@ class Visitor:
 
     Attributes:
         name: Who it is.
-        operator: Whether they make and lock accounts of people.
-        auditor: Whether they see budgets, questions and the log of all datasets.
-        stewards: The datasets that they are stewards of.
+        is_operator: Whether they make and lock accounts of people.
+        is_auditor: Whether they see budgets, questions and the log of all datasets.
+        stewarded_datasets: The datasets that they are stewards of.
         projects: The projects that they are analysts of; for a token, only the project it was made for.
-        machine: Whether it is the administrator at the machine's own command line, who may do everything.
-        by_token: Whether a program holds a token of theirs.
+        is_machine: Whether it is the administrator at the machine's own command line, who may do everything.
+        uses_token: Whether a program holds a token of theirs.
     """
 
     name: str
-    operator: bool = False
-    auditor: bool = False
-    stewards: frozenset[str] = frozenset()
+    is_operator: bool = False
+    is_auditor: bool = False
+    stewarded_datasets: frozenset[str] = frozenset()
     projects: frozenset[str] = frozenset()
-    machine: bool = False
-    by_token: bool = False
+    is_machine: bool = False
+    uses_token: bool = False
 
     @property
     def roles(self) -> tuple[Role, ...]:
         """The roles, in the order in which they are listed."""
-        held = (self.operator, bool(self.stewards), bool(self.projects), self.auditor)
+        held = (self.is_operator, bool(self.stewarded_datasets), bool(self.projects), self.is_auditor)
         return tuple(role for role, has in zip(Role, held, strict=True) if has)
 
 
-MACHINE = Visitor("the machine", machine=True)
+MACHINE = Visitor("the machine", is_machine=True)
 
 
 class Right(Enum):
@@ -89,41 +89,41 @@ NOTHING = Subject()
 Rule = Callable[[Visitor, Subject], bool]
 
 
-def _is_steward(who: Visitor, of: Subject) -> bool:
-    return of.dataset in who.stewards
+def _is_steward(who: Visitor, subject: Subject) -> bool:
+    return subject.dataset in who.stewarded_datasets
 
 
-def _is_analyst(who: Visitor, of: Subject) -> bool:
-    return of.project in who.projects
+def _is_analyst(who: Visitor, subject: Subject) -> bool:
+    return subject.project in who.projects
 
 
-def _sees_data(who: Visitor, of: Subject) -> bool:
-    return who.auditor or bool(who.stewards) or bool(who.projects)
+def _may_see_datasets(who: Visitor, subject: Subject) -> bool:
+    return who.is_auditor or bool(who.stewarded_datasets) or bool(who.projects)
 
 
 RULES: Mapping[Right, Rule] = MappingProxyType(
     {
-        Right.KEEP_PEOPLE: lambda who, of: who.operator,
+        Right.KEEP_PEOPLE: lambda who, of: who.is_operator,
         Right.NAME_KEEPERS: lambda who, of: False,
         Right.KEEP_DATASETS: lambda who, of: False,
         Right.PUT_SYNTHETIC: _is_steward,
-        Right.SEE_DATASETS: _sees_data,
+        Right.SEE_DATASETS: _may_see_datasets,
         Right.KEEP_PROJECTS: _is_steward,
-        Right.SEE_PROJECT: lambda who, of: who.auditor or _is_steward(who, of) or _is_analyst(who, of),
+        Right.SEE_PROJECT: lambda who, of: who.is_auditor or _is_steward(who, of) or _is_analyst(who, of),
         Right.SEE_PEOPLE_OF_PROJECT: lambda who, of: _is_steward(who, of) or _is_analyst(who, of),
         Right.SET_BUDGETS: _is_steward,
-        Right.SEE_BUDGETS: lambda who, of: who.auditor or _is_steward(who, of),
+        Right.SEE_BUDGETS: lambda who, of: who.is_auditor or _is_steward(who, of),
         Right.SEE_OWN_BUDGET: _is_analyst,
         Right.ASK: _is_analyst,
-        Right.SEE_QUESTIONS: lambda who, of: who.auditor or _is_steward(who, of) or _is_analyst(who, of),
+        Right.SEE_QUESTIONS: lambda who, of: who.is_auditor or _is_steward(who, of) or _is_analyst(who, of),
         Right.KEEP_QUEUE: _is_steward,
-        Right.SEE_QUEUE: lambda who, of: who.auditor or _is_steward(who, of),
-        Right.SEE_RELEASES: lambda who, of: who.auditor or _is_steward(who, of) or _is_analyst(who, of),
-        Right.SEE_PUBLISHED: _sees_data,
+        Right.SEE_QUEUE: lambda who, of: who.is_auditor or _is_steward(who, of),
+        Right.SEE_RELEASES: lambda who, of: who.is_auditor or _is_steward(who, of) or _is_analyst(who, of),
+        Right.SEE_PUBLISHED: _may_see_datasets,
         Right.PUBLISH: _is_steward,
         Right.KEEP_TOKENS: _is_analyst,
-        Right.SEE_LOG: lambda who, of: who.auditor or _is_steward(who, of),
-        Right.AUDIT: lambda who, of: who.auditor,
+        Right.SEE_LOG: lambda who, of: who.is_auditor or _is_steward(who, of),
+        Right.AUDIT: lambda who, of: who.is_auditor,
     }
 )
 """Rights of each role, but for the machine, which has all. A token is never good for more than its own project."""
@@ -135,22 +135,22 @@ OF_TOKENS = frozenset(
 )  # fmt: skip
 
 
-def may(who: Visitor, right: Right, of: Subject = NOTHING) -> bool:
+def may(who: Visitor, right: Right, subject: Subject = NOTHING) -> bool:
     """Tell whether a visitor has this right."""
-    if who.machine:
+    if who.is_machine:
         return True
-    return (not who.by_token or right in OF_TOKENS) and RULES[right](who, of)
+    return (not who.uses_token or right in OF_TOKENS) and RULES[right](who, subject)
 
 
-def require(who: Visitor, right: Right, of: Subject = NOTHING) -> None:
-    """Refuse who may not do this. What is not theirs to see looks as if it were not there. Raises `ProtocolAborted`."""
-    if may(who, right, of):
+def require(who: Visitor, right: Right, subject: Subject = NOTHING) -> None:
+    """Refuse who may not do this. What is not theirs to see looks as if it were not there. Raises `ProtocolError`."""
+    if may(who, right, subject):
         return
-    if of.project or of.dataset:
-        raise unknown("project" if of.project else "dataset")
-    raise ProtocolAborted("role", f"yours does not {right.value}", 403)
+    if subject.project or subject.dataset:
+        raise not_found("project" if subject.project else "dataset")
+    raise ProtocolError("role", f"yours does not {right.value}", 403)
 
 
-def unknown(what: str) -> ProtocolAborted:
+def not_found(kind: str) -> ProtocolError:
     """The refusal of an object that is absent, or hidden from this visitor: both have the same words."""
-    return ProtocolAborted(what, "there is none of this name that is open to you", 404)
+    return ProtocolError(kind, "there is none of this name that is open to you", 404)

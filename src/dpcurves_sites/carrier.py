@@ -29,22 +29,22 @@ OVER = b"over"
 """The answer to nobody: the coordinator is gone."""
 
 
-def packed(parts: Sequence[bytes]) -> bytes:
+def pack_parts(parts: Sequence[bytes]) -> bytes:
     """Parts one behind the other, each with its length.
 
-    >>> packed([b"a", b""])
+    >>> pack_parts([b"a", b""])
     b'\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00a\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00'
     """
     return b"".join(len(part).to_bytes(LENGTH, "little") + part for part in parts)
 
 
-def unpacked(octets: bytes) -> list[bytes]:
-    """The inverse of `packed`.
+def unpack_parts(octets: bytes) -> list[bytes]:
+    """The inverse of `pack_parts`.
 
     Raises:
         ValueError: it is cut off.
 
-    >>> unpacked(packed([b"a", b""]))
+    >>> unpack_parts(pack_parts([b"a", b""]))
     [b'a', b'']
     """
     found, place = [], 0
@@ -57,20 +57,20 @@ def unpacked(octets: bytes) -> list[bytes]:
     return found
 
 
-def received(connection: socket.socket) -> bytes:
+def receive_part(connection: socket.socket) -> bytes:
     """One part from a stream; nothing where it ended.
 
     Raises:
         OSError: it ended on the way, or is too long.
     """
-    head = _exactly(connection, LENGTH)
+    head = _receive_exactly(connection, LENGTH)
     size = int.from_bytes(head, "little")
     if size > LARGEST:
         raise OSError("a message is too long")
-    return _exactly(connection, size)
+    return _receive_exactly(connection, size)
 
 
-def _exactly(connection: socket.socket, size: int) -> bytes:
+def _receive_exactly(connection: socket.socket, size: int) -> bytes:
     found = bytearray()
     while len(found) < size:
         piece = connection.recv(min(2**20, size - len(found)))
@@ -80,21 +80,21 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
     return bytes(found)
 
 
-def exchanged(place: str, answer: bytes) -> bytes:
+def exchange_batch(socket_path: str, answer: bytes) -> bytes:
     """The batch that a site at a socket has to say next, once it was told the answer to the one before.
 
     Args:
-        place: Path of the socket on which the site's process listens.
-        answer: What `Forwarder.answered` gave, or nothing at first.
+        socket_path: Path of the socket on which the site's process listens.
+        answer: What `Forwarder.forward_batch` gave, or nothing at first.
 
     Raises:
         OSError: nobody listens, or what came was cut off.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(SITE_PATIENCE)
-        connection.connect(place)
-        connection.sendall(packed([answer]))
-        return received(connection)
+        connection.connect(socket_path)
+        connection.sendall(pack_parts([answer]))
+        return receive_part(connection)
 
 
 class Forwarder:
@@ -107,38 +107,38 @@ class Forwarder:
     """
 
     def __init__(
-        self, task: str, over: Callable[[], bool] = lambda: False, patience: float = COORDINATOR_PATIENCE
+        self, task: str, is_over: Callable[[], bool] = lambda: False, timeout: float = COORDINATOR_PATIENCE
     ) -> None:
         coordinator = json.loads(Path(task).read_text(encoding="utf-8"))["coordinator"]
-        self._url, self._over, self._patience = urlsplit(coordinator["url"]), over, patience
+        self._url, self._over, self._patience = urlsplit(coordinator["url"]), is_over, timeout
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._context.minimum_version = ssl.TLSVersion.TLSv1_3
         self._context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         self._context.load_verify_locations(cadata=coordinator["certificate"])
 
-    def answered(self, batch: bytes) -> bytes:
+    def forward_batch(self, batch: bytes) -> bytes:
         """The answer to a batch: to its last request, or to the first that was refused. It may take long.
 
         It says which batch it is of, the status, how many requests were left, and what came. An empty answer is no news
         yet: the same request is made again. `OVER` says that the coordinator was away for longer than there is
         patience, or that nobody waits any more.
         """
-        number, token, *requests = unpacked(batch)
+        number, token, *requests = unpack_parts(batch)
         left, status, body = len(requests) // 2, 200, b""
         while left and status == 200:
             path, said = requests[-2 * left], requests[1 - 2 * left]
             left -= 1
-            status, body = self._asked(path.decode(), said, token.decode(), wait=not left)
-        return OVER if status == 0 else packed([number, *(str(each).encode() for each in (status, left)), body])
+            status, body = self._post_request(path.decode(), said, token.decode(), wait=not left)
+        return OVER if status == 0 else pack_parts([number, *(str(each).encode() for each in (status, left)), body])
 
-    def _asked(self, path: str, said: bytes, token: str, *, wait: bool) -> tuple[int, bytes]:
+    def _post_request(self, path: str, content: bytes, token: str, *, wait: bool) -> tuple[int, bytes]:
         away = time.monotonic()
         while not self._over():
             connection = HTTPSConnection(
                 self._url.hostname or "", self._url.port, timeout=COORDINATOR_PATIENCE, context=self._context
             )
             try:
-                connection.request("POST", path, said, {"Authorization": f"Bearer {token}"})
+                connection.request("POST", path, content, {"Authorization": f"Bearer {token}"})
                 response = connection.getresponse()
                 status, body = response.status, response.read(LARGEST)
                 if status != 200 or body or not wait:

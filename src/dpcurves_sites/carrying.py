@@ -14,12 +14,12 @@ from pathlib import Path
 from threading import Condition, Thread
 from types import MappingProxyType
 
-from dpcurves.arguments import ProtocolAborted
-from dpcurves.cli.options import chosen, option
-from dpcurves.cli.terminal import say, terminal
-from dpcurves_parties.serving.messages import refusal_in
+from dpcurves.arguments import ProtocolError
+from dpcurves.cli.options import option, parse_choice
+from dpcurves.cli.terminal import make_console, print_to_console
+from dpcurves_parties.serving.messages import parse_refusal
 
-from .carrier import OVER, SITE_PATIENCE, packed, received, unpacked
+from .carrier import OVER, SITE_PATIENCE, pack_parts, receive_part, unpack_parts
 
 UNANSWERED = re.compile(r"/turns/[0-9a-f]+/([0-9]+|refused)$")
 """Requests whose answer is empty unless they are refused."""
@@ -28,7 +28,7 @@ NEXT = "/waiting"
 """Request for the next turn."""
 
 
-class Carried:
+class SocketTransport:
     """Requests of a site in the place of a connection to its coordinator: see `carrier`.
 
     What leaves is what would leave by HTTPS, and no more: signed messages, masked vectors, and the site's ticket.
@@ -45,23 +45,23 @@ class Carried:
 
     __slots__ = ("_answer", "_batch", "_changed", "_number", "_patience", "_place", "_server", "_waiting")
 
-    def __init__(self, place: Path, patience: float = SITE_PATIENCE / 2) -> None:
-        self._place, self._patience = place, patience
+    def __init__(self, socket_path: Path, timeout: float = SITE_PATIENCE / 2) -> None:
+        self._place, self._patience = socket_path, timeout
         self._number, self._waiting = secrets.randbits(62), list[bytes]()  # a process that was here before had others
         self._batch, self._answer = b"", b""
         self._changed = Condition()
         with suppress(FileNotFoundError):
-            place.unlink()
+            socket_path.unlink()
         self._server = socket.socket(socket.AF_UNIX)
         before = os.umask(0o117)
         try:
-            self._server.bind(str(place))
+            self._server.bind(str(socket_path))
         except OSError as error:
-            raise ProtocolAborted("carried", f"{str(place)!r} can not be a socket ({error.strerror})") from None
+            raise ProtocolError("carried", f"{str(socket_path)!r} can not be a socket ({error.strerror})") from None
         finally:
             os.umask(before)
         self._server.listen()
-        Thread(target=self._serve, daemon=True).start()
+        Thread(target=self._accept_connections, daemon=True).start()
 
     def post(self, path: str, body: bytes, token: str = "") -> bytes:
         """Have a request made; messages that are answered by nothing wait for the next request that is not.
@@ -74,17 +74,17 @@ class Carried:
             return b""
         with self._changed:
             self._number += 1
-            self._batch = packed([str(self._number).encode(), token.encode(), *self._waiting])
+            self._batch = pack_parts([str(self._number).encode(), token.encode(), *self._waiting])
             self._waiting, self._answer = [], b""
             self._changed.notify_all()
             while not self._answer:
                 self._changed.wait()
-            _, status, left, said = unpacked(self._answer)
+            _, status, left, said = unpack_parts(self._answer)
             self._batch = b""
         if left != b"0" and path.endswith(NEXT):
             return b""  # a turn ended before its last message came: that is no news to who asks for the next
         if status != b"200":
-            raise ProtocolAborted.heard(refusal_in(said, SILENT), int(status))
+            raise ProtocolError.from_error_line(parse_refusal(said, SILENT), int(status))
         return said
 
     def close(self) -> None:
@@ -93,36 +93,41 @@ class Carried:
         with suppress(FileNotFoundError):
             self._place.unlink()
 
-    def fetched(self, answer: bytes) -> bytes:
+    def fetch_batch(self, answer: bytes) -> bytes:
         """The batch that waits, once the answer to the one before was taken; nothing after a while."""
         with self._changed:
-            if answer not in (b"", OVER) and self._batch and not self._answer and _number(answer) == self._number:
+            if (
+                answer not in (b"", OVER)
+                and self._batch
+                and not self._answer
+                and _parse_batch_number(answer) == self._number
+            ):
                 self._answer = answer
                 self._changed.notify_all()
             self._changed.wait_for(lambda: self._batch and not self._answer, self._patience)
             return b"" if self._answer else self._batch
 
-    def _serve(self) -> None:
+    def _accept_connections(self) -> None:
         while True:
             try:
                 connection, _ = self._server.accept()
             except OSError:
                 return
-            Thread(target=self._exchange, args=(connection,), daemon=True).start()
+            Thread(target=self._exchange_batch, args=(connection,), daemon=True).start()
 
-    def _exchange(self, connection: socket.socket) -> None:
+    def _exchange_batch(self, connection: socket.socket) -> None:
         with connection, suppress(OSError, ValueError):
             connection.settimeout(SITE_PATIENCE)
-            connection.sendall(packed([self.fetched(received(connection))]))
+            connection.sendall(pack_parts([self.fetch_batch(receive_part(connection))]))
 
 
-def _number(answer: bytes) -> int:
+def _parse_batch_number(answer: bytes) -> int:
     """The batch that it belongs to.
 
     Raises:
         ValueError: it is no answer.
     """
-    number, status, left, _ = unpacked(answer)
+    number, status, left, _ = unpack_parts(answer)
     if not status.isdigit() or not left.isdigit():
         raise ValueError("it has no status")
     return int(number)
@@ -205,7 +210,7 @@ EXECUTOR = """{
 
 
 @dataclass(frozen=True)
-class Carrying:
+class TransportOptions:
     """Options for the system that carries messages, and for the folder of its app."""
 
     by: str = option("WHO", "Who carries: flower or nvflare.")
@@ -214,53 +219,55 @@ class Carrying:
     address: str = option("HOST:PORT", "Where Flower's SuperLink is reached.", "127.0.0.1:8000")
 
 
-def carry(carrying: Carrying) -> None:
+def write_transport(options: TransportOptions) -> None:
     """Write what Flower or NVFlare runs to carry the messages of a federation, where sites have one of them anyway.
 
     Example: dpcurves federation carry --by flower --task task.json --out carrier
     """
-    from dpcurves.arguments import ProtocolAborted
+    from dpcurves.arguments import ProtocolError
 
-    write: Callable[[Carrying, Path], str] = chosen("by", carrying.by, {"flower": flower, "nvflare": nvflare})
-    folder = Path(carrying.out)
+    write: Callable[[TransportOptions, Path], str] = parse_choice(
+        "by", options.by, {"flower": write_flower_app, "nvflare": write_nvflare_job}
+    )
+    folder = Path(options.out)
     try:
         folder.mkdir(parents=True)
     except OSError as error:
-        raise ProtocolAborted("out", f"{str(folder)!r} cannot be made ({error.strerror})") from None
-    say(terminal(), f"written: {folder}", write(carrying, folder))
+        raise ProtocolError("out", f"{str(folder)!r} cannot be made ({error.strerror})") from None
+    print_to_console(make_console(), f"written: {folder}", write(options, folder))
 
 
-def flower(carrying: Carrying, folder: Path) -> str:
+def write_flower_app(options: TransportOptions, folder: Path) -> str:
     """Write an app for Flower, its settings, and a script that starts it; what to do with them."""
-    task = str(Path(carrying.task).resolve())
-    settings = SETTINGS.replace("ADDRESS", carrying.address)
+    task = str(Path(options.task).resolve())
+    settings = SETTINGS.replace("ADDRESS", options.address)
     texts = {
         "app/pyproject.toml": PROJECT.replace("FLOWER", FLOWER).replace("TASK", task), "app/LICENSE": LICENSE,
         "home/config.toml": settings, "launch": LAUNCH,
     }  # fmt: skip
-    write(folder, {**texts, **sources("app/dpcurves_carrier", "flower.py")})
+    write_files(folder, {**texts, **read_sources("app/dpcurves_carrier", "flower.py")})
     (folder / "launch").chmod(0o755)
     return f"{folder / 'launch'} superlink|supernode|run, with the options of Flower, starts it"
 
 
-def nvflare(carrying: Carrying, folder: Path) -> str:
+def write_nvflare_job(options: TransportOptions, folder: Path) -> str:
     """Write a job for NVFlare; what to do with it."""
-    task = json.dumps(str(Path(carrying.task).resolve()))
+    task = json.dumps(str(Path(options.task).resolve()))
     texts = {
         "meta.json": META, "app/config/config_fed_server.json": CONTROLLER.replace("TASK", task),
         "app/config/config_fed_client.json": EXECUTOR,
     }  # fmt: skip
-    write(folder, texts)
+    write_files(folder, texts)
     return "submit it as a job; each site says in DPCURVES_SOCKET where its own process listens"
 
 
-def sources(package: str, app: str) -> Mapping[str, str]:
+def read_sources(package: str, app: str) -> Mapping[str, str]:
     """Files of this package that need no other of it."""
     files = {name: (HERE / name).read_text(encoding="utf-8") for name in ("__init__.py", "carrier.py", app)}
     return MappingProxyType({f"{package}/{name}": text for name, text in files.items()})
 
 
-def write(folder: Path, texts: Mapping[str, str]) -> None:
+def write_files(folder: Path, texts: Mapping[str, str]) -> None:
     """Write files, each into its place."""
     for name, text in texts.items():
         place = folder / name

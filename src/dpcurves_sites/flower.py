@@ -16,7 +16,7 @@ from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
-from .carrier import OVER, Forwarder, exchanged
+from .carrier import OVER, Forwarder, exchange_batch
 
 RECORD, OCTETS, SOCKET, TASK, PATIENCE = "dpcurves", "octets", "dpcurves", "task", "patience"
 LOOK = 0.2
@@ -28,18 +28,18 @@ server = ServerApp()
 
 
 @client.query()  # type: ignore[untyped-decorator]
-def carry(message: Message, context: Context) -> Message:
+def answer_query(message: Message, context: Context) -> Message:
     """Tell the site of this node an answer, and bring back what it says next: nothing, where it can not be reached."""
-    answer = _octets(message)
+    answer = _read_octets(message)
     try:
-        said = exchanged(str(context.node_config[SOCKET]), answer)
+        said = exchange_batch(str(context.node_config[SOCKET]), answer)
     except (OSError, KeyError):
         said = b""
-    return Message(_record(said), reply_to=message)
+    return Message(_to_record(said), reply_to=message)
 
 
 @server.main()  # type: ignore[untyped-decorator]
-def main(grid: Grid, context: Context) -> None:
+def run_server(grid: Grid, context: Context) -> None:
     """Carry until the coordinator is gone. A node that does not answer in time is asked again."""
     patience = float(context.run_config[PATIENCE])
     over: list[bool] = []
@@ -52,9 +52,9 @@ def main(grid: Grid, context: Context) -> None:
             now = time.monotonic()
             for node, (name, since) in list(sent.items()):
                 replies = list(grid.pull_messages([name]))
-                said = _octets(replies[0]) if replies and not replies[0].has_error() else b""
+                said = _read_octets(replies[0]) if replies and not replies[0].has_error() else b""
                 if said:
-                    asked[node] = threads.submit(forwarder.answered, said)
+                    asked[node] = threads.submit(forwarder.forward_batch, said)
                 if replies or now - since > patience:
                     del sent[node]  # what came back empty, or not at all, is sent again: the site says the same again
             for node, coming in list(asked.items()):
@@ -63,20 +63,20 @@ def main(grid: Grid, context: Context) -> None:
                     if told[node] == OVER:
                         over.append(True)
             free = [node for node in grid.get_node_ids() if node not in sent and node not in asked]
-            messages = [_to(node, told.get(node, b"")) for node in free]
+            messages = [_build_message(node, told.get(node, b"")) for node in free]
             names = grid.push_messages(messages) if messages else []
             sent |= {node: (name, now) for node, name in zip(free, names, strict=True) if name}
             time.sleep(LOOK)
 
 
-def _to(node: int, answer: bytes) -> Message:
-    return Message(_record(answer), dst_node_id=node, message_type=MessageType.QUERY)
+def _build_message(node: int, answer: bytes) -> Message:
+    return Message(_to_record(answer), dst_node_id=node, message_type=MessageType.QUERY)
 
 
-def _record(octets: bytes) -> RecordDict:
+def _to_record(octets: bytes) -> RecordDict:
     return RecordDict({RECORD: ConfigRecord({OCTETS: octets})})
 
 
-def _octets(message: Message) -> bytes:
+def _read_octets(message: Message) -> bytes:
     octets = message.content[RECORD][OCTETS]
     return octets if isinstance(octets, bytes) else b""

@@ -20,7 +20,7 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable
 from nvflare.apis.signal import Signal
 
-from .carrier import OVER, Forwarder, exchanged
+from .carrier import OVER, Forwarder, exchange_batch
 
 CARRY, OCTETS, SOCKET = "carry", "octets", "DPCURVES_SOCKET"
 LOOK = 0.1
@@ -28,7 +28,7 @@ LOOK = 0.1
 MOST_SITES = 128
 
 
-class CarryingExecutor(Executor):  # type: ignore[misc]
+class TransportExecutor(Executor):  # type: ignore[misc]
     """Tells the site of this client an answer, and brings back what it says next; nothing, where it is not there."""
 
     def execute(self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal) -> Shareable:
@@ -36,14 +36,14 @@ class CarryingExecutor(Executor):  # type: ignore[misc]
         place = os.environ.get(SOCKET, "").replace("{site}", fl_ctx.get_identity_name())
         said = Shareable()
         try:
-            said[OCTETS] = exchanged(place, shareable.get(OCTETS, b""))
+            said[OCTETS] = exchange_batch(place, shareable.get(OCTETS, b""))
         except OSError:
             time.sleep(1)  # it may be starting
             said[OCTETS] = b""
         return said
 
 
-class CarryingController(Controller):  # type: ignore[misc]
+class TransportController(Controller):  # type: ignore[misc]
     """Carries until the coordinator is gone. A client that does not answer in time is asked again.
 
     Args:
@@ -75,7 +75,7 @@ class CarryingController(Controller):  # type: ignore[misc]
         came: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
         asked: dict[str, Future[bytes]] = {}
 
-        def received(client_task: ClientTask, fl_ctx: FLContext) -> None:
+        def queue_result(client_task: ClientTask, fl_ctx: FLContext) -> None:
             came.put((client_task.client.name, client_task.result.get(OCTETS, b"")))
 
         with ThreadPoolExecutor(MOST_SITES) as threads:
@@ -84,7 +84,7 @@ class CarryingController(Controller):  # type: ignore[misc]
                     while True:
                         name, said = came.get_nowait()
                         if busy.pop(name, None) is not None and said:
-                            asked[name] = threads.submit(forwarder.answered, said)
+                            asked[name] = threads.submit(forwarder.forward_batch, said)
                 except Empty:
                     pass
                 for name, coming in list(asked.items()):
@@ -99,6 +99,6 @@ class CarryingController(Controller):  # type: ignore[misc]
                         busy[client.name] = now
                         data = Shareable()
                         data[OCTETS] = told.get(client.name, b"")
-                        task = Task(CARRY, data, timeout=int(self._patience), result_received_cb=received)
+                        task = Task(CARRY, data, timeout=int(self._patience), result_received_cb=queue_result)
                         self.send(task, fl_ctx, targets=[client])
                 time.sleep(LOOK)

@@ -16,13 +16,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring
-from dpcurves_parties.serving.server import USUAL, Address, Door, Limits, proving, serve
-from dpcurves_parties.serving.task_app import Handler, bearer_of, body_of, task_app, told
+from dpcurves_parties.serving.server import USUAL, Address, Limits, ServerSettings, make_server_context, serve
+from dpcurves_parties.serving.task_app import (
+    Handler,
+    authenticate_bearer,
+    create_task_app,
+    read_body,
+    respond_from_thread,
+)
 from dpcurves_parties.serving.task_document import Role
 
-from .carrier import packed, unpacked
+from .carrier import pack_parts, unpack_parts
 from .secure_sum import KEYS, MASKED, OPENED, SIGNATURE, SIGNED, STAGES
 from .task import FederationTask
 
@@ -37,40 +43,40 @@ RECEIPT_HEAD = 48
 MOST_TURNS = 2**12
 
 
-def messages_in(octets: bytes) -> list[bytes]:
-    """The messages that a board has packed. Raises `ProtocolAborted`: they are cut off."""
+def unpack_messages(octets: bytes) -> list[bytes]:
+    """The messages that a board has packed. Raises `ProtocolError`: they are cut off."""
     try:
-        return unpacked(octets)
+        return unpack_parts(octets)
     except ValueError:
-        raise ProtocolAborted("coordinator", "a message is cut off", 502) from None
+        raise ProtocolError("coordinator", "a message is cut off", 502) from None
 
 
 @dataclass(slots=True)
-class OpenTurn:
+class OpenRound:
     """A turn on the board.
 
     Attributes:
         name: A hash of what was asked.
-        asked: What the analyst asked.
-        sent: Messages by stage and site.
-        closed: The sites of each stage that others were shown: later ones come too late.
-        since: When a stage began.
-        enough: When enough of a stage were there.
-        refused: Why the turn ended, in one line.
-        request: Under which request it is asked: who was left out of a sum stays out in the turns after it.
+        signed_request: What the analyst asked.
+        messages: Messages by stage and site.
+        closed_stages: The sites of each stage that others were shown: later ones come too late.
+        stage_starts: When a stage began.
+        quorum_times: When enough of a stage were there.
+        refusal: Why the turn ended, in one line.
+        request_id: Under which request it is asked: who was left out of a sum stays out in the turns after it.
     """
 
     name: str
-    asked: bytes
-    request: str
-    sent: dict[int, dict[int, bytes]] = field(default_factory=lambda: {stage: {} for stage in STAGES})
-    closed: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    since: dict[int, float] = field(default_factory=dict)
-    enough: dict[int, float] = field(default_factory=dict)
-    refused: str = ""
+    signed_request: bytes
+    request_id: str
+    messages: dict[int, dict[int, bytes]] = field(default_factory=lambda: {stage: {} for stage in STAGES})
+    closed_stages: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    stage_starts: dict[int, float] = field(default_factory=dict)
+    quorum_times: dict[int, float] = field(default_factory=dict)
+    refusal: str = ""
 
 
-class Board:
+class MessageBoard:
     """Messages that were left for others. They may be read, altered or lost: whoever reads a message checks it.
 
     Args:
@@ -78,212 +84,218 @@ class Board:
         patience: Seconds after which a site that says nothing is left out, as far as the task allows, or the turn ends.
     """
 
-    def __init__(self, task: FederationTask, patience: float) -> None:
-        self.task, self._patience = task, patience
-        self._turns: dict[str, OpenTurn] = {}
+    def __init__(self, task: FederationTask, timeout: float) -> None:
+        self.task, self._patience = task, timeout
+        self._turns: dict[str, OpenRound] = {}
         self._consents: dict[int, bytes] = {}
         self._left_out: dict[str, tuple[str, frozenset[int]]] = {}
         self._changed = Condition()
 
-    def consent(self, site: int, signature: bytes) -> bytes:
+    def add_consent(self, site: int, signature: bytes) -> bytes:
         """Take a site's signature of the task; all that are there."""
         with self._changed:
             self._consents[site] = signature
             self._changed.notify_all()
-            return packed([bytes([number]) + one for number, one in sorted(self._consents.items())])
+            return pack_parts([bytes([number]) + one for number, one in sorted(self._consents.items())])
 
-    def standing(self, task: str) -> bytes:
+    def describe_status(self, task: str) -> bytes:
         """Names of the sites that have signed, for anybody who names the task."""
         if task != self.task.hash:
-            raise ProtocolAborted("task", "this coordinator has another task, not this one", 404)
+            raise ProtocolError("task", "this coordinator has another task, not this one", 404)
         with self._changed:
             names = [self.task.members[site].name for site in sorted(self._consents)]
             facts = {"task": task, "signed": names, "sites": len(self.task.members), "turns": len(self._turns)}
         return json.dumps(facts).encode()
 
-    def ask(self, asked: bytes) -> bytes:
+    def start_round(self, signed_request: bytes) -> bytes:
         """A new turn, or the one that is asked already: its name."""
-        name = sha256(asked).hexdigest()
+        name = sha256(signed_request).hexdigest()
         with self._changed:
-            if name not in self._turns or self._turns[name].refused:
+            if name not in self._turns or self._turns[name].refusal:
                 if len(self._turns) >= MOST_TURNS:
                     del self._turns[next(iter(self._turns))]
                 self._turns.pop(name, None)
-                self._turns[name] = OpenTurn(name, asked, _request_of(asked))
+                self._turns[name] = OpenRound(name, signed_request, _parse_request_id(signed_request))
                 self._changed.notify_all()
         return name.encode()
 
-    def waiting(self, site: int, signature: bytes) -> bytes:
+    def wait_for_round(self, site: int, signature: bytes) -> bytes:
         """The first turn that waits for this site, or nothing after a while. It signs again: a board may be new."""
         end = monotonic() + WAIT
-        self.consent(site, signature)
+        self.add_consent(site, signature)
         with self._changed:
             while True:
                 for turn in self._turns.values():
                     if (
-                        site not in self._out(turn)
-                        and not turn.refused
-                        and site not in turn.sent[OPENED]
-                        and OPENED not in turn.closed
+                        site not in self._find_excluded(turn)
+                        and not turn.refusal
+                        and site not in turn.messages[OPENED]
+                        and OPENED not in turn.closed_stages
                     ):
-                        return turn.asked
+                        return turn.signed_request
                 if not self._changed.wait(max(0.0, end - monotonic())):
                     return b""
 
-    def post(self, name: str, stage: int, site: int, message: bytes) -> bytes:
+    def post_message(self, name: str, stage: int, site: int, message: bytes) -> bytes:
         """Take a message."""
         with self._changed:
-            turn = self._turn(name)
-            before = turn.sent[stage].get(site)
-            if before is None and stage in turn.closed:
-                raise ProtocolAborted("turn", f"the {STAGES[stage]} were handed out without this site", 409)
+            turn = self._find_round(name)
+            before = turn.messages[stage].get(site)
+            if before is None and stage in turn.closed_stages:
+                raise ProtocolError("turn", f"the {STAGES[stage]} were handed out without this site", 409)
             if before not in (None, message):
-                raise ProtocolAborted("turn", "this site said something else before", 409)
-            turn.sent[stage][site] = message
-            turn.since.setdefault(stage, monotonic())
-            if len(turn.sent[stage]) >= self._needed(stage):
-                turn.enough.setdefault(stage, monotonic())
+                raise ProtocolError("turn", "this site said something else before", 409)
+            turn.messages[stage][site] = message
+            turn.stage_starts.setdefault(stage, monotonic())
+            if len(turn.messages[stage]) >= self._count_required(stage):
+                turn.quorum_times.setdefault(stage, monotonic())
             self._changed.notify_all()
         return b""
 
-    def refuse(self, name: str, site: int, line: str) -> bytes:
+    def refuse_round(self, name: str, site: int, line: str) -> bytes:
         """End a turn, for a site can not answer."""
         with self._changed:
-            self._turn(name).refused = f"site {self.task.members[site].name!r}: {line[:300]}"
+            self._find_round(name).refusal = f"site {self.task.members[site].name!r}: {line[:300]}"
             self._changed.notify_all()
         return b""
 
-    def collect(self, name: str, stage: int, whole: bool) -> bytes:
+    def collect_messages(self, name: str, stage: int, with_vectors: bool) -> bytes:
         """Messages of a stage, the same ones for everybody, once they are there; nothing after a while.
 
         Args:
             name: Which turn.
             stage: Which one.
-            whole: Whether masked vectors are wanted, or their receipts alone.
+            with_vectors: Whether masked vectors are wanted, or their receipts alone.
         """
         end = monotonic() + WAIT
         with self._changed:
             while True:
-                turn = self._turn(name)
-                shown = self._closed(turn, stage)
+                turn = self._find_round(name)
+                shown = self._close_stage(turn, stage)
                 if shown is not None:
-                    messages = [turn.sent[stage][site] for site in shown]
-                    return packed(messages if whole or stage != MASKED else list(map(_receipt, messages)))
+                    messages = [turn.messages[stage][site] for site in shown]
+                    return pack_parts(
+                        messages if with_vectors or stage != MASKED else list(map(_cut_receipt, messages))
+                    )
                 if monotonic() >= end:
                     return b""
                 self._changed.wait(max(0.01, min(GRACE / 2, end - monotonic())))
 
-    def _closed(self, turn: OpenTurn, stage: int) -> tuple[int, ...] | None:
-        if stage not in turn.closed:
-            there, now = turn.sent[stage], monotonic()
-            everyone = there.keys() >= self._everybody - self._out(turn)
-            late = now - turn.since.setdefault(stage, now) >= self._patience
-            few = stage >= SIGNED and stage in turn.enough and now - turn.enough[stage] >= GRACE
-            if not everyone and not few and late and len(there) < self._needed(stage):
+    def _close_stage(self, open_round: OpenRound, stage: int) -> tuple[int, ...] | None:
+        if stage not in open_round.closed_stages:
+            there, now = open_round.messages[stage], monotonic()
+            everyone = there.keys() >= self._all_sites - self._find_excluded(open_round)
+            late = now - open_round.stage_starts.setdefault(stage, now) >= self._patience
+            few = stage >= SIGNED and stage in open_round.quorum_times and now - open_round.quorum_times[stage] >= GRACE
+            if not everyone and not few and late and len(there) < self._count_required(stage):
                 gone = next(each.name for number, each in enumerate(self.task.members) if number not in there)
-                turn.refused = f"site {gone!r} did not answer within {self._patience:g} seconds"
-                self._turn_over(turn)
+                open_round.refusal = f"site {gone!r} did not answer within {self._patience:g} seconds"
+                self._require_open(open_round)
             if not everyone and not few and not late:
                 return None
-            turn.closed[stage] = tuple(sorted(there))
+            open_round.closed_stages[stage] = tuple(sorted(there))
             if stage == SIGNED:
-                self._leave_out(turn, self._everybody - frozenset(turn.closed.get(MASKED, self._everybody)))
-        return turn.closed[stage]
+                self._exclude_sites(
+                    open_round, self._all_sites - frozenset(open_round.closed_stages.get(MASKED, self._all_sites))
+                )
+        return open_round.closed_stages[stage]
 
     @property
-    def _everybody(self) -> frozenset[int]:
+    def _all_sites(self) -> frozenset[int]:
         return frozenset(range(len(self.task.members)))
 
-    def _out(self, turn: OpenTurn) -> frozenset[int]:
+    def _find_excluded(self, open_round: OpenRound) -> frozenset[int]:
         """Sites that were left out of a sum before, under the same request: it goes on without them."""
-        name, sites = self._left_out.get(turn.request, (turn.name, frozenset[int]()))
-        return frozenset() if name == turn.name else sites
+        name, sites = self._left_out.get(open_round.request_id, (open_round.name, frozenset[int]()))
+        return frozenset() if name == open_round.name else sites
 
-    def _leave_out(self, turn: OpenTurn, sites: frozenset[int]) -> None:
-        if sites and turn.request not in self._left_out:
+    def _exclude_sites(self, open_round: OpenRound, sites: frozenset[int]) -> None:
+        if sites and open_round.request_id not in self._left_out:
             if len(self._left_out) >= MOST_TURNS:
                 del self._left_out[next(iter(self._left_out))]
-            self._left_out[turn.request] = turn.name, sites
+            self._left_out[open_round.request_id] = open_round.name, sites
 
-    def _needed(self, stage: int) -> int:
+    def _count_required(self, stage: int) -> int:
         roster = self.task.terms.roster
-        return len(roster.keys) - (roster.absent if stage <= MASKED else roster.may_fail)
+        return len(roster.keys) - (roster.absent if stage <= MASKED else roster.max_failures)
 
-    def _turn(self, name: str) -> OpenTurn:
+    def _find_round(self, name: str) -> OpenRound:
         if name not in self._turns:
-            raise ProtocolAborted("turn", "there is no such turn here; ask again", 404)
-        self._turn_over(self._turns[name])
+            raise ProtocolError("turn", "there is no such turn here; ask again", 404)
+        self._require_open(self._turns[name])
         return self._turns[name]
 
-    def _turn_over(self, turn: OpenTurn) -> None:
-        if turn.refused:
-            raise ProtocolAborted("turn", turn.refused, 410)
+    def _require_open(self, open_round: OpenRound) -> None:
+        if open_round.refusal:
+            raise ProtocolError("open_round", open_round.refusal, 410)
 
 
-def _request_of(asked: bytes) -> str:
+def _parse_request_id(signed_request: bytes) -> str:
     """The request that a question names, as far as it can be read; it is not believed, and sites check."""
     try:
-        return str(json.loads(asked[SIGNATURE:])["request"])
+        return str(json.loads(signed_request[SIGNATURE:])["request"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
 
 
-def _receipt(message: bytes) -> bytes:
+def _cut_receipt(message: bytes) -> bytes:
     words = int.from_bytes(message[RECEIPT_HEAD : RECEIPT_HEAD + 8], "little")
     return message[: max(0, len(message) - 8 * words)]
 
 
-def create_app(board: Board) -> Starlette:
+def create_app(board: MessageBoard) -> Starlette:
     """The app of a coordinator: it checks tickets, and passes requests to the board."""
     threads = ThreadPoolExecutor(4 * len(board.task.members) + 16)  # guests wait, and most of the time
 
-    def bearer(task: str, request: Request, role: Role) -> int:
+    def authenticate_member(task: str, request: Request, role: Role) -> int:
         if task != board.task.hash:
-            raise ProtocolAborted("task", "this coordinator has another task, not this one", 404)
-        return bearer_of(board.task, request, role)
+            raise ProtocolError("task", "this coordinator has another task, not this one", 404)
+        return authenticate_bearer(board.task, request, role)
 
-    def taken(role: Role, most: int, work: Callable[..., bytes]) -> Handler:
-        """A handler of messages of so many bytes: `work` gets the number of who sends it, the message, and the path."""
+    def build_handler(role: Role, limit: int, respond: Callable[..., bytes]) -> Handler:
+        """A handler of messages of so many bytes: `respond` gets the number of who sends it, the message, and the path."""
 
-        async def handled(task: str, *path: str | Request) -> Response:
+        async def handle_message(task: str, *path: str | Request) -> Response:
             *parts, request = path
-            number = bearer(task, cast("Request", request), role)
-            message = await body_of(cast("Request", request), most)
-            return await told(lambda: work(number, message, *parts), threads)
+            number = authenticate_member(task, cast("Request", request), role)
+            message = await read_body(cast("Request", request), limit)
+            return await respond_from_thread(lambda: respond(number, message, *parts), threads)
 
-        return handled
+        return handle_message
 
-    async def standing(task: str, _: Request) -> Response:
-        return await told(lambda: board.standing(task))
+    async def send_status(task: str, _: Request) -> Response:
+        return await respond_from_thread(lambda: board.describe_status(task))
 
-    async def collect(task: str, name: str, stage: str, request: Request) -> Response:
+    async def send_messages(task: str, name: str, stage: str, request: Request) -> Response:
         try:
-            bearer(task, request, Role.ANALYST)
+            authenticate_member(task, request, Role.ANALYST)
             whole = True
-        except ProtocolAborted:
-            bearer(task, request, Role.OWNER)
+        except ProtocolError:
+            authenticate_member(task, request, Role.OWNER)
             whole = False
-        return await told(lambda: board.collect(name, _stage(stage), whole), threads)
+        return await respond_from_thread(lambda: board.collect_messages(name, _parse_stage(stage), whole), threads)
 
     site = Role.OWNER
     handlers: dict[str, Handler] = {
-        "consents": taken(site, 64, board.consent),
-        "asks": taken(Role.ANALYST, LARGEST_ASK, lambda _, asked: board.ask(asked)),
-        "waiting": taken(site, 64, board.waiting),
-        "turns/{name}/refused": taken(
-            site, 2000, lambda number, line, name: board.refuse(name, number, line.decode(errors="replace"))
+        "consents": build_handler(site, 64, board.add_consent),
+        "asks": build_handler(Role.ANALYST, LARGEST_ASK, lambda _, asked: board.start_round(asked)),
+        "waiting": build_handler(site, 64, board.wait_for_round),
+        "turns/{name}/refused": build_handler(
+            site, 2000, lambda number, line, name: board.refuse_round(name, number, line.decode(errors="replace"))
         ),
-        "turns/{name}/{stage}": taken(
-            site, LARGEST_MESSAGE, lambda number, message, name, stage: board.post(name, _stage(stage), number, message)
+        "turns/{name}/{stage}": build_handler(
+            site,
+            LARGEST_MESSAGE,
+            lambda number, message, name, stage: board.post_message(name, _parse_stage(stage), number, message),
         ),
-        "turns/{name}/{stage}/all": collect,
+        "turns/{name}/{stage}/all": send_messages,
     }
-    return task_app(standing, handlers)
+    return create_task_app(send_status, handlers)
 
 
-def _stage(text: str) -> int:
+def _parse_stage(text: str) -> int:
     if text not in {str(stage) for stage in range(KEYS, OPENED + 1)}:
-        raise ProtocolAborted("turn", "there is no such stage", 404)
+        raise ProtocolError("turn", "there is no such stage", 404)
     return int(text)
 
 
@@ -294,13 +306,13 @@ class Coordinator:
     Attributes:
         task: Its task.
         identity: The keys that prove it to its guests.
-        patience: See `Board`.
+        timeout: See `MessageBoard`.
         limits: What guests without a ticket may occupy.
     """
 
     task: FederationTask
     identity: Identity
-    patience: float
+    timeout: float
     limits: Limits = USUAL
     monitoring: Monitoring = UNWATCHED
 
@@ -311,8 +323,8 @@ class Coordinator:
             ValueError: the task names another coordinator, or the address can not be had.
         """
         if self.task.coordinator != self.identity.public:
-            raise ProtocolAborted("identity", f"task {self.task.name!r} names another coordinator")
+            raise ProtocolError("identity", f"task {self.task.name!r} names another coordinator")
         self.identity.require_valid()
-        context = proving(self.identity.certificate, self.identity.proof, ())
-        door = Door(address, context, self.limits, self.monitoring)
-        serve(create_app(Board(self.task, self.patience)), door, ready)
+        context = make_server_context(self.identity.certificate_file, self.identity.private_key_file, ())
+        door = ServerSettings(address, context, self.limits, self.monitoring)
+        serve(create_app(MessageBoard(self.task, self.timeout)), door, ready)

@@ -15,35 +15,37 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from dpcurves.arguments import Named, ProtocolAborted, Refused
+from dpcurves.arguments import ArgumentError, InvalidArgument, ProtocolError
 from dpcurves.codec import STORED
 from dpcurves.conversation import Plan, Plans, Release, Step
-from dpcurves.conversation.release import canonical
+from dpcurves.conversation.release import to_canonical_json
 from dpcurves.curves import Question
 from dpcurves.curves.question_json import question_from_json, question_to_json
-from dpcurves.curves.result import warn_of
+from dpcurves.curves.result import warn_about_notes
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.session import pay_and_converse
+from dpcurves.session import ask_with_budget
 from dpcurves_parties.serving.channel import PATIENCE, Channel
 from dpcurves_parties.serving.task_document import Ticket
 
-from .relay import messages_in
-from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, STAGES, Messages, read, receipt_of
+from .relay import unpack_messages
+from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, STAGES, RoundMessages, cut_receipt, parse_message
 from .site import Site
 from .task import FederationTask
-from .trust import recalled, told, turn_of
+from .trust import build_release, derive_round, rebuild_release
 
 WHOLE = 64
 """Hexadecimal digits of a fingerprint."""
 
 
-def fingerprint_of(question: Any) -> str:
+def fingerprint_question(question: Any) -> str:
     """Hash of all that a question asks, in 64 hexadecimal digits: whoever names it means that very question."""
-    return sha256(canonical(["dpcurves federation question", 1, question_to_json(question)]).encode()).hexdigest()
+    return sha256(
+        to_canonical_json(["dpcurves federation question", 1, question_to_json(question)]).encode()
+    ).hexdigest()
 
 
-class Approved(NamedTuple):
+class ApprovalRequest(NamedTuple):
     """A question as a site's officer is shown it before a question is answered.
 
     Attributes:
@@ -71,42 +73,42 @@ class Approved(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ApprovedQuestion:
     """A question that is approved.
 
     Attributes:
         fingerprint: That of the question.
-        most: The most that it may lose each time it is asked.
+        max_loss: The most that it may lose each time it is asked.
     """
 
     fingerprint: str
-    most: PrivacyLoss
+    max_loss: PrivacyLoss
 
     @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Entry:
+    def from_json(cls, entry: Mapping[str, Any]) -> ApprovedQuestion:
         """From a file: a question or its fingerprint, and epsilon or rho.
 
         Raises:
             ValueError, KeyError, TypeError: it is none.
         """
-        if stored.keys() - {"question", "fingerprint", "epsilon", "rho"}:
+        if entry.keys() - {"question", "fingerprint", "epsilon", "rho"}:
             raise KeyError
-        (name,) = stored.keys() & {"question", "fingerprint"}
-        (kind,) = stored.keys() & {"epsilon", "rho"}
-        most = (PrivacyLoss.pure if kind == "epsilon" else PrivacyLoss.zcdp)(str(stored[kind]))
+        (name,) = entry.keys() & {"question", "fingerprint"}
+        (kind,) = entry.keys() & {"epsilon", "rho"}
+        most = (PrivacyLoss.pure if kind == "epsilon" else PrivacyLoss.zcdp)(str(entry[kind]))
         if name == "question":
-            return cls(fingerprint_of(question_from_json(stored[name])), most)
-        if len(bytes.fromhex(stored[name])) != WHOLE // 2:
+            return cls(fingerprint_question(question_from_json(entry[name])), most)
+        if len(bytes.fromhex(entry[name])) != WHOLE // 2:
             raise ValueError
-        return cls(stored[name].lower(), most)
+        return cls(entry[name].lower(), most)
 
-    def allows(self, asked: Approved) -> bool:
+    def allows(self, request: ApprovalRequest) -> bool:
         """Tell whether this is the question, at a loss that is approved: a pure one has a rho, too, and not back."""
-        if self.most.epsilon is None:
-            within = asked.loss.rho <= self.most.rho
+        if self.max_loss.epsilon is None:
+            within = request.loss.rho <= self.max_loss.rho
         else:
-            within = asked.loss.epsilon is not None and asked.loss.epsilon <= self.most.epsilon
-        return asked.fingerprint == self.fingerprint and within
+            within = request.loss.epsilon is not None and request.loss.epsilon <= self.max_loss.epsilon
+        return request.fingerprint == self.fingerprint and within
 
 
 class ApprovedList:
@@ -124,23 +126,23 @@ class ApprovedList:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._read()
+        self._load()
 
-    def __call__(self, asked: Approved) -> bool:
+    def __call__(self, request: ApprovalRequest) -> bool:
         """Tell whether a question is approved. Refused as above."""
-        return any(entry.allows(asked) for entry in self._read())
+        return any(entry.allows(request) for entry in self._load())
 
-    def _read(self) -> Sequence[Entry]:
+    def _load(self) -> Sequence[ApprovedQuestion]:
         try:
             stored = json.loads(self._file.read_text(encoding="utf-8"))
             if not isinstance(stored, list):
                 raise TypeError
-            return [Entry.read(each) for each in stored]
-        except Refused:
+            return [ApprovedQuestion.from_json(each) for each in stored]
+        except InvalidArgument:
             raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             rule = "it is no list of approved questions, each with question or fingerprint, and epsilon or rho"
-            raise Refused("approved", rule) from None
+            raise InvalidArgument("approved", rule) from None
 
 
 Curve = TypeVar("Curve")
@@ -155,7 +157,7 @@ RETRIED = frozenset({500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
-class AskedTurn:
+class RoundRequest:
     """A turn of a question.
 
     Formal guarantees: sites believe nothing in it but who asked. They make the plan by themselves, from the question
@@ -175,17 +177,17 @@ class AskedTurn:
     request: str
     answers: tuple[tuple[int, ...], ...]
 
-    def signed(self, task: FederationTask, key: Ed25519PrivateKey) -> bytes:
+    def to_signed_bytes(self, task: FederationTask, key: Ed25519PrivateKey) -> bytes:
         """The message of an analyst."""
         facts = {
-            "task": task.hash, "question": question_to_json(self.question), "loss": STORED.write(self.loss),
+            "task": task.hash, "question": question_to_json(self.question), "loss": STORED.encode(self.loss),
             "request": self.request, "answers": self.answers, "analyst": key.public_key().public_bytes_raw().hex(),
         }  # fmt: skip
         text = json.dumps(facts, sort_keys=True).encode()
         return key.sign(b"dpcurves federation: asks\n" + text) + text
 
     @classmethod
-    def read(cls, octets: bytes, task: FederationTask) -> AskedTurn:
+    def from_signed_bytes(cls, octets: bytes, task: FederationTask) -> RoundRequest:
         """A message of an analyst of this task.
 
         Raises:
@@ -196,17 +198,17 @@ class AskedTurn:
             facts = json.loads(text)
             analyst = bytes.fromhex(facts["analyst"])
             if facts["task"] != task.hash or analyst not in task.analysts:
-                raise ProtocolAborted("question", "it is of nobody who may ask in this task", 403)
+                raise ProtocolError("question", "it is of nobody who may ask in this task", 403)
             Ed25519PublicKey.from_public_bytes(analyst).verify(signature, b"dpcurves federation: asks\n" + text)
             answers = tuple(tuple(map(int, each)) for each in facts["answers"])
-            loss = STORED.read(PrivacyLoss, facts["loss"]).of_one_release()
+            loss = STORED.decode(PrivacyLoss, facts["loss"]).as_single_release()
             return cls(question_from_json(facts["question"]), loss, str(facts["request"]), answers)
         except InvalidSignature:
-            raise ProtocolAborted("question", "it is not signed by an analyst of this task", 403) from None
+            raise ProtocolError("question", "it is not signed by an analyst of this task", 403) from None
         except (KeyError, TypeError, json.JSONDecodeError):
-            raise ProtocolAborted("question", "what was asked can not be read") from None
+            raise ProtocolError("question", "what was asked can not be read") from None
 
-    def planned(self, task: FederationTask) -> tuple[Plan, Allotment]:
+    def plan_round(self, task: FederationTask) -> tuple[Plan, Allotment]:
         """The plan of this turn, from the question and the answers before.
 
         Raises:
@@ -215,20 +217,20 @@ class AskedTurn:
         terms, turns = task.terms, list(self.answers)
 
         def reply(step: Step, allotment: Allotment) -> Release:
-            plan = terms.turn(step.query, allotment.loss)
+            plan = terms.plan_query(step.query, allotment.loss)
             if not turns:
-                raise _Reached(plan, allotment)
-            return recalled(plan, turns.pop(0), allotment)
+                raise _StopAtRound(plan, allotment)
+            return rebuild_release(plan, turns.pop(0), allotment)
 
         try:
-            budget = QuestionBudget.told(self.request, self.loss, by_turn=True)
-            pay_and_converse(self.question, terms.adjacency, terms.model, budget, reply)
-        except _Reached as reached:
+            budget = QuestionBudget.from_external_charge(self.request, self.loss, charged_by_round=True)
+            ask_with_budget(self.question, terms.adjacency, terms.model, budget, reply)
+        except _StopAtRound as reached:
             return reached.plan, reached.allotment
-        raise ProtocolAborted("question", "it has no such turn")
+        raise ProtocolError("question", "it has no such turn")
 
 
-class _Reached(Exception):  # the turn that was looked for
+class _StopAtRound(Exception):  # the turn that was looked for
     """Ends a rehearsed conversation at the turn that was looked for, with its plan."""
 
     def __init__(self, plan: Plan, allotment: Allotment) -> None:
@@ -251,17 +253,17 @@ class SiteAgent:
 
     def __init__(
         self, task: FederationTask, site: Site, key: Ed25519PrivateKey, ticket: Ticket, *,
-        approve: Callable[[Approved], bool] = lambda asked: True, tell: Callable[[str], object] = lambda line: None,
-        patience: float = AT_HOME,
+        approve: Callable[[ApprovalRequest], bool] = lambda asked: True, tell: Callable[[str], object] = lambda line: None,
+        timeout: float = AT_HOME,
     ) -> None:  # fmt: skip
         self._task, self._site, self._key = task, site, key
         self._approve, self._tell = approve, tell
         self._decided: dict[tuple[str, PrivacyLoss, str], bool] = {}
-        self._line = _Line(task, ticket, turn=patience)
+        self._line = _CoordinatorConnection(task, ticket, round_timeout=timeout)
 
-    def through(self, carried: Sends) -> SiteAgent:
+    def use_transport(self, transport: Transport) -> SiteAgent:
         """Let others carry the messages of this site; returns the agent."""
-        self._line.through(carried)
+        self._line.use_transport(transport)
         return self
 
     def run(self) -> None:
@@ -271,73 +273,73 @@ class SiteAgent:
             ValueError: the records are not as the task says.
         """
         self._site.open()
-        self._join()
+        self._wait_for_consents()
         self._tell("all sites have signed; waiting for questions")
-        consent = self._task.consent(self._key)
+        consent = self._task.sign_consent(self._key)
         while True:
             octets = self._line.post("waiting", consent)
             if octets:
-                self._answer(octets)
+                self._answer_request(octets)
 
-    def _join(self) -> None:
+    def _wait_for_consents(self) -> None:
         pause = PAUSE
         while True:
-            found = messages_in(self._line.post("consents", self._task.consent(self._key)))
+            found = unpack_messages(self._line.post("consents", self._task.sign_consent(self._key)))
             try:
                 self._task.require_consents({one[0]: one[1:] for one in found})
                 return
-            except ProtocolAborted as waiting:
+            except ProtocolError as waiting:
                 if waiting.status != 409:
                     raise
                 sleep(pause)
                 pause = min(1.5 * pause, LONGEST_PAUSE)
 
-    def _answer(self, octets: bytes) -> None:
+    def _answer_request(self, octets: bytes) -> None:
         name = sha256(octets).hexdigest()
         try:
-            asked = AskedTurn.read(octets, self._task)
-            plans = self._task.terms.rehearsed(asked.question, asked.loss)
+            asked = RoundRequest.from_signed_bytes(octets, self._task)
+            plans = self._task.terms.plan_question(asked.question, asked.loss)
             if not asked.answers:
-                self._site.expect(plans, asked.request)
-            plan, allotment = asked.planned(self._task)
-            self._require_approved(asked, plan)
+                self._site.require_answerable(plans, asked.request)
+            plan, allotment = asked.plan_round(self._task)
+            self._require_approval(asked, plan)
             given: Sequence[bytes] = ()
             for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
                 message = self._site.answer(plan, allotment, stage, given)
                 self._line.post(f"turns/{name}/{stage}", message)
-                given = self._line.collect(name, stage) if stage < OPENED else ()
+                given = self._line.collect_messages(name, stage) if stage < OPENED else ()
             self._tell(f"answered: {asked.question}, {plan.made_by}")
-        except TurnOver as error:
+        except RoundOver as error:
             self._tell(str(error))
             sleep(PAUSE)
-        except Named as error:  # refusals of all kinds: one line, without a value of a record
-            self._refuse(name, *told_outside(error))
+        except ArgumentError as error:  # refusals of all kinds: one line, without a value of a record
+            self._refuse_request(name, *redact_refusal(error))
         except Exception as error:  # what it says may quote a record, and its kind may depend on one
-            self._refuse(name, f"it failed ({type(error).__name__})", "site: it failed, and tells nothing else")
+            self._refuse_request(name, f"it failed ({type(error).__name__})", "site: it failed, and tells nothing else")
 
-    def _require_approved(self, asked: AskedTurn, plan: Plan) -> None:
+    def _require_approval(self, round_request: RoundRequest, plan: Plan) -> None:
         """Show the officer each turn, and ask once for all turns of a question.
 
         Raises:
             ProtocolAborted: the question was not approved.
         """
-        mark = fingerprint_of(asked.question)
-        shown = Approved(str(asked.question), asked.loss, asked.request, plan, mark)
+        mark = fingerprint_question(round_request.question)
+        shown = ApprovalRequest(str(round_request.question), round_request.loss, round_request.request, plan, mark)
         for line in shown.lines:
             self._tell(line)
-        decided = mark, asked.loss, asked.request
+        decided = mark, round_request.loss, round_request.request
         if decided not in self._decided:
             self._decided[decided] = self._approve(shown)
         if not self._decided[decided]:
-            raise ProtocolAborted("question", "it was not approved", 403)
+            raise ProtocolError("question", "it was not approved", 403)
 
-    def _refuse(self, name: str, here: str, outside: str) -> None:
-        self._tell(f"refused: {here}")
-        with suppress(ProtocolAborted):
-            self._line.post(f"turns/{name}/refused", outside.encode())
+    def _refuse_request(self, name: str, internal_line: str, public_line: str) -> None:
+        self._tell(f"refused: {internal_line}")
+        with suppress(ProtocolError):
+            self._line.post(f"turns/{name}/refused", public_line.encode())
 
 
-def told_outside(error: Named) -> tuple[str, str]:
+def redact_refusal(error: ArgumentError) -> tuple[str, str]:
     """A refusal as it is told in the house, and outside: which columns a site has, and of which kind, stays in it."""
     if error.argument != "column":
         return str(error), str(error)
@@ -345,11 +347,11 @@ def told_outside(error: Named) -> tuple[str, str]:
     return str(error), f"column: {column} can not be counted at this site"
 
 
-class TurnOver(ProtocolAborted):
+class RoundOver(ProtocolError):
     """The coordinator has ended a turn, or goes on without who asks."""
 
 
-class Sends(Protocol):
+class Transport(Protocol):
     """Interface of connections to a coordinator: HTTPS, or a system that carries messages."""
 
     def post(self, path: str, body: bytes, token: str = "") -> bytes:
@@ -361,20 +363,22 @@ class Sends(Protocol):
         ...
 
 
-class _Line:
+class _CoordinatorConnection:
     """The connection to a coordinator, which may go and come back."""
 
     def __init__(
-        self, task: FederationTask, ticket: Ticket, patience: float | None = None, turn: float | None = None
+        self, task: FederationTask, ticket: Ticket, timeout: float | None = None, round_timeout: float | None = None
     ) -> None:
-        self._channel: Sends = Channel.to(task.coordinator.url, task.coordinator.certificate, PATIENCE)
-        self._path, self._token, self._patience = f"/tasks/{task.hash}", ticket.shown_to(0), patience
-        self._turn = turn
+        self._channel: Transport = Channel.from_certificate(
+            task.coordinator.url, task.coordinator.certificate, PATIENCE
+        )
+        self._path, self._token, self._patience = f"/tasks/{task.hash}", ticket.derive_bearer_token(0), timeout
+        self._turn = round_timeout
 
-    def through(self, carried: Sends) -> None:
+    def use_transport(self, transport: Transport) -> None:
         """Send what is sent from now on another way."""
         self._channel.close()
-        self._channel = carried
+        self._channel = transport
 
     def post(self, path: str, body: bytes) -> bytes:
         """Its answer; while nobody can be reached, it is tried again.
@@ -386,9 +390,9 @@ class _Line:
         while True:
             try:
                 return self._channel.post(f"{self._path}/{path}", body, self._token)
-            except ProtocolAborted as error:
+            except ProtocolError as error:
                 if error.status in GONE:
-                    raise TurnOver(error.argument, error.rule, error.status) from None
+                    raise RoundOver(error.argument, error.rule, error.status) from None
                 away = error.status in RETRIED and not error.rule.startswith("who answers")
                 if not away or (self._patience is not None and spent > self._patience):
                     raise
@@ -396,7 +400,7 @@ class _Line:
             spent += pause
             pause = min(1.5 * pause, LONGEST_PAUSE)
 
-    def collect(self, name: str, stage: int) -> list[bytes]:
+    def collect_messages(self, name: str, stage: int) -> list[bytes]:
         """The messages of a stage, once they are there.
 
         Raises:
@@ -405,8 +409,8 @@ class _Line:
         begun = monotonic()
         while not (octets := self.post(f"turns/{name}/{stage}/all", b"")):
             if self._turn is not None and monotonic() - begun > self._turn:
-                raise TurnOver("turn", f"{STAGES[stage]} of others did not come within {self._turn:g} seconds", 408)
-        return messages_in(octets)
+                raise RoundOver("turn", f"{STAGES[stage]} of others did not come within {self._turn:g} seconds", 408)
+        return unpack_messages(octets)
 
     def close(self) -> None:
         self._channel.close()
@@ -425,10 +429,8 @@ class RemoteFederation:
         patience: Seconds that the coordinator may be away.
     """
 
-    def __init__(
-        self, task: FederationTask, ticket: Ticket, key: Ed25519PrivateKey, patience: float = PATIENCE
-    ) -> None:
-        self._task, self._key, self._line = task, key, _Line(task, ticket, patience)
+    def __init__(self, task: FederationTask, ticket: Ticket, key: Ed25519PrivateKey, timeout: float = PATIENCE) -> None:
+        self._task, self._key, self._line = task, key, _CoordinatorConnection(task, ticket, timeout)
 
     def __enter__(self) -> RemoteFederation:
         return self
@@ -438,7 +440,7 @@ class RemoteFederation:
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
         """The plan of a question without any data."""
-        return self._task.terms.rehearsed(question, loss)
+        return self._task.terms.plan_question(question, loss)
 
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
         """Plan, and have the sites charge and answer: as `Session.ask`. The same request again gives the same curve.
@@ -451,35 +453,35 @@ class RemoteFederation:
             ProtocolAborted: a site refused, in its own words, or is gone; or a message was altered.
         """
         self.plan(question, loss)
-        terms, loss = self._task.terms, loss.of_one_release()
+        terms, loss = self._task.terms, loss.as_single_release()
         name = request if request is not None else secrets.token_hex(16)
         answers: list[tuple[int, ...]] = []
 
         def reply(step: Step, allotment: Allotment) -> Release:
-            plan = terms.turn(step.query, allotment.loss)
-            asked = AskedTurn(question, loss, name, tuple(answers)).signed(self._task, self._key)
+            plan = terms.plan_query(step.query, allotment.loss)
+            asked = RoundRequest(question, loss, name, tuple(answers)).to_signed_bytes(self._task, self._key)
             turn = self._line.post("asks", asked).decode()
-            sent = [self._line.collect(turn, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
-            place = turn_of(terms.roster, plan, allotment)
-            release = told(plan, place, Messages(*sent), allotment)
-            there = {read(place, MASKED, receipt_of(place, octets)).site for octets in sent[MASKED - KEYS]}
+            sent = [self._line.collect_messages(turn, stage) for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED)]
+            place = derive_round(terms.roster, plan, allotment)
+            release = build_release(plan, place, RoundMessages(*sent), allotment)
+            there = {parse_message(place, MASKED, cut_receipt(place, octets)).site for octets in sent[MASKED - KEYS]}
             absent = [member.name for number, member in enumerate(self._task.members) if number not in there]
             answers.append(release.values)
             return replace(release, notes=(LEFT_OUT + ", ".join(absent),)) if absent else release
 
-        budget = QuestionBudget.told(name, loss, by_turn=True)
-        curve = pay_and_converse(question, terms.adjacency, terms.model, budget, reply)
-        warn_of(curve)
+        budget = QuestionBudget.from_external_charge(name, loss, charged_by_round=True)
+        curve = ask_with_budget(question, terms.adjacency, terms.model, budget, reply)
+        warn_about_notes(curve)
         return curve
 
 
-def standing(task: FederationTask) -> Mapping[str, Any]:
+def fetch_status(task: FederationTask) -> Mapping[str, Any]:
     """Standing of a task, as the coordinator says: which sites have signed it.
 
     Raises:
         ProtocolAborted: it can not be reached, or is another one.
     """
-    channel = Channel.to(task.coordinator.url, task.coordinator.certificate)
+    channel = Channel.from_certificate(task.coordinator.url, task.coordinator.certificate)
     try:
         found: Mapping[str, Any] = json.loads(channel.get(f"/tasks/{task.hash}"))
     finally:

@@ -15,9 +15,9 @@ from math import ceil, exp, expm1, inf, log, pi, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused, number_of_draws, positive
+from dpcurves.arguments import InvalidArgument, require_draw_count, require_positive_fraction
 from dpcurves.noise import discrete_gaussian
-from dpcurves.noise.exponential import WORD, Bracket, InversionTable, decay
+from dpcurves.noise.exponential import WORD, Bracket, InversionTable, bound_exp_neg
 from dpcurves.noise.randomness import Randomness
 
 # The difference of two Polya variables of a rational shape, drawn exactly.
@@ -32,7 +32,7 @@ LARGEST_PLACE = 61
 """Blocks up to this place have integers that fit a word; others are drawn one by one."""
 
 
-def sample(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
+def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
     """Independent integers, each the difference of two Polya variables of this shape and of ratio ``exp(-1 / scale)``.
 
     A Polya variable of shape a and ratio r is k with chance ``(1 - r)**a * a (a + 1) ... (a + k - 1) / k! * r**k``.
@@ -62,11 +62,13 @@ def sample(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) 
     Raises:
         ValueError: `scale` is not above zero, or above 2**50; `shape` is not above zero, or above 1; `size` is below 0.
 
-    >>> sample(Fraction(10, 3), Fraction(1, 4), 8, Randomness.from_seed(1))
+    >>> sample_polya_differences(Fraction(10, 3), Fraction(1, 4), 8, Randomness.from_seed(1))
     array([-1,  0,  0, -6,  0,  0,  0,  1])
     """
-    law = PolyaBlocks(positive("scale", scale, LARGEST_SCALE), positive("shape", shape, 1))
-    noise = np.zeros(number_of_draws(size), dtype=np.int64)
+    law = PolyaBlocks(
+        require_positive_fraction("scale", scale, LARGEST_SCALE), require_positive_fraction("shape", shape, 1)
+    )
+    noise = np.zeros(require_draw_count(size), dtype=np.int64)
     for start in range(0, noise.size, AT_ONCE):
         _add_points(noise[start : start + AT_ONCE], law, randomness)
     return noise
@@ -85,19 +87,19 @@ class PolyaBlocks:
     shape: Fraction
 
     @property
-    def tail(self) -> int:
+    def first_tail_block(self) -> int:
         """The number of the first block of the tail: the least j with ``2**j >= scale``."""
         return max(0, (ceil(self.scale) - 1).bit_length())
 
-    def raised(self, block: int) -> int:
+    def compute_factor(self, block: int) -> int:
         """The factor that makes up for how rarely a block is proposed: 1 below the tail."""
-        return 1 << max(0, block - self.tail + 1)
+        return 1 << max(0, block - self.first_tail_block + 1)
 
-    def kept(self, block: int, integer: int, bits: int) -> tuple[Fraction, Fraction]:
+    def bound_acceptance(self, block: int, integer: int, bits: int) -> tuple[Fraction, Fraction]:
         """Bounds on the chance that a point of a block is kept, times ``2**bits``; they meet as `bits` grows."""
-        factor = Fraction(self.raised(block) << block, integer)
+        factor = Fraction(self.compute_factor(block) << block, integer)
         more = max(0, factor.numerator.bit_length() - factor.denominator.bit_length() + 2)
-        low, high = decay(integer / self.scale, bits + more)
+        low, high = bound_exp_neg(integer / self.scale, bits + more)
         return factor * low / 2**more, factor * high / 2**more
 
 
@@ -119,71 +121,71 @@ class PoissonNumber:
 
 
 @lru_cache(maxsize=64)  # a pure function of a public number
-def _numbers(mean: Fraction) -> InversionTable:
+def _build_poisson_table(mean: Fraction) -> InversionTable:
     return InversionTable(PoissonNumber(mean))
 
 
 def _add_points(noise: NDArray[np.int64], law: PolyaBlocks, randomness: Randomness) -> None:
     """Add the points of both signs to each integer."""
-    lines = law.tail + 1  # the blocks below the tail, and the tail
-    numbers = _numbers(law.shape).draw(noise.size * 2 * lines, randomness)
+    lines = law.first_tail_block + 1  # the blocks below the tail, and the tail
+    numbers = _build_poisson_table(law.shape).sample(noise.size * 2 * lines, randomness)
     which = np.repeat(np.arange(numbers.size), numbers)
     blocks = which % lines
-    blocks[blocks == law.tail] += _halvings(int((blocks == law.tail).sum()), randomness)
+    blocks[blocks == law.first_tail_block] += _sample_geometric(int((blocks == law.first_tail_block).sum()), randomness)
     signs, owners = 1 - 2 * (which // lines % 2), which // (2 * lines)
     small = blocks <= LARGEST_PLACE
-    integers = _integers(blocks[small], randomness)
-    kept = _keeps(blocks[small], integers, law, randomness)
+    integers = _sample_integers(blocks[small], randomness)
+    kept = _sample_acceptances(blocks[small], integers, law, randomness)
     np.add.at(noise, owners[small][kept], (signs[small] * integers)[kept])
     for place in np.flatnonzero(~small):
         block = int(blocks[place])
-        integer = (1 << block) + randomness.below(1 << block)
-        if settled(law, block, integer, int(randomness.words(1)[0]), randomness):
+        integer = (1 << block) + randomness.sample_below(1 << block)
+        if decide_acceptance(law, block, integer, int(randomness.sample_words(1)[0]), randomness):
             wrapped = (int(noise[owners[place]]) + int(signs[place]) * integer + 2**63) % 2**64 - 2**63
             noise[owners[place]] = wrapped
 
 
-def _halvings(size: int, randomness: Randomness) -> NDArray[np.int64]:
+def _sample_geometric(size: int, randomness: Randomness) -> NDArray[np.int64]:
     """Numbers i with chance ``2**-(i + 1)``: how many even bits are 1 before the first that is 0."""
     found, opened = np.zeros(size, dtype=np.int64), np.arange(size)
     while opened.size:
-        ended = ~randomness.words(opened.size)
+        ended = ~randomness.sample_words(opened.size)
         lowest = ended & -ended
         found[opened] += np.where(ended == 0, WORD, np.frexp(lowest.astype(np.float64))[1] - 1)
         opened = opened[ended == 0]
     return found
 
 
-def _integers(blocks: NDArray[np.int64], randomness: Randomness) -> NDArray[np.int64]:
+def _sample_integers(blocks: NDArray[np.int64], randomness: Randomness) -> NDArray[np.int64]:
     """An integer of each block, evenly: ``2**block`` and `block` even bits."""
     places = blocks.astype(np.uint64)
-    low = (randomness.words(blocks.size) >> np.uint64(1)) >> (np.uint64(WORD - 1) - places)
+    low = (randomness.sample_words(blocks.size) >> np.uint64(1)) >> (np.uint64(WORD - 1) - places)
     return (np.uint64(1) << places | low).astype(np.int64)
 
 
-def _keeps(
+def _sample_acceptances(
     blocks: NDArray[np.int64], integers: NDArray[np.int64], law: PolyaBlocks, randomness: Randomness
 ) -> NDArray[np.bool_]:
-    words = randomness.words(blocks.size)
-    factors = np.ldexp(1.0 / integers, (blocks + np.maximum(0, blocks - law.tail + 1)).astype(np.intc))
+    words = randomness.sample_words(blocks.size)
+    factors = np.ldexp(1.0 / integers, (blocks + np.maximum(0, blocks - law.first_tail_block + 1)).astype(np.intc))
     chances = factors * np.exp(integers / -float(law.scale))
     uniform = words / 2.0**WORD
     kept: NDArray[np.bool_] = uniform < chances
     for place in np.flatnonzero(np.abs(uniform - chances) < SURE):
-        kept[place] = settled(law, int(blocks[place]), int(integers[place]), int(words[place]), randomness)
+        kept[place] = decide_acceptance(law, int(blocks[place]), int(integers[place]), int(words[place]), randomness)
     return kept
 
 
-def settled(law: PolyaBlocks, block: int, integer: int, word: int, randomness: Randomness) -> bool:
+def decide_acceptance(law: PolyaBlocks, block: int, integer: int, word: int, randomness: Randomness) -> bool:
     """Tell whether a uniform number that begins with `word` is below a chance; further places are drawn."""
     bits = WORD
     while True:
-        low, high = law.kept(block, integer, bits)
+        low, high = law.bound_acceptance(block, integer, bits)
         if word + 1 <= low:
             return True
         if word >= high:
             return False
-        word, bits = word << WORD | int(randomness.words(1)[0]), bits + WORD
+        word, bits = word << WORD | int(randomness.sample_words(1)[0]), bits + WORD
 
 
 # Sums of discrete Gaussians: nearly one, by a bound that is proven.
@@ -230,25 +232,25 @@ def gaussian_overhead(variance: float, shares: int) -> float:
         return 0.0
     logarithm = 0.0
     for k in range(1, shares):
-        q = _tail(variance / shares * k / (k + 1))
+        q = _bound_tail(variance / shares * k / (k + 1))
         if q >= 0.25:
             return inf
         logarithm += log((1 + 2 * q) / (1 - 2 * q)) / 2
     rate = 2 * pi**2 * variance
     least = sum((2 * rate * j**2 - 1) * exp(-rate * j**2) for j in range(1, 9)) if rate > 1 else inf
-    spread = (1 + 2 * max(least, 0.0)) / (1 - 2 * min(_tail(variance), 0.25))
+    spread = (1 + 2 * max(least, 0.0)) / (1 - 2 * min(_bound_tail(variance), 0.25))
 
-    def over(end: float) -> float:
+    def bound_at(end: float) -> float:
         power = 2 * (1 + 2 * end) * logarithm
         if power > 1:
             return inf
         near = exp(power) * (sqrt(spread) + 2 * logarithm * sqrt(variance)) ** 2 - 1
         return max(4 * logarithm * variance / end, near)
 
-    return min(map(over, _ENDS)) * (1 + 1e-9) + 1e-12  # more than doubles round off
+    return min(map(bound_at, _ENDS)) * (1 + 1e-9) + 1e-12  # more than doubles round off
 
 
-def _tail(variance: float) -> float:
+def _bound_tail(variance: float) -> float:
     """``sum_j exp(-2 pi**2 variance j**2)``, from above: a geometric series beyond its first terms."""
     first = exp(-2 * pi**2 * variance)
     return inf if first >= 1 else first + first**4 / -expm1(-2 * pi**2 * variance)
@@ -270,9 +272,9 @@ def gaussian_parameter(variance: Fraction, shares: int) -> Fraction:
     rule = (
         f"a variance of {float(variance):.3g} in {shares} shares costs more than 1 % more noise; allow a smaller loss"
     )
-    raise Refused("variance", rule)
+    raise InvalidArgument("variance", rule)
 
 
-def gaussian_share(variance: Fraction, shares: int, size: int, randomness: Randomness) -> NDArray[np.int64]:
+def sample_gaussian_share(variance: Fraction, shares: int, size: int, randomness: Randomness) -> NDArray[np.int64]:
     """Independent shares of one party: discrete Gaussians of the n-th part of the variance parameter of all."""
     return discrete_gaussian.sample(variance / shares, size, randomness)

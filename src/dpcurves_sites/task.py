@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Self
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from dpcurves.arguments import ProtocolAborted, Refused
+from dpcurves.arguments import InvalidArgument, ProtocolError
 from dpcurves.codec import STORED
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
 from dpcurves_parties.serving.identity import Server, write_public, write_secret
 from dpcurves_parties.serving.task_document import Role, TaskDocument
 
-from .columns import Holds, Schema
-from .site import Terms
+from .columns import ColumnKind, Schema
+from .site import FederationTerms
 from .trust import SecureSum
 
 KEY, PUBLIC = "site.key", "site.json"
@@ -40,7 +40,7 @@ class Member:
     units: int | None
 
     @classmethod
-    def made(cls, folder: Path, name: str, units: int | None) -> Self:
+    def create(cls, folder: Path, name: str, units: int | None) -> Self:
         """A new site: its key goes into a folder that has none, and what all may know beside it.
 
         Raises:
@@ -50,23 +50,23 @@ class Member:
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise ProtocolAborted("folder", f"{str(folder)!r} cannot be made ({error.strerror})") from None
+            raise ProtocolError("folder", f"{str(folder)!r} cannot be made ({error.strerror})") from None
         member = cls(name, key.public_key().public_bytes_raw(), units)
         write_secret(folder / KEY, key.private_bytes_raw().hex() + "\n")
-        write_public(folder / PUBLIC, json.dumps(STORED.write(member)) + "\n")
+        write_public(folder / PUBLIC, json.dumps(STORED.encode(member)) + "\n")
         return member
 
     @classmethod
-    def read(cls, file: Path) -> Self:
+    def load(cls, file: Path) -> Self:
         """The one in a file.
 
         Raises:
             ValueError: it says nothing of a site.
         """
         try:
-            return STORED.made(cls, json.loads(file.read_text(encoding="utf-8")))
+            return STORED.decode_fields(cls, json.loads(file.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
-            raise ProtocolAborted("sites", f"{str(file)!r} does not describe a site") from None
+            raise ProtocolError("sites", f"{str(file)!r} does not describe a site") from None
 
 
 def read_key(file: Path) -> Ed25519PrivateKey:
@@ -78,7 +78,7 @@ def read_key(file: Path) -> Ed25519PrivateKey:
     try:
         return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(file.read_text().strip()))
     except (OSError, ValueError):
-        raise ProtocolAborted("key", f"{str(file)!r} holds no key") from None
+        raise ProtocolError("key", f"{str(file)!r} holds no key") from None
 
 
 @dataclass(frozen=True)
@@ -119,38 +119,40 @@ class FederationTask(TaskDocument):
     most_rows: int | None = None
 
     @cached_property
-    def terms(self) -> Terms:
+    def terms(self) -> FederationTerms:
         """Terms that the sites agreed on.
 
         Raises:
             ValueError: they could not have.
         """
-        roster = self.model.roster(bytes.fromhex(self.hash), [member.key for member in self.members])
+        roster = self.model.build_roster(bytes.fromhex(self.hash), [member.key for member in self.members])
         units = tuple(member.units for member in self.members if member.units is not None)
-        known = units if self.neighbours.knows_units else ()
-        terms = Terms(self.model, roster, self.neighbours, self.unit, known, self.budget, self.columns, self.most_rows)
+        known = units if self.neighbours.has_public_units else ()
+        terms = FederationTerms(
+            self.model, roster, self.neighbours, self.unit, known, self.budget, self.columns, self.most_rows
+        )
         if self.most_rows is not None and self.most_rows < 1:
-            raise Refused("most_rows", f"a whole number of at least 1 is needed, got {self.most_rows}")
+            raise InvalidArgument("most_rows", f"a whole number of at least 1 is needed, got {self.most_rows}")
         return terms
 
-    def facts(self) -> Mapping[str, Any]:
+    def to_fields(self) -> Mapping[str, Any]:
         model = self.model
         return {
-            **STORED.written(self), "most_rows": self.most_rows, "tolerated": model.tolerated, "absent": model.absent,
+            **STORED.encode_fields(self), "most_rows": self.most_rows, "tolerated": model.tolerated, "absent": model.absent,
             "sites_per_unit": model.sites_per_unit, "unit": self.unit.column, "rows_per_unit": self.unit.records,
             "columns": [[name, kind.value] for name, kind in self.columns.items()],
         }  # fmt: skip
 
     @classmethod
-    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
+    def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
         model = SecureSum(len(stored["sites"]), stored["tolerated"], stored["absent"], stored["sites_per_unit"])
         unit = Unit(stored["unit"], stored["rows_per_unit"]) if stored["unit"] else EACH_RECORD
-        columns = {name: Holds(kind) for name, kind in stored["columns"]}
-        return STORED.made(cls, stored, model=model, unit=unit, tokens=tokens, columns=columns)
+        columns = {name: ColumnKind(kind) for name, kind in stored["columns"]}
+        return STORED.decode_fields(cls, stored, model=model, unit=unit, tokens=tokens, columns=columns)
 
-    def consent(self, key: Ed25519PrivateKey) -> bytes:
+    def sign_consent(self, key: Ed25519PrivateKey) -> bytes:
         """A site's word that it takes part in this very task."""
-        return key.sign(self._joined)
+        return key.sign(self._consent_text)
 
     def require_consents(self, signatures: Mapping[int, bytes]) -> None:
         """Refuse to answer as long as one site did not sign the task.
@@ -160,16 +162,16 @@ class FederationTask(TaskDocument):
         """
         for number, member in enumerate(self.members):
             try:
-                Ed25519PublicKey.from_public_bytes(member.key).verify(signatures.get(number, b""), self._joined)
+                Ed25519PublicKey.from_public_bytes(member.key).verify(signatures.get(number, b""), self._consent_text)
             except (InvalidSignature, ValueError):
-                raise ProtocolAborted("task", f"site {member.name!r} has not signed it", 409) from None
+                raise ProtocolError("task", f"site {member.name!r} has not signed it", 409) from None
 
     @property
-    def _joined(self) -> bytes:
+    def _consent_text(self) -> bytes:
         return b"dpcurves federation: takes part\n" + bytes.fromhex(self.hash)
 
 
-def found_federation(
+def create_federation_task(
     members: tuple[Member, ...], model: SecureSum, document: Path, tickets: Path, *, name: str, neighbours: Neighbours,
     unit: Unit, budget: PrivacyLoss, coordinator: Server, analysts: int, columns: Schema | None = None,
     most_rows: int | None = None,
@@ -179,7 +181,7 @@ def found_federation(
     Raises:
         ValueError: a file is there, or a folder takes none; or the sites could not agree on this.
     """
-    from dpcurves_parties.serving.task_document import found
+    from dpcurves_parties.serving.task_document import create_task
 
     keys = [Ed25519PrivateKey.generate() for _ in range(analysts)]
     public = tuple(key.public_key().public_bytes_raw() for key in keys)
@@ -188,7 +190,7 @@ def found_federation(
     )  # fmt: skip
     draft.terms  # noqa: B018  # refuses what can not be, before anything is written
     numbers = {Role.OWNER: len(members), Role.ANALYST: analysts, Role.COORDINATOR: 1}
-    task = found(draft, numbers, document, tickets)
+    task = create_task(draft, numbers, document, tickets)
     for number, key in enumerate(keys, start=1):
         write_secret(tickets / f"analyst-{number}.key", key.private_bytes_raw().hex() + "\n")
     return task

@@ -12,45 +12,52 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused, make_whole
+from dpcurves.arguments import InvalidArgument, convert_to_integers
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import (
     ALL,
-    Anywhere,
-    Cells,
+    AutomaticRangeWorkload,
+    CellWorkload,
+    CoverageWorkload,
     Evidence,
-    FirstInterval,
-    Grouped,
-    Groups,
+    GroupBudgetFractions,
     Plan,
-    Prefixes,
+    PrefixWorkload,
     Release,
+    ScoreGroupReleases,
+    ScoreGroupWorkload,
     Setting,
-    Shares,
     Strategy,
-    Table,
+    TableWorkload,
     UnsupportedQuery,
     Workload,
 )
 from dpcurves.laws import CountLaw, Family, Law, Noise, NoisySums, Tier
-from dpcurves.laws.law import printed
+from dpcurves.laws.law import round_error
 from dpcurves.ledger import Allotment
 from dpcurves.mechanisms.auto import LINEAR
-from dpcurves.mechanisms.base import Lazy
+from dpcurves.mechanisms.base import LazyMechanism
 from dpcurves.mechanisms.lazy_tree import LazyTree
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.noise.randomness import Memory, Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Unit
 from dpcurves.queries import CountQuery, PartitionQuery, PrefixQuery, Query, RegionQuery, SumQuery
 from dpcurves.queries.query import MOST_COUNTED
 from dpcurves.records import Records, tabulate
-from dpcurves.strategies import adaptively, at_once
-from dpcurves.strategies.choice import counted
-from dpcurves.strategies.ranks import SUMS_AFTER_A_LOOK, all_cells, looked, measured, quantiles_of, require_cuttable
-from dpcurves.trust.base import Answer, require
+from dpcurves.strategies import choose_adaptive, choose_one_round
+from dpcurves.strategies.choice import count_intervals
+from dpcurves.strategies.ranks import (
+    SUMS_AFTER_A_LOOK,
+    ask_all_cells,
+    ask_even_intervals,
+    cut_at_quantiles,
+    measure_groups,
+    require_cuttable,
+)
+from dpcurves.trust.base import Answer, require_charged
 
 from . import shares
-from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Messages, Roster, Turn, receipt_of, total
+from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Roster, RoundMessages, SumRound, cut_receipt, sum_vectors
 
 RING = 2**64
 """Sums are integers modulo this."""
@@ -70,14 +77,14 @@ EVENLY = 0.02
 class SiteHolder(Protocol):
     """SECRET. A site: its records, its memory, its ledger and its kept turns. It has no repr."""
 
-    def answer(self, plan: Plan, allotment: Allotment, stage: int, given: Sequence[bytes]) -> bytes:
+    def answer(self, plan: Plan, allotment: Allotment, stage: int, previous_messages: Sequence[bytes]) -> bytes:
         """The message of one stage of the turn in which the plan is answered.
 
         Args:
             plan: What is asked. The site makes it again by itself, and pays for it before it counts.
             allotment: The request and the part under which it pays, and the loss.
             stage: From `KEYS` to `OPENED`.
-            given: What all sites sent in the stage before.
+            previous_messages: What all sites sent in the stage before.
         """
         ...
 
@@ -99,7 +106,7 @@ class SecureSum:
     Formal guarantees: `plan.loss` under `plan.adjacency` against whoever sees the answers, and against the coordinator
     together with ``tolerated - absent`` of the m sites, if they are computationally bounded. *Proof idea.* Let c be
     `tolerated`, and n = m - c. Each site adds a share of noise of which any n add up to the curator's: differences of
-    Polya variables of shape 1 / n, whose sum is discrete Laplace exactly (`shares.sample`), or discrete Gaussians of an
+    Polya variables of shape 1 / n, whose sum is discrete Laplace exactly (`shares.sample_polya_differences`), or discrete Gaussians of an
     n-th of a variance that `shares.gaussian_parameter` raised, so that their sum loses no more than one (its proof
     covers every number of sums). What is opened is the sum over the sites of one list (`secure_sum`), which leaves out
     `absent` at most; so it has the shares of at least ``m - absent - (c - absent) = n`` honest sites. Those that pool
@@ -110,7 +117,7 @@ class SecureSum:
     fewer on its side. (With none to be left out, all that are tolerated may be.)
 
     *A unit that several sites know*, in at most `sites_per_unit` of them, moves the sum by that many times what it
-    moves one table (`among`). *Adaptive turns* have noise of their own each. Counts of prefixes that go on under one
+    moves one table (`build_adjacency`). *Adaptive turns* have noise of their own each. Counts of prefixes that go on under one
     payment have the same noise in blocks that they share: of the sites that are in all of these sums, with n honest
     shares in each, they are together the tree's counts, priced once (`LazyTree`). Were another site left out of one of
     them, their difference would show that site's block with one share of noise. So a site signs lists of the same sites
@@ -141,45 +148,49 @@ class SecureSum:
     sites_per_unit: int = 1
 
     def __post_init__(self) -> None:
-        make_whole(self, sites="sites", tolerated="tolerated", absent="absent", sites_per_unit="sites_per_unit")
+        convert_to_integers(
+            self, sites="sites", tolerated="tolerated", absent="absent", sites_per_unit="sites_per_unit"
+        )
         if not 0 <= self.absent <= self.tolerated:
-            raise Refused("absent", f"from 0 to the {self.tolerated} tolerated may be left out, got {self.absent}")
-        self.roster(bytes(32), tuple(sha256(bytes([site])).digest() for site in range(self.sites)))
-        if self.sites > MOST_PRICE * self.honest:
-            raise Refused("tolerated", f"noise would be {self.sites // self.honest} times a curator's")
+            raise InvalidArgument(
+                "absent", f"from 0 to the {self.tolerated} tolerated may be left out, got {self.absent}"
+            )
+        self.build_roster(bytes(32), tuple(sha256(bytes([site])).digest() for site in range(self.sites)))
+        if self.sites > MOST_PRICE * self.honest_sites:
+            raise InvalidArgument("tolerated", f"noise would be {self.sites // self.honest_sites} times a curator's")
         if not 1 <= self.sites_per_unit <= self.sites:
-            raise Refused("sites_per_unit", f"from 1 to {self.sites} sites hold records of one unit")
+            raise InvalidArgument("sites_per_unit", f"from 1 to {self.sites} sites hold records of one unit")
 
     @property
-    def honest(self) -> int:
+    def honest_sites(self) -> int:
         """The number of shares that are the curator's noise."""
         return self.sites - self.tolerated
 
     @property
-    def price(self) -> Fraction:
+    def variance_factor(self) -> Fraction:
         """The variance of the noise, in units of a curator's.
 
         >>> SecureSum(10, 3).price
         Fraction(10, 7)
         """
-        return Fraction(self.sites, self.honest)
+        return Fraction(self.sites, self.honest_sites)
 
     @property
     def holders(self) -> tuple[type, ...]:
         """The sites."""
         return (SiteHolder,) * self.sites
 
-    def roster(self, task: bytes, keys: Sequence[bytes]) -> Roster:
+    def build_roster(self, task: bytes, keys: Sequence[bytes]) -> Roster:
         """The sites by their keys.
 
         Raises:
             ValueError: there are not so many, or what is tolerated can not be.
         """
         if len(keys) != self.sites:
-            raise Refused("keys", f"one for each of {self.sites} sites is needed, got {len(keys)}")
+            raise InvalidArgument("keys", f"one for each of {self.sites} sites is needed, got {len(keys)}")
         return Roster(task, tuple(keys), self.tolerated - self.absent, self.absent)
 
-    def among(self, neighbours: Neighbours, unit: Unit, units: int | None) -> Adjacency:
+    def build_adjacency(self, neighbours: Neighbours, unit: Unit, units: int | None) -> Adjacency:
         """The adjacency of all records together.
 
         Args:
@@ -191,8 +202,8 @@ class SecureSum:
             ValueError: several sites may hold the same record, which no column tells.
         """
         if self.sites_per_unit > 1 and unit == EACH_RECORD:
-            raise Refused("sites_per_unit", "above 1 it needs a unit: the column that says whose record it is")
-        return neighbours.among(replace(unit, records=unit.records * self.sites_per_unit), units)
+            raise InvalidArgument("sites_per_unit", "above 1 it needs a unit: the column that says whose record it is")
+        return neighbours.to_adjacency(replace(unit, records=unit.records * self.sites_per_unit), units)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
         """In several turns where they pay and are linear.
@@ -200,27 +211,27 @@ class SecureSum:
         Cuts and comparisons are not: groups follow a noisy look, and bounds the noisy counts of doubled units.
         """
         setting = Setting(loss, adjacency)
-        if isinstance(workload, FirstInterval):
-            return counted(workload, setting)  # type: ignore[return-value]
-        if isinstance(workload, Groups):
-            return groups_from_a_look(workload, setting)  # type: ignore[return-value]
-        adaptive = isinstance(workload, Anywhere | Cells | Prefixes | Table)
-        return (adaptively if adaptive else at_once)(workload, setting)
+        if isinstance(workload, CoverageWorkload):
+            return count_intervals(workload, setting)  # type: ignore[return-value]
+        if isinstance(workload, ScoreGroupWorkload):
+            return groups_from_pilot_query(workload, setting)  # type: ignore[return-value]
+        adaptive = isinstance(workload, AutomaticRangeWorkload | CellWorkload | PrefixWorkload | TableWorkload)
+        return (choose_adaptive if adaptive else choose_one_round)(workload, setting)
 
-    def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Plan of all sites for a query. Raises `UnsupportedQuery`; touches no data."""
-        if not query.is_laid_out:
+        if not query.is_dense:
             made = LazyTree().plan(query, loss, adjacency)
         elif isinstance(query, LINEAR_QUERIES):
             if prod(query.shape) > MOST_COUNTED:
                 raise UnsupportedQuery("grid", f"at most {MOST_COUNTED} cells are counted one by one")
             made = LINEAR.plan(query, loss, adjacency)
-        elif query.is_weighed:
+        elif query.is_weighted:
             raise UnsupportedQuery("weight", "sites add up counts and sums of values, and no survey weights")
         else:
             raise UnsupportedQuery("question", f"sums are linear; they can not answer {type(query).__name__}")
-        law = _changed(made.law, lambda noise: self._shared(noise, loss))
-        error = printed(made.error * sqrt(_dearer(made.law, law)))
+        law = _map_noises(made.law, lambda noise: self._share_noise(noise, loss))
+        error = round_error(made.error * sqrt(_compute_variance_growth(made.law, law)))
         return replace(made, law=law, made_by=f"{self}: {made.made_by}", error=error)
 
     def __str__(self) -> str:
@@ -232,7 +243,11 @@ class SecureSum:
         left = f" and {self.absent} be left out" if self.absent else ""
         several = "" if self.sites_per_unit == 1 else f", units at up to {self.sites_per_unit} sites"
         colluding = self.tolerated - self.absent
-        noise = "the noise of a curator" if self.price == 1 else f"noise {self.price} of a curator's variance"
+        noise = (
+            "the noise of a curator"
+            if self.variance_factor == 1
+            else f"noise {self.variance_factor} of a curator's variance"
+        )
         return f"secure sum of {self.sites} sites, {colluding} of which may collude{left}{several}, {noise}"
 
     def run(self, plan: Plan, holders: Sequence[SiteHolder], allotment: Allotment, randomness: Randomness) -> Release:
@@ -241,18 +256,18 @@ class SecureSum:
         Raises:
             ValueError: the payment is for another loss, or there are not as many sites.
         """
-        require(allotment, plan)
+        require_charged(allotment, plan)
         if len(holders) != self.sites:
-            raise Refused("holders", f"{self.sites} sites are needed, got {len(holders)}")
-        turn = turn_of(holders[0].roster, plan, allotment)
+            raise InvalidArgument("holders", f"{self.sites} sites are needed, got {len(holders)}")
+        turn = derive_round(holders[0].roster, plan, allotment)
         sent: list[list[bytes]] = []
         for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
             given = sent[-1] if sent else []
-            seen = [receipt_of(turn, octets) for octets in given] if stage == SIGNED else given
+            seen = [cut_receipt(turn, octets) for octets in given] if stage == SIGNED else given
             sent.append([holder.answer(plan, allotment, stage, seen) for holder in holders])
-        return told(plan, turn, Messages(*sent), allotment)
+        return build_release(plan, turn, RoundMessages(*sent), allotment)
 
-    def vector(self, plan: Plan, records: Records, memory: Memory, randomness: Randomness) -> IntArray:
+    def build_vector(self, plan: Plan, records: Records, memory: Memory, randomness: Randomness) -> IntArray:
         """SECRET: what one site adds: its exact sums and its shares of the noise, modulo 2**64.
 
         Args:
@@ -262,46 +277,49 @@ class SecureSum:
             randomness: Where its shares come from.
         """
         query = plan.query
-        if not query.is_laid_out:
+        if not query.is_dense:
 
-            def count(at: tuple[int, ...]) -> list[int]:
+            def count_prefixes(at: tuple[int, ...]) -> list[int]:
                 counted: list[int] = tabulate(records, PrefixQuery(query.axes, at)).tolist()
                 return counted
 
-            tree: Lazy = LazyTree(self.share)
-            noisy = tree.answer(count, plan, memory, randomness)
+            tree: LazyMechanism = LazyTree(self.sample_noise_share)
+            noisy = tree.answer(count_prefixes, plan, memory, randomness)
             return np.array([number % RING for number in noisy], dtype=np.uint64)
-        parts = exact_sums(query.arranged(tabulate(records, query)), plan.law.required(NoisySums))  # type: ignore[type-abstract]
-        added = [within(sums, self.sites) + self.share(noise, sums.size, randomness) for sums, noise in parts]
+        parts = compute_exact_sums(query.reorder_table(tabulate(records, query)), plan.law.require_type(NoisySums))  # type: ignore[type-abstract]
+        added = [
+            clip_to_ring(sums, self.sites) + self.sample_noise_share(noise, sums.size, randomness)
+            for sums, noise in parts
+        ]
         return np.concatenate(added).view(np.uint64)
 
-    def share(self, noise: Noise, size: int, randomness: Randomness) -> IntArray:
+    def sample_noise_share(self, noise: Noise, size: int, randomness: Randomness) -> IntArray:
         """SECRET: one site's independent shares of a noise of a plan."""
         if noise.family is Family.LAPLACE:
-            return shares.sample(noise.parameter, Fraction(1, self.honest), size, randomness)
-        return shares.gaussian_share(noise.parameter, self.honest, size, randomness)
+            return shares.sample_polya_differences(noise.parameter, Fraction(1, self.honest_sites), size, randomness)
+        return shares.sample_gaussian_share(noise.parameter, self.honest_sites, size, randomness)
 
-    def _shared(self, noise: Noise, loss: PrivacyLoss) -> Noise:
+    def _share_noise(self, noise: Noise, loss: PrivacyLoss) -> Noise:
         """The noise of all sites together."""
         laplace = noise.family is Family.LAPLACE
         if noise.parameter > (LARGEST_DEVIATION if laplace else LARGEST_DEVIATION**2):
             raise UnsupportedQuery("epsilon, rho", f"{loss} needs more noise than sums have room for")
         if laplace:
-            return noise.by(self.price)
+            return noise.sum_over_parties(self.variance_factor)
         try:
-            parameter = shares.gaussian_parameter(noise.parameter, self.honest)
-        except Refused as error:
+            parameter = shares.gaussian_parameter(noise.parameter, self.honest_sites)
+        except InvalidArgument as error:
             raise UnsupportedQuery("rho", f"a sum of discrete Gaussians is none: {error.rule}") from None
-        return replace(noise, parameter=parameter).by(self.price)
+        return replace(noise, parameter=parameter).sum_over_parties(self.variance_factor)
 
 
-def within(sums: NDArray[Any], sites: int) -> IntArray:
+def clip_to_ring(sums: NDArray[Any], sites: int) -> IntArray:
     """SECRET: exact sums, each cut off where the total of all sites could leave the ring: it never wraps around.
 
     Cutting off changes no two sums further apart than they were, so no record moves a sum by more than it did. Sums of
     distances in groups reach the end from some 8 million records a group on; counts never do.
 
-    >>> within(np.array([3, -(10**30), 10**30], dtype=object), 2) == np.array([3, -(2**61), 2**61])
+    >>> clip_to_ring(np.array([3, -(10**30), 10**30], dtype=object), 2) == np.array([3, -(2**61), 2**61])
     array([ True,  True,  True])
     """
     room = ROOM // sites
@@ -309,39 +327,39 @@ def within(sums: NDArray[Any], sites: int) -> IntArray:
     return bounded
 
 
-def _changed(law: Law, change: Any) -> Law:
+def _map_noises(law: Law, change: Any) -> Law:
     """The law with each of its noises changed."""
     found: Any = law
 
-    def of(value: Any) -> Any:
+    def map_value(value: Any) -> Any:
         match value:
             case Noise():
                 return change(value)
             case Tier():
                 return replace(value, noise=change(value.noise))
             case tuple():
-                return tuple(of(each) for each in value)
+                return tuple(map_value(each) for each in value)
         return value
 
-    changed: Law = replace(found, **{each.name: of(getattr(law, each.name)) for each in fields(found)})
+    changed: Law = replace(found, **{each.name: map_value(getattr(law, each.name)) for each in fields(found)})
     return changed
 
 
-def _dearer(before: Law, after: Law) -> float:
+def _compute_variance_growth(before: Law, after: Law) -> float:
     """By how much the variance of a law grew, at the most."""
     grown: list[float] = []
 
-    def note(noise: Noise) -> Noise:
+    def record_variance(noise: Noise) -> Noise:
         grown.append(noise.variance)
         return noise
 
-    _changed(before, note)
+    _map_noises(before, record_variance)
     ends = len(grown)
-    _changed(after, note)
+    _map_noises(after, record_variance)
     return max((new / old for old, new in zip(grown[:ends], grown[ends:], strict=True) if old > 0), default=1.0)
 
 
-def groups_from_a_look(workload: Groups, setting: Setting) -> Strategy[Grouped]:
+def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[ScoreGroupReleases]:
     """Groups of about equal size between quantiles of a noisy look at all scores; of few cells, all cells are counted.
 
     Where small groups would be joined, there are as many groups as leave the least number of records in each, by the
@@ -351,38 +369,38 @@ def groups_from_a_look(workload: Groups, setting: Setting) -> Strategy[Grouped]:
     """
     score = workload.score
     if score.grid.cells <= LOOK:
-        return (yield from all_cells(workload, setting))
+        return (yield from ask_all_cells(workload, setting))
     require_cuttable(score)
-    shares, ends, look = yield from looked(score, LOOK, LOOK_SHARE)
-    pieces = workload.groups
-    if workload.least is not None:
-        records = float(setting.adjacency.total or Evidence.of(look).unbiased[0].sum())
-        pieces = max(1, min(pieces, int(records / workload.least)))
-    cells = score.grid.cut(quantiles_of(shares, ends, pieces, EVENLY))
-    rest = Shares(Fraction(0), ALL - LOOK_SHARE - SUMS_AFTER_A_LOOK, SUMS_AFTER_A_LOOK)
-    return (yield from measured(replace(workload, shares=rest), cells, [look]))
+    shares, ends, look = yield from ask_even_intervals(score, LOOK, LOOK_SHARE)
+    pieces = workload.max_groups
+    if workload.min_records is not None:
+        records = float(setting.adjacency.public_record_count or Evidence.from_release(look).unbiased_cells[0].sum())
+        pieces = max(1, min(pieces, int(records / workload.min_records)))
+    cells = score.grid.merge_cells(cut_at_quantiles(shares, ends, pieces, EVENLY))
+    rest = GroupBudgetFractions(Fraction(0), ALL - LOOK_SHARE - SUMS_AFTER_A_LOOK, SUMS_AFTER_A_LOOK)
+    return (yield from measure_groups(replace(workload, budget_fractions=rest), cells, [look]))
 
 
-def turn_of(roster: Roster, plan: Plan, allotment: Allotment) -> Turn:
+def derive_round(roster: Roster, plan: Plan, allotment: Allotment) -> SumRound:
     """The turn in which a plan is answered: the same for the same plan, request and part, and no other one."""
     facts = f"{plan.fingerprint}\n{allotment.part}\n{allotment.request}".encode()
     digest = sha256(b"dpcurves sites turn 1\n" + facts).digest()
-    size = plan.law.required(CountLaw).size  # type: ignore[type-abstract]
-    return Turn(roster, int.from_bytes(digest[:8], "little"), digest, size)
+    size = plan.law.require_type(CountLaw).size  # type: ignore[type-abstract]
+    return SumRound(roster, int.from_bytes(digest[:8], "little"), digest, size)
 
 
-def told(plan: Plan, turn: Turn, messages: Messages, allotment: Allotment) -> Release:
+def build_release(plan: Plan, sum_round: SumRound, messages: RoundMessages, allotment: Allotment) -> Release:
     """The release that all messages of a turn add up to.
 
     Raises:
         ProtocolAborted: one is missing, altered or of another turn.
     """
-    require(allotment, plan)
-    counts = total(turn, messages).view(np.int64).tolist()
+    require_charged(allotment, plan)
+    counts = sum_vectors(sum_round, messages).view(np.int64).tolist()
     return Release(plan, tuple(counts), allotment, seeded=False)
 
 
-def recalled(plan: Plan, values: Sequence[int], allotment: Allotment) -> Release:
+def rebuild_release(plan: Plan, values: Sequence[int], allotment: Allotment) -> Release:
     """A release of an earlier turn, as an analyst says it was: what comes next is planned from it, at its own price.
 
     Raises:

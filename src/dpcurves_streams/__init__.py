@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .queries import Forest as Forest
     from .readings import *  # noqa: F403
     from .trust import CentralStream as CentralStream
-    from .trust import Watcher as Watcher
+    from .trust import StreamMechanismState as StreamMechanismState
 
 _FEED = ("CsvFile", "CsvLines", "JsonLines", "JsonLinesTuples", "RedisSink", "RedisStream", "follow", "plot")
 _PLACES = {name: ".feed" for name in _FEED} | {

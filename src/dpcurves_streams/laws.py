@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.codec import STORED
 from dpcurves.laws.interval_sums import IntervalSums
@@ -21,8 +21,15 @@ from dpcurves.laws.law import LEAST_VARIANCE, Family, Law, Noise, law_from_json
 from dpcurves.laws.toeplitz_sums import causal_product
 
 __all__ = [
-    "BufferedPrefixes", "CountedSoFar", "CountsAndUncounted", "GroupedCounts", "HierarchyCounts", "NodeEstimates",
-    "PrefixLaw", "PrunedCounts", "TreeCounts",
+    "BufferedPrefixes",
+    "CountsAndUncountedTotals",
+    "GroupedCounts",
+    "HierarchyCounts",
+    "NodeEstimates",
+    "PrefixLaw",
+    "PrunedCounts",
+    "RunningTotalEstimator",
+    "TreeCounts",
 ]  # fmt: skip
 
 
@@ -42,7 +49,7 @@ class TickLaw(Law):
     def size(self) -> int:
         """The number of values of a tick."""
 
-    def blank(self) -> tuple[int, ...]:
+    def blank_values(self) -> tuple[int, ...]:
         return (0,) * self.size
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
@@ -53,7 +60,7 @@ class TickLaw(Law):
 class Estimator(Protocol):
     """The estimator of totals from values, tick by tick."""
 
-    def read(self, values: FloatArray) -> FloatArray:
+    def estimate_next(self, values: FloatArray) -> FloatArray:
         """The totals after the values of one more tick, (keys,)."""
 
 
@@ -91,8 +98,8 @@ class GroupedCounts(TickLaw):
     Attributes:
         keys: How many counts a tick has.
         noise: The noise of a count.
-        common: The noise of a group's threshold, on the lattice of deviations.
-        own: The noise of each test.
+        threshold_noise: The noise of a group's threshold, on the lattice of deviations.
+        test_noise: The noise of each test.
         threshold: The deviation from which on groups are closed, on the lattice.
     """
 
@@ -101,8 +108,8 @@ class GroupedCounts(TickLaw):
 
     keys: int
     noise: Noise
-    common: Noise
-    own: Noise
+    threshold_noise: Noise
+    test_noise: Noise
     threshold: int
 
     @property
@@ -127,9 +134,9 @@ class HierarchyCounts(TickLaw):
 
     def __post_init__(self) -> None:
         if any(not -1 <= parent < number for number, parent in enumerate(self.parents)):
-            raise Refused("parents", "a node stands behind the one above it")
+            raise InvalidArgument("parents", "a node stands behind the one above it")
         if any(noise is None for noise, leaf in zip(self.noises, self.leaves, strict=True) if leaf):
-            raise Refused("noises", "nodes with none below them have noise")
+            raise InvalidArgument("noises", "nodes with none below them have noise")
 
     @property
     def leaves(self) -> list[bool]:
@@ -182,7 +189,7 @@ class NodeEstimates:
             rest = from_below[nodes] * (1 - self._shared[nodes])
             self.variances[nodes] = rest + self._shared[nodes] ** 2 * self.variances[above]
 
-    def of(self, values: FloatArray) -> FloatArray:
+    def estimate_nodes(self, values: FloatArray) -> FloatArray:
         """The estimates, (nodes,), from the values of the nodes that were counted, in their order."""
         estimates, parts = np.zeros(len(self._parents)), np.zeros(len(self._parents))
         estimates[self._counted] = values
@@ -219,30 +226,30 @@ class PrunedCounts(TickLaw):
 
     def __post_init__(self) -> None:
         if any(not -1 <= parent < min(number, self.groups) for number, parent in enumerate(self.parents)):
-            raise Refused("parents", "a node stands behind the aggregation above it")
+            raise InvalidArgument("parents", "a node stands behind the aggregation above it")
 
     @property
     def size(self) -> int:
         return self.groups + len(self.parents)
 
-    def reached(self, divided: BoolArray) -> BoolArray:
+    def mark_reached(self, divided: BoolArray) -> BoolArray:
         """Mark the aggregations that are divided, if all that lie around them must be."""
         found = divided.copy()
         for group, parent in enumerate(self.parents[: self.groups]):
             found[group] &= parent < 0 or found[parent]
         return found
 
-    def frontier(self, divided: BoolArray) -> BoolArray:
+    def mark_frontier(self, divided: BoolArray) -> BoolArray:
         """Mark the nodes that are counted, if these aggregations are divided."""
         above = np.array(self.parents)
         found: BoolArray = (above < 0) | np.append(divided, False)[above]
         found[: self.groups] &= ~divided
         return found
 
-    def totals(self, values: Sequence[float]) -> tuple[FloatArray, FloatArray]:
+    def sum_nodes(self, values: Sequence[float]) -> tuple[FloatArray, FloatArray]:
         """Counts of all nodes, and the variances of their noise: sums of what was counted; 0 for what was pruned."""
         divided = np.array(values[: self.groups]) > 0
-        counted = self.frontier(divided)
+        counted = self.mark_frontier(divided)
         counts = np.where(counted, np.array(values[self.groups :], dtype=np.float64), 0.0)
         variances = np.where(counted, self.noise.variance, 0.0)
         for node in range(len(self.parents) - 1, -1, -1):
@@ -253,14 +260,14 @@ class PrunedCounts(TickLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class CountsAndUncounted(TickLaw):
+class CountsAndUncountedTotals(TickLaw):
     """Each tick releases counts, then totals so far of tuples that were not counted, by reason.
 
     Attributes:
         counts: The law of the counts.
         uncounted: That of totals of tuples that are in no count, one for each of `TUPLE_REASONS`.
-        beyond: That of the total of users who had more tuples in a step than are used; None: there is no cap.
-        beyond_fraction: The fraction of the loss that `beyond` has; 0 without a cap.
+        users_beyond_cap: That of the total of users who had more tuples in a step than are used; None: there is no cap.
+        beyond_fraction: The fraction of the loss that `users_beyond_cap` has; 0 without a cap.
     """
 
     KEY = "uncounted"
@@ -270,12 +277,16 @@ class CountsAndUncounted(TickLaw):
 
     counts: Law
     uncounted: TreeCounts
-    beyond: TreeCounts | None
+    users_beyond_cap: TreeCounts | None
     beyond_fraction: Fraction
 
     @property
     def size(self) -> int:
-        return self.size_of_counts + self.uncounted.size + (0 if self.beyond is None else self.beyond.size)
+        return (
+            self.size_of_counts
+            + self.uncounted.size
+            + (0 if self.users_beyond_cap is None else self.users_beyond_cap.size)
+        )
 
     @property
     def size_of_counts(self) -> int:
@@ -283,10 +294,10 @@ class CountsAndUncounted(TickLaw):
         size = self.counts.size
         return 0 if size is None else size
 
-    def _own_json(self) -> dict[str, Any]:
-        laws = {"counts": self.counts, self.KEY: self.uncounted, "beyond": self.beyond}
+    def _fields_to_json(self) -> dict[str, Any]:
+        laws = {"counts": self.counts, self.KEY: self.uncounted, "beyond": self.users_beyond_cap}
         return {
-            **{name: None if law is None else law.to_json(law.blank(), None) for name, law in laws.items()},
+            **{name: None if law is None else law.to_json(law.blank_values(), None) for name, law in laws.items()},
             "beyond_fraction": str(self.beyond_fraction),
         }
 
@@ -336,36 +347,39 @@ class BufferedPrefixes(PrefixLaw):
     def family(self) -> Family:
         return self.noise.family
 
-    def estimator(self) -> Inverse:
-        return Inverse(self)
+    def estimator(self) -> BufferedEstimator:
+        return BufferedEstimator(self)
 
     def variance(self, tick: int, window: int | None = None) -> float:
         lag = self.ticks if window is None else min(window, self.ticks)
-        return float(_squares(self.decays, self.weights, self.ticks, lag)[tick - 1]) * self.unit
+        return float(_variance_factors(self.decays, self.weights, self.ticks, lag)[tick - 1]) * self.value_variance
 
     def mean_variance(self, ticks: int) -> float:
         """The mean variance of the totals of the first ticks."""
-        return float(_squares(self.decays, self.weights, self.ticks, self.ticks)[:ticks].mean()) * self.unit
+        return (
+            float(_variance_factors(self.decays, self.weights, self.ticks, self.ticks)[:ticks].mean())
+            * self.value_variance
+        )
 
     @property
-    def unit(self) -> float:
+    def value_variance(self) -> float:
         """The variance of one value, in squared tuples."""
         return self.noise.variance / 4.0**LATTICE
 
-    def _own_json(self) -> dict[str, Any]:
+    def _fields_to_json(self) -> dict[str, Any]:
         buffers = [[str(decay), weight] for decay, weight in zip(self.decays, self.weights, strict=True)]
-        return {"keys": self.keys, "ticks": self.ticks, self.KEY: buffers, "noise": STORED.write(self.noise)}
+        return {"keys": self.keys, "ticks": self.ticks, self.KEY: buffers, "noise": STORED.encode(self.noise)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         decays = tuple(Fraction(decay) for decay, _ in stored[cls.KEY])
         weights = tuple(int(weight) for _, weight in stored[cls.KEY])
         if not 0 < int(stored["ticks"]) <= MOST_BUFFERED:
-            raise Refused("evidence.ticks", f"from 1 to {MOST_BUFFERED} are read")
-        return cls(int(stored["keys"]), int(stored["ticks"]), decays, weights, STORED.read(Noise, stored["noise"]))
+            raise InvalidArgument("evidence.ticks", f"from 1 to {MOST_BUFFERED} are read")
+        return cls(int(stored["keys"]), int(stored["ticks"]), decays, weights, STORED.decode(Noise, stored["noise"]))
 
 
-class Inverse:
+class BufferedEstimator:
     """Inverse of the buffered strategy: running totals from its noisy values, tick by tick."""
 
     __slots__ = ("_buffers", "_decays", "_totals", "_weights")
@@ -376,7 +390,7 @@ class Inverse:
         self._buffers = np.zeros((law.keys, len(self._decays)))
         self._totals = np.zeros(law.keys)
 
-    def read(self, values: FloatArray) -> FloatArray:
+    def estimate_next(self, values: FloatArray) -> FloatArray:
         """The totals after the values of one more tick, (keys,)."""
         left = self._buffers * self._decays
         counts = values / 2.0**LATTICE - left @ self._weights
@@ -386,7 +400,7 @@ class Inverse:
 
 
 @lru_cache(maxsize=16)  # a pure function of public facts
-def _kernel(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks: int) -> FloatArray:
+def _noise_kernel(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks: int) -> FloatArray:
     """Weights of the noise of earlier ticks in a total: the series ``1 / ((1 - t) * weights(t))``."""
     ages = np.arange(ticks)
     series = np.zeros(ticks)
@@ -403,9 +417,9 @@ def _kernel(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks: int) 
 
 
 @lru_cache(maxsize=16)  # a pure function of public facts
-def _squares(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks: int, lag: int) -> FloatArray:
+def _variance_factors(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks: int, lag: int) -> FloatArray:
     """Sums of squares of what noises weigh in the sum of the last `lag` ticks, after 1, 2, ... ticks."""
-    kernel = _kernel(decays, weights, ticks)
+    kernel = _noise_kernel(decays, weights, ticks)
     differences = kernel.copy()
     differences[lag:] -= kernel[:-lag] if lag < ticks else 0.0
     return np.cumsum(np.square(differences))
@@ -439,9 +453,9 @@ class PrefixTree:
     def __post_init__(self) -> None:
         ends = [*self.widths[1:], 1]
         if self.widths[-1:] != (1,) or any(wide % fine for wide, fine in zip(self.widths, ends, strict=True)):
-            raise Refused("widths", "each width is a multiple of the next, and the last one is 1")
+            raise InvalidArgument("widths", "each width is a multiple of the next, and the last one is 1")
         if len(self.noises) != len(self.widths):
-            raise Refused("noises", "every level has its noise")
+            raise InvalidArgument("noises", "every level has its noise")
 
     @cached_property
     def radices(self) -> tuple[int, ...]:
@@ -449,7 +463,7 @@ class PrefixTree:
         return tuple(wide // fine for wide, fine in zip(self.widths, self.widths[1:], strict=False))
 
     @cached_property
-    def over(self) -> int:
+    def block_denominator(self) -> int:
         """The denominator of the noise of the whole block, a whole number: each level weighs in `PARTS`."""
         return prod(PARTS for _ in self.radices)
 
@@ -457,9 +471,9 @@ class PrefixTree:
     def weights(self) -> tuple[int, ...]:
         """The weight of a node's own noise in its estimate, in ``PARTS``: nearly the best. Computed in fractions."""
         chosen: list[int] = []
-        below = self._unit(-1)
+        below = self._relative_variance(-1)
         for level in range(len(self.radices) - 1, -1, -1):
-            own, children = self._unit(level), self.radices[level] * below
+            own, children = self._relative_variance(level), self.radices[level] * below
             best = children / (own + children)
             chosen.insert(0, min(max(round(best * PARTS), 1), PARTS - 1))
             weight = Fraction(chosen[0], PARTS)
@@ -467,7 +481,7 @@ class PrefixTree:
         return tuple(chosen)
 
     @cached_property
-    def estimated(self) -> tuple[float, ...]:
+    def node_variances(self) -> tuple[float, ...]:
         """The variance of a node's estimate from below, on each level."""
         below = [self.noises[-1].variance]
         for level in range(len(self.radices) - 1, -1, -1):
@@ -476,16 +490,16 @@ class PrefixTree:
             below.insert(0, weight**2 * own + (1 - weight) ** 2 * children)
         return tuple(below)
 
-    def variance(self, counted: FloatArray) -> float:
+    def variance(self, weights: FloatArray) -> float:
         """The variance of a weighted sum of all ticks of the block.
 
         The estimate is that of the block for its mean weight and, for each node, contrasts of its children: these are
         uncorrelated with their sum, hence with all that is above and below, and with one another.
         """
-        total = self.estimated[0] * float(counted.mean()) ** 2
+        total = self.node_variances[0] * float(weights.mean()) ** 2
         for level, radix in enumerate(self.radices):
-            means = counted.reshape(-1, radix, self.widths[level + 1]).mean(axis=2)
-            total += self.estimated[level + 1] * float(np.square(means - means.mean(axis=1, keepdims=True)).sum())
+            means = weights.reshape(-1, radix, self.widths[level + 1]).mean(axis=2)
+            total += self.node_variances[level + 1] * float(np.square(means - means.mean(axis=1, keepdims=True)).sum())
         return total
 
     def window_variance(self, first: int, last: int) -> float:
@@ -500,16 +514,16 @@ class PrefixTree:
     def prefix_variances(self) -> FloatArray:
         """Variances of the sums of the first 1, 2, ... ticks of the block; `variance` in closed form; read-only."""
         ticks = np.arange(1, self.widths[0] + 1)
-        found = self.estimated[0] * (ticks / self.widths[0]) ** 2
+        found = self.node_variances[0] * (ticks / self.widths[0]) ** 2
         for level, radix in enumerate(self.radices):
             covered = (ticks % self.widths[level]) / self.widths[level + 1]
             whole = np.floor(covered)
             squares = whole + (covered - whole) ** 2
-            found += self.estimated[level + 1] * (squares - covered**2 / radix)
+            found += self.node_variances[level + 1] * (squares - covered**2 / radix)
         found.flags.writeable = False
         return found
 
-    def _unit(self, level: int) -> Fraction:
+    def _relative_variance(self, level: int) -> Fraction:
         noise = self.noises[level]
         return noise.parameter**2 if noise.family is Family.LAPLACE else noise.parameter
 
@@ -540,17 +554,17 @@ class Epoch(NamedTuple):
 
 STORED.add(
     Epoch,
-    lambda epoch: {"blocks": epoch.blocks, **STORED.written(epoch.tree)},
-    lambda stored: Epoch(int(stored["blocks"]), STORED.made(PrefixTree, stored)),
+    lambda epoch: {"blocks": epoch.blocks, **STORED.encode_fields(epoch.tree)},
+    lambda stored: Epoch(int(stored["blocks"]), STORED.decode_fields(PrefixTree, stored)),
 )
 
 
-class Released:
+class IdentityEstimator:
     """Reader of values that are unbiased estimates already."""
 
     __slots__ = ()
 
-    def read(self, values: FloatArray) -> FloatArray:
+    def estimate_next(self, values: FloatArray) -> FloatArray:
         """The values."""
         return values
 
@@ -579,9 +593,9 @@ class TreeCounts(PrefixLaw):
         return self.epochs[0].tree.noises[0].family
 
     @property
-    def over(self) -> int:
+    def block_denominator(self) -> int:
         """The denominator of noises of whole blocks of any epoch: that of the deepest tree, so a multiple for each."""
-        return max(epoch.tree.over for epoch in self.epochs)
+        return max(epoch.tree.block_denominator for epoch in self.epochs)
 
     def block(self, tick: int) -> Block:
         """The block that a tick lies in."""
@@ -601,12 +615,12 @@ class TreeCounts(PrefixLaw):
         while at < tick:
             start, tree = self.block(at + 1)
             first, last, width = at - start, min(tick - start, tree.widths[0]), tree.widths[0]
-            whole = 0 if first or last < width else self._alike(at, tick)
-            total += whole * tree.estimated[0] if whole else tree.window_variance(first, last)
+            whole = 0 if first or last < width else self._count_whole_blocks(at, tick)
+            total += whole * tree.node_variances[0] if whole else tree.window_variance(first, last)
             at = at + whole * width if whole else start + last
         return total
 
-    def _alike(self, at: int, tick: int) -> int:
+    def _count_whole_blocks(self, at: int, tick: int) -> int:
         """The number of whole blocks of one epoch between the end of a block and a tick."""
         start = 0
         for epoch in self.epochs[:-1]:
@@ -615,28 +629,28 @@ class TreeCounts(PrefixLaw):
             start += epoch.ticks
         return (tick - at) // self.epochs[-1].tree.widths[0]
 
-    def estimator(self) -> Released:
+    def estimator(self) -> IdentityEstimator:
         """The estimator of totals, which are the values themselves."""
-        return Released()
+        return IdentityEstimator()
 
     def mean_variance(self, ticks: int) -> float:
         """The mean variance of all prefixes up to so many ticks."""
         at, carried, total = 0, 0.0, 0.0
         while at < ticks:
-            tree, whole = self.block(at + 1).tree, self._alike(at, ticks)
+            tree, whole = self.block(at + 1).tree, self._count_whole_blocks(at, ticks)
             inside, width = tree.prefix_variances[: ticks - at], tree.widths[0]
             if whole == 0:
                 return (total + float(inside.sum()) + carried * len(inside)) / ticks + ROUNDING
-            before = carried * whole + tree.estimated[0] * whole * (whole - 1) / 2
+            before = carried * whole + tree.node_variances[0] * whole * (whole - 1) / 2
             total += whole * float(inside.sum()) + width * before
-            at, carried = at + whole * width, carried + whole * tree.estimated[0]
+            at, carried = at + whole * width, carried + whole * tree.node_variances[0]
         return total / ticks + ROUNDING
 
 
-def block_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
+def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
     """SECRET where noises are: noises of the prefixes of a block, as numerators, and that of the whole block.
 
-    Linear in the noises, and exact: integers over ``denominator(tree)``, and over ``PARTS**depth`` for the block.
+    Linear in the noises, and exact: integers over ``prefix_denominator(tree)``, and over ``PARTS**depth`` for the block.
 
     Args:
         tree: The block.
@@ -661,8 +675,8 @@ def block_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
     return before + final, estimates[0][0]
 
 
-def denominator(tree: PrefixTree) -> int:
-    """The denominator of `block_noise` of prefixes."""
+def prefix_denominator(tree: PrefixTree) -> int:
+    """The denominator of `prefix_noise` of prefixes."""
     return int(PARTS ** len(tree.radices)) * prod(tree.radices)
 
 
@@ -670,7 +684,7 @@ MOST_RECENT = 64
 """Ticks whose variances are remembered: a few more than are looked at together."""
 
 
-class CountedSoFar:
+class RunningTotalEstimator:
     """The unbiased number of tuples that are counted so far, from released counts under any law of streams.
 
     Args:
@@ -690,13 +704,13 @@ class CountedSoFar:
         self._roots = [node for node, parent in enumerate(getattr(law, "parents", ())) if parent < 0]
         self._variances = [0.0]  # of the noise of all ticks so far, after each tick that may still be needed
 
-    def read(self, values: Sequence[int]) -> float:
+    def estimate_next(self, values: Sequence[int]) -> float:
         """The number after the integers of the next tick."""
         self.tick += 1
         if self._estimator is not None:
-            self._total = float(self._estimator.read(np.array(values, dtype=np.float64)).sum())
+            self._total = float(self._estimator.estimate_next(np.array(values, dtype=np.float64)).sum())
             return self._total
-        number, variance = self._of_tick(values)
+        number, variance = self._estimate_tick(values)
         self._total += number
         self._variances = [*self._variances[-MOST_RECENT:], self._variances[-1] + variance]
         return self._total
@@ -707,7 +721,7 @@ class CountedSoFar:
             return self._states * self._law.variance(self.tick, width)
         return self._variances[-1] - (0.0 if width is None else self._variances[-1 - width])
 
-    def _of_tick(self, values: Sequence[int]) -> tuple[float, float]:
+    def _estimate_tick(self, values: Sequence[int]) -> tuple[float, float]:
         law = self._law
         if isinstance(law, IntervalSums):
             return float(sum(values)), self._states * law.levels[-1].noise.variance
@@ -715,8 +729,8 @@ class CountedSoFar:
             states = values[law.keys - self._states : law.keys]
             return float(sum(states)), self._states * law.noise.variance
         if isinstance(law, PrunedCounts):
-            counts, variances = law.totals(values)
+            counts, variances = law.sum_nodes(values)
         else:
             nodes: Any = self._nodes
-            counts, variances = nodes.of(np.array(values, dtype=np.float64)), nodes.variances
+            counts, variances = nodes.estimate_nodes(np.array(values, dtype=np.float64)), nodes.variances
         return float(counts[self._roots].sum()), float(variances[self._roots].sum())

@@ -9,9 +9,16 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Self
 
-from dpcurves.arguments import Refused, WrongKind, exact, make_each_whole, make_whole, several
+from dpcurves.arguments import (
+    InvalidArgument,
+    WrongArgumentType,
+    convert_to_integers,
+    convert_tuples_to_integers,
+    parse_positive_fraction,
+    require_sequence,
+)
 from dpcurves.data.axis import Axis, Categories
-from dpcurves.queries.query import Query, Read
+from dpcurves.queries.query import CountUse, Query
 
 MOST_DEEP = 64
 
@@ -39,15 +46,15 @@ class Forest:
 
     def __post_init__(self) -> None:
         if len({*self.states, *self.names}) < len(self.states) + len(self.names) or not self.states:
-            raise Refused("hierarchy", "every state and every aggregation needs a name of its own")
+            raise InvalidArgument("hierarchy", "every state and every aggregation needs a name of its own")
         if any(not states for states in self.members) or len(self.members) != len(self.names):
-            raise Refused("hierarchy", "an aggregation has at least one state")
+            raise InvalidArgument("hierarchy", "an aggregation has at least one state")
         _ = self.parents  # refuses what overlaps
 
     @classmethod
-    def of(cls, sets: Mapping[str, Iterable[str]]) -> Self:
+    def from_sets(cls, sets: Mapping[str, Iterable[str]]) -> Self:
         """The forest of aggregations that are given by the names of their states."""
-        named = {name: several("hierarchy", states, "a list of states") for name, states in sets.items()}
+        named = {name: require_sequence("hierarchy", states, "a list of states") for name, states in sets.items()}
         states = tuple(dict.fromkeys(state for each in named.values() for state in each))
         number = {state: place for place, state in enumerate(states)}
         ordered = sorted(named, key=lambda name: (-len(set(named[name])), name))
@@ -56,7 +63,7 @@ class Forest:
     @classmethod
     def from_json(cls, given: Any) -> Self:
         """The forest of an object: each name has a list of states, or an object of aggregations that make it up."""
-        return cls.of(_flattened(given, 0))
+        return cls.from_sets(_flatten_hierarchy(given, 0))
 
     @property
     def parents(self) -> tuple[int, ...]:
@@ -65,7 +72,7 @@ class Forest:
         for number, states in enumerate(self.members):
             (parent, *others) = {around[state] for state in states}
             if others or (parent >= 0 and len(self.members[parent]) <= len(states)):
-                raise Refused("hierarchy", "any two aggregations are apart, or one is a part of the other")
+                raise InvalidArgument("hierarchy", "any two aggregations are apart, or one is a part of the other")
             above.append(parent)
             for state in states:
                 around[state] = number
@@ -84,26 +91,26 @@ class Forest:
         """The largest number of nodes on a path from above down to a state, with the state."""
         return max(self.depths) + 1
 
-    def counts_of(self, states: Sequence[int]) -> list[int]:
+    def count_nodes(self, state_counts: Sequence[int]) -> list[int]:
         """Counts of all aggregations, then of all states, by those of the states.
 
-        >>> Forest.of({"both": ["a", "b"]}).counts_of([3, 4])
+        >>> Forest.from_sets({"both": ["a", "b"]}).count_nodes([3, 4])
         [7, 3, 4]
         """
-        return [*(sum(states[state] for state in members) for members in self.members), *states]
+        return [*(sum(state_counts[state] for state in members) for members in self.members), *state_counts]
 
 
-def _flattened(given: Any, depth: int) -> dict[str, list[str]]:
+def _flatten_hierarchy(given: Any, depth: int) -> dict[str, list[str]]:
     if not isinstance(given, Mapping) or not given or depth > MOST_DEEP:
-        raise WrongKind("hierarchy", "an object is needed, of lists of states or of further objects")
+        raise WrongArgumentType("hierarchy", "an object is needed, of lists of states or of further objects")
     flat: dict[str, list[str]] = {}
     for name, below in given.items():
-        inner = _flattened(below, depth + 1) if isinstance(below, Mapping) else {}
+        inner = _flatten_hierarchy(below, depth + 1) if isinstance(below, Mapping) else {}
         states = below if isinstance(below, list) else [state for each in inner.values() for state in each]
         if not all(isinstance(state, str) for state in states) or not isinstance(below, list | Mapping):
-            raise WrongKind("hierarchy", "states are written as text, in lists")
+            raise WrongArgumentType("hierarchy", "states are written as text, in lists")
         if flat.keys() & {name, *inner} or name in inner:
-            raise Refused("hierarchy", "every aggregation needs a name of its own")
+            raise InvalidArgument("hierarchy", "every aggregation needs a name of its own")
         flat |= {name: list(states), **inner}
     return flat
 
@@ -129,16 +136,16 @@ class TickQuery(Query):
 
     ticks: int | None = None
     windows: tuple[int, ...] = ()
-    read: Read = Read.CELLS
+    read: CountUse = CountUse.CELLS
 
     def __post_init__(self) -> None:
-        make_each_whole(self, windows="windows")
+        convert_tuples_to_integers(self, windows="windows")
         if self.ticks is not None:
-            make_whole(self, ticks="ticks")
+            convert_to_integers(self, ticks="ticks")
             if not 1 <= self.ticks <= MOST_TICKS:
-                raise Refused("ticks", f"a whole number from 1 to {MOST_TICKS} is needed, got {self.ticks}")
+                raise InvalidArgument("ticks", f"a whole number from 1 to {MOST_TICKS} is needed, got {self.ticks}")
         if any(window < 1 for window in self.windows):
-            raise Refused("windows", f"widths of at least 1 tick are needed, got {min(self.windows)}")
+            raise InvalidArgument("windows", f"widths of at least 1 tick are needed, got {min(self.windows)}")
 
     @property
     def keys(self) -> int:
@@ -151,7 +158,7 @@ class GroupedTickQuery(TickQuery):
     """Counts of tuples in each state during each tick, and groups of successive ticks with similar counts.
 
     Attributes:
-        share: The part of the loss that grouping has.
+        budget_fraction: The part of the loss that grouping has.
         deviation: The sum of distances from their mean from which on counts are no group, over what noise is measured
             in there: one over the epsilon that grouping has for one tuple.
         forest: Aggregations of the states of the one axis, which are grouped each on its own, too; None: states alone.
@@ -161,18 +168,20 @@ class GroupedTickQuery(TickQuery):
             other states than the forest.
     """
 
-    share: Fraction = Fraction(1, 5)
+    budget_fraction: Fraction = Fraction(1, 5)
     deviation: Fraction = Fraction(50)
     forest: Forest | None = None
 
     def __post_init__(self) -> None:
         TickQuery.__post_init__(self)
         for name in ("share", "deviation"):
-            object.__setattr__(self, name, exact(name, getattr(self, name)))
-        if not 0 < self.share < 1:
-            raise Refused("share", f"a part of the loss between 0 and 1 is needed, got {self.share}")
+            object.__setattr__(self, name, parse_positive_fraction(name, getattr(self, name)))
+        if not 0 < self.budget_fraction < 1:
+            raise InvalidArgument(
+                "budget_fraction", f"a part of the loss between 0 and 1 is needed, got {self.budget_fraction}"
+            )
         if not 0 <= self.deviation <= MOST_DEVIATION:
-            raise Refused("deviation", f"a number from 0 to {MOST_DEVIATION} is needed, got {self.deviation}")
+            raise InvalidArgument("deviation", f"a number from 0 to {MOST_DEVIATION} is needed, got {self.deviation}")
         if self.forest is not None:
             require_states(self.axes, self.forest)
 
@@ -205,7 +214,7 @@ class HierarchyQuery(TickQuery):
         require_states(self.axes, self.forest)
 
     @classmethod
-    def of(cls, column: str, forest: Forest, ticks: int | None = None) -> HierarchyQuery:
+    def from_forest(cls, column: str, forest: Forest, ticks: int | None = None) -> HierarchyQuery:
         """The question of a forest whose states are the values of a column."""
         return cls((Categories(column, forest.states),), ticks, forest=forest)
 
@@ -216,27 +225,29 @@ class PrunedQuery(HierarchyQuery):
 
     Attributes:
         least: An aggregation with so many tuples or fewer is rather counted as a whole than divided.
-        share: The part of the loss that choosing has.
+        budget_fraction: The part of the loss that choosing has.
 
     Raises:
         ValueError: `least` is negative, or the share is not strictly between 0 and 1.
     """
 
     least: int = 0
-    share: Fraction = Fraction(1, 5)
+    budget_fraction: Fraction = Fraction(1, 5)
 
     def __post_init__(self) -> None:
         HierarchyQuery.__post_init__(self)
-        make_whole(self, least="least")
-        object.__setattr__(self, "share", exact("share", self.share))
+        convert_to_integers(self, least="least")
+        object.__setattr__(self, "budget_fraction", parse_positive_fraction("budget_fraction", self.budget_fraction))
         if not 0 <= self.least <= MOST_TICKS:
-            raise Refused("least", f"a whole number from 0 to {MOST_TICKS} is needed, got {self.least}")
-        if not 0 < self.share < 1:
-            raise Refused("share", f"a part of the loss between 0 and 1 is needed, got {self.share}")
+            raise InvalidArgument("least", f"a whole number from 0 to {MOST_TICKS} is needed, got {self.least}")
+        if not 0 < self.budget_fraction < 1:
+            raise InvalidArgument(
+                "budget_fraction", f"a part of the loss between 0 and 1 is needed, got {self.budget_fraction}"
+            )
 
 
 # What is not counted. Public names of public reasons.
-class Uncounted(Enum):
+class UncountedReason(Enum):
     """Why a tuple is not counted, in the order in which reasons are looked for: the first one holds.
 
     The last one counts users in one step, not tuples: a million tuples of one user would be a million times as much.
@@ -249,30 +260,30 @@ class Uncounted(Enum):
     BEYOND_CAP = "users beyond the cap"
 
 
-TUPLE_REASONS = tuple(reason for reason in Uncounted if reason is not Uncounted.BEYOND_CAP)
+TUPLE_REASONS = tuple(reason for reason in UncountedReason if reason is not UncountedReason.BEYOND_CAP)
 """Reasons that count tuples: a tuple that is used is in one state, or has one of these."""
 LONGEST_HORIZON = 2**12
 """Steps up to which totals of what is not counted are planned for the public end; beyond it, for epochs that double."""
 
 
-def reasons_of(is_capped: bool) -> tuple[Uncounted, ...]:
+def released_reasons(is_capped: bool) -> tuple[UncountedReason, ...]:
     """The reasons of a stream, in their order: with a cap of tuples per user, the last one is that."""
-    return tuple(Uncounted) if is_capped else TUPLE_REASONS
+    return tuple(UncountedReason) if is_capped else TUPLE_REASONS
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def uncounted_query(reasons: tuple[Uncounted, ...], ticks: int | None) -> TickQuery:
+def uncounted_query(reasons: tuple[UncountedReason, ...], ticks: int | None) -> TickQuery:
     """Totals so far of what is not counted, one for each reason.
 
     >>> uncounted_query(TUPLE_REASONS, 12).keys
     4
     """
     horizon = ticks if ticks is not None and ticks <= LONGEST_HORIZON else None
-    return TickQuery((Categories("reason", tuple(each.value for each in reasons)),), horizon, (), Read.PREFIXES)
+    return TickQuery((Categories("reason", tuple(each.value for each in reasons)),), horizon, (), CountUse.PREFIXES)
 
 
 def require_states(axes: tuple[Axis | Categories, ...], forest: Forest) -> None:
     """Refuse axes that are not the one of the states of a forest. Raises `ValueError`."""
     (axis,) = axes if len(axes) == 1 else (None,)
     if not isinstance(axis, Categories) or axis.values != forest.states:
-        raise Refused("hierarchy", "the axis has the states of the hierarchy, in its order")
+        raise InvalidArgument("hierarchy", "the axis has the states of the hierarchy, in its order")

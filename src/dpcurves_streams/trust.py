@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.conversation import Plan, Release
-from dpcurves.ledger import Allotment, Standing
+from dpcurves.ledger import Allotment, StreamState
 from dpcurves.mechanisms import ExactTable
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.trust.base import require
+from dpcurves.trust.base import require_charged
 from dpcurves_streams.mechanisms.sequential import Sequential, State, require_next
 from dpcurves_streams.queries import TickQuery
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Watcher:
+class StreamMechanismState:
     """SECRET. State of a stream, from which its next answer is made. It has no repr."""
 
     state: Any
@@ -43,41 +43,48 @@ class CentralStream:
         plan = self.mechanism.plan(query, loss, adjacency)
         return replace(plan, made_by=f"one curator: {plan.made_by}")
 
-    def watch(self, plan: Plan, standing: Standing | None) -> Watcher:
+    def open_stream(self, plan: Plan, standing: StreamState | None) -> StreamMechanismState:
         """Open the stream: at its beginning, or resumed from a saved state.
 
         Raises:
             ValueError: the state is not that of the last tick, or of another mechanism or plan.
         """
         if standing is None:
-            return Watcher(self.mechanism.begin(plan))
-        state: State = self.mechanism.restored(standing.state, plan)
+            return StreamMechanismState(self.mechanism.begin(plan))
+        state: State = self.mechanism.restore_state(standing.state, plan)
         if state.tick != standing.tick:
-            raise Refused("state", f"it is of tick {state.tick}, and tick {standing.tick} was the last one answered")
-        return Watcher(state)
+            raise InvalidArgument(
+                "state", f"it is of tick {state.tick}, and tick {standing.tick} was the last one answered"
+            )
+        return StreamMechanismState(state)
 
-    def require_next(self, watcher: Watcher, tick: int) -> None:
+    def require_next(self, stream_state: StreamMechanismState, tick: int) -> None:
         """Refuse a window that is not the next one: its counts would be answered under another tick.
 
         Raises:
             ValueError: the stream stands elsewhere.
         """
-        require_next(tick, watcher.state)
+        require_next(tick, stream_state.state)
 
     def step(
-        self, plan: Plan, watcher: Watcher, table: ExactTable, allotment: Allotment, randomness: Randomness
-    ) -> tuple[Release, Watcher]:
+        self,
+        plan: Plan,
+        stream_state: StreamMechanismState,
+        table: ExactTable,
+        allotment: Allotment,
+        randomness: Randomness,
+    ) -> tuple[Release, StreamMechanismState]:
         """Release the next tick, with the state of the stream after it: to be stored together, or neither.
 
         Raises:
             ValueError: the payment is for another loss.
         """
-        require(allotment, plan)
-        before: State = watcher.state
+        require_charged(allotment, plan)
+        before: State = stream_state.state
         values, state = self.mechanism.step(table, before.tick + 1, before, plan, randomness)
-        return Release(plan, values, allotment, randomness.seeded), Watcher(state)
+        return Release(plan, values, allotment, randomness.is_seeded), StreamMechanismState(state)
 
-    def kept(self, watcher: Watcher) -> bytes:
+    def encode_state(self, stream_state: StreamMechanismState) -> bytes:
         """SECRET. The state as it is stored."""
-        stored: bytes = watcher.state.to_bytes()
+        stored: bytes = stream_state.state.to_bytes()
         return stored

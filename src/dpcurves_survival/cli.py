@@ -8,9 +8,15 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from dpcurves.cli import options as of
-from dpcurves.cli.ask_file import Listed, asks, chance_words, is_of_population, quietly
-from dpcurves.cli.columns import weighted
-from dpcurves.cli.output import Covering, ResultView, Shown, drawn
+from dpcurves.cli.ask_file import (
+    FieldQuestions,
+    covers_population,
+    describe_p_value,
+    make_question_command,
+    suppress_curve_warnings,
+)
+from dpcurves.cli.columns import build_weighted_question
+from dpcurves.cli.output import IntervalSettings, ResultView, ViewTable, plot_headless
 from dpcurves.cli.terminal import Misuse
 
 if TYPE_CHECKING:
@@ -25,26 +31,26 @@ if TYPE_CHECKING:
 
 def survival_question(**said: Any) -> Any:
     """The question for survival: of survey weights where they are named, and without a horizon where none is known."""
-    from . import SurvivalQuestion, UnboundedSurvivalQuestion
+    from . import AutoRangeSurvivalQuestion, SurvivalQuestion
 
-    if (found := weighted("WeightedSurvivalQuestion", said)) is not None:
+    if (found := build_weighted_question("WeightedSurvivalQuestion", said)) is not None:
         return found
     if said.get("grid") is not None:
         return SurvivalQuestion(**said)
-    return UnboundedSurvivalQuestion(**{name: value for name, value in said.items() if name != "grid"})
+    return AutoRangeSurvivalQuestion(**{name: value for name, value in said.items() if name != "grid"})
 
 
 @dataclass(frozen=True)
-class Observed(of.Asked):
+class EventColumns(of.QuestionOptions):
     """Options for the columns of times and of event indicators (censoring)."""
 
     time: str = of.option("NAME", "A column of times: of the event, or of the end of observation without one.")
     event: str = of.option("NAME", "A column that says whether the event was observed.")
-    came: str = of.option("LABEL", "Its value where the event was observed.", "1", of.category)
-    censored: str | None = of.perhaps(
+    came: str = of.option("LABEL", "Its value where the event was observed.", "1", of.parse_label)
+    censored: str | None = of.optional(
         "LABEL",
         "Its value where not; needed in a CSV file, and where the other is none of 1, 0, -1, true, false.",
-        of.category,
+        of.parse_label,
     )
     measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
 
@@ -52,36 +58,38 @@ class Observed(of.Asked):
 class SurvivalView(ResultView):
     """View of a survival curve: an at-risk table with bands."""
 
-    def tables(self, curve: Survival) -> list[Shown]:
-        fewest, most = curve.at_risk_intervals(self.sure.level).T
+    def tables(self, curve: Survival) -> list[ViewTable]:
+        fewest, most = curve.at_risk_intervals(self.settings.level).T
         risk = {"at risk": curve.at_risk, "at least": fewest, "at most": most}
-        columns = {"time": curve.x, "survive to its start": curve._where_known("y", curve.y)}
-        head = f"{_median(curve, self.sure.level)}\n"
-        return [self.shown(curve, columns, curve._ends, "band", head=head, after=risk)]
+        columns = {"time": curve.x, "survive to its start": curve._mask_unknown("y", curve.y)}
+        head = f"{_describe_median(curve, self.settings.level)}\n"
+        return [self.make_table(curve, columns, curve._interval_limits, "band", head=head, after=risk)]
 
 
-class SurvivalsView(ResultView):
+class GroupedSurvivalView(ResultView):
     """View with a row for each category: records, and the median survival time."""
 
-    def tables(self, curves: ByCategory[Survival]) -> list[Shown]:
-        from dpcurves.display import join_columns, numeral
+    def tables(self, curves: ByCategory[Survival]) -> list[ViewTable]:
+        from dpcurves.display import format_number, join_columns
 
         numbers: dict[str, ArrayLike] = {
-            "records": [numeral(round(float(curve.at_risk[0]))) for curve in curves.values()],
-            "median": [_median(curve, self.sure.level) for curve in curves.values()],
+            "records": [format_number(round(float(curve.at_risk[0]))) for curve in curves.values()],
+            "median": [_describe_median(curve, self.settings.level) for curve in curves.values()],
         }
         columns = join_columns(curves.label_columns(), numbers)
-        return [Shown(f"{survival_compared(curves, self.sure)}until the event", columns, len(curves))]
+        return [ViewTable(f"{describe_log_rank_test(curves, self.settings)}until the event", columns, len(curves))]
 
 
-def _median(curve: Survival, level: float) -> str:
-    from dpcurves.display import RECORDS, covering, span
+def _describe_median(curve: Survival, level: float) -> str:
+    from dpcurves.display import RECORDS, describe_interval, format_interval
 
-    ends = span(*curve.median_interval(level))
-    return f"median {curve.median_in_words} ({covering(level, 'interval', RECORDS)}: {ends})"
+    ends = format_interval(*curve.median_interval(level))
+    return f"median {curve.median_text} ({describe_interval(level, 'interval', RECORDS)}: {ends})"
 
 
-def survival_compared(curves: ByCategory[Survival], sure: Covering, weights: tuple[float, float] = (0.0, 0.0)) -> str:
+def describe_log_rank_test(
+    curves: ByCategory[Survival], sure: IntervalSettings, weights: tuple[float, float] = (0.0, 0.0)
+) -> str:
     """Log-rank test of two groups, as lines; empty where there are not two, or nothing is said of a population.
 
     Where records are divided by several columns, the first has the groups, and the others' categories are strata.
@@ -92,16 +100,16 @@ def survival_compared(curves: ByCategory[Survival], sure: Covering, weights: tup
         name, *stratum = key if isinstance(key, tuple) else (key,)
         groups.setdefault(name, {})[tuple(stratum)] = curve
     within = list(groups.values())
-    if len(within) != 2 or within[0].keys() != within[1].keys() or not is_of_population(curves, sure):
+    if len(within) != 2 or within[0].keys() != within[1].keys() or not covers_population(curves, sure):
         return ""
     from .kaplan_meier import log_rank_test
 
-    with quietly():
+    with suppress_curve_warnings():
         found = log_rank_test(*([*each.values()] for each in within), rho=weights[0], gamma=weights[1])
     name = "log-rank" if weights == (0.0, 0.0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
     both = " and ".join(f"{group} {each}" for each in groups) + (f", strata of {', '.join(strata)}" if strata else "")
     statistic = "not known" if isnan(found.statistic) else f"{found.statistic:.3g}"
-    words = f"{name}, {both}: chi-squared {statistic}, {chance_words(found.pvalue)}"
+    words = f"{name}, {both}: chi-squared {statistic}, {describe_p_value(found.p_value)}"
     return "".join(f"{line}\n" for line in (words, *found.notes))
 
 
@@ -110,39 +118,39 @@ READ = "survival", "hazard", "numbers", "figure"
 
 
 @dataclass(frozen=True)
-class TimesRead(of.ReadingOptions):
+class TimeReadingOptions(of.ReadingOptions):
     """Options for what is shown of released curves, and for numbers at times: both cost nothing more."""
 
     show: str = of.option("incidence|numbers", "What is shown and drawn; both are paid for at once.", "incidence")
-    until: str | None = of.perhaps("T", "With --show numbers: the time up to which means are restricted.")
-    at: str | None = of.perhaps("T,T,...", "With --show numbers: landmarks at which shares with an event are told.")
+    until: str | None = of.optional("T", "With --show numbers: the time up to which means are restricted.")
+    at: str | None = of.optional("T,T,...", "With --show numbers: landmarks at which shares with an event are told.")
 
-    def numbers(self, shown: str, grid: Grid | None, since: str | None = None) -> Mapping[str, Any]:
+    def parse_times(self, shown: str, grid: Grid | None, since: str | None = None) -> Mapping[str, Any]:
         """The times. Refused where one lies beyond the grid, if it is known, or numbers are not `shown`."""
         if shown != "numbers" and (self.until, self.at, since) != (None, None, None):
             options = "--until, --at and --since" if hasattr(self, "since") else "--until and --at"
             raise Misuse("show", f"{options} need --show numbers")
         until, begin = (
-            None if text is None else of.one_number(name, text)
+            None if text is None else of.parse_number(name, text)
             for name, text in (("until", self.until), ("since", since))
         )
-        at = () if self.at is None else of.numbers("at", self.at)
+        at = () if self.at is None else of.parse_numbers("at", self.at)
         if shown == "numbers" and until is None and not at:
             raise Misuse("show", "say which numbers: --until T, or --at T,T")
         if grid is None and shown == "numbers":
             raise Misuse("grid", "numbers at times need a grid that has these times: give it, instead of auto")
         if grid is not None:
-            _require_on(grid, until, at, begin)
+            _require_times_on_grid(grid, until, at, begin)
         return {"until": until, "at": at, "since": begin}
 
 
 @dataclass(frozen=True)
-class SurvivalReadings(TimesRead):
+class SurvivalReadingOptions(TimeReadingOptions):
     """Options for readings of survival curves that cost nothing more: numbers at times, hazards, a figure."""
 
     show: str = of.option("|".join(READ), "What is shown and drawn; all others are paid for with it.", READ[0])
-    at: str | None = of.perhaps("T,T,...", "With --show numbers: landmarks at which shares without an event are told.")
-    since: str | None = of.perhaps("T", "With --at: of those without an event up to this time.")
+    at: str | None = of.optional("T,T,...", "With --show numbers: landmarks at which shares without an event are told.")
+    since: str | None = of.optional("T", "With --at: of those without an event up to this time.")
     weights: str = of.option(
         "R,G",
         "Powers rho and gamma of Fleming and Harrington's weights of the test of two groups; further --by are strata.",
@@ -150,31 +158,31 @@ class SurvivalReadings(TimesRead):
     )
     theme: str = of.option("light|dark|print", "The colours of the figure.", "light")
 
-    def viewed(self, view: ResultView, question: Any) -> ResultView:
+    def adapt_view(self, view: ResultView, question: Any) -> ResultView:
         """View of what is to be shown of curves."""
-        show = of.chosen("show", self.show, {word: word for word in READ})
-        rho, gamma = (*of.numbers("weights", self.weights), None)[:2]
+        show = of.parse_choice("show", self.show, {word: word for word in READ})
+        rho, gamma = (*of.parse_numbers("weights", self.weights), None)[:2]
         if rho is None or gamma is None or min(rho, gamma) < 0:
             raise Misuse("weights", "two numbers that are not below 0 are needed, as in 1,0")
-        of.chosen("theme", self.theme, dict.fromkeys(("light", "dark", "print")))
-        asked = self.numbers(show, getattr(question, "grid", None), self.since)
+        of.parse_choice("theme", self.theme, dict.fromkeys(("light", "dark", "print")))
+        asked = self.parse_times(show, getattr(question, "grid", None), self.since)
         if show == "survival" and (rho, gamma) == (0.0, 0.0):
             return view
-        return SurvivalReadingView(view.sure, show=show, asked=asked, weights=(rho, gamma), theme=self.theme)
+        return SurvivalReadingView(view.settings, show=show, arguments=asked, weights=(rho, gamma), theme=self.theme)
 
 
 @dataclass(frozen=True)
-class RisksRead(TimesRead):
+class CompetingRisksReadingOptions(TimeReadingOptions):
     """Options for readings of competing risks that cost nothing more."""
 
-    def viewed(self, view: ResultView, question: Any) -> ResultView:
+    def adapt_view(self, view: ResultView, question: Any) -> ResultView:
         """View of what is to be shown."""
-        show = of.chosen("show", self.show, {word: word for word in ("incidence", "numbers")})
-        asked = self.numbers(show, question.grid)
-        return view if show == "incidence" else SurvivalReadingView(view.sure, show=show, asked=asked)
+        show = of.parse_choice("show", self.show, {word: word for word in ("incidence", "numbers")})
+        asked = self.parse_times(show, question.grid)
+        return view if show == "incidence" else SurvivalReadingView(view.settings, show=show, arguments=asked)
 
 
-def _require_on(grid: Grid, until: float | None, at: tuple[float, ...], since: float | None) -> None:
+def _require_times_on_grid(grid: Grid, until: float | None, at: tuple[float, ...], since: float | None) -> None:
     """Refuse times beyond the grid, and landmarks that are not after `since`."""
     import numpy as np
 
@@ -190,15 +198,15 @@ class SurvivalReadingView(ResultView):
     """View of a reading of one survival curve, or of the curves of all categories."""
 
     show: str
-    asked: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     weights: tuple[float, float] | None = None
     theme: str = "light"
 
-    def tables(self, curves: Any) -> list[Shown]:
+    def tables(self, curves: Any) -> list[ViewTable]:
         """The reading's columns with intervals, below the test of two groups, if one is asked for."""
         tested = hasattr(curves, "label_columns") and self.weights is not None
-        told = survival_compared(curves, self.sure, self.weights or (0.0, 0.0)) if tested else ""
-        found = self.reading(curves)
+        told = describe_log_rank_test(curves, self.settings, self.weights or (0.0, 0.0)) if tested else ""
+        found = self.compute_reading(curves)
         parts = found.items() if hasattr(found, "label_columns") else [("", found)]
         tables = [super(SurvivalReadingView, self).tables(each)[0] for _, each in parts]
         heads = [f"{curves.named(name)}: " if name != "" else "" for name, _ in parts]
@@ -211,9 +219,9 @@ class SurvivalReadingView(ResultView):
         """Plot of the reading."""
         from dpcurves.display import headless_axes
 
-        level: dict[str, Any] = {"level": self.sure.level, "population": self.sure.population}
+        level: dict[str, Any] = {"level": self.settings.level, "population": self.settings.population}
         if self.show != "figure":
-            return drawn(self.reading(curves), **level)
+            return plot_headless(self.compute_reading(curves), **level)
         from . import survival_figure
 
         figure: Axes = survival_figure(
@@ -221,14 +229,14 @@ class SurvivalReadingView(ResultView):
         )
         return figure
 
-    def reading(self, curves: Any) -> Any:
+    def compute_reading(self, curves: Any) -> Any:
         """The result that is shown."""
         from dpcurves.curves import ByCategory
 
         from . import CumulativeHazard, SurvivalNumbers
 
         if self.show == "numbers":
-            return SurvivalNumbers(curves, **self.asked)
+            return SurvivalNumbers(curves, **self.arguments)
         if self.show != "hazard":
             return curves
         if not hasattr(curves, "label_columns"):
@@ -237,21 +245,21 @@ class SurvivalReadingView(ResultView):
 
 
 @dataclass(frozen=True)
-class Causes(of.Asked):
+class CauseColumns(of.QuestionOptions):
     """Options for the time and the kind of the first event."""
 
     time: str = of.option("NAME", "A column of times: of the first event, or of the end of observation without one.")
     event: str = of.option("NAME", "A column that says which event it was.")
     causes: str = of.option("A,B,C", "Its values for events, declared in public; other values count as missing.")
-    censored: str = of.option("LABEL", "Its value where there was none.", "0", of.category)
+    censored: str = of.option("LABEL", "Its value where there was none.", "0", of.parse_label)
     measured_in: str = of.option("UNIT", "The unit of measurement, for the picture.", "")
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        return {**super().told(usual), "causes": of.categories("causes", self.causes)}
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        return {**super().question_fields(defaults), "causes": of.parse_labels("causes", self.causes)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class LateEntry(Observed):
+class EntryColumns(EventColumns):
     """Options for the columns of entries, of exits and of event indicators."""
 
     entry: str = of.option("NAME", "A column of times from which on records are observed, on the axis of --time.")
@@ -261,7 +269,7 @@ class LateEntry(Observed):
 
 
 @dataclass(frozen=True)
-class BetweenLooks(of.Asked):
+class ExaminationColumns(of.QuestionOptions):
     """Options for the columns of both looks between which an event lies."""
 
     last: str = of.option("NAME", "A column of times: the last look without the event.")
@@ -270,24 +278,26 @@ class BetweenLooks(of.Asked):
 
 
 @dataclass(frozen=True)
-class Foretold(of.Asked):
+class ScoreColumns(of.QuestionOptions):
     """Options for a score that foretells an event before a horizon."""
 
     score: str = of.option(
         "NAME",
         "A column of predicted chances of an event before the horizon; or @FILE, a model in JSON.",
-        read=of.scores_of,
+        parse=of.read_score_source,
     )
     time: str = of.option("NAME", "A column of times: of the event, or of the end of observation without one.")
     event: str = of.option("NAME", "A column that says whether the event was observed.")
     times: str = of.option(
-        "L:U:N", "Public cells of time, from the beginning to the horizon; a few are enough.", read=of.grid_of
+        "L:U:N", "Public cells of time, from the beginning to the horizon; a few are enough.", parse=of.parse_grid
     )
-    scores: str = of.option("L:U:N", "Public cells of scores.", "0:1:50", of.grid_of)
-    groups: str = of.option("N", "How many groups of similar scores are told apart, at most.", "10", of.several)
-    came: str = of.option("LABEL", "The value of --event where it was observed.", "1", of.category)
-    censored: str | None = of.perhaps(
-        "LABEL", "Its value where not; needed in a CSV file, and where the other is neither 1 nor 0.", of.category
+    scores: str = of.option("L:U:N", "Public cells of scores.", "0:1:50", of.parse_grid)
+    groups: str = of.option(
+        "N", "How many groups of similar scores are told apart, at most.", "10", of.parse_integer_above_one
+    )
+    came: str = of.option("LABEL", "The value of --event where it was observed.", "1", of.parse_label)
+    censored: str | None = of.optional(
+        "LABEL", "Its value where not; needed in a CSV file, and where the other is neither 1 nor 0.", of.parse_label
     )
     model: str = of.option("TEXT", "What pictures and JSON say about the model.", "the model is taken as public")
 
@@ -295,67 +305,71 @@ class Foretold(of.Asked):
 class GroupedView(ResultView):
     """View of the results of several categories, each as it is shown on its own."""
 
-    def tables(self, curves: Any) -> list[Shown]:
+    def tables(self, curves: Any) -> list[ViewTable]:
         """Tables of all categories, with the name of each in the headline."""
         found = [
-            (curves.named(name), shown) for name, each in curves.items() for shown in ResultView.tables(self, each)
+            (curves.format_category(name), shown)
+            for name, each in curves.items()
+            for shown in ResultView.tables(self, each)
         ]
         return [shown._replace(headline=f"{name}: {shown.headline}") for name, shown in found]
 
 
-class ModelView(ResultView):
+class SurvivalModelView(ResultView):
     """View of a survival model: area and Brier score with their intervals, and observed shares by group."""
 
-    def tables(self, model: SurvivalModel) -> list[Shown]:
+    def tables(self, model: SurvivalModel) -> list[ViewTable]:
         """Groups, below the numbers."""
-        from dpcurves.display import numeral, span
+        from dpcurves.display import format_interval, format_number
 
         lines = []
         for number in (model.auc, model.brier):
-            for name, population in self.whom(model.privacy).items():
-                ends = span(*number.interval(self.sure.level, population=population))
-                lines.append(f"{number.words} {numeral(number.value)}, {self.sure.level:.0%} interval {name}: {ends}")
+            for name, population in self.select_scopes(model.privacy).items():
+                ends = format_interval(*number.interval(self.settings.level, population=population))
+                lines.append(
+                    f"{number.name} {format_number(number.value)}, {self.settings.level:.0%} interval {name}: {ends}"
+                )
         (shown,) = super().tables(model)
         return [shown._replace(headline="\n".join([*lines, shown.headline]))]
 
 
 VIEWS = [ResultView, GroupedView]
 COMMANDS = (
-    asks(
-        "survival", survival_question, [Observed, of.AutoCells, of.Split, of.Weighing, SurvivalReadings],
-        [SurvivalView, SurvivalsView],
+    make_question_command(
+        "survival", survival_question, [EventColumns, of.AutoCells, of.SplitOptions, of.WeightOptions, SurvivalReadingOptions],
+        [SurvivalView, GroupedSurvivalView],
         title="The time until an event, with censored records.",
         example="patients.parquet --time months --event died --grid 0:60:60",
         more="Numbers at times, cumulative hazards and a figure for papers are read from the same release: --show says "
         "which. Where no horizon is known, a part of the loss looks for it: --grid auto.",
     ),
-    asks(
-        "incidence", "CompetingRisksQuestion", [Causes, of.CellOptions, of.Split, RisksRead], VIEWS,
+    make_question_command(
+        "incidence", "CompetingRisksQuestion", [CauseColumns, of.CellOptions, of.SplitOptions, CompetingRisksReadingOptions], VIEWS,
         title="Competing risks: the time until the first of several kinds of event, with censored records.",
         example="patients.csv --time months --event outcome --causes relapse,death --grid 0:60:60",
         more="Cumulative incidence (Aalen and Johansen) and cumulative hazard of each cause. Shares with an event at "
         "times, time lost to each cause, and of two groups differences and hazard ratios are read for nothing more: "
         "--show numbers.",
     ),
-    asks(
-        "delayed-entry", "DelayedEntryQuestion", [LateEntry, of.CellOptions, of.Split, SurvivalReadings],
-        [SurvivalView, SurvivalsView],
+    make_question_command(
+        "delayed-entry", "DelayedEntryQuestion", [EntryColumns, of.CellOptions, of.SplitOptions, SurvivalReadingOptions],
+        [SurvivalView, GroupedSurvivalView],
         title="The time until an event, of records that come under observation later (left truncation).",
         example="people.parquet --entry age_in --time age_out --event died --grid 60:90:30",
         more="The grid begins where enough have entered; the curve is of those that have had no event by then. --show "
         "reads it as dpcurves survival does.",
     ),
-    asks(
-        "between-looks", "IntervalCensoredQuestion", [BetweenLooks, of.CellOptions, of.Split], VIEWS,
+    make_question_command(
+        "between-looks", "IntervalCensoredQuestion", [ExaminationColumns, of.CellOptions, of.SplitOptions], VIEWS,
         title="The time until an event that is only known to lie between two examinations (interval censoring).",
         example="visits.csv --last seen_without --first seen_with --grid 0:24:12",
         more="Turnbull's estimate, from counts of pairs of cells.",
     ),
-    asks(
-        "survival-model", "SurvivalModelQuestion", [Foretold, of.Split], [ModelView, GroupedView],
+    make_question_command(
+        "survival-model", "SurvivalModelQuestion", [ScoreColumns, of.SplitOptions], [SurvivalModelView, GroupedView],
         title="A model of survival at a horizon: calibration, time-dependent area and Brier score.",
         example="scored.parquet --score risk --time months --event died --times 0:24:12",
         more="Records that are censored before the horizon are made up for by inverse censoring weights.",
     ),
 )  # fmt: skip
-QUESTIONS = Listed("contingency", COMMANDS)
+QUESTIONS = FieldQuestions("contingency", COMMANDS)

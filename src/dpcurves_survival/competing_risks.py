@@ -11,28 +11,51 @@ from typing import Any, Unpack
 import numpy as np
 
 from dpcurves import display
-from dpcurves.arguments import Refused, chance, require_kind
+from dpcurves.arguments import InvalidArgument, require_probability, require_type
 from dpcurves.arrays import BoolArray, FloatArray
-from dpcurves.conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Setting, needed
-from dpcurves.curves.by_category import axis_label, in_words, parted, rows_of
-from dpcurves.curves.outside import as_times
-from dpcurves.curves.question import By, axes_of, declared_values, read_cells, statement_of
-from dpcurves.curves.result import Covered, Drawing, notes_on_dependence
+from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Setting, ask_workload
+from dpcurves.curves.by_category import collect_by_category, describe_question, format_axis_label, split_rows
+from dpcurves.curves.outside import thresholds_for_times
+from dpcurves.curves.question import (
+    By,
+    build_privacy_statement,
+    declared_values_to_json,
+    grid_from_cells,
+    prepend_category_axes,
+)
+from dpcurves.curves.result import IntervalResult, PlotArguments, notes_on_dependence
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.data.axis import Category
-from dpcurves.display import numeral
-from dpcurves.display.numerals import answered_point
+from dpcurves.display import format_number
+from dpcurves.display.numerals import describe_point
 from dpcurves.inference import public_generator
 from dpcurves.inference.knowledge import KNOWN_AT, known_curve
-from dpcurves.inference.simulation import draws_for, noise_of
-from dpcurves.summaries.two_classes import non_decreasing
+from dpcurves.inference.simulation import choose_draws, simulate_cell_noise
+from dpcurves.summaries.two_classes import isotonic_projection
 
 from . import inference
-from .hazards import Counts, Hazards, hazards_of_few
-from .inference import AtRisk, Curves, RiskTable, at_risk, band_between, censored_inside, known_cells
+from .hazards import HazardPosterior, NoisyCounts, estimate_shrunken_hazards
+from .inference import (
+    AtRisk,
+    Curves,
+    RiskTable,
+    band_over_orders,
+    count_at_risk,
+    count_censored_inside,
+    find_known_cells,
+)
 from .kaplan_meier import QUIET, require_times
 from .pictures import draw_steps
-from .survival_readings import CAME, MORE, TIME, Estimate, Of, edge_of, estimate, ratio_of_hazards
+from .survival_readings import (
+    CAME,
+    MORE,
+    TIME,
+    Estimate,
+    RiskTableReader,
+    estimate_hazard_ratio,
+    estimate_statistic,
+    find_nearest_edge,
+)
 
 MOST_CAUSES = 32
 LEAST_EVENTS = 1e-9  # events of a cell, at least, of which parts are taken
@@ -40,15 +63,15 @@ SHARES_DIFFER = 0.2  # standard deviation over time of the part of a cause in al
 ANY = "all causes together"
 
 
-def table_of(censored: FloatArray, events: Sequence[FloatArray], *, tied: bool) -> RiskTable:
+def risk_table_from_counts(censored: FloatArray, events: Sequence[FloatArray], *, tied: bool) -> RiskTable:
     """Risk tables from slots of a grid that counts values outside apart, each (..., cells + 2)."""
-    whole, inside = at_risk(np.sum(events, axis=0), censored), [censored_inside(each) for each in events]
-    fewest = whole.records if tied else whole.records - censored_inside(censored)
+    whole, inside = count_at_risk(np.sum(events, axis=0), censored), [count_censored_inside(each) for each in events]
+    fewest = whole.records if tied else whole.records - count_censored_inside(censored)
     return RiskTable(np.stack(inside, axis=-2), whole.records, fewest)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CompetingRisks(Covered):
+class CompetingRisks(IntervalResult):
     """The share of records with an event of each cause before each edge of the grid (Aalen and Johansen 1978).
 
     Events of a cell come before records are censored in it, as at ties of the textbook, and bands hold in whatever
@@ -68,12 +91,12 @@ class CompetingRisks(Covered):
 
     KIND = "competing-risks"
     TITLE = "Competing risks over {label}"
-    IN_SHORT = "{label}, {words}"
+    REPR_FACTS = "{label}, {words}"
     ARRAYS = ("x", "at_risk")
-    FORMS = MappingProxyType(
+    JSON_SCHEMAS = MappingProxyType(
         {each: {"type": "object", "additionalProperties": display.NUMBERS} for each in ("incidence", "hazard")}
     )
-    COVERS = "band"
+    INTERVAL_NAME = "band"
 
     causes: tuple[Category, ...]
     label: str
@@ -82,7 +105,7 @@ class CompetingRisks(Covered):
     grid: Grid
 
     @classmethod
-    def read(
+    def from_counts(
         cls,
         evidence: tuple[Evidence, ...],
         causes: tuple[Category, ...],
@@ -91,10 +114,10 @@ class CompetingRisks(Covered):
         privacy: PrivacyStatement,
     ) -> CompetingRisks:
         """From counts of the censored and of events of each cause, each of one row of cells, with those outside."""
-        return cls(causes, label, privacy.noted(*notes_on_dependence(privacy)), evidence, grid)
+        return cls(causes, label, privacy.with_notes(*notes_on_dependence(privacy)), evidence, grid)
 
     @property
-    def words(self) -> str:
+    def causes_text(self) -> str:
         """The number of causes, in words."""
         return f"{len(self.causes)} causes"
 
@@ -109,14 +132,14 @@ class CompetingRisks(Covered):
 
         NaN where nobody may be at risk, unless all have had an event before.
         """
-        settled = bool(self._curves.left[int(self._followed.sum())] <= 0)
-        come = inference.mask_unfollowed(self.extrapolated[:, 1:], self._followed, settled=settled)
+        settled = bool(self._estimated_curves.survival[int(self._followed_cells.sum())] <= 0)
+        come = inference.mask_unfollowed(self.extrapolated_incidence[:, 1:], self._followed_cells, settled=settled)
         return np.concatenate([np.zeros((len(self.causes), 1)), come], axis=1)
 
     @cached_property
-    def extrapolated(self) -> FloatArray:
+    def extrapolated_incidence(self) -> FloatArray:
         """The shares as `incidence` has them, level past the end of follow-up: for laws to simulate from."""
-        come = np.stack([non_decreasing(row) for row in self._curves.come]).clip(0.0, 1.0)
+        come = np.stack([isotonic_projection(row) for row in self._estimated_curves.incidence]).clip(0.0, 1.0)
         return np.asarray(come / np.maximum(come.sum(axis=0), 1.0))
 
     @cached_property
@@ -125,23 +148,23 @@ class CompetingRisks(Covered):
 
         NaN where nobody may be at risk.
         """
-        hazards = self._level_hazards
-        return np.concatenate([hazards[:, :1], inference.mask_unfollowed(hazards[:, 1:], self._followed)], axis=1)
+        hazards = self._extrapolated_hazards
+        return np.concatenate([hazards[:, :1], inference.mask_unfollowed(hazards[:, 1:], self._followed_cells)], axis=1)
 
     @cached_property
-    def _level_hazards(self) -> FloatArray:
-        return np.stack([np.maximum(non_decreasing(row), 0.0) for row in self._curves.hazard])
+    def _extrapolated_hazards(self) -> FloatArray:
+        return np.stack([np.maximum(isotonic_projection(row), 0.0) for row in self._estimated_curves.cumulative_hazard])
 
     @property
     def follow_up_end(self) -> float:
         """The edge up to which the released number at risk is significantly above zero; the last value that is."""
-        followed = int(self._followed.sum())
-        return float(self._cells[followed - 1, 1]) if followed else float(self.x[0])
+        followed = int(self._followed_cells.sum())
+        return float(self._cell_bounds[followed - 1, 1]) if followed else float(self.x[0])
 
     @property
     def at_risk(self) -> FloatArray:
         """Records at risk in the cell that ends at each edge, unbiased; at the first edge all: ``(cells + 1,)``."""
-        return np.append(self._told.records[:1], self._told.records)
+        return np.append(self._risk_table.records[:1], self._risk_table.records)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Ends of bands of all incidences, at once with chance `level`: ``(causes * (cells + 1), 2)``, cause by cause.
@@ -149,10 +172,12 @@ class CompetingRisks(Covered):
         They are for the estimate from exact times of these records; with `population`, for that of the population,
         which needs independent units of one record each, and censoring that does not depend on what would have come.
         """
-        level, drawn = chance("level", level), READ.drawn(self, 0, population=population)
-        told = self._told.ends(drawn.known, self._cells)
-        ends = [tuple(each.come.reshape(*each.come.shape[:-2], -1) for each in both) for both in (told, drawn[2:])]
-        lower, upper = (each.reshape(self.incidence.shape) for each in band_between(ends[0], ends[1], level))  # type: ignore[arg-type]
+        level, drawn = require_probability("level", level), READ.sample_group(self, 0, population=population)
+        told = self._risk_table.bound_curves(drawn.known_cells, self._cell_bounds)
+        ends = [
+            tuple(each.incidence.reshape(*each.incidence.shape[:-2], -1) for each in both) for both in (told, drawn[2:])
+        ]
+        lower, upper = (each.reshape(self.incidence.shape) for each in band_over_orders(ends[0], ends[1], level))  # type: ignore[arg-type]
         lower = np.fmin(np.maximum.accumulate(lower, axis=1).clip(0, 1), self.incidence)
         upper = np.minimum.accumulate(upper[:, ::-1], axis=1)[:, ::-1].clip(0, 1)
         return np.stack([lower.ravel(), np.fmax(upper, self.incidence).ravel()], axis=1)
@@ -163,9 +188,9 @@ class CompetingRisks(Covered):
         Raises:
             ValueError: there is no such cause, or `time` lies beyond the grid.
         """
-        row, (edge, at) = self._row(cause), edge_of(self, "time", time)
-        words = f"share with event {cause} at {answered_point(at, time)}"
-        return estimate(words, (self,), lambda one: one.come[..., row, edge], CAME, READ)
+        row, (edge, at) = self._cause_index(cause), find_nearest_edge(self, "time", time)
+        words = f"share with event {cause} at {describe_point(at, time)}"
+        return estimate_statistic(words, (self,), lambda one: one.incidence[..., row, edge], CAME, READ)
 
     def time_lost(self, cause: Category, until: float) -> Estimate:
         """The mean time that this cause takes from `until` (Andersen 2013); see `restricted_mean`.
@@ -173,14 +198,14 @@ class CompetingRisks(Covered):
         Raises:
             ValueError: there is no such cause, or `until` lies beyond the grid.
         """
-        row, (edge, time) = self._row(cause), edge_of(self, "until", until)
-        middle = estimate(
-            f"time lost to {cause} up to {answered_point(time, until)}",
+        row, (edge, time) = self._cause_index(cause), find_nearest_edge(self, "until", until)
+        middle = estimate_statistic(
+            f"time lost to {cause} up to {describe_point(time, until)}",
             (self,),
-            _lost(row, edge, time),
+            _time_lost_statistic(row, edge, time),
             TIME,
             READ,
-            most=time,
+            maximum=time,
         )
         return middle
 
@@ -190,10 +215,10 @@ class CompetingRisks(Covered):
         Raises:
             ValueError: there is no such cause, `time` lies beyond the grid, or grids or causes differ.
         """
-        row, (edge, at) = self._beside(other, cause), edge_of(self, "time", time)
-        words = f"difference of shares with event {cause} at {answered_point(at, time)}"
-        return estimate(
-            words, (self, other), lambda one: one.come[..., row, edge],
+        row, (edge, at) = self._require_same_causes(other, cause), find_nearest_edge(self, "time", time)
+        words = f"difference of shares with event {cause} at {describe_point(at, time)}"
+        return estimate_statistic(
+            words, (self, other), lambda one: one.incidence[..., row, edge],
             MORE, READ,
         )  # fmt: skip
 
@@ -203,82 +228,91 @@ class CompetingRisks(Covered):
         Raises:
             ValueError: there is no such cause, or grids or causes differ.
         """
-        row = self._beside(other, cause)
-        return ratio_of_hazards(f"hazard ratio of {cause}", (self, other), READ, row)
+        row = self._require_same_causes(other, cause)
+        return estimate_hazard_ratio(f"hazard ratio of {cause}", (self, other), READ, row)
 
-    def _row(self, cause: Category) -> int:
+    def _cause_index(self, cause: Category) -> int:
         if cause not in self.causes:
-            raise Refused("cause", f"one of {', '.join(map(str, self.causes))} is needed")
+            raise InvalidArgument("cause", f"one of {', '.join(map(str, self.causes))} is needed")
         return self.causes.index(cause)
 
-    def _beside(self, other: CompetingRisks, cause: Category) -> int:
-        require_kind("other", other, CompetingRisks, "competing risks of another group")
+    def _require_same_causes(self, other: CompetingRisks, cause: Category) -> int:
+        require_type("other", other, CompetingRisks, "competing risks of another group")
         if other.causes != self.causes or not np.array_equal(other.x, self.x):
-            raise Refused("other", "the same causes on the same grid are needed")
-        return self._row(cause)
+            raise InvalidArgument("other", "the same causes on the same grid are needed")
+        return self._cause_index(cause)
 
     @property
-    def _cells(self) -> FloatArray:
+    def _cell_bounds(self) -> FloatArray:
         values = self.grid.values
         return np.stack([self.x[:-1], self.x[1:]] if values is None else [values, values], axis=1)
 
     @cached_property
-    def _told(self) -> RiskTable:
-        censored, *events = (turn.unbiased[0] for turn in self.evidence)
-        return table_of(censored, events, tied=self.grid.values is not None)
+    def _risk_table(self) -> RiskTable:
+        censored, *events = (turn.unbiased_cells[0] for turn in self.evidence)
+        return risk_table_from_counts(censored, events, tied=self.grid.values is not None)
 
-    def _noise(self, draw: np.random.Generator) -> RiskTable:
-        drawn = [noise_of(turn.sums, turn.total, draws_for(turn.sums.cells), draw)[:, 0] for turn in self.evidence]
-        return table_of(drawn[0], drawn[1:], tied=self.grid.values is not None)
+    def _sample_noise(self, draw: np.random.Generator) -> RiskTable:
+        drawn = [
+            simulate_cell_noise(turn.sums, turn.total, choose_draws(turn.sums.cells), draw)[:, 0]
+            for turn in self.evidence
+        ]
+        return risk_table_from_counts(drawn[0], drawn[1:], tied=self.grid.values is not None)
 
     @cached_property
-    def _at_risk(self) -> tuple[AtRisk, AtRisk]:
+    def _at_risk_with_noise(self) -> tuple[AtRisk, AtRisk]:
         """Events of all causes and records at risk, released ones and draws of their noise."""
-        tables = self._told, self._noise(public_generator(None))
+        tables = self._risk_table, self._sample_noise(public_generator(None))
         released, noise = (AtRisk(table.events.sum(axis=-2), table.records) for table in tables)
         return released, noise
 
     @cached_property
-    def _known(self) -> BoolArray:
-        return known_cells(*self._at_risk)
+    def _known_cells(self) -> BoolArray:
+        return find_known_cells(*self._at_risk_with_noise)
 
     @cached_property
-    def _followed(self) -> BoolArray:
-        return inference.find_followed_cells(*self._at_risk)
+    def _followed_cells(self) -> BoolArray:
+        return inference.find_followed_cells(*self._at_risk_with_noise)
 
     @cached_property
-    def _curves(self) -> Curves:
-        if self._few is None:
-            return self._told.curves(self._followed, self._cells.mean(axis=1))
-        return curves_of_causes(self._few, self._shares_of_causes, self._cells.mean(axis=1))
+    def _estimated_curves(self) -> Curves:
+        if self._shrunken_hazards is None:
+            return self._risk_table.estimate_curves(self._followed_cells, self._cell_bounds.mean(axis=1))
+        return split_curves_by_cause(self._shrunken_hazards, self._cause_fractions, self._cell_bounds.mean(axis=1))
 
     @cached_property
-    def _few(self) -> Hazards | None:
+    def _shrunken_hazards(self) -> HazardPosterior | None:
         """Shrunken hazards of all causes together, as of `Survival`; None where there is hardly any noise."""
         noise, generator = list[FloatArray](), public_generator(None)
         for turn in self.evidence:
-            noise.append(noise_of(turn.sums, turn.total, draws_for(turn.sums.cells), generator)[:, 0])
-        slots = [turn.unbiased[0] for turn in self.evidence]
-        tables = [at_risk(np.sum(rows[1:], axis=0), rows[0]) for rows in (slots, noise)]
-        events, records = (Counts(*pair) for pair in zip(*tables, strict=True))
-        censored = Counts(censored_inside(slots[0]), censored_inside(noise[0]))
+            noise.append(simulate_cell_noise(turn.sums, turn.total, choose_draws(turn.sums.cells), generator)[:, 0])
+        slots = [turn.unbiased_cells[0] for turn in self.evidence]
+        tables = [count_at_risk(np.sum(rows[1:], axis=0), rows[0]) for rows in (slots, noise)]
+        events, records = (NoisyCounts(*pair) for pair in zip(*tables, strict=True))
+        censored = NoisyCounts(count_censored_inside(slots[0]), count_censored_inside(noise[0]))
         if max(float(np.mean(each.noise**2)) for each in (events, censored)) < QUIET**2:
             return None
-        return hazards_of_few(events, censored, Counts(records.found[0], records.noise[:, 0]), public_generator(None))
+        return estimate_shrunken_hazards(
+            events, censored, NoisyCounts(records.counts[0], records.noise[:, 0]), public_generator(None)
+        )
 
     @cached_property
-    def _shares_of_causes(self) -> FloatArray:
+    def _cause_fractions(self) -> FloatArray:
         """The part of each cause in the events of each cell, (causes, cells), shrunk to that of all cells.
 
         What the events of a cause differ by from its usual part varies by chance, and with time; as much of it is kept
         as that is of the variance that noise gives it, too.
         """
-        noise = self._noise(public_generator(None))
-        hazards = self._few.weight @ self._few.hazard if self._few is not None else np.zeros(len(self._known))
-        expected = np.maximum(hazards * np.maximum(self._told.records, 0.0), LEAST_EVENTS)
-        whole = np.maximum(self._told.events.sum(axis=-1), 0.0) + LEAST_EVENTS
+        noise = self._sample_noise(public_generator(None))
+        hazards = (
+            self._shrunken_hazards.weight @ self._shrunken_hazards.hazard
+            if self._shrunken_hazards is not None
+            else np.zeros(len(self._known_cells))
+        )
+        expected = np.maximum(hazards * np.maximum(self._risk_table.records, 0.0), LEAST_EVENTS)
+        whole = np.maximum(self._risk_table.events.sum(axis=-1), 0.0) + LEAST_EVENTS
         usual = (whole / whole.sum())[:, None]
-        apart = self._told.events - usual * self._told.events.sum(axis=-2)
+        apart = self._risk_table.events - usual * self._risk_table.events.sum(axis=-2)
         noisy = (noise.events - usual * noise.events.sum(axis=-2, keepdims=True)).var(axis=0)
         likely = expected * usual * (1 - usual) + (SHARES_DIFFER * expected) ** 2
         weight = likely / np.maximum(likely + noisy, LEAST_EVENTS)
@@ -286,14 +320,14 @@ class CompetingRisks(Covered):
         return np.asarray(shares / shares.sum(axis=0))
 
     @cached_property
-    def _shown(self) -> Mapping[str, FloatArray]:
+    def _known_curves(self) -> Mapping[str, FloatArray]:
         """Incidences and hazards, each NaN for a cause of which nothing is known: (causes, cells + 1)."""
         lower, upper = self.intervals(KNOWN_AT).T.reshape(2, *self.incidence.shape)
         incidence = [known_curve(*each) for each in zip(self.incidence, zip(lower, upper, strict=True), strict=True)]
         return {"incidence": np.array(incidence), "hazard": np.where(np.isnan(incidence), np.nan, self.hazard)}
 
     def _columns(self) -> dict[str, Any]:
-        edges, (incidence, hazard) = len(self.x), self._shown.values()
+        edges, (incidence, hazard) = len(self.x), self._known_curves.values()
         return {
             "cause": [str(cause) for cause in self.causes for _ in range(edges)],
             "x": np.tile(self.x, len(self.causes)), "incidence": incidence.ravel(), "hazard": hazard.ravel(),
@@ -301,61 +335,70 @@ class CompetingRisks(Covered):
         }  # fmt: skip
 
     def _arrays(self) -> Mapping[str, object]:
-        rows = {name: dict(zip(map(str, self.causes), found, strict=True)) for name, found in self._shown.items()}
+        rows = {
+            name: dict(zip(map(str, self.causes), found, strict=True)) for name, found in self._known_curves.items()
+        }
         return {**super()._arrays(), **rows}
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         ax, before, size = how["ax"], "" if how["name"] is None else f"{how['name']}, ", len(self.x)
         for row, cause in enumerate(self.causes):
-            own = [shade.at(slice(row * size, (row + 1) * size)) for shade in shades]
+            own = [shade.select_rows(slice(row * size, (row + 1) * size)) for shade in shades]
             words: Any = {"label": self.label, "upwards": "share with an event", "share": True}
-            told: Drawing = {"privacy": how["privacy"], "ax": ax, "name": f"{before}{cause}"}
-            ax = draw_steps(self.x, self._shown["incidence"][row], shades=own, **words, **told)
+            told: PlotArguments = {"privacy": how["privacy"], "ax": ax, "name": f"{before}{cause}"}
+            ax = draw_steps(self.x, self._known_curves["incidence"][row], shades=own, **words, **told)
         return ax
 
     def _question(self) -> Mapping[str, object]:
-        return {"label": self.label, "causes": list(self.causes), **declared_values(self.grid)}
+        return {"label": self.label, "causes": list(self.causes), **declared_values_to_json(self.grid)}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> CompetingRisks:
-        question, turns = opened.question, opened.turns
-        causes, grid = tuple(question["causes"]), read_cells(question, opened.arrays["x"], Outside.APART)
+    def _from_json(cls, document: display.CurveDocument) -> CompetingRisks:
+        question, turns = document.question, document.releases
+        causes, grid = tuple(question["causes"]), grid_from_cells(question, document.arrays["x"], Outside.APART)
         if len(turns) != 1 + len(causes):
-            raise Refused("curve.evidence.releases", "counts of the censored and of events of each cause are needed")
-        return cls.read(turns, causes, grid, question["label"], opened.privacy)
+            raise InvalidArgument(
+                "curve.evidence.releases", "counts of the censored and of events of each cause are needed"
+            )
+        return cls.from_counts(turns, causes, grid, question["label"], document.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
         end = int(np.flatnonzero(np.isfinite(self.incidence[0]))[-1])
         words = (
-            f"before {self.x[end]:g}" if self.grid.values is None or end == 0 else f"up to {self._cells[end - 1, 1]:g}"
+            f"before {self.x[end]:g}"
+            if self.grid.values is None or end == 0
+            else f"up to {self._cell_bounds[end - 1, 1]:g}"
         )
-        shares = zip(self.causes, self._shown["incidence"][:, end], strict=True)
-        return [(f"share with event {cause} {words}", numeral(float(share))) for cause, share in shares]
+        shares = zip(self.causes, self._known_curves["incidence"][:, end], strict=True)
+        return [(f"share with event {cause} {words}", format_number(float(share))) for cause, share in shares]
 
 
-def curves_of_causes(few: Hazards, shares: FloatArray, at: FloatArray) -> Curves:
+def split_curves_by_cause(hazards: HazardPosterior, cause_fractions: FloatArray, event_times: FloatArray) -> Curves:
     """The curves of hazards of all causes together, of which each cause has a part in each cell, (causes, cells)."""
-    left = np.cumprod(1 - few.hazard, axis=1)
+    left = np.cumprod(1 - hazards.hazard, axis=1)
     before = np.concatenate([np.ones((len(left), 1)), left[:, :-1]], axis=1)
-    come, hazard = (np.cumsum(few.weight @ each * shares, axis=-1) for each in (before * few.hazard, few.hazard))
-    start, share = np.zeros((len(shares), 1)), np.append(1.0, few.weight @ left)
+    come, hazard = (
+        np.cumsum(hazards.weight @ each * cause_fractions, axis=-1)
+        for each in (before * hazards.hazard, hazards.hazard)
+    )
+    start, share = np.zeros((len(cause_fractions), 1)), np.append(1.0, hazards.weight @ left)
     return Curves(
-        share, np.hstack([start, come]), np.hstack([start, hazard]), at, at, share
+        share, np.hstack([start, come]), np.hstack([start, hazard]), event_times, event_times, share
     )  # fmt: skip
 
 
-def _lost(row: int, edge: int, time: float) -> Any:
-    return lambda one: one.lost_to(time, edge)[..., row]
+def _time_lost_statistic(row: int, edge: int, time: float) -> Any:
+    return lambda one: one.time_lost(time, edge)[..., row]
 
 
-def _likely(found: CompetingRisks) -> FloatArray:
-    hazards = np.diff(found._level_hazards, axis=1)
+def _estimate_cause_hazards(risks: CompetingRisks) -> FloatArray:
+    hazards = np.diff(risks._extrapolated_hazards, axis=1)
     return np.asarray(hazards / np.maximum(hazards.sum(axis=0), 1.0))
 
 
-READ = Of(
-    lambda found: found._told, CompetingRisks._noise, _likely,
-    lambda found: found._curves._replace(come=found.incidence, hazard=found.hazard),
+READ = RiskTableReader(
+    lambda found: found._risk_table, CompetingRisks._sample_noise, _estimate_cause_hazards,
+    lambda found: found._estimated_curves._replace(come=found.incidence, hazard=found.hazard),
 )  # fmt: skip
 
 
@@ -399,23 +442,28 @@ class CompetingRisksQuestion:
     def __post_init__(self) -> None:
         require_times(self.time, self.grid, self.measured_in, self.by)
         if not isinstance(self.causes, (tuple, list)) or not 1 <= len(self.causes) <= MOST_CAUSES:
-            raise Refused("causes", f"from 1 to {MOST_CAUSES} kinds of event are needed, in a tuple")
+            raise InvalidArgument("causes", f"from 1 to {MOST_CAUSES} kinds of event are needed, in a tuple")
         object.__setattr__(self, "causes", tuple(self.causes))
-        self._labels()
+        self._event_categories()
 
-    def _labels(self) -> Categories:
+    def _event_categories(self) -> Categories:
         return Categories(self.event, (self.censored, *self.causes))
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts of censored records and of events of each cause in each cell."""
         axis, rows = Axis(self.time, self.grid.with_outside(Outside.APART)), 1 + len(self.causes)
-        found = yield from needed(Prefixes(axes_of(self.by, self._labels(), axis)), ALL)
-        parts, privacy = rows_of(found.counts), statement_of(found.releases, least=as_times(self.time))
-        label = axis_label(self.time, self.measured_in)
+        found = yield from ask_workload(
+            PrefixWorkload(prepend_category_axes(self.by, self._event_categories(), axis)), ALL
+        )
+        parts, privacy = (
+            split_rows(found.counts),
+            build_privacy_statement(found.releases, least=thresholds_for_times(self.time)),
+        )
+        label = format_axis_label(self.time, self.measured_in)
         groups = [tuple(parts[first : first + rows]) for first in range(0, len(parts), rows)]
-        return parted(
-            self.by, [CompetingRisks.read(each, self.causes, axis.grid, label, privacy) for each in groups]
+        return collect_by_category(
+            self.by, [CompetingRisks.from_counts(each, self.causes, axis.grid, label, privacy) for each in groups]
         )  # fmt: skip
 
     def __str__(self) -> str:
-        return in_words(f"competing risks by {self.event}", self.time, self.by)
+        return describe_question(f"competing risks by {self.event}", self.time, self.by)

@@ -33,7 +33,7 @@ RANGE = -12.0, 2.5
 """Log hazards that are tried."""
 
 
-class Prior(NamedTuple):
+class HazardPrior(NamedTuple):
     """Standard deviations of the parts of a log hazard before anything is known.
 
     Attributes:
@@ -53,13 +53,13 @@ class Prior(NamedTuple):
     rough: float
     straight: bool = False
 
-    def usual(self, cells: int) -> FloatArray:
+    def mean_log_hazards(self, cells: int) -> FloatArray:
         """Expected log hazards, (cells,)."""
         if self.straight:
             return np.asarray(-np.log(cells - np.arange(cells)))
         return np.full(cells, np.log(2 * np.log(2) / cells))
 
-    def basis(self, cells: int) -> FloatArray:
+    def basis_matrix(self, cells: int) -> FloatArray:
         """The matrix that maps independent standard normal numbers to log hazards, (cells, numbers)."""
         place = (np.arange(cells) + 0.5) / cells
         columns = [np.full((cells, 1), self.level), self.slope * (np.log(place) + 1)[:, None]]
@@ -73,38 +73,42 @@ class Prior(NamedTuple):
 
 
 EVENTS = (
-    Prior(0.7, 0.0, 0.0, 1.0, 0.0), Prior(0.7, 0.4, 0.0, 1.0, 0.0), Prior(0.7, 0.4, 0.5, 0.3, 0.0),
-    Prior(0.7, 0.4, 0.8, 0.15, 0.0), Prior(0.7, 0.4, 0.0, 1.0, 1.5), Prior(0.5, 0.0, 0.0, 1.0, 0.0, straight=True),
+    HazardPrior(0.7, 0.0, 0.0, 1.0, 0.0), HazardPrior(0.7, 0.4, 0.0, 1.0, 0.0), HazardPrior(0.7, 0.4, 0.5, 0.3, 0.0),
+    HazardPrior(0.7, 0.4, 0.8, 0.15, 0.0), HazardPrior(0.7, 0.4, 0.0, 1.0, 1.5), HazardPrior(0.5, 0.0, 0.0, 1.0, 0.0, straight=True),
 )  # fmt: skip
-CENSORED = Prior(1.0, 0.4, 0.0, 1.0, 0.0), Prior(1.0, 0.4, 0.8, 0.2, 0.0), Prior(1.0, 0.4, 0.0, 1.0, 1.5)
+CENSORED = (
+    HazardPrior(1.0, 0.4, 0.0, 1.0, 0.0),
+    HazardPrior(1.0, 0.4, 0.8, 0.2, 0.0),
+    HazardPrior(1.0, 0.4, 0.0, 1.0, 1.5),
+)
 """Chosen on the laws of `benchmarks/survival_few.py` that say so."""
 
 
-class Counts(NamedTuple):
+class NoisyCounts(NamedTuple):
     """Released counts without bias, and draws of their noise: ``(cells,)`` and ``(draws, cells)``."""
 
-    found: FloatArray
+    counts: FloatArray
     noise: FloatArray
 
 
-class Hazards(NamedTuple):
+class HazardPosterior(NamedTuple):
     """Hazards that released counts do not contradict: ``(tried, cells)``, and their posterior probabilities."""
 
     hazard: FloatArray
     weight: FloatArray
 
     @property
-    def share(self) -> FloatArray:
+    def survival(self) -> FloatArray:
         """The posterior mean of the share that survives each cell, which never rises: ``(cells,)``."""
         return np.asarray(self.weight @ np.cumprod(1 - self.hazard, axis=1))
 
     @property
-    def cumulative(self) -> FloatArray:
+    def cumulative_hazard(self) -> FloatArray:
         """The posterior mean of the sum of hazards to the end of each cell: ``(cells,)``."""
         return np.asarray(self.weight @ np.cumsum(self.hazard, axis=1))
 
 
-class _Fitted(NamedTuple):
+class _PosteriorFit(NamedTuple):
     """Counts given what was released, under one prior.
 
     Attributes:
@@ -120,7 +124,9 @@ class _Fitted(NamedTuple):
     deviation: FloatArray
 
 
-def hazards_of_few(events: Counts, censored: Counts, records: Counts, generator: np.random.Generator) -> Hazards | None:
+def estimate_shrunken_hazards(
+    events: NoisyCounts, censored: NoisyCounts, records: NoisyCounts, generator: np.random.Generator
+) -> HazardPosterior | None:
     """Estimate the hazard of each cell, as Kaplan and Meier's estimate of the records has it.
 
     None where no prior fits: noise can send numbers that no hazards explain.
@@ -131,119 +137,125 @@ def hazards_of_few(events: Counts, censored: Counts, records: Counts, generator:
         records: At risk in the first cell: a single number.
         generator: Draws hazards around the most likely ones.
     """
-    width = -(-len(events.found) // MOST_BLOCKS)
-    blocks = [_in_blocks(each, width) for each in (events, censored)]
-    beyond = records.found - sum(each.found.sum() for each in blocks)
+    width = -(-len(events.counts) // MOST_BLOCKS)
+    blocks = [_sum_blocks(each, width) for each in (events, censored)]
+    beyond = records.counts - sum(each.counts.sum() for each in blocks)
     noise_beyond = records.noise - sum(each.noise.sum(axis=1) for each in blocks)
-    found = np.concatenate([*(each.found for each in blocks), [beyond]])
+    found = np.concatenate([*(each.counts for each in blocks), [beyond]])
     noise = np.cov(np.column_stack([*(each.noise for each in blocks), noise_beyond]), rowvar=False)
     spread = float(np.std(records.noise))
-    first = max(float(records.found), spread, 1.0)
-    model = _Model(found, noise, first, min(2 * spread / first, 1.0))
+    first = max(float(records.counts), spread, 1.0)
+    model = _CountModel(found, noise, first, min(2 * spread / first, 1.0))
     draws = generator.standard_normal((DRAWS // 2, len(found) * 3))
     with threadpool_limits(1, user_api="blas"):  # for matrices as small as these more threads spin more than they help
-        fitted = list(_fits(model, np.concatenate([draws, -draws])))
+        fitted = list(_fit_priors(model, np.concatenate([draws, -draws])))
     if not fitted:
         return None
     best = max(each.evidence for each in fitted)
     weights = np.exp([each.evidence - best for each in fitted])
     kept = [(each, weight) for each, weight in zip(fitted, weights, strict=True) if weight > NEGLIGIBLE]
-    hazard = np.concatenate([_hazards(each, events, censored, width) for each, _ in kept])
+    hazard = np.concatenate([_hazards_from_fit(each, events, censored, width) for each, _ in kept])
     weight = np.repeat([weight for _, weight in kept], DRAWS)
-    return Hazards(hazard, weight / weight.sum())
+    return HazardPosterior(hazard, weight / weight.sum())
 
 
-def _fits(model: _Model, draws: FloatArray) -> Iterator[_Fitted]:
+def _fit_priors(model: _CountModel, draws: FloatArray) -> Iterator[_PosteriorFit]:
     """Fit each pair of priors; those are left out under which numbers are so extreme that a matrix has no factor."""
     for priors in product(EVENTS, CENSORED):
         try:
-            yield model.fit(*priors, draws)
+            yield model.fit_hazards(*priors, draws)
         except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
             continue
 
 
-def _hazards(fitted: _Fitted, events: Counts, censored: Counts, width: int) -> FloatArray:
+def _hazards_from_fit(fit: _PosteriorFit, events: NoisyCounts, censored: NoisyCounts, width: int) -> FloatArray:
     """Events over records at risk in each cell, (draws, cells); none where nobody is at risk any more."""
-    died = np.maximum(_in_cells(fitted.counts[:, 0], events, width), 0.0)
-    gone = died + np.maximum(_in_cells(fitted.counts[:, 1], censored, width), 0.0)
-    left = fitted.records[:, None] - np.cumsum(gone, axis=1) + gone
-    deviation = fitted.deviation[np.arange(died.shape[1]) // width]
+    died = np.maximum(_spread_over_cells(fit.counts[:, 0], events, width), 0.0)
+    gone = died + np.maximum(_spread_over_cells(fit.counts[:, 1], censored, width), 0.0)
+    left = fit.records[:, None] - np.cumsum(gone, axis=1) + gone
+    deviation = fit.deviation[np.arange(died.shape[1]) // width]
     anybody = ndtr((left - LEAST_AT_RISK) / deviation)
     return np.asarray(np.clip(died / np.maximum(left, LEAST_AT_RISK), 0.0, 1.0) * anybody)
 
 
-class _Model(NamedTuple):
+class _CountModel(NamedTuple):
     """The released counts: events of each block, censored ones of each block, and those still observed at the end.
 
     Attributes:
-        found: Without bias, (2 * blocks + 1,).
+        counts: Without bias, (2 * blocks + 1,).
         noise: The covariance of its noise.
-        first: The number of records at the start around which it is searched.
-        spread: The standard deviation of its logarithm.
+        initial_records: The number of records at the start around which it is searched.
+        log_records_deviation: The standard deviation of its logarithm.
     """
 
-    found: FloatArray
+    counts: FloatArray
     noise: FloatArray
-    first: float
-    spread: float
+    initial_records: float
+    log_records_deviation: float
 
-    def fit(self, events: Prior, censored: Prior, draws: FloatArray) -> _Fitted:
+    def fit_hazards(self, events: HazardPrior, censored: HazardPrior, draws: FloatArray) -> _PosteriorFit:
         """The most likely hazards, by Newton's method with the expected curvature, and draws around them."""
-        blocks = len(self.found) // 2
-        usual = np.concatenate([events.usual(blocks), censored.usual(blocks), [0.0]])
-        basis = block_diag(events.basis(blocks), censored.basis(blocks), np.array([[self.spread]]))
+        blocks = len(self.counts) // 2
+        usual = np.concatenate([events.mean_log_hazards(blocks), censored.mean_log_hazards(blocks), [0.0]])
+        basis = block_diag(
+            events.basis_matrix(blocks), censored.basis_matrix(blocks), np.array([[self.log_records_deviation]])
+        )
         at = np.zeros(basis.shape[1])
-        expected, slopes = self._expected(usual + basis @ at)
+        expected, slopes = self._expect_counts_and_slopes(usual + basis @ at)
         for _ in range(STEPS):
-            factor = self._factor(expected)
+            factor = self._factor_covariance(expected)
             moves = slopes @ basis
-            uphill = moves.T @ cho_solve(factor, self.found - expected) - at
-            step = np.linalg.solve(_curvature(factor, moves), uphill)
+            uphill = moves.T @ cho_solve(factor, self.counts - expected) - at
+            step = np.linalg.solve(_posterior_precision(factor, moves), uphill)
             step *= min(1.0, LONGEST / max(float(np.abs(basis @ step).max()), LONGEST))
-            before, length = self._cost(factor, expected, at), 1.0
+            before, length = self._negative_log_posterior(factor, expected, at), 1.0
             while length > SHORTEST:
-                moved, bent = self._expected(usual + basis @ (at + length * step))
-                if self._cost(factor, moved, at + length * step) <= before:
+                moved, bent = self._expect_counts_and_slopes(usual + basis @ (at + length * step))
+                if self._negative_log_posterior(factor, moved, at + length * step) <= before:
                     break
                 length /= 2
             at, expected, slopes = at + length * step, moved, bent
             if float(np.abs(length * step).max()) < SETTLED:
                 break
-        return self._fitted(usual, basis, at, draws[:, : len(at)])
+        return self._sample_posterior(usual, basis, at, draws[:, : len(at)])
 
-    def _fitted(self, usual: FloatArray, basis: FloatArray, at: FloatArray, draws: FloatArray) -> _Fitted:
-        blocks = len(self.found) // 2
-        expected, slopes = self._expected(usual + basis @ at)
-        factor = self._factor(expected)
-        curved = np.linalg.cholesky(_curvature(factor, slopes @ basis))
+    def _sample_posterior(
+        self, usual: FloatArray, basis: FloatArray, at: FloatArray, draws: FloatArray
+    ) -> _PosteriorFit:
+        blocks = len(self.counts) // 2
+        expected, slopes = self._expect_counts_and_slopes(usual + basis @ at)
+        factor = self._factor_covariance(expected)
+        curved = np.linalg.cholesky(_posterior_precision(factor, slopes @ basis))
         determinants = float(np.log(np.diag(factor[0])).sum() + np.log(np.diag(curved)).sum())
-        sampling = self._sampling(expected)
+        sampling = self._sampling_covariance(expected)
         kept = cho_solve(factor, sampling).T  # which part of a difference from what is expected is no noise
         places = at + solve_triangular(curved.T, draws.T).T
-        drawn = self._counts(usual + np.array([basis @ place for place in places]))
-        counts = drawn + (self.found - drawn) @ kept.T
+        drawn = self._expect_counts(usual + np.array([basis @ place for place in places]))
+        counts = drawn + (self.counts - drawn) @ kept.T
         before = np.tril(np.ones((blocks, blocks)), -1)
         gone, left = np.hstack([before, before]), (sampling - kept @ sampling)[:-1, :-1]
         deviation = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", gone, left, gone), 1e-6))
         shares = counts[:, :-1].reshape(len(draws), 2, blocks)
-        return _Fitted(-self._cost(factor, expected, at) - determinants, drawn.sum(axis=1), shares, deviation)
+        return _PosteriorFit(
+            -self._negative_log_posterior(factor, expected, at) - determinants, drawn.sum(axis=1), shares, deviation
+        )
 
-    def _counts(self, logs: FloatArray) -> FloatArray:
+    def _expect_counts(self, logs: FloatArray) -> FloatArray:
         """Expected counts from log hazards of both kinds and the logarithm of the records, along the last axis."""
-        blocks = len(self.found) // 2
+        blocks = len(self.counts) // 2
         hazards = np.exp(np.clip(logs[..., :-1], *RANGE)).reshape(*logs.shape[:-1], 2, blocks)
         both = hazards.sum(axis=-2)
         fallen = np.concatenate([np.zeros((*logs.shape[:-1], 1)), np.cumsum(both, axis=-1)], axis=-1)
-        left = self.first * np.exp(np.clip(logs[..., -1:], -2, 2) - fallen)
+        left = self.initial_records * np.exp(np.clip(logs[..., -1:], -2, 2) - fallen)
         gone = (left[..., :-1] * -np.expm1(-both))[..., None, :] * (hazards / both[..., None, :])
         return np.concatenate([gone.reshape(*logs.shape[:-1], 2 * blocks), left[..., -1:]], axis=-1)
 
-    def _expected(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _expect_counts_and_slopes(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Expected counts, and their derivatives by log hazards of both kinds and by the logarithm of the records."""
-        blocks = len(self.found) // 2
+        blocks = len(self.counts) // 2
         hazards = np.exp(np.clip(logs[:-1], *RANGE)).reshape(2, blocks)
-        both, expected = hazards.sum(axis=0), self._counts(logs)
-        left = self.first * np.exp(np.clip(logs[-1], -2, 2) - np.append(0.0, np.cumsum(both)))
+        both, expected = hazards.sum(axis=0), self._expect_counts(logs)
+        left = self.initial_records * np.exp(np.clip(logs[-1], -2, 2) - np.append(0.0, np.cumsum(both)))
         stay, leave = np.exp(-both), -np.expm1(-both)
         earlier = np.tril(np.ones((blocks, blocks)), -1)
         slopes = np.zeros((len(expected), len(expected)))
@@ -258,48 +270,48 @@ class _Model(NamedTuple):
         slopes[:, -1] = expected
         return expected, slopes
 
-    def _sampling(self, expected: FloatArray) -> FloatArray:
+    def _sampling_covariance(self, expected: FloatArray) -> FloatArray:
         """The covariance of counts of so many records around the expected ones."""
         own = np.diag(np.maximum(expected, LEAST_EXPECTED))
         return np.asarray(own - np.outer(expected, expected) / expected.sum())
 
-    def _factor(self, expected: FloatArray) -> tuple[FloatArray, bool]:
-        total = self._sampling(expected) + self.noise
+    def _factor_covariance(self, expected: FloatArray) -> tuple[FloatArray, bool]:
+        total = self._sampling_covariance(expected) + self.noise
         total[np.diag_indices(len(total))] += ROUNDING * np.trace(total)
         factor, lower = cho_factor(total, lower=True)
         return np.asarray(factor), bool(lower)
 
-    def _cost(self, factor: tuple[FloatArray, bool], expected: FloatArray, at: FloatArray) -> float:
-        off = self.found - expected
+    def _negative_log_posterior(self, factor: tuple[FloatArray, bool], expected: FloatArray, at: FloatArray) -> float:
+        off = self.counts - expected
         return 0.5 * float(off @ cho_solve(factor, off) + at @ at)
 
 
-def _curvature(factor: tuple[FloatArray, bool], slopes: FloatArray) -> FloatArray:
+def _posterior_precision(factor: tuple[FloatArray, bool], slopes: FloatArray) -> FloatArray:
     return np.asarray(slopes.T @ cho_solve(factor, slopes) + np.eye(slopes.shape[1]))
 
 
-def _in_blocks(counts: Counts, width: int) -> Counts:
+def _sum_blocks(counts: NoisyCounts, width: int) -> NoisyCounts:
     if width == 1:
         return counts
-    starts = np.arange(0, len(counts.found), width)
-    return Counts(*(np.add.reduceat(each, starts, axis=-1) for each in counts))
+    starts = np.arange(0, len(counts.counts), width)
+    return NoisyCounts(*(np.add.reduceat(each, starts, axis=-1) for each in counts))
 
 
-def _in_cells(found: FloatArray, counts: Counts, width: int) -> FloatArray:
+def _spread_over_cells(block_counts: FloatArray, counts: NoisyCounts, width: int) -> FloatArray:
     """Counts of cells from those of blocks, (..., blocks) to (..., cells).
 
     They are even in a block, but for as much of the difference as is not noise.
     """
     if width == 1:
-        return found
-    cells = len(counts.found)
+        return block_counts
+    cells = len(counts.counts)
     block = np.arange(cells) // width
     sizes = np.bincount(block)
-    even = (found / sizes)[..., block]
+    even = (block_counts / sizes)[..., block]
 
-    def uneven(each: FloatArray) -> FloatArray:
+    def deviations_from_even(each: FloatArray) -> FloatArray:
         return np.asarray(each - (np.add.reduceat(each, np.arange(0, cells, width), axis=-1) / sizes)[..., block])
 
-    apart = uneven(counts.found)
-    noise, seen = float(np.mean(uneven(counts.noise) ** 2)), float(np.mean(apart**2))
+    apart = deviations_from_even(counts.counts)
+    noise, seen = float(np.mean(deviations_from_even(counts.noise) ** 2)), float(np.mean(apart**2))
     return np.asarray(even + apart * (max(1 - noise / seen, 0.0) if seen > 0 else 0.0))

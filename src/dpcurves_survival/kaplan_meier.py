@@ -13,85 +13,89 @@ from typing import Any, ClassVar, NamedTuple, Self, Unpack
 import numpy as np
 
 from dpcurves import display
-from dpcurves.arguments import Refused, chance, require_kind
+from dpcurves.arguments import InvalidArgument, require_probability, require_type
 from dpcurves.arrays import BoolArray, FloatArray
-from dpcurves.conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Release, Setting, needed
-from dpcurves.curves.by_category import axis_label, in_words, parted, rows_of
-from dpcurves.curves.outside import as_times
+from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Release, Setting, ask_workload
+from dpcurves.curves.by_category import collect_by_category, describe_question, format_axis_label, split_rows
+from dpcurves.curves.outside import thresholds_for_times
 from dpcurves.curves.question import (
     By,
-    axes_of,
-    declared_values,
-    keys_of,
-    labels,
-    read_cells,
+    build_privacy_statement,
+    declared_values_to_json,
+    grid_from_cells,
+    parse_class_labels,
+    parse_grouping,
+    prepend_category_axes,
     require_independent,
-    statement_of,
 )
-from dpcurves.curves.result import Covered, Drawing, notes_on_width, warn_of
+from dpcurves.curves.result import IntervalResult, PlotArguments, notes_on_width, warn_about_notes
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.data.axis import Category
-from dpcurves.display import numeral, span
+from dpcurves.display import format_interval, format_number
 from dpcurves.inference import public_generator, simultaneous_errors
-from dpcurves.inference.simulation import draws_for, noise_of
+from dpcurves.inference.simulation import choose_draws, simulate_cell_noise
 
 from . import inference
-from .hazards import Counts, Hazards, hazards_of_few
+from .hazards import HazardPosterior, NoisyCounts, estimate_shrunken_hazards
 from .pictures import AtRiskRow, draw_survival
 
 Pair = tuple[Evidence, ...]
 """Counts of the censored and of events, each of one row of cells, with those outside the grid apart."""
 
 
-class Leaving(NamedTuple):
+class EventTable(NamedTuple):
     """Counts of records that leave, without bias; or their noise.
 
     Attributes:
         at_risk: Events, and records at risk, (..., cells).
         censored: Records that are censored in each cell, (..., cells).
-        entered: Records that come under observation inside each cell, (..., cells); 0: all are from the beginning.
+        entries: Records that come under observation inside each cell, (..., cells); 0: all are from the beginning.
     """
 
     at_risk: inference.AtRisk
     censored: FloatArray
-    entered: FloatArray | float = 0.0
+    entries: FloatArray | float = 0.0
 
     @classmethod
-    def counted(cls, pair: Pair) -> Self:
+    def from_counts(cls, pair: Pair) -> Self:
         """The released counts, (cells,)."""
-        censored, events = (turn.unbiased[0] for turn in pair)
-        return cls(inference.at_risk(events, censored), inference.censored_inside(censored))
+        censored, events = (turn.unbiased_cells[0] for turn in pair)
+        return cls(inference.count_at_risk(events, censored), inference.count_censored_inside(censored))
 
     @classmethod
-    def noise(cls, pair: Pair, draw: np.random.Generator) -> Self:
+    def sample_noise(cls, pair: Pair, draw: np.random.Generator) -> Self:
         """The noise of it, simulated, (draws, cells)."""
-        censored, events = (noise_of(turn.sums, turn.total, draws_for(turn.sums.cells), draw)[:, 0] for turn in pair)
-        return cls(inference.at_risk(events, censored), inference.censored_inside(censored))
+        censored, events = (
+            simulate_cell_noise(turn.sums, turn.total, choose_draws(turn.sums.cells), draw)[:, 0] for turn in pair
+        )
+        return cls(inference.count_at_risk(events, censored), inference.count_censored_inside(censored))
 
     @property
-    def early(self) -> inference.AtRisk:
+    def at_risk_censored_first(self) -> inference.AtRisk:
         """Events and records at risk where all that are censored in a cell leave before its events."""
-        return inference.AtRisk(self.at_risk.events, self.at_risk.records - self.censored - self.entered)
+        return inference.AtRisk(self.at_risk.events, self.at_risk.records - self.censored - self.entries)
 
     @property
-    def gone(self) -> FloatArray:
+    def exits(self) -> FloatArray:
         """Events and censored records of each cell, (..., cells)."""
         return np.asarray(self.at_risk.events + self.censored)
 
-    def taken(self, at: Any) -> Leaving:
+    def select_subset(self, at: Any) -> EventTable:
         """Some of the cells, or of the draws, by their index."""
-        entered = self.entered[at] if isinstance(self.entered, np.ndarray) else self.entered
-        return Leaving(self.at_risk.taken(at), self.censored[at], entered)
+        entered = self.entries[at] if isinstance(self.entries, np.ndarray) else self.entries
+        return EventTable(self.at_risk.select_subset(at), self.censored[at], entered)
 
 
-def notes_on_wide_cells(found: Leaving, noise: Leaving) -> tuple[str, ...]:
+def notes_on_wide_cells(released_table: EventTable, noise: EventTable) -> tuple[str, ...]:
     """A note if more may seem to survive than do, because records are censored inside cells.
 
     Args:
-        found: What was released of the cells in which it is known how many are at risk.
+        released_table: What was released of the cells in which it is known how many are at risk.
         noise: Its noise, simulated.
     """
-    share = inference.estimate_rise(found.at_risk, found.censored, noise.at_risk, noise.censored)
+    share = inference.estimate_censoring_bias(
+        released_table.at_risk, released_table.censored, noise.at_risk, noise.censored
+    )
     if share == 0:
         return ()
     return (
@@ -101,16 +105,16 @@ def notes_on_wide_cells(found: Leaving, noise: Leaving) -> tuple[str, ...]:
     )
 
 
-def notes_on_moved(groups: Sequence[Leaving], noises: Sequence[Leaving]) -> tuple[str, ...]:
+def notes_on_log_rank_bias(tables: Sequence[EventTable], noises: Sequence[EventTable]) -> tuple[str, ...]:
     """A note if a log-rank test of two groups may find a difference because records are censored inside cells.
 
     Args:
-        groups: What was released of both in the cells that the test is of.
+        tables: What was released of both in the cells that the test is of.
         noises: Its noise, simulated.
     """
-    (one, gone, _), (other, left, _) = groups
+    (one, gone, _), (other, left, _) = tables
     (moves, lost, _), (moved, missed, _) = noises
-    deviations = inference.moved_by_censoring((one, other), (gone, left), (moves, moved), (lost, missed))
+    deviations = inference.estimate_log_rank_bias((one, other), (gone, left), (moves, moved), (lost, missed))
     if deviations == 0:
         return ()
     return (
@@ -128,7 +132,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Survival(Covered):
+class Survival(IntervalResult):
     """The share of records without an event before each edge of the grid, as Kaplan and Meier estimate it.
 
     Events of a cell are taken to come before records are censored in it, as at ties of the textbook: where times are
@@ -151,13 +155,15 @@ class Survival(Covered):
 
     KIND = "survival"
     TITLE = "Survival over {label}"
-    IN_SHORT = "{label}, median {median_in_words}"
+    REPR_FACTS = "{label}, median {median_text}"
     COLUMNS = ("x", "y", "cumulative_hazard", "at_risk")
-    COVERS = "band"
-    RANGES = MappingProxyType({"y": (0.0, 1.0), "cumulative_hazard": (0.0, 1.0)})  # the hazard as far as the share is
+    INTERVAL_NAME = "band"
+    POSSIBLE_RANGES = MappingProxyType(
+        {"y": (0.0, 1.0), "cumulative_hazard": (0.0, 1.0)}
+    )  # the hazard as far as the share is
     IS_CURVE = True
     WEIGHTED: ClassVar[bool] = False
-    ADDS = True
+    IS_ADDITIVE = True
 
     label: str
     privacy: PrivacyStatement
@@ -165,20 +171,22 @@ class Survival(Covered):
     grid: Grid
 
     @classmethod
-    def read(cls, evidence: tuple[Evidence, ...], grid: Grid, label: str, privacy: PrivacyStatement) -> Self:
+    def from_counts(cls, evidence: tuple[Evidence, ...], grid: Grid, label: str, privacy: PrivacyStatement) -> Self:
         """From counts of the censored and of events, each of one row of cells, with those outside apart."""
-        return cls(label, privacy, evidence, grid)._noted()
+        return cls(label, privacy, evidence, grid)._add_notes()
 
-    def _noted(self) -> Self:
-        known, told, noises = self._known, self._told, self._noises
+    def _add_notes(self) -> Self:
+        known, told, noises = self._known_cells, self._event_table, self._simulated_noise
         # At declared values no order is open.
         wide = (
-            () if self.grid.values is not None else notes_on_wide_cells(told.taken(known), noises.taken((..., known)))
+            ()
+            if self.grid.values is not None
+            else notes_on_wide_cells(told.select_subset(known), noises.select_subset((..., known)))
         )
-        noted = self.privacy.noted(*wide)
+        noted = self.privacy.with_notes(*wide)
         lower, upper = self.band(LEVEL)
-        done = replace(self, privacy=noted.noted(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
-        done.__dict__["_few"] = self._few  # of the same counts, and slow to find
+        done = replace(self, privacy=noted.with_notes(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
+        done.__dict__["_few"] = self._shrunken_hazards  # of the same counts, and slow to find
         return done
 
     @cached_property
@@ -194,37 +202,43 @@ class Survival(Covered):
         as far as released counts tell no more; see `dpcurves_survival.hazards`. Bands and intervals come from the
         counts alone.
         """
-        share = self.extrapolated[1:]
-        return np.append(1.0, inference.mask_unfollowed(share, self._followed, settled=self._is_settled))
+        share = self.extrapolated_survival[1:]
+        return np.append(1.0, inference.mask_unfollowed(share, self._followed_cells, settled=self._has_reached_zero))
 
     @cached_property
-    def extrapolated(self) -> FloatArray:
+    def extrapolated_survival(self) -> FloatArray:
         """The share as `y` has it, carried on past `follow_up_end`, where no record tells of it: of the shape of `x`.
 
         For laws to simulate from, not for statements.
         """
-        share = inference.survival(self._told.at_risk, self._followed) if self._few is None else self._few.share
+        share = (
+            inference.estimate_survival(self._event_table.at_risk, self._followed_cells)
+            if self._shrunken_hazards is None
+            else self._shrunken_hazards.survival
+        )
         return np.append(1.0, share)
 
     @cached_property
     def cumulative_hazard(self) -> FloatArray:
         """The estimate of Nelson and Aalen before each edge, of the shape of `x`; NaN past `follow_up_end`."""
-        followed = self._followed
+        followed = self._followed_cells
         hazard = (
-            inference.cumulative_hazard(self._told.at_risk, followed) if self._few is None else self._few.cumulative
+            inference.estimate_cumulative_hazard(self._event_table.at_risk, followed)
+            if self._shrunken_hazards is None
+            else self._shrunken_hazards.cumulative_hazard
         )
         return np.append(0.0, inference.mask_unfollowed(hazard, followed))
 
     @property
     def follow_up_end(self) -> float:
         """The edge up to which the released number at risk is significantly above zero; the last value that is."""
-        followed = int(self._followed.sum())
-        return float(self._cells[followed - 1, 1]) if followed else float(self.x[0])
+        followed = int(self._followed_cells.sum())
+        return float(self._cell_bounds[followed - 1, 1]) if followed else float(self.x[0])
 
     @property
-    def _is_settled(self) -> bool:
+    def _has_reached_zero(self) -> bool:
         """Whether nobody is left who could have an event past the end of follow-up."""
-        return bool(self.extrapolated[int(self._followed.sum())] == 0)
+        return bool(self.extrapolated_survival[int(self._followed_cells.sum())] == 0)
 
     @cached_property
     def at_risk(self) -> FloatArray:
@@ -232,18 +246,18 @@ class Survival(Covered):
 
         See `at_risk_intervals`.
         """
-        return np.append(self._told.at_risk.records[:1], self._told.at_risk.records)
+        return np.append(self._event_table.at_risk.records[:1], self._event_table.at_risk.records)
 
     @cached_property
-    def _few(self) -> Hazards | None:
+    def _shrunken_hazards(self) -> HazardPosterior | None:
         """Shrunken hazards; None where there is hardly any noise."""
-        told, noise = self._told, self._noises
-        events = Counts(told.at_risk.events, noise.at_risk.events)
-        censored = Counts(told.gone - events.found, noise.gone - events.noise)
+        told, noise = self._event_table, self._simulated_noise
+        events = NoisyCounts(told.at_risk.events, noise.at_risk.events)
+        censored = NoisyCounts(told.exits - events.counts, noise.exits - events.noise)
         if max(float(np.mean(each.noise**2)) for each in (events, censored)) < QUIET**2:
             return None
-        records = Counts(told.at_risk.records[0], noise.at_risk.records[:, 0])
-        return hazards_of_few(events, censored, records, public_generator(None))
+        records = NoisyCounts(told.at_risk.records[0], noise.at_risk.records[:, 0])
+        return estimate_shrunken_hazards(events, censored, records, public_generator(None))
 
     @property
     def median_cell(self) -> tuple[float, float]:
@@ -254,11 +268,11 @@ class Survival(Covered):
         passed = np.flatnonzero(self.y[1:] <= 0.5)
         if not len(passed):
             return inf, inf
-        lower, upper = self._cells[passed[0]].tolist()
+        lower, upper = self._cell_bounds[passed[0]].tolist()
         return lower, upper
 
     @property
-    def _cells(self) -> FloatArray:
+    def _cell_bounds(self) -> FloatArray:
         """The ends of each cell, (cells, 2): edges, or the value that was declared for it."""
         values = self.grid.values
         return np.stack([self.x[:-1], self.x[1:]] if values is None else [values, values], axis=1)
@@ -277,8 +291,10 @@ class Survival(Covered):
         one, in whatever order records left inside cells; see `median_cells`. Where cells are wide and the noise is
         small the coverage is higher.
         """
-        first, last = inference.median_cells(*self._orders(population), chance("level", level))
-        cells = np.concatenate([self._cells, [[self._cells[-1, 1], inf]]])
+        first, last = inference.median_cells(
+            *self._simulate_tie_orders(population), require_probability("level", level)
+        )
+        cells = np.concatenate([self._cell_bounds, [[self._cell_bounds[-1, 1], inf]]])
         return float(cells[first, 0]), float(cells[last, 1])
 
     def band(self, level: float, *, population: bool = False) -> tuple[FloatArray, FloatArray]:
@@ -290,8 +306,8 @@ class Survival(Covered):
         5 records or fewer are at risk, the lower end is 0 and the upper end is that of the cell before. They contain
         `y`.
         """
-        orders, known = self._orders(population)
-        lower, upper = inference.survival_band(orders, known, chance("level", level))
+        orders, known = self._simulate_tie_orders(population)
+        lower, upper = inference.survival_band(orders, known, require_probability("level", level))
         y = np.fmin.accumulate(self.y)  # past its end the curve may be level
         return np.fmin(np.append(1.0, lower), self.y), np.maximum(np.append(1.0, upper), y)
 
@@ -299,45 +315,51 @@ class Survival(Covered):
         """The band as ends, of shape ``(cells + 1, 2)``."""
         return np.stack(self.band(level, population=population), axis=1)
 
-    def _orders(self, population: bool) -> tuple[inference.Orders, BoolArray]:
+    def _simulate_tie_orders(self, population: bool) -> tuple[inference.TieOrders, BoolArray]:
         """Both orders of the records of a cell, and the cells of which anything is said."""
-        noises, known, sampling = self._noises, self._known, None
-        late = self._told.at_risk
+        noises, known, sampling = self._simulated_noise, self._known_cells, None
+        late = self._event_table.at_risk
         if population:
             require_independent(self.privacy)
             draw = public_generator(None)
-            noises = self._noise(draw)
+            noises = self._sample_noise(draw)
             known = np.logical_and.accumulate(known & (late.records > inference.FEWEST_AT_RISK))
             records = np.maximum(late.records - noises.at_risk.records, 1.0)
             # After the noise, so that sampling does not depend on it.
-            sampling = inference.draw_sampling(inference.hazards_of(self.extrapolated[1:]), records, draw)
+            sampling = inference.sample_survival_errors(
+                inference.hazards_from_survival(self.extrapolated_survival[1:]), records, draw
+            )
         # At a declared value times are tied, and events come first, as in the textbook: no order is open.
         is_tied = self.grid.values is not None
-        early = (late, noises.at_risk) if is_tied else (self._told.early, noises.early)
-        least, late_errors = inference.log_errors(late, noises.at_risk, known, sampling)
-        _, early_errors = inference.log_errors(*early, known, sampling, lowest=True)
-        shares = [inference.survival(found, known) for found in (late, early[0])]
+        early = (
+            (late, noises.at_risk)
+            if is_tied
+            else (self._event_table.at_risk_censored_first, noises.at_risk_censored_first)
+        )
+        least, late_errors = inference.simulate_log_errors(late, noises.at_risk, known, sampling)
+        _, early_errors = inference.simulate_log_errors(*early, known, sampling, before_next_event=True)
+        shares = [inference.estimate_survival(found, known) for found in (late, early[0])]
         shares[0][known] = np.where(shares[0][known] > 0, shares[0][known], np.minimum.accumulate(least))
-        return inference.Orders(shares[0], shares[1], late_errors, early_errors), known
+        return inference.TieOrders(shares[0], shares[1], late_errors, early_errors), known
 
     @cached_property
-    def _told(self) -> Leaving:
-        return Leaving.counted(self.evidence)
+    def _event_table(self) -> EventTable:
+        return EventTable.from_counts(self.evidence)
 
     @cached_property
-    def _noises(self) -> Leaving:
-        return self._noise(public_generator(None))
+    def _simulated_noise(self) -> EventTable:
+        return self._sample_noise(public_generator(None))
 
-    def _noise(self, draw: np.random.Generator) -> Leaving:
-        return Leaving.noise(self.evidence, draw)
+    def _sample_noise(self, draw: np.random.Generator) -> EventTable:
+        return EventTable.sample_noise(self.evidence, draw)
 
     @property
-    def _known(self) -> BoolArray:
-        return inference.known_cells(self._told.at_risk, self._noises.at_risk)
+    def _known_cells(self) -> BoolArray:
+        return inference.find_known_cells(self._event_table.at_risk, self._simulated_noise.at_risk)
 
     @cached_property
-    def _followed(self) -> BoolArray:
-        return inference.find_followed_cells(self._told.at_risk, self._noises.at_risk)
+    def _followed_cells(self) -> BoolArray:
+        return inference.find_followed_cells(self._event_table.at_risk, self._simulated_noise.at_risk)
 
     def at_risk_intervals(self, level: float) -> FloatArray:
         """Lower and upper ends of `at_risk`, all correct at once with chance `level`: shape ``(cells + 1, 2)``.
@@ -347,8 +369,8 @@ class Survival(Covered):
         Raises:
             ValueError: `level` is not between 0 and 1.
         """
-        error = simultaneous_errors([self._noises.at_risk.records], chance("level", level))
-        ends = np.stack([self._told.at_risk.records - error, self._told.at_risk.records + error], axis=1)
+        error = simultaneous_errors([self._simulated_noise.at_risk.records], require_probability("level", level))
+        ends = np.stack([self._event_table.at_risk.records - error, self._event_table.at_risk.records + error], axis=1)
         return np.asarray(np.maximum(np.concatenate([ends[:1], ends]), 0.0))
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -359,54 +381,56 @@ class Survival(Covered):
         """
         return super().to_frame(level=level, population=population)
 
-    def _named_ends(self, level: float, *, population: bool) -> dict[str, Any]:
+    def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
         ends = dict(zip(("at_risk_lower", "at_risk_upper"), self.at_risk_intervals(level).T, strict=True))
-        return super()._named_ends(level, population=population) | ends
+        return super()._interval_columns(level, population=population) | ends
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shades else None
         risk = AtRiskRow(self.x, self.at_risk[1:], error)
         told: Any = {"label": self.label, "at_risk": risk, "weighted": self.WEIGHTED}
-        return draw_survival(self.x, self._where_known("y", self.y), shades=shades, **told, **how)
+        return draw_survival(self.x, self._mask_unknown("y", self.y), shades=shades, **told, **how)
 
     def _question(self) -> dict[str, object]:
-        return {"label": self.label, **declared_values(self.grid)}
+        return {"label": self.label, **declared_values_to_json(self.grid)}
 
     RELEASES: ClassVar[int] = 2
     """Rows of counts that it is read from."""
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Self:
-        if len(turns := opened.turns) != cls.RELEASES:
-            raise Refused("curve.evidence.releases", "counts of the censored and of events are needed")
-        grid = read_cells(opened.question, opened.arrays["x"], Outside.APART)
-        return cls.read(turns, grid, opened.question["label"], opened.privacy)
+    def _from_json(cls, document: display.CurveDocument) -> Self:
+        if len(turns := document.releases) != cls.RELEASES:
+            raise InvalidArgument("curve.evidence.releases", "counts of the censored and of events are needed")
+        grid = grid_from_cells(document.question, document.arrays["x"], Outside.APART)
+        return cls.from_counts(turns, grid, document.question["label"], document.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
-        words = span(*self.median_interval(0.95))
-        ended = [] if self._followed.all() else [("follow-up", f"known up to {numeral(self.follow_up_end)}")]
-        return [("median", self.median_in_words), ("95% interval of the median for these records", words), *ended]
+        words = format_interval(*self.median_interval(0.95))
+        ended = (
+            [] if self._followed_cells.all() else [("follow-up", f"known up to {format_number(self.follow_up_end)}")]
+        )
+        return [("median", self.median_text), ("95% interval of the median for these records", words), *ended]
 
     @property
-    def median_in_words(self) -> str:
+    def median_text(self) -> str:
         """The median and its cell, as they are printed."""
         lower, upper = self.median_cell
         if any(note.startswith(EVERYWHERE) for note in self.notes):
             return "not known"
         if lower == upper < inf:
-            return numeral(lower)
+            return format_number(lower)
         if lower == inf:
-            return f"not reached up to {numeral(self.follow_up_end)}"
-        return f"{numeral(lower)}, in the cell {span(lower, upper)}"
+            return f"not reached up to {format_number(self.follow_up_end)}"
+        return f"{format_number(lower)}, in the cell {format_interval(lower, upper)}"
 
 
-def event_of(question: Any) -> Categories:
+def event_categories(question: Any) -> Categories:
     """Both values of a question's column of events: that of the censored, and that of an event."""
-    return labels(question.event, question.came, question.censored, ("censored", "came"))
+    return parse_class_labels(question.event, question.came, question.censored, ("censored", "came"))
 
 
 def require_times(
-    time: str, grid: Grid, measured_in: str, by: By = None, *, most: int = MOST_CELLS, counted: str = "counted"
+    time: str, grid: Grid, measured_in: str, by: By = None, *, max_cells: int = MOST_CELLS, verb: str = "counted"
 ) -> None:
     """Refuse times that a question cannot ask about.
 
@@ -415,10 +439,10 @@ def require_times(
         TypeError: a column, the grid, the unit or the categories are of another kind.
     """
     cells = Axis(time, grid).grid.cells
-    axis_label(time, measured_in)
-    keys_of(by)
-    if cells > most:
-        raise Refused("grid", f"at most {most} cells of time are {counted}, got {cells}")
+    format_axis_label(time, measured_in)
+    parse_grouping(by)
+    if cells > max_cells:
+        raise InvalidArgument("grid", f"at most {max_cells} cells of time are {verb}, got {cells}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,23 +474,32 @@ class SurvivalQuestion:
 
     def __post_init__(self) -> None:
         require_times(self.time, self.grid, self.measured_in, self.by)
-        event_of(self)
+        event_categories(self)
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts of censored records and of events in each cell, summed from the end."""
-        return (yield from self.counted(ALL, ()))
+        return (yield from self.ask_with_budget_fraction(ALL, ()))
 
-    def counted(self, share: Fraction, before: tuple[Release, ...], along: type[Axis] = Axis) -> Needs[Any]:
-        """Ask for it with this share of the loss; releases `before` stand in the privacy statement too."""
-        axis = along(self.time, self.grid.with_outside(Outside.APART))
-        found = yield from needed(Prefixes(axes_of(self.by, event_of(self), axis)), share)
-        rows, privacy = rows_of(found.counts), statement_of((*before, *found.releases), least=as_times(self.time))
-        label = axis_label(self.time, self.measured_in)
-        curves = [Survival.read(pair, axis.grid, label, privacy) for pair in zip(rows[::2], rows[1::2], strict=True)]
-        return parted(self.by, curves)
+    def ask_with_budget_fraction(
+        self, budget_fraction: Fraction, earlier_releases: tuple[Release, ...], axis_type: type[Axis] = Axis
+    ) -> Needs[Any]:
+        """Ask for it with this share of the loss; releases `earlier_releases` stand in the privacy statement too."""
+        axis = axis_type(self.time, self.grid.with_outside(Outside.APART))
+        found = yield from ask_workload(
+            PrefixWorkload(prepend_category_axes(self.by, event_categories(self), axis)), budget_fraction
+        )
+        rows, privacy = (
+            split_rows(found.counts),
+            build_privacy_statement((*earlier_releases, *found.releases), least=thresholds_for_times(self.time)),
+        )
+        label = format_axis_label(self.time, self.measured_in)
+        curves = [
+            Survival.from_counts(pair, axis.grid, label, privacy) for pair in zip(rows[::2], rows[1::2], strict=True)
+        ]
+        return collect_by_category(self.by, curves)
 
     def __str__(self) -> str:
-        return in_words(f"survival by {self.event}", self.time, self.by)
+        return describe_question(f"survival by {self.event}", self.time, self.by)
 
 
 class LogRankTest(NamedTuple):
@@ -474,7 +507,7 @@ class LogRankTest(NamedTuple):
 
     Attributes:
         statistic: The statistic of the test, from released numbers.
-        pvalue: For the population: it accounts for noise and sampling. A multiple of 1 / (draws + 1), as it is
+        p_value: For the population: it accounts for noise and sampling. A multiple of 1 / (draws + 1), as it is
             simulated.
         notes: Cautions about the p-value, from released numbers alone.
 
@@ -482,7 +515,7 @@ class LogRankTest(NamedTuple):
     """
 
     statistic: float
-    pvalue: float
+    p_value: float
     notes: tuple[str, ...] = ()
 
 
@@ -539,22 +572,28 @@ def log_rank_test(
     """
     firsts, seconds = ((each,) if not isinstance(each, (list, tuple)) else tuple(each) for each in (first, second))
     for name, each in (*(("first", each) for each in firsts), *(("second", each) for each in seconds)):
-        require_kind(name, each, Survival, "a survival curve, as dp.survival gives one,")
+        require_type(name, each, Survival, "a survival curve, as dp.survival gives one,")
         require_independent(each.privacy)
     if len(firsts) != len(seconds) or not firsts:
-        raise Refused("second", "as many curves as of the first group are needed, one for each stratum")
+        raise InvalidArgument("second", "as many curves as of the first group are needed, one for each stratum")
     for name, power in (("rho", rho), ("gamma", gamma)):
         if not isinstance(power, (int, float)) or not 0 <= power < inf:
-            raise Refused(name, "a number that is not below 0 is needed")
+            raise InvalidArgument(name, "a number that is not below 0 is needed")
     strata, notes, random = list[inference.Stratum](), dict[str, None](), public_generator(generator)
     for one, other in zip(firsts, seconds, strict=True):
         if not np.array_equal(one.x, other.x):
-            raise Refused("second", "a curve on the same grid is needed")
-        groups, noises = [each._told for each in (one, other)], [each._noise(random) for each in (one, other)]
+            raise InvalidArgument("second", "a curve on the same grid is needed")
+        groups, noises = (
+            [each._event_table for each in (one, other)],
+            [each._sample_noise(random) for each in (one, other)],
+        )
         draws = min(len(each.censored) for each in noises)
-        noises = [each.taken(slice(draws)) for each in noises]
+        noises = [each.select_subset(slice(draws)) for each in noises]
         known = np.logical_and(
-            *(inference.known_cells(each.at_risk, noise.at_risk) for each, noise in zip(groups, noises, strict=True))
+            *(
+                inference.find_known_cells(each.at_risk, noise.at_risk)
+                for each, noise in zip(groups, noises, strict=True)
+            )
         )
         if known.any() and one.grid.values is None:
             inner = np.logical_and(
@@ -564,14 +603,18 @@ def log_rank_test(
                 )
             )
             within: Any = ..., known & inner
-            noted = notes_on_moved([each.taken(within) for each in groups], [each.taken(within) for each in noises])
+            noted = notes_on_log_rank_bias(
+                [each.select_subset(within) for each in groups], [each.select_subset(within) for each in noises]
+            )
             notes |= dict.fromkeys(noted)
         pairs = [(both[0].at_risk, both[1].at_risk) for both in (groups, noises)]
-        strata.append(inference.Stratum(pairs[0], pairs[1], known, entering=one.RELEASES > Survival.RELEASES))
+        strata.append(inference.Stratum(pairs[0], pairs[1], known, has_entries=one.RELEASES > Survival.RELEASES))
     draws = min(len(each.noises[0].events) for each in strata)
-    first_draws = [(each.noises[0].taken(slice(draws)), each.noises[1].taken(slice(draws))) for each in strata]
+    first_draws = [
+        (each.noises[0].select_subset(slice(draws)), each.noises[1].select_subset(slice(draws))) for each in strata
+    ]
     cut = [each._replace(noises=noises) for each, noises in zip(strata, first_draws, strict=True)]
     found = inference.log_rank(cut, random, rho, gamma)
-    test = LogRankTest(found.statistic, found.pvalue, tuple(notes))
-    warn_of(test)
+    test = LogRankTest(found.statistic, found.p_value, tuple(notes))
+    warn_about_notes(test)
     return test

@@ -7,13 +7,23 @@ from typing import Any, Unpack
 from dpcurves.curves import Question
 from dpcurves.data import Grid
 from dpcurves.data.axis import Category
-from dpcurves.shortcuts import Auto, Paid, Values, along_grid, asked, in_one_call, known_grid, pair, weighed
+from dpcurves.shortcuts import (
+    Auto,
+    PrivacyArguments,
+    Values,
+    add_privacy_arguments,
+    add_weights,
+    ask_once,
+    make_pair_table,
+    require_grid,
+    resolve_grid,
+)
 
 from .kaplan_meier import Survival, SurvivalQuestion
-from .variants import UnboundedSurvivalQuestion, WeightedSurvivalQuestion
+from .variants import AutoRangeSurvivalQuestion, WeightedSurvivalQuestion
 
 
-@in_one_call
+@add_privacy_arguments
 def survival(
     time: Values,
     event: Values,
@@ -23,12 +33,12 @@ def survival(
     censored: Category | None = None,
     weight: Values | None = None,
     weight_cap: float | None = None,
-    **paid: Unpack[Paid],
+    **paid: Unpack[PrivacyArguments],
 ) -> Survival:
     """Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring; see `SurvivalQuestion`.
 
     Arguments and guarantees as for `cdf`; `event` says whether the event happened at `time`, or the record was censored
-    then. With ``grid="auto"`` a part of the loss looks for the horizon: see `UnboundedSurvivalQuestion`. With `weight`
+    then. With ``grid="auto"`` a part of the loss looks for the horizon: see `AutoRangeSurvivalQuestion`. With `weight`
     and `weight_cap` it is the curve of the weight: see `WeightedSurvivalQuestion`. The ledger is in memory and does not
     add up with other calls.
 
@@ -41,14 +51,14 @@ def survival(
     >>> bool(abs(curve.y[3] - 0.5) < 0.05)
     True
     """
-    _, columns = pair(("time", "event"), time=time, event=event)
-    table, weights = weighed(columns, weight, weight_cap)
-    question: Question[Any] = UnboundedSurvivalQuestion("time", "event", came=came, censored=censored)
-    cells = known_grid(grid)
+    _, columns = make_pair_table(("time", "event"), time=time, event=event)
+    table, weights = add_weights(columns, weight, weight_cap)
+    question: Question[Any] = AutoRangeSurvivalQuestion("time", "event", came=came, censored=censored)
+    cells = resolve_grid(grid)
     if weights:
-        along = along_grid(cells, None)
+        along = require_grid(cells, None)
         question = WeightedSurvivalQuestion("time", "event", along, **weights, came=came, censored=censored)
     elif cells is not None:
         question = SurvivalQuestion("time", "event", cells, came=came, censored=censored)
-    found: Survival = asked(question, table, **paid)
+    found: Survival = ask_once(question, table, **paid)
     return found

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import canvas
-from dpcurves.display.groups import divided
-from dpcurves.display.numerals import legend_lettering, lettering, numeral, unlike
-from dpcurves.display.styles import is_dark, points
+from dpcurves.display.groups import stack_panels
+from dpcurves.display.numerals import distinguish_labels, format_label, format_legend_label, format_number
+from dpcurves.display.styles import is_dark, scale_font_size
 from dpcurves.display.text import footer
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class AtRiskRow(NamedTuple):
 
 def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> None:
     """Write one row more below `ax`, where there is room; before the axis is signed."""
-    from dpcurves.display.artists import make_room
+    from dpcurves.display.artists import shrink_axes
 
     figure = ax.figure.get_figure(root=True)
     if figure is None or ax.get_position().width * figure.get_size_inches()[0] < NARROW:
@@ -56,31 +56,31 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
     if rows == 0:
         _write_below(
             ax,
-            (0.0, points(-BELOW_TICKS)),
+            (0.0, scale_font_size(-BELOW_TICKS)),
             AT_RISK if row.error is None else SURE,
             color=PALE if is_dark(ax) else DARK,
             horizontalalignment="left",
         )
-    down = points(-BELOW_TICKS - ROW_HEIGHT * (rows + 1))
+    down = scale_font_size(-BELOW_TICKS - ROW_HEIGHT * (rows + 1))
     if name is not None:
-        _write_below(ax, (-0.08, down), lettering(name, LONGEST_NAME), color=color, horizontalalignment="right")
+        _write_below(ax, (-0.08, down), format_label(name, LONGEST_NAME), color=color, horizontalalignment="right")
     # Ticks inside the grid, and how many are at risk from there on.
     inside = [float(tick) for tick in ax.get_xticks() if row.edges[0] <= tick < row.edges[-1]]
     for time in inside[:: -(-len(inside) // MOST)] if inside else [float(row.edges[0])]:
         cell = int(np.searchsorted(row.edges, time, side="right")) - 1
-        words = numeral(round(max(float(row.records[cell]), 0.0)))
-        words += "" if row.error is None else f"±{numeral(np.ceil(row.error[cell]))}"
+        words = format_number(round(max(float(row.records[cell]), 0.0)))
+        words += "" if row.error is None else f"±{format_number(np.ceil(row.error[cell]))}"
         _write_below(ax, (time, down), words, "data", color=color, horizontalalignment="center")
     ax.texts[-1].set_gid(GROUP)
-    ax.xaxis.labelpad = points(BELOW_TICKS + ROW_HEIGHT * (rows + 2) - 12.0)
-    make_room(ax, points(ROW_HEIGHT * (2 if rows == 0 else 1)))
+    ax.xaxis.labelpad = scale_font_size(BELOW_TICKS + ROW_HEIGHT * (rows + 2) - 12.0)
+    shrink_axes(ax, scale_font_size(ROW_HEIGHT * (2 if rows == 0 else 1)))
 
 
-def _write_below(ax: Axes, place: tuple[float, float], words: str, across: str = "axes fraction", **style: Any) -> None:
+def _write_below(ax: Axes, place: tuple[float, float], text: str, across: str = "axes fraction", **style: Any) -> None:
     """Write at this place across, and so many points below the axis."""
     ax.annotate(
-        words, (place[0], 0.0), (0.0, place[1]), xycoords=(across, "axes fraction"), textcoords="offset points",
-        fontsize=points(LETTERS), verticalalignment="top", annotation_clip=False, parse_math=False, **style,
+        text, (place[0], 0.0), (0.0, place[1]), xycoords=(across, "axes fraction"), textcoords="offset points",
+        fontsize=scale_font_size(LETTERS), verticalalignment="top", annotation_clip=False, parse_math=False, **style,
     )  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def draw_survival(
     label: str,
     at_risk: AtRiskRow | None = None,
     weighted: bool = False,
-    **on: Unpack[canvas.Shaded],
+    **on: Unpack[canvas.ShadedDrawingOptions],
 ) -> Axes:
     """Draw the share that survives as steps that go down where cells end.
 
@@ -104,22 +104,22 @@ def draw_survival(
         weighted: Whether records have weights, which the axis then says.
     """
     picture, edges = canvas.Picture(canvas.LANDSCAPE, privacy, **on), np.asarray(x, dtype=float)
-    _fill(picture, edges)
-    picture.steps(edges, y, width=1.4)
+    _fill_bands(picture, edges)
+    picture.draw_steps(edges, y, width=1.4)
     picture.ax.set(ylim=canvas.UNIT, xmargin=0.01)
-    picture.explain(label, "weighted " * weighted + "share without an event")
+    picture.label_axes(label, "weighted " * weighted + "share without an event")
     if at_risk is not None:
         write_at_risk(picture.ax, at_risk, picture.name, picture.style.color)
-    return picture.signed()
+    return picture.add_statement()
 
 
-def _fill(picture: canvas.Picture, edges: FloatArray, most: float = np.inf) -> None:
+def _fill_bands(picture: canvas.Picture, edges: FloatArray, max_height: float = np.inf) -> None:
     """Bands as steps, cut off at a height."""
     ax = picture.ax
     for shade in picture.shades:
-        lower, upper = (np.minimum(end, most) for end in shade.ends)
-        look: Any = {"color": picture.style.color, "alpha": canvas.depth(shade.words, ax), "linewidth": 0}
-        ax.fill_between(edges, lower, upper, step="post", **look).set_label(canvas.once(ax, shade.words))
+        lower, upper = (np.minimum(end, max_height) for end in shade.endpoints)
+        look: Any = {"color": picture.style.color, "alpha": canvas.shade_opacity(shade.label, ax), "linewidth": 0}
+        ax.fill_between(edges, lower, upper, step="post", **look).set_label(canvas.deduplicate_label(ax, shade.label))
 
 
 def draw_steps(
@@ -130,7 +130,7 @@ def draw_steps(
     label: str,
     upwards: str,
     share: bool,
-    **on: Unpack[canvas.Shaded],
+    **on: Unpack[canvas.ShadedDrawingOptions],
 ) -> Axes:
     """Draw a curve that rises as steps where cells end, with its bands.
 
@@ -143,11 +143,11 @@ def draw_steps(
     """
     picture, edges = canvas.Picture(canvas.LANDSCAPE, privacy, **on), np.asarray(x, float)
     heights = np.asarray(y, float)
-    _fill(picture, edges, 1.0 if share else 4 * max(float(np.nanmax(np.append(heights, 0.0))), 1e-3))
-    picture.steps(edges, heights, width=1.4)
+    _fill_bands(picture, edges, 1.0 if share else 4 * max(float(np.nanmax(np.append(heights, 0.0))), 1e-3))
+    picture.draw_steps(edges, heights, width=1.4)
     picture.ax.autoscale(axis="y")  # a curve that is on these axes already may rise higher
     picture.ax.set(ylim=canvas.UNIT if share and not picture.shades else (0.0, None), xmargin=0.01)
-    return picture.explain(label, upwards, place="above").signed()
+    return picture.label_axes(label, upwards, place="above").add_statement()
 
 
 ROW, HEAD = 0.34, 1.5
@@ -164,35 +164,37 @@ RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10), (*np.arange(2, 10) / 10
 THIN, THICK, WITHIN, LONGEST = 1.1, 5.0, 0.4, 64
 
 
-def draw_forest(rows: Sequence[tuple[str, float, str]], privacy: PrivacyStatement, **on: Unpack[canvas.Shaded]) -> Axes:
+def draw_forest(
+    rows: Sequence[tuple[str, float, str]], privacy: PrivacyStatement, **on: Unpack[canvas.ShadedDrawingOptions]
+) -> Axes:
     """Draw each number in a row, with its intervals: those of one scale together. Returns the first axes.
 
     Args:
         rows: The name, the value and the scale of each; shades have an end for each.
     """
-    from dpcurves.display.artists import sign
+    from dpcurves.display.artists import add_statement
 
     scales = list(dict.fromkeys(scale for _, _, scale in rows))
     own = [[number for number, row in enumerate(rows) if row[2] == scale] for scale in scales]
-    whole = canvas.canvas(on.get("ax"), (7.4, HEAD + ROW * len(rows) + 0.6 * len(scales)))
-    panels, below = divided(whole, [len(each) + 0.9 for each in own])
+    whole = canvas.prepare_axes(on.get("ax"), (7.4, HEAD + ROW * len(rows) + 0.6 * len(scales)))
+    panels, below = stack_panels(whole, [len(each) + 0.9 for each in own])
     for panel, scale, numbers in zip(panels, scales, own, strict=True):
-        _panel(panel, scale, [rows[each] for each in numbers], numbers, on.get("shades", ()))
+        _draw_panel(panel, scale, [rows[each] for each in numbers], numbers, on.get("shades", ()))
     handles, words = panels[0].get_legend_handles_labels()
     if handles:
         panels[0].legend(handles, words, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, fontsize=8, frameon=False)
-    sign(below, privacy, on.get("name"))
+    add_statement(below, privacy, on.get("name"))
     return panels[0]
 
 
-def _panel(
+def _draw_panel(
     ax: Axes, scale: str, rows: Sequence[tuple[str, float, str]], numbers: Sequence[int], shades: Sequence[canvas.Shade]
 ) -> None:
-    from dpcurves.display.artists import write_plainly
+    from dpcurves.display.artists import format_axes
 
     places, color = np.arange(len(rows), dtype=float)[::-1], canvas.PALETTE[0]
     values = np.array([value for _, value, _ in rows])
-    ends = [np.array([shade.ends[side][list(numbers)] for side in (0, 1)]) for shade in shades]
+    ends = [np.array([shade.endpoints[side][list(numbers)] for side in (0, 1)]) for shade in shades]
     if ends and not any(np.isfinite(each).any() for each in ends):  # a value that may be anything is no point
         values, ends = np.full(len(rows), np.nan), [np.full((2, len(rows)), np.nan)] * len(ends)
         ax.set_xticks([])
@@ -205,13 +207,13 @@ def _panel(
     limits = (low / 1.15, high * 1.15) if scale == "ratio" else (low - room, high + room)
     none = NOTHING.get(scale)
     for shade, (lower, upper) in zip(shades, ends, strict=True):
-        width, alpha = (THIN, 1.0) if canvas.POPULATION in shade.words else (THICK, WITHIN)
+        width, alpha = (THIN, 1.0) if canvas.POPULATION in shade.label else (THICK, WITHIN)
         drawn = np.clip(lower, *limits), np.clip(upper, *limits)
-        ax.hlines(places, *drawn, color=color, linewidth=width, alpha=alpha, label=shade.words)
+        ax.hlines(places, *drawn, color=color, linewidth=width, alpha=alpha, label=shade.label)
     ax.plot(values, places, "s", color=color, markersize=5, zorder=3)
     if none is not None and limits[0] < none < limits[1]:
         ax.axvline(none, color="#8a8a8a", linewidth=0.8, linestyle=":", zorder=0)
-    ax.set_yticks(places, unlike([name for name, _, _ in rows], LONGEST), parse_math=False, fontsize=8)
+    ax.set_yticks(places, distinguish_labels([name for name, _, _ in rows], LONGEST), parse_math=False, fontsize=8)
     ax.set(ylim=(-0.6, len(rows) - 0.4), xlim=limits)
     if scale == "ratio":
         ax.set_xscale("log")
@@ -219,7 +221,7 @@ def _panel(
         ticks = coarse if len(coarse) > 2 else fine
         ax.set_xticks(ticks, [f"{each:g}" for each in ticks])
         ax.minorticks_off()
-    write_plainly(ax)
+    format_axes(ax)
     ax.tick_params(axis="x", labelsize=8)
     ax.set_xlabel(AXES[scale], fontsize=8)
     ax.spines[["top", "right", "left"]].set_visible(False)
@@ -229,11 +231,11 @@ def _panel(
 class Theme(NamedTuple):
     """Colours of a figure: the ground, what is written, and one for each group."""
 
-    ground: str
-    letters: str
-    grey: str
+    background: str
+    text: str
+    muted_text: str
     colors: tuple[str, ...]
-    shade: float
+    band_alpha: float
 
 
 THEMES = MappingProxyType({
@@ -284,34 +286,34 @@ def draw_figure(
     from dpcurves.display.artists import WARNING
 
     if theme not in THEMES:
-        raise Refused("theme", f"one of {', '.join(THEMES)} is needed")
-    look = THEMES[theme]._replace(grey=WARNING) if privacy.seeded else THEMES[theme]
-    axes = canvas.canvas(ax, SIZE)
-    axes.figure.set_facecolor(look.ground)
-    axes.set_facecolor(look.ground)
-    names = unlike([group.name for group in groups], LONGEST)
+        raise InvalidArgument("theme", f"one of {', '.join(THEMES)} is needed")
+    look = THEMES[theme]._replace(muted_text=WARNING) if privacy.seeded else THEMES[theme]
+    axes = canvas.prepare_axes(ax, SIZE)
+    axes.figure.set_facecolor(look.background)
+    axes.set_facecolor(look.background)
+    names = distinguish_labels([group.name for group in groups], LONGEST)
     for number, (name, group) in enumerate(zip(names, groups, strict=True)):
         color = look.colors[number % len(look.colors)]
         dash = canvas.DASHES[number % len(canvas.DASHES)] if theme == "print" else "-"
         if group.band is not None:
-            axes.fill_between(x, *group.band, step="post", color=color, alpha=look.shade, linewidth=0)
-        axes.step(x, group.y, where="post", color=color, linestyle=dash, linewidth=1.6, label=legend_lettering(name))
+            axes.fill_between(x, *group.band, step="post", color=color, alpha=look.band_alpha, linewidth=0)
+        axes.step(x, group.y, where="post", color=color, linestyle=dash, linewidth=1.6, label=format_legend_label(name))
     axes.set(ylim=(0, 1.02), xlim=(float(x[0]), float(x[-1])))
-    axes.set_xlabel(lettering(label), color=look.letters, parse_math=False)
-    axes.set_ylabel(upwards, color=look.letters)
+    axes.set_xlabel(format_label(label), color=look.text, parse_math=False)
+    axes.set_ylabel(upwards, color=look.text)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["bottom", "left"]].set_color(look.letters)
-    axes.tick_params(colors=look.letters)
-    legend = axes.legend(loc="best", frameon=False, labelcolor=look.letters, fontsize=9)
+    axes.spines[["bottom", "left"]].set_color(look.text)
+    axes.tick_params(colors=look.text)
+    legend = axes.legend(loc="best", frameon=False, labelcolor=look.text, fontsize=9)
     for text in legend.get_texts():
         text.set_parse_math(False)
     if test:
-        axes.text(0.02, 0.04, test, transform=axes.transAxes, fontsize=9, color=look.letters, parse_math=False)
-    _below(axes, groups, look, [covers, *footer(privacy).splitlines()])
+        axes.text(0.02, 0.04, test, transform=axes.transAxes, fontsize=9, color=look.text, parse_math=False)
+    _write_risk_table(axes, groups, look, [covers, *footer(privacy).splitlines()])
     return axes
 
 
-def _below(axes: Axes, groups: Sequence[FigureGroup], look: Theme, lines: Sequence[str]) -> None:
+def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, lines: Sequence[str]) -> None:
     """Numbers at risk, and what the picture claims."""
     from textwrap import wrap
 
@@ -319,27 +321,27 @@ def _below(axes: Axes, groups: Sequence[FigureGroup], look: Theme, lines: Sequen
 
     axes.xaxis.set_major_locator(MaxNLocator(TICKS, steps=[1, 2, 2.5, 3, 5, 6, 10]))
     risks = [(number, group, group.at_risk) for number, group in enumerate(groups) if group.at_risk is not None]
-    down, names = -32.0, unlike([group.name for group in groups], 18)
+    down, names = -32.0, distinguish_labels([group.name for group in groups], 18)
     if risks:
-        _write(axes, 0.0, down - 4, "Number at risk (± its 95% interval)", look.letters, weight="bold", ha="left")
+        _write_text(axes, 0.0, down - 4, "Number at risk (± its 95% interval)", theme.text, weight="bold", ha="left")
         down -= 4
     for number, _, risk in risks:
         down -= LINE
-        color = look.colors[number % len(look.colors)]
-        _write(axes, -0.02, down, names[number], color, ha="right")
+        color = theme.colors[number % len(theme.colors)]
+        _write_text(axes, -0.02, down, names[number], color, ha="right")
         for time in [float(tick) for tick in axes.get_xticks() if risk.edges[0] <= tick < risk.edges[-1]]:
             cell = int(np.searchsorted(risk.edges, time, side="right")) - 1
-            words = numeral(round(max(float(risk.records[cell]), 0.0)))
-            words += "" if risk.error is None else f" ±{numeral(np.ceil(risk.error[cell]))}"
+            words = format_number(round(max(float(risk.records[cell]), 0.0)))
+            words += "" if risk.error is None else f" ±{format_number(np.ceil(risk.error[cell]))}"
             place = (time - risk.edges[0]) / (risk.edges[-1] - risk.edges[0])
-            _write(axes, float(place), down, words, look.letters, ha="left" if place < 0.02 else "center")
+            _write_text(axes, float(place), down, words, theme.text, ha="left" if place < 0.02 else "center")
     down -= 1.4 * LINE if risks else 0.2 * LINE
     for line in [part for each in lines if each for part in wrap(each, MOST_LETTERS)]:
-        _write(axes, 0.0, down, line, look.grey, size=7.0, ha="left")
+        _write_text(axes, 0.0, down, line, theme.muted_text, size=7.0, ha="left")
         down -= 9.0
 
 
-def _write(
+def _write_text(
     axes: Axes, across: float, down: float, words: str, color: str, *, size: float = LETTERS, **how: Any
 ) -> None:
     axes.annotate(

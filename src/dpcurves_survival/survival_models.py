@@ -11,45 +11,47 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 
 from dpcurves import display
-from dpcurves.arguments import Refused, WrongKind, chance, require_kind
+from dpcurves.arguments import InvalidArgument, WrongArgumentType, require_probability, require_type
 from dpcurves.arrays import BoolArray, FloatArray, IntArray
-from dpcurves.conversation import ALL, Evidence, Needs, Prefixes, PrivacyStatement, Setting, needed
-from dpcurves.curves.by_category import parted, rows_of
-from dpcurves.curves.outside import BEYOND_HORIZON, as_times, count_outside
-from dpcurves.curves.pair_mean import CellsRead, SimulatedCounts, ends_about
+from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Setting, ask_workload
+from dpcurves.curves.by_category import collect_by_category, split_rows
+from dpcurves.curves.outside import BEYOND_HORIZON, count_outside, thresholds_for_times
+from dpcurves.curves.pair_mean import MergedCellCounts, SimulatedCounts, compute_basic_interval
 from dpcurves.curves.question import (
     By,
-    axes_of,
-    declared_values,
+    build_privacy_statement,
+    declared_values_to_json,
+    grid_from_cells,
     grid_from_json,
     grid_to_json,
-    keys_of,
-    read_cells,
-    statement_of,
+    parse_grouping,
+    prepend_category_axes,
 )
-from dpcurves.curves.result import EACH, Covered, Drawing, notes_on_dependence
+from dpcurves.curves.result import EACH, IntervalResult, PlotArguments, notes_on_dependence
 from dpcurves.data import Axis, Grid, Outside
 from dpcurves.data.axis import Category, Predictor
-from dpcurves.display import numeral
-from dpcurves.summaries.two_classes import on_simplex
+from dpcurves.display import format_number
+from dpcurves.summaries.two_classes import project_to_simplex
 
 from . import inference
-from .kaplan_meier import event_of
+from .kaplan_meier import event_categories
 from .survival_readings import SHARE, Estimate
 
 LEAST, LEAST_RECORDS = 0.02, 0.5
 """The least share under observation that is divided by, and the fewest records."""
 
 
-class AtHorizon(NamedTuple):
+class HorizonCounts(NamedTuple):
     """Weighted counts by score, each (..., scores): of events before the horizon, of records past it, and of all."""
 
     events: FloatArray
-    past: FloatArray
+    survivors: FloatArray
     records: FloatArray
 
     @classmethod
-    def weighted(cls, counts: FloatArray, *, early: bool, known: FloatArray | None) -> AtHorizon:
+    def from_counts(
+        cls, counts: FloatArray, *, censored_first: bool, censoring_survival: FloatArray | None
+    ) -> HorizonCounts:
         """Weights are the inverse of the share under observation: just before an event, and at the horizon.
 
         That share is Kaplan and Meier's for censoring (Robins and Rotnitzky 1992), from all scores together.
@@ -57,8 +59,8 @@ class AtHorizon(NamedTuple):
         Args:
             counts: By censored or event, by cell of time, below, inside and beyond the grid whose end is the horizon,
                 and by score, (..., 2, cells + 2, scores).
-            early: Whether the censored of a cell leave before its events, or after them.
-            known: The public share under observation before each edge, (cells + 1,); None: as counts tell.
+            censored_first: Whether the censored of a cell leave before its events, or after them.
+            censoring_survival: The public share under observation before each edge, (cells + 1,); None: as counts tell.
         """
         inside = counts[..., 1:-1, :].copy()
         inside[..., 0, :] += counts[..., 0, :]
@@ -66,41 +68,41 @@ class AtHorizon(NamedTuple):
         past = counts[..., -1, :].sum(axis=-2)
         gone, died = censored.sum(axis=-1), events.sum(axis=-1)
         left = (gone + died)[..., ::-1].cumsum(axis=-1)[..., ::-1] + past.sum(axis=-1)[..., None]
-        at_risk = np.maximum(left if early else left - died, LEAST_RECORDS)
+        at_risk = np.maximum(left if censored_first else left - died, LEAST_RECORDS)
         watched = np.cumprod(1 - (gone / at_risk).clip(0, 1), axis=-1)
         before = np.concatenate([np.ones((*watched.shape[:-1], 1)), watched], axis=-1)
-        if known is not None:
-            before = np.broadcast_to(known, before.shape)
+        if censoring_survival is not None:
+            before = np.broadcast_to(censoring_survival, before.shape)
         before = np.maximum(before, LEAST)
-        at = before[..., 1:] if early else before[..., :-1]
+        at = before[..., 1:] if censored_first else before[..., :-1]
         total = counts.sum(axis=(-3, -2))
         return cls((events / at[..., None]).sum(axis=-2), past / before[..., -1:], total)
 
-    def area(self) -> FloatArray:
+    def auc(self) -> FloatArray:
         """The chance that a record with an event before the horizon has the higher score than one past it: (...).
 
         Cumulative cases and dynamic controls (Uno and others 2007); a tie counts for a half.
         """
-        below = np.cumsum(self.past, axis=-1) - self.past / 2
-        events, past = self.events.sum(axis=-1), self.past.sum(axis=-1)
+        below = np.cumsum(self.survivors, axis=-1) - self.survivors / 2
+        events, past = self.events.sum(axis=-1), self.survivors.sum(axis=-1)
         won = (self.events * below).sum(axis=-1)
         some = (events > LEAST_RECORDS) & (past > LEAST_RECORDS)
         return np.asarray(np.divide(won, events * past, out=np.full_like(won, np.nan), where=some))
 
-    def tied(self) -> FloatArray:
+    def tie_allowance(self) -> FloatArray:
         """Half of the share of such pairs with one score: by so much the order inside cells may move the area."""
-        whole = self.events.sum(axis=-1) * self.past.sum(axis=-1)
-        both = (self.events * self.past).clip(0, None).sum(axis=-1) / 2
+        whole = self.events.sum(axis=-1) * self.survivors.sum(axis=-1)
+        both = (self.events * self.survivors).clip(0, None).sum(axis=-1) / 2
         return np.asarray(np.divide(both, whole, out=np.full_like(whole, 0.5), where=whole > 0))
 
-    def squared_error(self, scores: FloatArray) -> FloatArray:
+    def brier_score(self, scores: FloatArray) -> FloatArray:
         """The Brier score at the horizon (Graf and others 1999), of these probabilities of an event: (...)."""
-        found = (self.events * (1 - scores) ** 2 + self.past * scores**2).sum(axis=-1)
+        found = (self.events * (1 - scores) ** 2 + self.survivors * scores**2).sum(axis=-1)
         return np.asarray(found / np.maximum(self.records.sum(axis=-1), LEAST_RECORDS))
 
-    def observed(self, starts: IntArray) -> FloatArray:
+    def event_fractions(self, starts: IntArray) -> FloatArray:
         """The share with an event before the horizon in each group of scores: (..., groups); NaN of nobody."""
-        events, past = (np.add.reduceat(each, starts, axis=-1) for each in (self.events, self.past))
+        events, past = (np.add.reduceat(each, starts, axis=-1) for each in (self.events, self.survivors))
         whole = events + past
         return np.asarray(np.divide(events, whole, out=np.full_like(whole, np.nan), where=whole > LEAST_RECORDS))
 
@@ -110,7 +112,7 @@ FIFTIETHS = Grid(0, 1, cells=50)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SurvivalModel(Covered):
+class SurvivalModel(IntervalResult):
     """How well predicted chances of an event before a horizon agree with what came, where some records are censored.
 
     Records that are censored before the horizon stand for none; others stand for more than themselves, by the inverse
@@ -122,7 +124,7 @@ class SurvivalModel(Covered):
         times: Public cells of time, whose end is the horizon.
         scores: Public cells of scores.
         groups: How many groups of similar scores are told apart, at most.
-        watched: The public share under observation before each edge of time; None: as released counts tell.
+        censoring_survival: The public share under observation before each edge of time; None: as released counts tell.
         privacy: The privacy statement, which every picture shows.
         evidence: The released counts.
 
@@ -131,18 +133,18 @@ class SurvivalModel(Covered):
 
     KIND = "survival-model"
     TITLE = "Predicted events before {horizon:g}"
-    COVERS = EACH
-    IN_SHORT = "AUC {auc.value:.3f} at {horizon:g}"
+    INTERVAL_NAME = EACH
+    REPR_FACTS = "AUC {auc.value:.3f} at {horizon:g}"
     COLUMNS = ("lower", "predicted", "observed", "records")
-    ENDS = "observed_lower", "observed_upper"  # a group has a lower end of its own
-    RANGES = MappingProxyType({"observed": (0.0, 1.0)})
-    FORMS = MappingProxyType(dict.fromkeys(("auc", "brier"), display.NUMBER))
+    INTERVAL_COLUMNS = "observed_lower", "observed_upper"  # a group has a lower end of its own
+    POSSIBLE_RANGES = MappingProxyType({"observed": (0.0, 1.0)})
+    JSON_SCHEMAS = MappingProxyType(dict.fromkeys(("auc", "brier"), display.NUMBER))
     SIZE = display.SQUARE
 
     times: Grid
     scores: Grid
     groups: int
-    watched: tuple[float, ...] | None
+    censoring_survival: tuple[float, ...] | None
     privacy: PrivacyStatement
     evidence: Evidence
 
@@ -159,130 +161,136 @@ class SurvivalModel(Covered):
         It equals ``sksurv.metrics.cumulative_dynamic_auc``. Its interval holds for scores in any order inside cells.
         """
 
-        def left_open(found: AtHorizon) -> FloatArray:
-            return found.tied() if self.scores.values is None else np.zeros(())
+        def find_tie_allowance(found: HorizonCounts) -> FloatArray:
+            return found.tie_allowance() if self.scores.values is None else np.zeros(())
 
-        return self._number(f"AUC at {self.horizon:g}", AtHorizon.area, left_open)
+        return self._estimate_metric(f"AUC at {self.horizon:g}", HorizonCounts.auc, find_tie_allowance)
 
     @cached_property
     def brier(self) -> Estimate:
         """The Brier score at the horizon, of scores that are chances of an event, as ``sksurv.metrics.brier_score``."""
-        middles = self._middles
-        return self._number(f"Brier score at {self.horizon:g}", lambda found: found.squared_error(middles))
+        middles = self._score_midpoints
+        return self._estimate_metric(f"Brier score at {self.horizon:g}", lambda found: found.brier_score(middles))
 
     @property
     def lower(self) -> FloatArray:
         """Where each group of similar scores begins, of shape ``(groups,)``."""
-        return np.asarray(self.scores.edges[self._starts])
+        return np.asarray(self.scores.edges[self._group_starts])
 
     @cached_property
     def predicted(self) -> FloatArray:
         """The mean score of each group, NaN where nobody seems to be."""
-        likely = self._in_scores
-        sums, many = (np.add.reduceat(each, self._starts) for each in (likely * self._middles, likely))
+        likely = self._records_by_score
+        sums, many = (np.add.reduceat(each, self._group_starts) for each in (likely * self._score_midpoints, likely))
         return np.divide(sums, many, out=np.full_like(sums, np.nan), where=many > 0)
 
     @cached_property
     def observed(self) -> FloatArray:
         """The share with an event before the horizon in each group."""
-        observed = self._weighted(self._counts.counts).observed(self._starts).clip(0.0, 1.0)
+        observed = self._weight_counts(self._cell_counts.counts).event_fractions(self._group_starts).clip(0.0, 1.0)
         return observed if self._is_followed else np.full_like(observed, np.nan)
 
     @property
     def records(self) -> FloatArray:
         """Records of each group, unbiased."""
-        return np.asarray(np.add.reduceat(self._counts.counts.sum(axis=(0, 1)), self._starts))
+        return np.asarray(np.add.reduceat(self._cell_counts.counts.sum(axis=(0, 1)), self._group_starts))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Lower and upper ends of `observed`, each on its own: shape ``(groups, 2)``."""
-        level, drawn = chance("level", level), self._counts.drawn(population)
+        level, drawn = require_probability("level", level), self._cell_counts.simulate_counts(population)
         if not self._is_followed:
-            return np.tile([0.0, 1.0], (len(self._starts), 1))
+            return np.tile([0.0, 1.0], (len(self._group_starts), 1))
         ends = []
-        for early in self._orders:
+        for early in self._tie_orders:
             found, likely = (
-                self._weighted(each, early=early).observed(self._starts) for each in (self._counts.counts, self._likely)
+                self._weight_counts(each, censored_first=early).event_fractions(self._group_starts)
+                for each in (self._cell_counts.counts, self._plausible_counts)
             )
-            moved = self._weighted(drawn, early=early).observed(self._starts) - likely
-            ends.append([_interval(*each, level, population=population) for each in zip(found, moved.T, strict=True)])
+            moved = self._weight_counts(drawn, censored_first=early).event_fractions(self._group_starts) - likely
+            ends.append(
+                [_find_interval(*each, level, population=population) for each in zip(found, moved.T, strict=True)]
+            )
         low, high = np.min(ends, axis=0)[:, 0], np.max(ends, axis=0)[:, 1]
         told = np.nan_to_num(self.observed, nan=0.5)
         return np.stack([np.minimum(low, told), np.maximum(high, told)], axis=1).clip(0.0, 1.0)
 
-    def _number(
+    def _estimate_metric(
         self,
-        words: str,
-        read: Callable[[AtHorizon], FloatArray],
-        left_open: Callable[[AtHorizon], FloatArray] | None = None,
+        name: str,
+        metric: Callable[[HorizonCounts], FloatArray],
+        tie_allowance: Callable[[HorizonCounts], FloatArray] | None = None,
     ) -> Estimate:
-        def ends(level: float, population: bool) -> tuple[float, float]:
-            drawn, found = self._counts.drawn(population), []
+        def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+            drawn, found = self._cell_counts.simulate_counts(population), []
             if not self._is_followed:
                 return 0.0, 1.0
-            for early in self._orders:
-                about, told = (self._weighted(each, early=early) for each in (self._likely, self._counts.counts))
-                more = 0.0 if left_open is None else float(left_open(about))
-                moved = read(self._weighted(drawn, early=early)) - read(about)
-                low, high = _interval(float(read(told)), moved, level, population=population)
+            for early in self._tie_orders:
+                about, told = (
+                    self._weight_counts(each, censored_first=early)
+                    for each in (self._plausible_counts, self._cell_counts.counts)
+                )
+                more = 0.0 if tie_allowance is None else float(tie_allowance(about))
+                moved = metric(self._weight_counts(drawn, censored_first=early)) - metric(about)
+                low, high = _find_interval(float(metric(told)), moved, level, population=population)
                 found.append((low - more, high + more))
             return max(min(low for low, _ in found), 0.0), min(max(high for _, high in found), 1.0)
 
-        value = float(np.clip(read(self._weighted(self._counts.counts)), 0.0, 1.0))
-        return Estimate(words, value, ends, self.privacy, SHARE)
+        value = float(np.clip(metric(self._weight_counts(self._cell_counts.counts)), 0.0, 1.0))
+        return Estimate(name, value, find_endpoints, self.privacy, SHARE)
 
     @cached_property
-    def _followed(self) -> BoolArray:
+    def _followed_cells(self) -> BoolArray:
         """The first cells of time that significantly many records are followed to, and past the horizon: (cells + 1,).
 
         Noise is that of the counts of all scores together.
         """
         released, noise = (
-            count_at_risk_to_horizon(each.sum(axis=-1)) for each in (self._counts.counts, self._counts.noise)
+            count_at_risk_to_horizon(each.sum(axis=-1)) for each in (self._cell_counts.counts, self._cell_counts.noise)
         )
         return inference.find_followed_cells(released, noise)
 
     @property
     def _is_followed(self) -> bool:
         """Whether records are followed past the horizon, or nobody is left before it who could have an event."""
-        followed = self._followed
+        followed = self._followed_cells
         if followed.all():
             return True
-        share = inference.survival(count_at_risk_to_horizon(self._counts.counts.sum(axis=-1)), followed)
+        share = inference.estimate_survival(count_at_risk_to_horizon(self._cell_counts.counts.sum(axis=-1)), followed)
         return bool(followed.any() and share[int(followed.sum()) - 1] == 0)
 
-    def _weighted(self, counts: FloatArray, *, early: bool = False) -> AtHorizon:
-        known = None if self.watched is None else np.asarray(self.watched)
-        return AtHorizon.weighted(counts, early=early, known=known)
+    def _weight_counts(self, counts: FloatArray, *, censored_first: bool = False) -> HorizonCounts:
+        known = None if self.censoring_survival is None else np.asarray(self.censoring_survival)
+        return HorizonCounts.from_counts(counts, censored_first=censored_first, censoring_survival=known)
 
     @property
-    def _orders(self) -> tuple[bool, ...]:
+    def _tie_orders(self) -> tuple[bool, ...]:
         return (False,) if self.times.values is not None else (False, True)
 
     @cached_property
-    def _counts(self) -> CellsRead:
+    def _cell_counts(self) -> MergedCellCounts:
         rows, cells = (2, self.times.cells + 2), self.scores.cells
-        counts = self.evidence.unbiased.reshape(*rows, cells + 2)
-        simulated = SimulatedCounts(counts, self.evidence, self.privacy, self.notes, apart=2)
-        return CellsRead(simulated, (*rows, cells), clamps=True)
+        counts = self.evidence.unbiased_cells.reshape(*rows, cells + 2)
+        simulated = SimulatedCounts(counts, self.evidence, self.privacy, self.notes, row_axes=2)
+        return MergedCellCounts(simulated, (*rows, cells), clamps=True)
 
     @cached_property
-    def _in_scores(self) -> FloatArray:
+    def _records_by_score(self) -> FloatArray:
         """Likely numbers of records in each cell of scores, of all events and times together."""
-        counts = self._counts.counts
-        return np.asarray(on_simplex(counts, max(float(counts.sum()), 1.0)).sum(axis=(0, 1)))
+        counts = self._cell_counts.counts
+        return np.asarray(project_to_simplex(counts, max(float(counts.sum()), 1.0)).sum(axis=(0, 1)))
 
     @property
-    def _likely(self) -> FloatArray:
-        return self._counts.likely
+    def _plausible_counts(self) -> FloatArray:
+        return self._cell_counts.likely_counts
 
     @property
-    def _middles(self) -> FloatArray:
+    def _score_midpoints(self) -> FloatArray:
         values = self.scores.values
         return (self.scores.edges[:-1] + self.scores.edges[1:]) / 2 if values is None else values
 
     @cached_property
-    def _starts(self) -> IntArray:
-        below = np.cumsum(self._in_scores)
+    def _group_starts(self) -> IntArray:
+        below = np.cumsum(self._records_by_score)
         shares = np.arange(1, self.groups) / self.groups
         cuts = np.searchsorted(below / max(float(below[-1]), 1.0), shares, side="left") + 1
         return np.unique(np.append(0, cuts[cuts < len(below)]))
@@ -290,41 +298,43 @@ class SurvivalModel(Covered):
     def _arrays(self) -> Mapping[str, object]:
         return {**self._columns(), "auc": self.auc.value, "brier": self.brier.value}
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         seen = np.isfinite(self.predicted)
-        told = [shade.at(seen) for shade in shades]
-        observed = self._where_known("observed", self.observed)[seen]
+        told = [shade.select_rows(seen) for shade in shades]
+        observed = self._mask_unknown("observed", self.observed)[seen]
         ax = display.draw_calibration(self.predicted[seen], observed, self.records[seen], shades=told, **how)
         ax.set(xlabel=f"predicted chance of an event before {self.horizon:g}", ylabel="share with an event, weighted")
         return ax
 
     def _question(self) -> Mapping[str, object]:
         return {
-            "edges": self.times.edges.tolist(), **declared_values(self.times), "scores": grid_to_json(self.scores),
-            "groups": self.groups, "watched": None if self.watched is None else list(self.watched),
+            "edges": self.times.edges.tolist(), **declared_values_to_json(self.times), "scores": grid_to_json(self.scores),
+            "groups": self.groups, "watched": None if self.censoring_survival is None else list(self.censoring_survival),
         }  # fmt: skip
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> SurvivalModel:
-        (evidence,), question = opened.turns, opened.question
-        times, watched = read_cells(question, question["edges"], Outside.APART), question["watched"]
+    def _from_json(cls, document: display.CurveDocument) -> SurvivalModel:
+        (evidence,), question = document.releases, document.question
+        times, watched = grid_from_cells(question, question["edges"], Outside.APART), question["watched"]
         scores = grid_from_json(question["scores"])
         if (evidence.sums.rows, evidence.sums.cells) != (2 * (times.cells + 2), scores.cells + 2):
-            raise Refused("curve.evidence.releases", "counts by event, time and score are needed")
+            raise InvalidArgument("curve.evidence.releases", "counts by event, time and score are needed")
         shares = None if watched is None else tuple(map(float, watched))
-        return cls(times, scores, question["groups"], shares, opened.privacy, evidence)
+        return cls(times, scores, question["groups"], shares, document.privacy, evidence)
 
     def _summary(self) -> list[tuple[str, str]]:
         end = self._follow_up_end
         ended = (
-            [] if self._is_followed else [("follow-up", "not known" if end is None else f"known up to {numeral(end)}")]
+            []
+            if self._is_followed
+            else [("follow-up", "not known" if end is None else f"known up to {format_number(end)}")]
         )
-        return [(each.words, numeral(each.value)) for each in (self.auc, self.brier)] + ended
+        return [(each.name, format_number(each.value)) for each in (self.auc, self.brier)] + ended
 
     @property
     def _follow_up_end(self) -> float | None:
         """The end of the last cell of time that records are followed to; None: they are followed to no cell."""
-        followed = int(self._followed[:-1].sum())
+        followed = int(self._followed_cells[:-1].sum())
         values = self.times.values
         ends = self.times.edges[1:] if values is None else values
         return float(ends[followed - 1]) if followed else None
@@ -339,20 +349,23 @@ def count_at_risk_to_horizon(counts: FloatArray) -> inference.AtRisk:
     Returns:
         Both (..., cells + 1); no events are counted past the horizon.
     """
-    inside, past = inference.at_risk(counts[..., 1, :], counts[..., 0, :]), counts[..., -1].sum(axis=-1)[..., None]
+    inside, past = (
+        inference.count_at_risk(counts[..., 1, :], counts[..., 0, :]),
+        counts[..., -1].sum(axis=-1)[..., None],
+    )
     return inference.AtRisk(
         np.concatenate([inside.events, np.zeros_like(past)], axis=-1),
         np.concatenate([inside.records, past], axis=-1),
     )
 
 
-def _interval(found: float, moved: FloatArray, level: float, *, population: bool) -> tuple[float, float]:
+def _find_interval(found: float, moved: FloatArray, level: float, *, population: bool) -> tuple[float, float]:
     """Ends by the draws in which there are records to divide by; where many have none, nothing is known."""
     known = moved[np.isfinite(moved)]
     none = 1 - len(known) / len(moved)
     if not np.isfinite(found) or none > (1 - level) / 2:
         return 0.0, 1.0
-    return ends_about(float(found), known, level + none, population)
+    return compute_basic_interval(float(found), known, level + none, population)
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,14 +381,14 @@ class SurvivalModelQuestion:
         times: Public cells of time from the beginning to the horizon; a few are enough, for weights alone need them.
         scores: Public cells of scores; those outside count in the end cells.
         groups: How many groups of similar scores are told apart, at most.
-        watched: The share under observation before each edge of `times`, if it is public; else it is read from counts.
+        censoring_survival: The share under observation before each edge of `times`, if it is public; else it is read from counts.
         by: Categories that were declared in public: one result for each, all together at the privacy loss of one.
         came: The value of `event` for an event.
         censored: The value of `event` for a censored record; may be left out where `came` is 1, 0, -1, True or False.
         model: What is stated about the model that made the scores; it is printed with the result.
 
     Raises:
-        ValueError: there are over 16,384 counts, or `watched` does not fall from at most 1 to above 0.
+        ValueError: there are over 16,384 counts, or `censoring_survival` does not fall from at most 1 to above 0.
         TypeError: a field is of another kind.
 
     >>> import dpcurves as dp
@@ -393,7 +406,7 @@ class SurvivalModelQuestion:
     times: Grid
     scores: Grid = FIFTIETHS
     groups: int = 10
-    watched: tuple[float, ...] | None = None
+    censoring_survival: tuple[float, ...] | None = None
     by: By = None
     came: Category = 1
     censored: Category | None = None
@@ -401,32 +414,40 @@ class SurvivalModelQuestion:
 
     def __post_init__(self) -> None:
         times, _ = Axis(self.time, self.times).grid, Axis(self.score, self.scores)
-        event_of(self)
-        keys_of(self.by)
-        require_kind("groups", self.groups, int, "a whole number")
+        event_categories(self)
+        parse_grouping(self.by)
+        require_type("groups", self.groups, int, "a whole number")
         if not 2 <= self.groups <= self.scores.cells:
-            raise Refused("groups", f"from 2 to {self.scores.cells} groups are needed, as many as there are cells")
+            raise InvalidArgument(
+                "groups", f"from 2 to {self.scores.cells} groups are needed, as many as there are cells"
+            )
         if 2 * (times.cells + 2) * self.scores.cells > MOST_COUNTS:
-            raise Refused("times, scores", f"at most {MOST_COUNTS} counts are made; take fewer cells of time")
-        if self.watched is not None:
-            plain = isinstance(self.watched, (tuple, list)) and all(type(each) in (int, float) for each in self.watched)
+            raise InvalidArgument("times, scores", f"at most {MOST_COUNTS} counts are made; take fewer cells of time")
+        if self.censoring_survival is not None:
+            plain = isinstance(self.censoring_survival, (tuple, list)) and all(
+                type(each) in (int, float) for each in self.censoring_survival
+            )
             if not plain:
-                raise WrongKind("watched", "numbers are needed, in a tuple, or none")
-            object.__setattr__(self, "watched", tuple(self.watched))
-            shares = np.asarray(self.watched, dtype=np.float64)
+                raise WrongArgumentType("censoring_survival", "numbers are needed, in a tuple, or none")
+            object.__setattr__(self, "censoring_survival", tuple(self.censoring_survival))
+            shares = np.asarray(self.censoring_survival, dtype=np.float64)
             falls = shares.shape == (times.cells + 1,) and bool((np.diff(shares) <= 0).all())
             if not falls or not 0 < shares[-1] <= shares[0] <= 1:
-                raise Refused("watched", "a share for each edge of time is needed, falling from at most 1 to above 0")
+                raise InvalidArgument(
+                    "censoring_survival", "a share for each edge of time is needed, falling from at most 1 to above 0"
+                )
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts by event, cell of time and cell of score."""
         times, scores = self.times.with_outside(Outside.APART), self.scores.with_outside(Outside.CLAMPED)
-        axes = axes_of(self.by, event_of(self), Axis(self.time, times), Axis(self.score, count_outside(scores)))
-        found = yield from needed(Prefixes(axes), ALL)
-        privacy = statement_of(found.releases, self.model, as_times(self.time, BEYOND_HORIZON))
-        parts = rows_of(found.counts, 2 * times.slots) if self.by is not None else [found.counts]
-        facts = times, scores, self.groups, self.watched, privacy.noted(*notes_on_dependence(privacy))
-        return parted(self.by, [SurvivalModel(*facts, each) for each in parts])
+        axes = prepend_category_axes(
+            self.by, event_categories(self), Axis(self.time, times), Axis(self.score, count_outside(scores))
+        )
+        found = yield from ask_workload(PrefixWorkload(axes), ALL)
+        privacy = build_privacy_statement(found.releases, self.model, thresholds_for_times(self.time, BEYOND_HORIZON))
+        parts = split_rows(found.counts, 2 * times.slots) if self.by is not None else [found.counts]
+        facts = times, scores, self.groups, self.censoring_survival, privacy.with_notes(*notes_on_dependence(privacy))
+        return collect_by_category(self.by, [SurvivalModel(*facts, each) for each in parts])
 
     def __str__(self) -> str:
         return f"score {self.score} for {self.event} of {self.time} before {self.times.upper:g}"

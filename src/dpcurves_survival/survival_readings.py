@@ -12,22 +12,22 @@ from typing import Any, NamedTuple, Protocol, Self, Unpack, runtime_checkable
 import numpy as np
 
 from dpcurves import display
-from dpcurves.arguments import Refused, chance, require_kind
+from dpcurves.arguments import InvalidArgument, require_probability, require_type
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.curves.by_category import ByCategory
 from dpcurves.curves.question import require_independent
-from dpcurves.curves.result import EACH, Covered, Drawing, Joined
+from dpcurves.curves.result import EACH, CompositeResult, IntervalResult, PlotArguments
 from dpcurves.data.axis import Category
-from dpcurves.display import numeral
-from dpcurves.display.canvas import covering
-from dpcurves.display.numerals import answered_point
-from dpcurves.inference.knowledge import KNOWN_AT, is_open, may_be_none
+from dpcurves.display import format_number
+from dpcurves.display.canvas import describe_interval
+from dpcurves.display.numerals import describe_point
+from dpcurves.inference.knowledge import KNOWN_AT, is_uninformative, may_be_zero
 from dpcurves.inference.simulation import numbered_generator
 
 from . import inference
-from .hazard_ratios import ScoredGroups
-from .kaplan_meier import Leaving, LogRankTest, Survival, log_rank_test
+from .hazard_ratios import ScoredRiskTables
+from .kaplan_meier import EventTable, LogRankTest, Survival, log_rank_test
 from .pictures import AtRiskRow, FigureGroup, draw_figure, draw_forest, draw_steps
 from .variants import DelayedEntry, WeightedSurvival
 
@@ -44,24 +44,24 @@ class Estimate:
     """A number of a survival curve, or of two, with its interval.
 
     Attributes:
-        words: What it is.
+        name: What it is.
         point: The estimate, known or not; see `value`.
-        ends: The function that gives the ends at a level, for these records or for the population.
+        find_endpoints: The function that gives the ends at a level, for these records or for the population.
         privacy: The privacy statement of the curve, or of the first of two.
         scale: Along which axis it is drawn: share, share with an event, difference of shares, time, difference of
             times, ratio, people or cumulative hazard.
         least, most: Between which it lies in any case.
-        parts: The readings that a difference of two groups is the difference of: it is not known if one of them is not.
+        terms: The readings that a difference of two groups is the difference of: it is not known if one of them is not.
     """
 
-    words: str
+    name: str
     point: float
-    ends: Callable[[float, bool], tuple[float, float]]
+    find_endpoints: Callable[[float, bool], tuple[float, float]]
     privacy: PrivacyStatement
     scale: str = SHARE
-    least: float = 0.0
-    most: float = 1.0
-    parts: tuple[Estimate, ...] = ()
+    minimum: float = 0.0
+    maximum: float = 1.0
+    terms: tuple[Estimate, ...] = ()
 
     @property
     def value(self) -> float:
@@ -70,161 +70,174 @@ class Estimate:
 
     @cached_property
     def _is_unknown(self) -> bool:
-        is_part_unknown = any(each._is_unknown for each in self.parts)
-        return is_part_unknown or bool(is_open(*self.ends(KNOWN_AT, False), self.least, self.most))
+        is_part_unknown = any(each._is_unknown for each in self.terms)
+        return is_part_unknown or bool(
+            is_uninformative(*self.find_endpoints(KNOWN_AT, False), self.minimum, self.maximum)
+        )
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """An interval for the number of these records' exact times; with `population`, for that of the population.
 
-        Noise, and for the population sampling (see `dpcurves_survival.inference.SamplingOfCauses`), are simulated;
+        Noise, and for the population sampling (see `dpcurves_survival.inference.HazardSamplingErrors`), are simulated;
         events and censored records of one cell may have come in any order, and anywhere inside it. The population needs
         independent units of one record each, and censoring that does not depend on the time of the event. Where too few
         are at risk to tell, it holds all that is possible.
         """
-        low, high = self.ends(chance("level", level), population)
+        low, high = self.find_endpoints(require_probability("level", level), population)
         if self._is_unknown:
-            return self.least, self.most
+            return self.minimum, self.maximum
         return (min(low, self.value), max(high, self.value)) if isfinite(self.value) else (low, high)
 
     def __str__(self) -> str:
-        return f"{self.words}: {numeral(self.value)}"
+        return f"{self.name}: {format_number(self.value)}"
 
 
-class Drawn(NamedTuple):
+class GroupDraws(NamedTuple):
     """Draws of a group: tables, the cells that are read, and the lowest and the highest curves."""
 
     table: inference.RiskTable
-    known: BoolArray
-    low: inference.Curves
-    high: inference.Curves
+    known_cells: BoolArray
+    lowest_curves: inference.Curves
+    highest_curves: inference.Curves
 
 
-def table_of(leaving: Leaving, *, tied: bool) -> inference.RiskTable:
+def risk_table_from_events(event_table: EventTable, *, tied: bool) -> inference.RiskTable:
     """Events, and records at risk, of one cause; where times are declared values no order is open."""
-    events, records = leaving.at_risk.events[..., None, :], leaving.at_risk.records
-    return inference.RiskTable(events, records, records if tied else leaving.early.records)
+    events, records = event_table.at_risk.events[..., None, :], event_table.at_risk.records
+    return inference.RiskTable(events, records, records if tied else event_table.at_risk_censored_first.records)
 
 
-class Of(NamedTuple):
+class RiskTableReader(NamedTuple):
     """Readers of a kind of result: its risk tables, draws of their noise, its likely hazards, the curves it shows."""
 
-    told: Callable[[Any], inference.RiskTable]
-    noise: Callable[[Any, np.random.Generator], inference.RiskTable]
-    likely: Callable[[Any], FloatArray]
-    shown: Callable[[Any], inference.Curves]
+    read_table: Callable[[Any], inference.RiskTable]
+    sample_noise: Callable[[Any, np.random.Generator], inference.RiskTable]
+    estimate_hazards: Callable[[Any], FloatArray]
+    read_curves: Callable[[Any], inference.Curves]
 
-    def drawn(self, result: Any, place: int, *, population: bool) -> Drawn:
+    def sample_group(self, result: Any, group_index: int, *, population: bool) -> GroupDraws:
         """Draws of the group in this place; those of several groups are independent."""
 
-        def make() -> Drawn:
-            known, sampling, told = result._known, None, self.told(result)
-            noises = self.noise(result, numbered_generator(PLACE + place))
+        def simulate_group() -> GroupDraws:
+            known, sampling, told = result._known_cells, None, self.read_table(result)
+            noises = self.sample_noise(result, numbered_generator(PLACE + group_index))
             if population:
                 require_independent(result.privacy)
-                records = inference.count_plausible(told.records, noises.records)
-                generator = numbered_generator(PLACE + 2 + place)
-                sampling = inference.SamplingOfCauses.draw(self.likely(result), records, generator)
+                records = inference.plausible_at_risk(told.records, noises.records)
+                generator = numbered_generator(PLACE + 2 + group_index)
+                sampling = inference.HazardSamplingErrors.sample_errors(
+                    self.estimate_hazards(result), records, generator
+                )
                 known = np.logical_and.accumulate(known & (told.records > inference.FEWEST_AT_RISK))
-            table = told.plausible(noises, sampling)
-            return Drawn(table, known, *table.ends(known, result._cells, sampling))
+            table = told.subtract_noise(noises, sampling)
+            return GroupDraws(table, known, *table.bound_curves(known, result._cell_bounds, sampling))
 
-        return result._once(("risk tables", place, population), None, make)  # type: ignore[no-any-return]
+        return result._compute_once(("risk tables", group_index, population), None, simulate_group)  # type: ignore[no-any-return]
 
 
-def _point(curve: Survival) -> inference.Curves:
+def _point_estimates(curve: Survival) -> inference.Curves:
     """What the curve shows; events come in the middle of their cells, or at their declared values."""
-    left, middle = curve.y, curve._cells.mean(axis=1)
+    left, middle = curve.y, curve._cell_bounds.mean(axis=1)
     return inference.Curves(left, (1 - left)[None], curve.cumulative_hazard[None], middle, middle, left)
 
 
-ONE_CAUSE = Of(
-    lambda curve: table_of(curve._told, tied=curve.grid.values is not None),
-    lambda curve, draw: table_of(curve._noise(draw), tied=curve.grid.values is not None),
-    lambda curve: inference.hazards_of(curve.extrapolated[1:])[None],
-    _point,
+ONE_CAUSE = RiskTableReader(
+    lambda curve: risk_table_from_events(curve._event_table, tied=curve.grid.values is not None),
+    lambda curve, draw: risk_table_from_events(curve._sample_noise(draw), tied=curve.grid.values is not None),
+    lambda curve: inference.hazards_from_survival(curve.extrapolated_survival[1:])[None],
+    _point_estimates,
 )
 
 
-def edge_of(curve: Any, argument: str, time: float) -> tuple[int, float]:
+def find_nearest_edge(curve: Any, argument: str, time: float) -> tuple[int, float]:
     """The edge nearest to a time, and the time that it stands for; past a declared value, the time itself."""
     if not isinstance(time, (int, float)) or isinstance(time, bool) or not curve.x[0] <= time <= curve.x[-1]:
-        raise Refused(argument, f"a time on the grid is needed, from {curve.x[0]:g} to {curve.x[-1]:g}")
+        raise InvalidArgument(argument, f"a time on the grid is needed, from {curve.x[0]:g} to {curve.x[-1]:g}")
     if curve.grid.values is not None:
         return int(np.searchsorted(curve.grid.values, time, side="right")), float(time)
     edge = int(np.argmin(np.abs(curve.x - time)))
     return edge, float(curve.x[edge])
 
 
-def estimate(
-    words: str,
+def estimate_statistic(
+    name: str,
     groups: Sequence[Any],
-    read: Callable[..., FloatArray],
+    statistic: Callable[..., FloatArray],
     scale: str,
-    of: Of = ONE_CAUSE,
+    reader: RiskTableReader = ONE_CAUSE,
     *,
-    most: float = 1.0,
+    maximum: float = 1.0,
 ) -> Estimate:
-    """An estimate of one group, between 0 and `most`; or the difference of those of two groups."""
+    """An estimate of one group, between 0 and `maximum`; or the difference of those of two groups."""
 
-    def read_both(*curves: inference.Curves) -> FloatArray:
-        first, *second = (read(each) for each in curves)
+    def read_difference(*curves: inference.Curves) -> FloatArray:
+        first, *second = (statistic(each) for each in curves)
         return np.asarray(first - second[0] if second else first)
 
-    def ends(level: float, population: bool) -> tuple[float, float]:
-        drawn = [of.drawn(each, place, population=population) for place, each in enumerate(groups)]
+    def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        drawn = [reader.sample_group(each, place, population=population) for place, each in enumerate(groups)]
         fewest = min(len(each.table.records) for each in drawn)
         sides = []
         for side in (1, -1):
-            curves = [each.low if sign == side else each.high for each, sign in zip(drawn, (1, -1), strict=False)]
-            sides.append(np.asarray(read_both(*(_first(each, fewest) for each in curves))))
-        return inference.interval_between(sides[0], sides[1], level, population=population)
+            curves = [
+                each.lowest_curves if sign == side else each.highest_curves
+                for each, sign in zip(drawn, (1, -1), strict=False)
+            ]
+            sides.append(np.asarray(read_difference(*(_take_draws(each, fewest) for each in curves))))
+        return inference.interval_over_orders(sides[0], sides[1], level, population=population)
 
-    value = float(read_both(*map(of.shown, groups)))
+    value = float(read_difference(*map(reader.read_curves, groups)))
     if len(groups) == 1:
-        return Estimate(words, value, ends, groups[0].privacy, scale, 0.0, most)
-    parts = tuple(estimate(words, (each,), read, scale, of, most=most) for each in groups)
-    return Estimate(words, value, ends, groups[0].privacy, scale, -most, most, parts)
+        return Estimate(name, value, find_endpoints, groups[0].privacy, scale, 0.0, maximum)
+    parts = tuple(estimate_statistic(name, (each,), statistic, scale, reader, maximum=maximum) for each in groups)
+    return Estimate(name, value, find_endpoints, groups[0].privacy, scale, -maximum, maximum, parts)
 
 
-def ratio_of_hazards(words: str, groups: tuple[Any, Any], of: Of = ONE_CAUSE, row: int = 0) -> Estimate:
+def estimate_hazard_ratio(
+    name: str, groups: tuple[Any, Any], reader: RiskTableReader = ONE_CAUSE, cause_index: int = 0
+) -> Estimate:
     """The hazard of one cause in the first group over that in the second: who has an event of another one leaves."""
     tied = groups[0].grid.values is not None
 
-    def of_cause(table: inference.RiskTable) -> inference.RiskTable:
-        others = table.events.sum(axis=-2) - table.events[..., row, :]
-        fewest = table.records if tied else table.fewest - others
-        return inference.RiskTable(table.events[..., row : row + 1, :], table.records, fewest)
+    def select_cause(table: inference.RiskTable) -> inference.RiskTable:
+        others = table.events.sum(axis=-2) - table.events[..., cause_index, :]
+        fewest = table.records if tied else table.fewest_records - others
+        return inference.RiskTable(table.events[..., cause_index : cause_index + 1, :], table.records, fewest)
 
-    known = groups[0]._known & groups[1]._known
+    known = groups[0]._known_cells & groups[1]._known_cells
 
     @cache
     def lacks_events() -> bool:
         """Whether noise alone may have made all events of both groups: then no hazard is known."""
-        events = sum(float(of.told(each).events[row, known].sum()) for each in groups)
-        noises = [of.noise(each, numbered_generator(PLACE + place)) for place, each in enumerate(groups)]
+        events = sum(float(reader.read_table(each).events[cause_index, known].sum()) for each in groups)
+        noises = [reader.sample_noise(each, numbered_generator(PLACE + place)) for place, each in enumerate(groups)]
         draws = min(len(each.records) for each in noises)
-        return bool(may_be_none(events, sum(each.events[:draws, row, known].sum(axis=-1) for each in noises)))
+        return bool(may_be_zero(events, sum(each.events[:draws, cause_index, known].sum(axis=-1) for each in noises)))
 
     @cache
-    def scored() -> ScoredGroups:
-        noises = [of.noise(each, numbered_generator(PLACE + place)) for place, each in enumerate(groups)]
-        told, noise = ([of_cause(each) for each in both] for both in (map(of.told, groups), noises))
+    def score_groups() -> ScoredRiskTables:
+        noises = [reader.sample_noise(each, numbered_generator(PLACE + place)) for place, each in enumerate(groups)]
+        told, noise = ([select_cause(each) for each in both] for both in (map(reader.read_table, groups), noises))
         leaving = not isinstance(groups[0], DelayedEntry)
-        return ScoredGroups.read(told, noise, numbered_generator(PLACE + 2), tied=tied, leaving=leaving)
+        return ScoredRiskTables.from_tables(
+            told, noise, numbered_generator(PLACE + 2), tied=tied, has_only_exits=leaving
+        )
 
-    def ends(level: float, population: bool) -> tuple[float, float]:
+    def find_endpoints(level: float, population: bool) -> tuple[float, float]:
         for each in groups if population else ():
             require_independent(each.privacy)
         if not known.any() or lacks_events():
             return 0.0, inf
-        lower, upper = scored().interval(level, population=population)
+        lower, upper = score_groups().interval(level, population=population)
         return exp(lower), exp(upper)
 
-    value = exp(scored().log_ratio) if known.any() else 0.0
-    return Estimate(words, value if 0 < value < inf else float("nan"), ends, groups[0].privacy, RATIO, 0.0, inf)
+    value = exp(score_groups().log_ratio) if known.any() else 0.0
+    return Estimate(
+        name, value if 0 < value < inf else float("nan"), find_endpoints, groups[0].privacy, RATIO, 0.0, inf
+    )
 
 
-def _first(curves: inference.Curves, draws: int) -> inference.Curves:
+def _take_draws(curves: inference.Curves, draws: int) -> inference.Curves:
     cut = {name: getattr(curves, name)[:draws] for name in ("left", "come", "hazard", "since")}
     return curves._replace(**cut)
 
@@ -253,13 +266,13 @@ def restricted_mean(curve: Survival, until: float) -> Estimate:
     >>> bool(abs(mean.value - 4.5) < 0.3), mean.interval(0.95)[0] < 4.5 < mean.interval(0.95)[1]
     (True, True)
     """
-    require_kind("curve", curve, Survival, A_CURVE)
-    edge, time = edge_of(curve, "until", until)
-    words = f"restricted mean up to {answered_point(time, until)}"
-    return estimate(words, (curve,), lambda one: one.restricted_mean(time, edge), TIME, most=time)
+    require_type("curve", curve, Survival, A_CURVE)
+    edge, time = find_nearest_edge(curve, "until", until)
+    words = f"restricted mean up to {describe_point(time, until)}"
+    return estimate_statistic(words, (curve,), lambda one: one.restricted_mean(time, edge), TIME, maximum=time)
 
 
-def share_at(curve: Survival, time: float, since: float | None = None) -> Estimate:
+def survival_at(curve: Survival, time: float, since: float | None = None) -> Estimate:
     """The share without an event before `time`; with `since`, of those without an event before that (landmark).
 
     Args:
@@ -276,29 +289,32 @@ def share_at(curve: Survival, time: float, since: float | None = None) -> Estima
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
     >>> lived = dp.survival([2.5, 6.5] * 900, [1, 1] * 900, grid=grid, **spent)
-    >>> abs(dp.share_at(lived, 5).value - 0.5) < 0.1
+    >>> abs(dp.survival_at(lived, 5).value - 0.5) < 0.1
     True
     """
-    require_kind("curve", curve, Survival, A_CURVE)
-    edge, at = edge_of(curve, "time", time)
+    require_type("curve", curve, Survival, A_CURVE)
+    edge, at = find_nearest_edge(curve, "time", time)
     if since is None:
-        return estimate(
-            f"share without an event at {answered_point(at, time)}", (curve,), lambda one: one.left[..., edge], SHARE
+        return estimate_statistic(
+            f"share without an event at {describe_point(at, time)}",
+            (curve,),
+            lambda one: one.survival[..., edge],
+            SHARE,
         )
-    first, begin = edge_of(curve, "since", since)
+    first, begin = find_nearest_edge(curve, "since", since)
     if first >= edge:
-        raise Refused("since", "an earlier time than the landmark is needed")
+        raise InvalidArgument("since", "an earlier time than the landmark is needed")
 
-    def read(one: inference.Curves) -> FloatArray:
-        before = one.since[..., first]
+    def read_conditional_survival(one: inference.Curves) -> FloatArray:
+        before = one.conditioning_survival[..., first]
         # NaN is divided too, so that what is not known stays so.
-        return np.divide(one.left[..., edge], before, out=np.zeros_like(before), where=~(before <= 0)).clip(0, 1)
+        return np.divide(one.survival[..., edge], before, out=np.zeros_like(before), where=~(before <= 0)).clip(0, 1)
 
-    words = f"share without an event at {answered_point(at, time)}, given {answered_point(begin, since)}"
-    return estimate(words, (curve,), read, SHARE)
+    words = f"share without an event at {describe_point(at, time)}, given {describe_point(begin, since)}"
+    return estimate_statistic(words, (curve,), read_conditional_survival, SHARE)
 
 
-def hazard_at(curve: Survival, time: float) -> Estimate:
+def cumulative_hazard_at(curve: Survival, time: float) -> Estimate:
     """The cumulative hazard at `time` (Nelson and Aalen), rounded to the nearest edge of a cell.
 
     Args:
@@ -314,25 +330,25 @@ def hazard_at(curve: Survival, time: float) -> Estimate:
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
     >>> lived = dp.survival([2.5, 6.5] * 900, [1, 1] * 900, grid=grid, **spent)
-    >>> abs(dp.hazard_at(lived, 5).value - 0.5) < 0.1
+    >>> abs(dp.cumulative_hazard_at(lived, 5).value - 0.5) < 0.1
     True
     """
-    require_kind("curve", curve, Survival, A_CURVE)
-    edge, at = edge_of(curve, "time", time)
-    return estimate(
-        f"cumulative hazard at {answered_point(at, time)}",
+    require_type("curve", curve, Survival, A_CURVE)
+    edge, at = find_nearest_edge(curve, "time", time)
+    return estimate_statistic(
+        f"cumulative hazard at {describe_point(at, time)}",
         (curve,),
         lambda one: one.hazard[..., 0, edge],
         HAZARD,
-        most=inf,
+        maximum=inf,
     )
 
 
-def _both(first: Survival, second: Survival) -> None:
+def _require_same_grid(first: Survival, second: Survival) -> None:
     for name, each in (("first", first), ("second", second)):
-        require_kind(name, each, Survival, A_CURVE)
+        require_type(name, each, Survival, A_CURVE)
     if not np.array_equal(first.x, second.x):
-        raise Refused("second", "a curve on the same grid is needed")
+        raise InvalidArgument("second", "a curve on the same grid is needed")
 
 
 def restricted_mean_difference(first: Survival, second: Survival, until: float) -> Estimate:
@@ -355,16 +371,22 @@ def restricted_mean_difference(first: Survival, second: Survival, until: float) 
     >>> abs(dp.restricted_mean_difference(late, early, 10).value - 1.5) < 0.3
     True
     """
-    _both(first, second)
-    edge, time = edge_of(first, "until", until)
+    _require_same_grid(first, second)
+    edge, time = find_nearest_edge(first, "until", until)
 
-    def read(one: inference.Curves) -> FloatArray:
+    def read_restricted_mean(one: inference.Curves) -> FloatArray:
         return one.restricted_mean(time, edge)
 
-    return estimate(f"difference of means up to {answered_point(time, until)}", (first, second), read, LATER, most=time)
+    return estimate_statistic(
+        f"difference of means up to {describe_point(time, until)}",
+        (first, second),
+        read_restricted_mean,
+        LATER,
+        maximum=time,
+    )
 
 
-def share_difference(first: Survival, second: Survival, time: float) -> Estimate:
+def survival_difference(first: Survival, second: Survival, time: float) -> Estimate:
     """The share without an event of the first group less that of the second: the absolute risk reduction of the first.
 
     Args:
@@ -381,19 +403,19 @@ def share_difference(first: Survival, second: Survival, time: float) -> Estimate
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
     >>> early, late = (dp.survival([when, 9.5] * 900, [1, 1] * 900, grid=grid, **spent) for when in (2.5, 5.5))
-    >>> abs(dp.share_difference(late, early, 5).value - 0.5) < 0.1
+    >>> abs(dp.survival_difference(late, early, 5).value - 0.5) < 0.1
     True
     """
-    _both(first, second)
-    edge, at = edge_of(first, "time", time)
-    words = f"difference of shares at {answered_point(at, time)}"
-    return estimate(words, (first, second), lambda one: one.left[..., edge], MORE)
+    _require_same_grid(first, second)
+    edge, at = find_nearest_edge(first, "time", time)
+    words = f"difference of shares at {describe_point(at, time)}"
+    return estimate_statistic(words, (first, second), lambda one: one.survival[..., edge], MORE)
 
 
-def number_needed(first: Survival, second: Survival, time: float) -> Estimate:
+def number_needed_to_treat(first: Survival, second: Survival, time: float) -> Estimate:
     """The number needed to treat: how many records of the first group stand for one event less before `time`.
 
-    The reciprocal of `share_difference` (Altman and Andersen 1999), and below zero where there are more events. Its
+    The reciprocal of `survival_difference` (Altman and Andersen 1999), and below zero where there are more events. Its
     interval are the reciprocals of the ends of that difference; where these are of both signs no number is excluded
     beyond them, so it is ``(-inf, inf)``, and the ends of the difference are what is to be read.
 
@@ -411,18 +433,20 @@ def number_needed(first: Survival, second: Survival, time: float) -> Estimate:
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
     >>> early, late = (dp.survival([when, 9.5] * 900, [1, 1] * 900, grid=grid, **spent) for when in (2.5, 5.5))
-    >>> abs(dp.number_needed(late, early, 5).value - 2) < 0.4
+    >>> abs(dp.number_needed_to_treat(late, early, 5).value - 2) < 0.4
     True
     """
-    less = share_difference(first, second, time)
+    less = survival_difference(first, second, time)
 
-    def ends(level: float, population: bool) -> tuple[float, float]:
+    def find_endpoints(level: float, population: bool) -> tuple[float, float]:
         low, high = less.interval(level, population=population)
         return (1 / high, 1 / low) if low * high > 0 else (-inf, inf)
 
-    _, at = edge_of(first, "time", time)
-    words = f"number needed to treat at {answered_point(at, time)}"
-    return Estimate(words, 1 / less.value if less.value else inf, ends, first.privacy, PEOPLE, -inf, inf, (less,))
+    _, at = find_nearest_edge(first, "time", time)
+    words = f"number needed to treat at {describe_point(at, time)}"
+    return Estimate(
+        words, 1 / less.value if less.value else inf, find_endpoints, first.privacy, PEOPLE, -inf, inf, (less,)
+    )
 
 
 def hazard_ratio(first: Survival, second: Survival) -> Estimate:
@@ -449,12 +473,12 @@ def hazard_ratio(first: Survival, second: Survival) -> Estimate:
     >>> dp.hazard_ratio(late, early).value < 1
     True
     """
-    _both(first, second)
-    return ratio_of_hazards("hazard ratio", (first, second))
+    _require_same_grid(first, second)
+    return estimate_hazard_ratio("hazard ratio", (first, second))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CumulativeHazard(Covered):
+class CumulativeHazard(IntervalResult):
     """The cumulative hazard before each edge of the grid, as Nelson and Aalen estimate it, with its band.
 
     Attributes:
@@ -463,10 +487,10 @@ class CumulativeHazard(Covered):
 
     KIND = "cumulative-hazard"
     TITLE = "Cumulative hazard over {curve.label}"
-    IN_SHORT = "{curve.label}"
+    REPR_FACTS = "{curve.label}"
     COLUMNS = ("x", "y", "at_risk")
-    COVERS = "band"
-    RANGES = MappingProxyType({"y": (0.0, inf)})
+    INTERVAL_NAME = "band"
+    POSSIBLE_RANGES = MappingProxyType({"y": (0.0, inf)})
     IS_CURVE = True
 
     curve: Survival
@@ -479,7 +503,7 @@ class CumulativeHazard(Covered):
     @property
     def evidence(self) -> Any:
         """The evidence of the curve."""
-        return self.curve.turns
+        return self.curve.rounds
 
     @property
     def x(self) -> FloatArray:
@@ -502,30 +526,32 @@ class CumulativeHazard(Covered):
         The largest studentised error is bounded, for the order of each cell that is least favourable: if all that are
         censored in it leave before its events, hazards are largest. Infinite where nothing is known.
         """
-        level, drawn = chance("level", level), ONE_CAUSE.drawn(self.curve, 0, population=population)
-        told = ONE_CAUSE.told(self.curve).ends(drawn.known, self.curve._cells)
-        draws = drawn.low.hazard[:, 0], drawn.high.hazard[:, 0]
-        lower, upper = inference.band_between((told[0].hazard[0], told[1].hazard[0]), draws, level)
+        level, drawn = require_probability("level", level), ONE_CAUSE.sample_group(self.curve, 0, population=population)
+        told = ONE_CAUSE.read_table(self.curve).bound_curves(drawn.known_cells, self.curve._cell_bounds)
+        draws = drawn.lowest_curves.cumulative_hazard[:, 0], drawn.highest_curves.cumulative_hazard[:, 0]
+        lower, upper = inference.band_over_orders(
+            (told[0].cumulative_hazard[0], told[1].cumulative_hazard[0]), draws, level
+        )
         upper, lower = np.minimum.accumulate(upper[::-1])[::-1], np.maximum.accumulate(np.maximum(lower, 0.0))
         return np.stack([np.fmin(lower, self.y), np.fmax(upper, self.y)], axis=1)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         words: Any = {"label": self.curve.label, "upwards": "cumulative hazard", "share": False}
-        return draw_steps(self.x, self._where_known("y", self.y), shades=shades, **words, **how)
+        return draw_steps(self.x, self._mask_unknown("y", self.y), shades=shades, **words, **how)
 
     def _question(self) -> Mapping[str, object]:
         return self.curve._question()
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> CumulativeHazard:
-        if "weight" in opened.question:
-            return cls(WeightedSurvival._opened(opened))
-        several = len(opened.evidence["releases"]) > Survival.RELEASES
-        return cls((DelayedEntry if several else Survival)._opened(opened))
+    def _from_json(cls, document: display.CurveDocument) -> CumulativeHazard:
+        if "weight" in document.question:
+            return cls(WeightedSurvival._from_json(document))
+        several = len(document.evidence["releases"]) > Survival.RELEASES
+        return cls((DelayedEntry if several else Survival)._from_json(document))
 
 
 @runtime_checkable
-class Risks(Protocol):
+class CauseSpecificEstimates(Protocol):
     """Numbers of each cause, as `CompetingRisks` has them."""
 
     causes: tuple[Category, ...]
@@ -547,7 +573,7 @@ class Risks(Protocol):
         ...
 
 
-class SurvivalNumbers(Joined):
+class SurvivalNumbers(CompositeResult):
     """Numbers of survival curves at public times, and of two groups their differences: each with its own interval.
 
     Restricted means up to `until`, and shares without an event before each time of `at`, are of each curve;
@@ -559,12 +585,12 @@ class SurvivalNumbers(Joined):
         curves: The survival curves by name, or `CompetingRisks`.
         until: The time up to which means are restricted; None: no means.
         at: Landmarks.
-        since: For conditional survival at the landmarks; see `share_at`.
+        since: For conditional survival at the landmarks; see `survival_at`.
     """
 
     TITLE = "Numbers of survival"
-    COVERS = EACH
-    MARK = "until"
+    INTERVAL_NAME = EACH
+    DISTINGUISHING_FACT = "until"
     SIZE = (7.4, 4.6)
 
     def __init__(
@@ -575,40 +601,46 @@ class SurvivalNumbers(Joined):
         self.curves = {named(key): curve for key, curve in given.items()}
         self.until, self.at, self.since = until, tuple(at), since
         for curve in self.curves.values():
-            require_kind("curves", curve, Risks if self._are_risks else Survival, A_CURVE)
-        if since is not None and self._are_risks:
-            raise Refused("since", "conditional shares are of survival curves, not of competing risks")
+            require_type("curves", curve, CauseSpecificEstimates if self._has_competing_risks else Survival, A_CURVE)
+        if since is not None and self._has_competing_risks:
+            raise InvalidArgument("since", "conditional shares are of survival curves, not of competing risks")
         if not self.curves or (until is None and not at and len(self.curves) != 2):
-            raise Refused("until, at", "say what is to be read: a time up to which means are restricted, or landmarks")
-        self.estimates = dict(self._read())
+            raise InvalidArgument(
+                "until, at", "say what is to be read: a time up to which means are restricted, or landmarks"
+            )
+        self.estimates = dict(self._compute_estimates())
 
-    def _read(self) -> Any:
-        of_one, of_two = (self._lost, self._between) if self._are_risks else (self._of_one, self._of_two)
+    def _compute_estimates(self) -> Any:
+        of_one, of_two = (
+            (self._estimate_causes, self._compare_causes)
+            if self._has_competing_risks
+            else (self._estimate_group, self._compare_groups)
+        )
         for name, curve in self.curves.items():
-            yield from (((name, each.words), each) for each in of_one(curve))
+            yield from (((name, each.name), each) for each in of_one(curve))
         if len(self.curves) == 2:
             against = " against ".join(self.curves)
-            yield from (((against, each.words), each) for each in of_two(*self.curves.values()))
+            yield from (((against, each.name), each) for each in of_two(*self.curves.values()))
 
     @property
-    def _are_risks(self) -> bool:
-        return isinstance(next(iter(self.curves.values()), None), Risks)
+    def _has_competing_risks(self) -> bool:
+        return isinstance(next(iter(self.curves.values()), None), CauseSpecificEstimates)
 
-    def _of_one(self, curve: Survival) -> list[Estimate]:
+    def _estimate_group(self, curve: Survival) -> list[Estimate]:
         means = [] if self.until is None else [restricted_mean(curve, self.until)]
-        return [*means, *(share_at(curve, time, self.since) for time in self.at)]
+        return [*means, *(survival_at(curve, time, self.since) for time in self.at)]
 
-    def _of_two(self, one: Survival, other: Survival) -> list[Estimate]:
+    def _compare_groups(self, one: Survival, other: Survival) -> list[Estimate]:
         found = [] if self.until is None else [restricted_mean_difference(one, other, self.until)]
         for time in self.at:
-            found += [share_difference(one, other, time), number_needed(one, other, time)]
+            found += [survival_difference(one, other, time), number_needed_to_treat(one, other, time)]
         return [*found, hazard_ratio(one, other)]
 
-    def _lost(self, risks: Risks) -> list[Estimate]:
+    def _estimate_causes(self, risks: CauseSpecificEstimates) -> list[Estimate]:
         lost = [] if self.until is None else [risks.time_lost(cause, self.until) for cause in risks.causes]
         return [*lost, *(risks.incidence_at(cause, time) for time in self.at for cause in risks.causes)]
 
-    def _between(self, one: Risks, other: Risks) -> list[Estimate]:
+    def _compare_causes(self, one: CauseSpecificEstimates, other: CauseSpecificEstimates) -> list[Estimate]:
         apart = [one.incidence_difference(other, cause, time) for time in self.at for cause in one.causes]
         return [*apart, *(one.hazard_ratio(other, cause) for cause in one.causes)]
 
@@ -624,8 +656,8 @@ class SurvivalNumbers(Joined):
         Raises:
             ValueError: there are not two, or they are of competing risks.
         """
-        if len(self.curves) != 2 or self._are_risks:
-            raise Refused("curves", "survival curves of two groups are needed")
+        if len(self.curves) != 2 or self._has_competing_risks:
+            raise InvalidArgument("curves", "survival curves of two groups are needed")
         one, other = self.curves.values()
         return log_rank_test(one, other, rho=rho, gamma=gamma)
 
@@ -646,7 +678,7 @@ class SurvivalNumbers(Joined):
             "value": [each.value for each in self.estimates.values()],
         }  # fmt: skip
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         rows = [(f"{whose}: {words}", each.value, each.scale) for (whose, words), each in self.estimates.items()]
         return draw_forest(rows, shades=shades, **how)
 
@@ -657,19 +689,19 @@ class SurvivalNumbers(Joined):
         return {"until": self.until, "at": list(self.at), "since": self.since}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> SurvivalNumbers:
-        asked = opened.question
-        return cls(cls.read_members(opened), until=asked["until"], at=asked["at"], since=asked["since"])
+    def _from_json(cls, document: display.CurveDocument) -> SurvivalNumbers:
+        asked = document.question
+        return cls(cls.parse_members(document), until=asked["until"], at=asked["at"], since=asked["since"])
 
-    def _in_short(self) -> tuple[str, ...]:
+    def _repr_facts(self) -> tuple[str, ...]:
         return (f"{len(self.estimates)} numbers",)
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [(f"{whose}: {words}", numeral(each.value)) for (whose, words), each in self.estimates.items()]
+        return [(f"{whose}: {words}", format_number(each.value)) for (whose, words), each in self.estimates.items()]
 
 
 def survival_numbers(
-    curves: Survival | Risks | ByCategory[Any],
+    curves: Survival | CauseSpecificEstimates | ByCategory[Any],
     *,
     until: float | None = None,
     at: Sequence[float] = (),
@@ -681,7 +713,7 @@ def survival_numbers(
         curves: A curve, curves by name or by category, or competing risks.
         until: The time up to which means are restricted. None: no means.
         at: Landmarks.
-        since: The time since which landmarks count: see `share_at`.
+        since: The time since which landmarks count: see `survival_at`.
 
     Returns:
         The numbers, each with its interval, as a released result that can be drawn and written.
@@ -735,7 +767,7 @@ def survival_figure(
     population = population and one.privacy.rows_per_unit == 1
     groups = []
     for key, curve in given.items():
-        require_kind("curves", curve, Survival, A_CURVE)
+        require_type("curves", curve, Survival, A_CURVE)
         error = np.diff(curve.at_risk_intervals(level), axis=1)[1:, 0] / 2
         risk = AtRiskRow(curve.x, curve.at_risk[1:], error)
         groups.append(FigureGroup(named(key), curve.y, curve.band(level, population=population), risk))
@@ -743,9 +775,11 @@ def survival_figure(
     if len(each) == 2 and one.privacy.rows_per_unit == 1:
         found = log_rank_test(*each, rho=weights[0], gamma=weights[1])
         name = "Log-rank" if weights == (0, 0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
-        chance_of_it = f"p {'< 0.001' if found.pvalue < 0.001 else f'= {found.pvalue:.2g}'} (noise included)"
-        test = f"{name} test: {'not known' if isnan(found.pvalue) else chance_of_it}"
-    covers = f"Shaded: {covering(level, one.COVERS, display.POPULATION if population else display.RECORDS)}."
+        chance_of_it = f"p {'< 0.001' if found.p_value < 0.001 else f'= {found.p_value:.2g}'} (noise included)"
+        test = f"{name} test: {'not known' if isnan(found.p_value) else chance_of_it}"
+    covers = (
+        f"Shaded: {describe_interval(level, one.INTERVAL_NAME, display.POPULATION if population else display.RECORDS)}."
+    )
     return draw_figure(
         one.x, groups, one.privacy, label=one.label, upwards="share without an event", test=test, covers=covers,
         theme=theme, ax=ax,

@@ -13,43 +13,43 @@ from typing import Any, ClassVar, NamedTuple, Unpack, cast
 import numpy as np
 
 from dpcurves import display
-from dpcurves.arguments import Refused, chance, require_kind, shown
+from dpcurves.arguments import InvalidArgument, describe_value, require_probability, require_type
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import (
     ALL,
-    Cells,
-    Counted,
+    AutomaticGridWorkload,
+    CellWorkload,
     Evidence,
     Needs,
-    Prefixes,
+    PrefixWorkload,
     PrivacyStatement,
-    Range,
     Setting,
-    needed,
+    TableCounts,
+    ask_workload,
 )
-from dpcurves.curves.automatic_range import LOOKED, looks_noted, note_on_looks
-from dpcurves.curves.by_category import axis_label, in_words, parted, rows_of
-from dpcurves.curves.outside import Side, as_late_entries, as_times, note_on_order
+from dpcurves.curves.automatic_range import LOOKED, add_empty_range_note, note_on_pilot_queries
+from dpcurves.curves.by_category import collect_by_category, describe_question, format_axis_label, split_rows
+from dpcurves.curves.outside import Side, note_on_order, thresholds_for_late_entries, thresholds_for_times
 from dpcurves.curves.question import (
     By,
-    axes_of,
-    declared_values,
-    read_cells,
+    build_privacy_statement,
+    declared_values_to_json,
+    grid_from_cells,
+    prepend_category_axes,
     require_independent,
-    statement_of,
 )
-from dpcurves.curves.result import Covered, Drawing, notes_on_dependence
-from dpcurves.curves.weighted import Squares, asked_of_weights, note_of, rows_of_weights
+from dpcurves.curves.result import IntervalResult, PlotArguments, notes_on_dependence
+from dpcurves.curves.weighted import SquaredWeights, ask_weight_sums, format_weight_rows, note_on_weights
 from dpcurves.data import Axis, Grid, Outside, Weights
 from dpcurves.data.axis import Category, DurationAxis
-from dpcurves.display import numeral
+from dpcurves.display import format_number
 from dpcurves.inference.bands import simultaneous_errors
-from dpcurves.inference.simulation import draws_for, noise_of, numbered_generator, public_generator
-from dpcurves.summaries.two_classes import on_simplex
+from dpcurves.inference.simulation import choose_draws, numbered_generator, public_generator, simulate_cell_noise
+from dpcurves.summaries.two_classes import project_to_simplex
 
-from .hazards import Hazards
+from .hazards import HazardPosterior
 from .inference import AtRisk, find_followed_cells, mask_unfollowed
-from .kaplan_meier import Leaving, Survival, SurvivalQuestion, event_of, require_times
+from .kaplan_meier import EventTable, Survival, SurvivalQuestion, event_categories, require_times
 from .pictures import draw_survival
 
 
@@ -73,33 +73,33 @@ class WeightedSurvival(Survival):
     TITLE = "Weighted survival over {label}"
     WEIGHTED = True
 
-    squares: Squares | None = None
+    squares: SquaredWeights | None = None
 
     @property
-    def of_squares(self) -> Squares:
+    def required_squares(self) -> SquaredWeights:
         """The sums of squared weights, which are never missing."""
-        return cast("Squares", self.squares)
+        return cast("SquaredWeights", self.squares)
 
     @cached_property
-    def _caps(self) -> FloatArray:
+    def _slot_weights(self) -> FloatArray:
         """Sums of weights in each slot, over the cap, without bias: of all that leave."""
-        return np.asarray(sum(turn.unbiased[0] for turn in self.evidence) / Weights.STEPS)
+        return np.asarray(sum(turn.unbiased_cells[0] for turn in self.evidence) / Weights.STEPS)
 
     @cached_property
-    def _scale(self) -> float:
+    def _steps_per_record(self) -> float:
         """The steps of weight that stand for one effective record."""
-        ratios = self.of_squares.ratios(self._caps)
-        return Weights.STEPS * min(ratios.overall * max(float(ratios.each.max()), 1.0), 1.0)
+        ratios = self.required_squares.sampling_ratios(self._slot_weights)
+        return Weights.STEPS * min(ratios.overall * max(float(ratios.by_group.max()), 1.0), 1.0)
 
     @property
-    def _weight(self) -> float:
+    def _weight_per_record(self) -> float:
         """The weight of one effective record."""
-        return self.of_squares.weights.step * self._scale
+        return self.required_squares.weights.step * self._steps_per_record
 
     @property
     def count(self) -> float:
         """The sum of all weights, in their units."""
-        return float(self._caps.sum()) * self.of_squares.weights.cap
+        return float(self._slot_weights.sum()) * self.required_squares.weights.cap
 
     @property
     def design_effect(self) -> float:
@@ -107,12 +107,12 @@ class WeightedSurvival(Survival):
 
         At least 1; NaN where noise hides it.
         """
-        return self.of_squares.design_effect(float(self._caps.sum()))
+        return self.required_squares.design_effect(float(self._slot_weights.sum()))
 
     @property
     def at_risk(self) -> FloatArray:
         """The weight at risk in the cell that ends at each edge, unbiased; at the first edge all of it."""
-        return super().at_risk * self._weight
+        return super().at_risk * self._weight_per_record
 
     def at_risk_intervals(self, level: float) -> FloatArray:
         """Lower and upper ends of `at_risk`, all correct at once with chance `level`: shape ``(cells + 1, 2)``.
@@ -120,38 +120,43 @@ class WeightedSurvival(Survival):
         Raises:
             ValueError: `level` is not between 0 and 1.
         """
-        return super().at_risk_intervals(level) * self._weight
+        return super().at_risk_intervals(level) * self._weight_per_record
 
     @property
-    def turns(self) -> tuple[Evidence, ...]:
+    def rounds(self) -> tuple[Evidence, ...]:
         """Sums of weights of the censored and of events, and sums of squared weights."""
-        return (*self.evidence, self.of_squares.evidence)
+        return (*self.evidence, self.required_squares.evidence)
 
     @cached_property
-    def _told(self) -> Leaving:
-        return self._in_records(Leaving.counted(self.evidence))
+    def _event_table(self) -> EventTable:
+        return self._to_effective_records(EventTable.from_counts(self.evidence))
 
-    def _noise(self, draw: np.random.Generator) -> Leaving:
-        return self._in_records(Leaving.noise(self.evidence, draw))
+    def _sample_noise(self, draw: np.random.Generator) -> EventTable:
+        return self._to_effective_records(EventTable.sample_noise(self.evidence, draw))
 
-    def _in_records(self, found: Leaving) -> Leaving:
+    def _to_effective_records(self, found: EventTable) -> EventTable:
         events, records = found.at_risk
-        return Leaving(AtRisk(events / self._scale, records / self._scale), found.censored / self._scale)
+        return EventTable(
+            AtRisk(events / self._steps_per_record, records / self._steps_per_record),
+            found.censored / self._steps_per_record,
+        )
 
     def _question(self) -> dict[str, object]:
-        return {**super()._question(), **self.of_squares.to_json()}
+        return {**super()._question(), **self.required_squares.to_json()}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> WeightedSurvival:
-        question, turns = opened.question, opened.turns
+    def _from_json(cls, document: display.CurveDocument) -> WeightedSurvival:
+        question, turns = document.question, document.releases
         if len(turns) != cls.RELEASES + 1:
-            raise Refused("curve.evidence.releases", "weights of the censored and of events, and squares, are needed")
-        grid = read_cells(question, opened.arrays["x"], Outside.APART)
-        squares = Squares.from_json(question, opened.evidence["releases"][-1], grid.slots)
-        return cls(question["label"], opened.privacy, turns[:-1], grid, squares)._noted()
+            raise InvalidArgument(
+                "curve.evidence.releases", "weights of the censored and of events, and squares, are needed"
+            )
+        grid = grid_from_cells(question, document.arrays["x"], Outside.APART)
+        squares = SquaredWeights.from_json(question, document.evidence["releases"][-1], grid.slots)
+        return cls(question["label"], document.privacy, turns[:-1], grid, squares)._add_notes()
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [*super()._summary(), *rows_of_weights(self)]
+        return [*super()._summary(), *format_weight_rows(self)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,20 +204,27 @@ class WeightedSurvivalQuestion:
 
     def __post_init__(self) -> None:
         require_times(self.time, self.grid, self.measured_in)
-        event_of(self)
+        event_categories(self)
         object.__setattr__(self, "weight_cap", Weights(self.weight, self.weight_cap).cap)
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for sums of weights of censored records and of events in each cell, and of squares in groups."""
         axis, weights = Axis(self.time, self.grid.with_outside(Outside.APART)), Weights(self.weight, self.weight_cap)
-        release, told, starts = yield from asked_of_weights((event_of(self), axis), weights, setting)
-        squares, pair = Squares(weights, Evidence.of(told), starts), tuple(rows_of(Evidence.of(release)))
-        caps = float(Evidence.of(release).unbiased.sum()) / Weights.STEPS
-        privacy = statement_of([release, told], least=as_times(self.time)).noted(note_of(squares, caps))
-        return WeightedSurvival(axis_label(self.time, self.measured_in), privacy, pair, axis.grid, squares)._noted()
+        release, told, starts = yield from ask_weight_sums((event_categories(self), axis), weights, setting)
+        squares, pair = (
+            SquaredWeights(weights, Evidence.from_release(told), starts),
+            tuple(split_rows(Evidence.from_release(release))),
+        )
+        caps = float(Evidence.from_release(release).unbiased_cells.sum()) / Weights.STEPS
+        privacy = build_privacy_statement([release, told], least=thresholds_for_times(self.time)).with_notes(
+            note_on_weights(squares, caps)
+        )
+        return WeightedSurvival(
+            format_axis_label(self.time, self.measured_in), privacy, pair, axis.grid, squares
+        )._add_notes()
 
     def __str__(self) -> str:
-        words = in_words(f"survival by {self.event}", self.time, None)
+        words = describe_question(f"survival by {self.event}", self.time, None)
         return f"{words}, {Weights(self.weight, self.weight_cap)}"
 
 
@@ -224,9 +236,9 @@ ENTRY_TIES = "after", "before"
 """Whether who enters at a declared value comes after the events at it, as in R, or before them."""
 
 
-def leaving_of(
-    censored: FloatArray, events: FloatArray, entered: FloatArray, entries_first: BoolArray | bool = True
-) -> Leaving:
+def event_table_from_slots(
+    censored: FloatArray, events: FloatArray, entries: FloatArray, entries_first: BoolArray | bool = True
+) -> EventTable:
     """Events and records at risk, from slots of a grid that counts values outside apart, each (..., cells + 2).
 
     Those that left before the grid begins are not at risk.
@@ -234,13 +246,13 @@ def leaving_of(
     Args:
         censored: Censored records.
         events: Events.
-        entered: Entries.
+        entries: Entries.
         entries_first: In which cells whoever enters is at risk for the events of the cell, (cells,).
     """
     gone = (events + censored)[..., :-1]
-    present = np.cumsum(entered[..., :-1], axis=-1)[..., 1:] - np.cumsum(gone, axis=-1)[..., :-1]
-    present = present - np.where(entries_first, 0.0, entered[..., 1:-1])
-    return Leaving(AtRisk(events[..., 1:-1], present), censored[..., 1:-1], entered[..., 1:-1])
+    present = np.cumsum(entries[..., :-1], axis=-1)[..., 1:] - np.cumsum(gone, axis=-1)[..., :-1]
+    present = present - np.where(entries_first, 0.0, entries[..., 1:-1])
+    return EventTable(AtRisk(events[..., 1:-1], present), censored[..., 1:-1], entries[..., 1:-1])
 
 
 LEFT_FIRST = (
@@ -249,24 +261,24 @@ LEFT_FIRST = (
 )
 
 
-def notes_on_entries(part: tuple[Evidence, ...]) -> tuple[str, ...]:
+def notes_on_entries(counts: tuple[Evidence, ...]) -> tuple[str, ...]:
     """Return a note if more records have left before some edge than have entered, by more than noise may have made.
 
     Who left before an edge and entered after it left before entering, so the largest excess is a lower bound on these.
 
     Args:
-        part: Counts of the censored, of events and of entries, each of one row of slots.
+        counts: Counts of the censored, of events and of entries, each of one row of slots.
     """
     prefixes, variance = np.zeros(0), np.zeros(0)
-    for evidence, sign in zip(part, (1, 1, -1), strict=True):
-        own = sign * np.cumsum(evidence.unbiased[0])
+    for evidence, sign in zip(counts, (1, 1, -1), strict=True):
+        own = sign * np.cumsum(evidence.unbiased_cells[0])
         own_variance = evidence.sums.prefix_variances(evidence.total is not None)[0, 1:]
         prefixes = own if not len(prefixes) else prefixes + own
         variance = own_variance if not len(variance) else variance + own_variance
     inner = slice(0, len(prefixes) - 1)  # before all edges but the last slot, which holds times above the grid
     deviation = np.sqrt(variance[inner])
     edge = int(np.argmax(prefixes[inner] / np.maximum(deviation, 1e-9)))
-    entered = float(part[-1].unbiased.sum())
+    entered = float(counts[-1].unbiased_cells.sum())
     return note_on_order(float(prefixes[inner][edge]), entered, float(deviation[edge]), LEFT_FIRST)
 
 
@@ -300,32 +312,34 @@ class DelayedEntry(Survival):
     def entries_first(self) -> BoolArray:
         """In which cells whoever enters is at risk for the events of the cell, (cells,)."""
         first = np.full(self.grid.cells, self.grid.values is None or self.entry_ties == "before")
-        released, noise = (leaving_of(*rows, first).at_risk for rows in (self._counts, self._drawn_noise(None)))
+        released, noise = (
+            event_table_from_slots(*rows, first).at_risk for rows in (self._slot_counts, self._sample_slot_noise(None))
+        )
         first[0] |= not find_followed_cells(released, noise)[0]
         return first
 
     @cached_property
-    def _told(self) -> Leaving:
-        return leaving_of(*self._counts, self.entries_first)
+    def _event_table(self) -> EventTable:
+        return event_table_from_slots(*self._slot_counts, self.entries_first)
 
     @property
-    def _counts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        censored, events, entered = (release.unbiased[0] for release in self.evidence)
+    def _slot_counts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        censored, events, entered = (release.unbiased_cells[0] for release in self.evidence)
         return censored, events, entered
 
-    def _noise(self, draw: np.random.Generator) -> Leaving:
-        return leaving_of(*self._drawn_noise(draw), self.entries_first)
+    def _sample_noise(self, draw: np.random.Generator) -> EventTable:
+        return event_table_from_slots(*self._sample_slot_noise(draw), self.entries_first)
 
-    def _drawn_noise(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _sample_slot_noise(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         draw = public_generator(generator)
         censored, events, entered = (
-            noise_of(release.sums, release.total, draws_for(release.sums.cells), draw)[:, 0]
+            simulate_cell_noise(release.sums, release.total, choose_draws(release.sums.cells), draw)[:, 0]
             for release in self.evidence
         )
         return censored, events, entered
 
     @cached_property
-    def _few(self) -> Hazards | None:
+    def _shrunken_hazards(self) -> HazardPosterior | None:
         """None: records that shrunken hazards are made for are all at risk from the beginning."""
         return None
 
@@ -333,12 +347,14 @@ class DelayedEntry(Survival):
         return {**super()._question(), "entry_ties": self.entry_ties}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> DelayedEntry:
-        if len(opened.turns) != cls.RELEASES:
-            raise Refused("curve.evidence.releases", "counts of the censored, of events and of entries are needed")
-        grid = read_cells(opened.question, opened.arrays["x"], Outside.APART)
-        ties = require_entry_ties(opened.question["entry_ties"])
-        return cls(opened.question["label"], opened.privacy, opened.turns, grid, ties)._noted()
+    def _from_json(cls, document: display.CurveDocument) -> DelayedEntry:
+        if len(document.releases) != cls.RELEASES:
+            raise InvalidArgument(
+                "curve.evidence.releases", "counts of the censored, of events and of entries are needed"
+            )
+        grid = grid_from_cells(document.question, document.arrays["x"], Outside.APART)
+        ties = require_entry_ties(document.question["entry_ties"])
+        return cls(document.question["label"], document.privacy, document.releases, grid, ties)._add_notes()
 
 
 def require_entry_ties(entry_ties: object) -> str:
@@ -348,7 +364,9 @@ def require_entry_ties(entry_ties: object) -> str:
         ValueError: it is neither "after" nor "before".
     """
     if entry_ties not in ENTRY_TIES:
-        raise Refused("entry_ties", f'"after" (as in R) or "before" is needed, got {shown(entry_ties)}')
+        raise InvalidArgument(
+            "entry_ties", f'"after" (as in R) or "before" is needed, got {describe_value(entry_ties)}'
+        )
     return str(entry_ties)
 
 
@@ -398,29 +416,31 @@ class DelayedEntryQuestion:
 
     def __post_init__(self) -> None:
         require_times(self.time, self.grid, self.measured_in, self.by)
-        require_kind("entry", self.entry, str, "a column")
-        event_of(self)
+        require_type("entry", self.entry, str, "a column")
+        event_categories(self)
         require_entry_ties(self.entry_ties)
         if self.entry == self.time:
-            raise Refused("entry", "another column than that of exits is needed")
+            raise InvalidArgument("entry", "another column than that of exits is needed")
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for counts of exits in each cell, and then of entries."""
         grid = self.grid.with_outside(Outside.APART)
-        left = yield from needed(Prefixes(axes_of(self.by, event_of(self), Axis(self.time, grid))), 1 - ENTRIES)
-        came = yield from needed(Prefixes(axes_of(self.by, Axis(self.entry, grid))), ENTRIES)
-        exits, entries = rows_of(left.counts), rows_of(came.counts)
-        usual = as_late_entries(self.entry, self.time)
-        privacy = statement_of((*left.releases, *came.releases), least=usual)
-        label = axis_label(self.time, self.measured_in)
+        left = yield from ask_workload(
+            PrefixWorkload(prepend_category_axes(self.by, event_categories(self), Axis(self.time, grid))), 1 - ENTRIES
+        )
+        came = yield from ask_workload(PrefixWorkload(prepend_category_axes(self.by, Axis(self.entry, grid))), ENTRIES)
+        exits, entries = split_rows(left.counts), split_rows(came.counts)
+        usual = thresholds_for_late_entries(self.entry, self.time)
+        privacy = build_privacy_statement((*left.releases, *came.releases), least=usual)
+        label = format_axis_label(self.time, self.measured_in)
         parts: list[tuple[Evidence, ...]] = list(zip(exits[::2], exits[1::2], entries, strict=True))
         if left.is_paid:
-            privacy = privacy.noted(*(note for part in parts for note in notes_on_entries(part)))
-        curves = [DelayedEntry(label, privacy, rows, grid, self.entry_ties)._noted() for rows in parts]
-        return parted(self.by, curves)
+            privacy = privacy.with_notes(*(note for part in parts for note in notes_on_entries(part)))
+        curves = [DelayedEntry(label, privacy, rows, grid, self.entry_ties)._add_notes() for rows in parts]
+        return collect_by_category(self.by, curves)
 
     def __str__(self) -> str:
-        return in_words(f"survival by {self.event} from {self.entry}", self.time, self.by)
+        return describe_question(f"survival by {self.event} from {self.entry}", self.time, self.by)
 
 
 CELLS = 128
@@ -428,7 +448,7 @@ CELLS = 128
 
 
 @dataclass(frozen=True, slots=True)
-class UnboundedSurvivalQuestion:
+class AutoRangeSurvivalQuestion:
     """Time until an event, where some records are censored and no horizon is known.
 
     A fifth of the loss looks for the range of times in three turns; the rest counts as a `SurvivalQuestion` does, on a
@@ -448,12 +468,12 @@ class UnboundedSurvivalQuestion:
     >>> import dpcurves as dp
     >>> table = {"days": np.linspace(1, 900, 20_000), "died": [1, 0] * 10_000}
     >>> session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
-    >>> curve = session.ask(dp.UnboundedSurvivalQuestion("days", "died"), dp.PrivacyLoss.pure(1))
+    >>> curve = session.ask(dp.AutoRangeSurvivalQuestion("days", "died"), dp.PrivacyLoss.pure(1))
     >>> bool(500 < curve.x[-1] < 2000)
     True
     """
 
-    is_told_before: ClassVar[bool] = True
+    is_plan_shown_first: ClassVar[bool] = True
 
     time: str
     event: str
@@ -463,25 +483,29 @@ class UnboundedSurvivalQuestion:
     measured_in: str = ""
 
     def __post_init__(self) -> None:
-        self.along(Grid(0, 1, cells=1))
+        self.with_grid(Grid(0, 1, cells=1))
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Looks for the range of times, and asks as a `SurvivalQuestion` does."""
-        found = yield from needed(Range(self.time, CELLS), LOOKED)
-        edges = [0.0, *(edge for edge in found.cells_counted.edges.tolist() if edge > 0)]
+        found = yield from ask_workload(AutomaticGridWorkload(self.time, CELLS), LOOKED)
+        edges = [0.0, *(edge for edge in found.chosen_grid.edges.tolist() if edge > 0)]
         grid = Grid.from_edges(edges if len(edges) > 1 else [0.0, 1.0], outside=Outside.APART)
-        return (yield from self.along(grid).counted(ALL - LOOKED, looks_noted(found), DurationAxis))
+        return (
+            yield from self.with_grid(grid).ask_with_budget_fraction(
+                ALL - LOOKED, add_empty_range_note(found), DurationAxis
+            )
+        )
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""
-        return (note_on_looks(setting),)
+        return (note_on_pilot_queries(setting),)
 
-    def along(self, grid: Grid) -> SurvivalQuestion:
+    def with_grid(self, grid: Grid) -> SurvivalQuestion:
         """The question on a grid that is known."""
         return SurvivalQuestion(self.time, self.event, grid, self.by, self.came, self.censored, self.measured_in)
 
     def __str__(self) -> str:
-        return in_words(f"survival by {self.event}", self.time, self.by) + ", no horizon given"
+        return describe_question(f"survival by {self.event}", self.time, self.by) + ", no horizon given"
 
 
 # Turnbull's estimate from counts of pairs of cells: an event came after the one and by the end of the other.
@@ -493,7 +517,7 @@ STANDS_OUT = 3.0
 """The count of a pair, in standard deviations of its noise, that is taken for records."""
 
 
-def collapsed(slots: FloatArray, *, early: bool) -> FloatArray:
+def collapse_pairs(slots: FloatArray, *, round_down: bool) -> FloatArray:
     """Counts by the first cell an event may lie in and by the cell past the last one: (..., cells + 1, cells + 1).
 
     Entry ``(a, b)`` holds events in cells a to b; the last cell is for those beyond the grid. Of whole numbers an event
@@ -503,12 +527,12 @@ def collapsed(slots: FloatArray, *, early: bool) -> FloatArray:
 
     Args:
         slots: By the last time without and the first time with an event, on a grid that counts values outside apart.
-        early: Whether times are rounded down.
+        round_down: Whether times are rounded down.
     """
     cells = slots.shape[-1] - 2
     last, first = np.meshgrid(np.arange(-1, cells + 1), np.arange(-1, cells + 1), indexing="ij")
-    begin = np.clip(last if early else last + 1, 0, cells)
-    end = np.clip(np.where(first > cells - 1, cells, first - early), 0, cells)
+    begin = np.clip(last if round_down else last + 1, 0, cells)
+    end = np.clip(np.where(first > cells - 1, cells, first - round_down), 0, cells)
     alike = last == first  # both in one cell: it came there
     begin, end = np.where(alike, np.clip(last, 0, cells), begin), np.where(alike, np.clip(last, 0, cells), end)
     end = np.where((last < first) | alike, np.maximum(end, begin), -1)
@@ -538,10 +562,10 @@ def count_followed(slots: FloatArray) -> FloatArray:
     return np.asarray(np.cumsum(ends[..., ::-1], axis=-1)[..., ::-1][..., 1:-1])
 
 
-def likely_of(counts: FloatArray) -> FloatArray:
+def project_pair_counts(counts: FloatArray) -> FloatArray:
     """Counts with none below zero and with the same sum, of pairs that are possible: the nearest ones.
 
-    >>> likely_of(np.array([[3.0, -1.0], [0.0, 2.0]])).tolist()
+    >>> project_pair_counts(np.array([[3.0, -1.0], [0.0, 2.0]])).tolist()
     [[2.5, 0.0], [0.0, 1.5]]
     """
     size = counts.shape[-1]
@@ -549,14 +573,14 @@ def likely_of(counts: FloatArray) -> FloatArray:
     rows = counts.reshape(-1, size, size)
     found = np.zeros_like(rows)
     for row, given in zip(found, rows, strict=True):
-        row[possible] = on_simplex(given[possible], max(float(given[possible].sum()), 1.0))
+        row[possible] = project_to_simplex(given[possible], max(float(given[possible].sum()), 1.0))
     return found.reshape(counts.shape)
 
 
-def sparse_of(counts: FloatArray, noise: FloatArray) -> FloatArray:
+def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
     """Likely counts of the pairs alone that stand out of the noise, with the same sum; of all where none does.
 
-    Noise of empty pairs looks like records in `likely_of`, and pairs are many: noise that is added once more moves a
+    Noise of empty pairs looks like records in `project_pair_counts`, and pairs are many: noise that is added once more moves a
     curve of such counts less than it has moved the released one.
 
     Args:
@@ -565,35 +589,37 @@ def sparse_of(counts: FloatArray, noise: FloatArray) -> FloatArray:
     """
     seen = counts > STANDS_OUT * noise.std(axis=0)
     if not seen.any():
-        return likely_of(counts)
+        return project_pair_counts(counts)
     found = np.zeros_like(counts)
-    found[seen] = on_simplex(counts[seen], max(float(counts.sum()), 1.0))
+    found[seen] = project_to_simplex(counts[seen], max(float(counts.sum()), 1.0))
     return found
 
 
-def spread_of(counts: FloatArray) -> FloatArray:
+def rescale_pair_counts(counts: FloatArray) -> FloatArray:
     """Counts with none below zero, and the same sum by one factor: few records lie in many pairs, as far as noise says.
 
-    The nearest counts of `likely_of` have fewer records in pairs that hold few; such a table is as far from the truth
+    The nearest counts of `project_pair_counts` have fewer records in pairs that hold few; such a table is as far from the truth
     on the other side.
     """
     found = np.maximum(counts, 0.0)
     return found * (max(float(counts.sum()), 1.0) / max(float(found.sum()), LEAST))
 
 
-def turnbull(counts: FloatArray, start: FloatArray | None = None, steps: int = STEPS) -> FloatArray:
+def estimate_turnbull_masses(
+    counts: FloatArray, start: FloatArray | None = None, max_iterations: int = STEPS
+) -> FloatArray:
     """The most likely masses of cells, by self-consistency (Turnbull 1976; Efron 1967): (..., cells + 1).
 
     Args:
-        counts: From `likely_of`, (..., cells + 1, cells + 1).
+        counts: From `project_pair_counts`, (..., cells + 1, cells + 1).
         start: Masses to begin with; None: even ones.
-        steps: At most so many steps.
+        max_iterations: At most so many steps.
     """
     size = counts.shape[-1]
     even = np.full((*counts.shape[:-2], size), 1 / size)
     mass = even if start is None else (1 - MIXED) * start + MIXED * even
     whole = np.maximum(counts.sum(axis=(-2, -1)), LEAST)[..., None]
-    for _ in range(steps):
+    for _ in range(max_iterations):
         below = np.cumsum(mass, axis=-1)
         chance = below[..., None, :] - (below - mass)[..., :, None]
         share = np.divide(counts, chance, out=np.zeros_like(counts), where=(counts > 0) & (chance > LEAST))
@@ -606,12 +632,12 @@ def turnbull(counts: FloatArray, start: FloatArray | None = None, steps: int = S
     return mass
 
 
-def survivors(likely: FloatArray) -> FloatArray:
-    """The share without an event past each cell, from counts of `likely_of`: (cells,)."""
-    return 1 - np.cumsum(turnbull(likely))[:-1]
+def estimate_turnbull_survival(likely: FloatArray) -> FloatArray:
+    """The share without an event past each cell, from counts of `project_pair_counts`: (cells,)."""
+    return 1 - np.cumsum(estimate_turnbull_masses(likely))[:-1]
 
 
-def past_cells(mass: FloatArray) -> FloatArray:
+def event_fractions_past_cells(mass: FloatArray) -> FloatArray:
     """The share of each pair's records whose event came past each cell, (cells + 1, cells + 1, cells)."""
     below = np.append(0.0, np.cumsum(mass + LEAST))
     first, last, past = np.ogrid[: len(mass), : len(mass), : len(mass) - 1]
@@ -620,40 +646,44 @@ def past_cells(mass: FloatArray) -> FloatArray:
     return np.asarray(np.divide(found, whole, out=np.zeros(found.shape), where=whole > 0))
 
 
-class Masses(NamedTuple):
+class SimulatedTurnbull(NamedTuple):
     """The share without an event past each cell, and errors of it that noise, or sampling too, makes by simulation.
 
     Attributes:
-        left: (cells,).
-        errors: About each of two tables that may be the true one, those of `spread_of` and `sparse_of`; and of counts
+        survival: (cells,).
+        errors: About each of two tables that may be the true one, those of `rescale_pair_counts` and `keep_significant_pairs`; and of counts
             that may be below zero, each parted over its cells as masses are: (draws, cells).
     """
 
-    left: FloatArray
+    survival: FloatArray
     errors: tuple[FloatArray, ...]
 
     @classmethod
-    def simulated(cls, counts: FloatArray, noise: FloatArray, sampled: np.random.Generator | None) -> Masses:
+    def simulate(
+        cls, counts: FloatArray, noise: FloatArray, generator: np.random.Generator | None
+    ) -> SimulatedTurnbull:
         """From collapsed counts and draws of their noise; with a generator, also of as many records (a bootstrap)."""
-        spread, errors = spread_of(counts), []
-        for table in (spread, sparse_of(counts, noise)):
+        spread, errors = rescale_pair_counts(counts), []
+        for table in (spread, keep_significant_pairs(counts, noise)):
             moved = noise
-            if sampled is not None:
+            if generator is not None:
                 people = max(round(float(table.sum())), 1)
-                many = sampled.multinomial(people, table.ravel() / max(float(table.sum()), 1.0), size=len(noise))
+                many = generator.multinomial(people, table.ravel() / max(float(table.sum()), 1.0), size=len(noise))
                 moved = noise + (many.reshape(noise.shape) - table)
-            found = turnbull(table)
-            again = turnbull(likely_of(table + moved), np.broadcast_to(found, (len(noise), len(found))), STEPS_OF_DRAWS)
+            found = estimate_turnbull_masses(table)
+            again = estimate_turnbull_masses(
+                project_pair_counts(table + moved), np.broadcast_to(found, (len(noise), len(found))), STEPS_OF_DRAWS
+            )
             errors.append((np.cumsum(found) - np.cumsum(again, axis=-1))[:, :-1])
             if table is spread:
-                errors.append(np.tensordot(moved, past_cells(found), 2) / max(float(counts.sum()), 1.0))
-        return cls(survivors(likely_of(counts)), tuple(errors))
+                errors.append(np.tensordot(moved, event_fractions_past_cells(found), 2) / max(float(counts.sum()), 1.0))
+        return cls(estimate_turnbull_survival(project_pair_counts(counts)), tuple(errors))
 
     def band(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Ends that hold all shares at once: what noise adds on average, and how it scatters, are the worst of all."""
         added = np.stack([each.mean(axis=0) for each in self.errors])
         half = np.max([simultaneous_errors([each - each.mean(axis=0)], level) for each in self.errors], axis=0)
-        return self.left - added.max(axis=0) - half, self.left - added.min(axis=0) + half
+        return self.survival - added.max(axis=0) - half, self.survival - added.min(axis=0) + half
 
 
 MOST_IN_PAIRS, DRAWS = 64, 400
@@ -662,7 +692,7 @@ PLACE = 26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IntervalCensored(Covered):
+class IntervalCensoredSurvival(IntervalResult):
     """The share without an event before each edge of the grid, where events lie between examinations (Turnbull 1976).
 
     The estimate is the most likely one: where it is not unique, between looks that nobody had in between, it is one of
@@ -680,10 +710,10 @@ class IntervalCensored(Covered):
 
     KIND = "interval-censored"
     TITLE = "Survival over {label}, between looks"
-    IN_SHORT = "{label}"
+    REPR_FACTS = "{label}"
     COLUMNS = ("x", "y")
-    COVERS = "band"
-    RANGES = MappingProxyType({"y": (0.0, 1.0)})
+    INTERVAL_NAME = "band"
+    POSSIBLE_RANGES = MappingProxyType({"y": (0.0, 1.0)})
     IS_CURVE = True
 
     label: str
@@ -692,9 +722,11 @@ class IntervalCensored(Covered):
     grid: Grid
 
     @classmethod
-    def read(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> IntervalCensored:
+    def from_counts(
+        cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement
+    ) -> IntervalCensoredSurvival:
         """From counts of pairs of cells, those outside the grid among them."""
-        return cls(label, privacy.noted(*notes_on_dependence(privacy)), evidence, grid)
+        return cls(label, privacy.with_notes(*notes_on_dependence(privacy)), evidence, grid)
 
     @cached_property
     def x(self) -> FloatArray:
@@ -704,20 +736,22 @@ class IntervalCensored(Covered):
     @cached_property
     def y(self) -> FloatArray:
         """The share without an event before each edge, of the shape of `x`; NaN past the end of follow-up."""
-        share, followed = self.extrapolated[1:], self._followed
-        settled = bool(self.extrapolated[int(followed.sum())] == 0)
+        share, followed = self.extrapolated_survival[1:], self._followed_cells
+        settled = bool(self.extrapolated_survival[int(followed.sum())] == 0)
         return np.append(1.0, mask_unfollowed(share, followed, settled=settled))
 
     @cached_property
-    def extrapolated(self) -> FloatArray:
+    def extrapolated_survival(self) -> FloatArray:
         """The share as `y` has it, carried on past the end of follow-up, for laws to simulate from."""
-        return np.append(1.0, survivors(likely_of(self._collapsed(early=False))))
+        return np.append(1.0, estimate_turnbull_survival(project_pair_counts(self._collapse_table(round_down=False))))
 
     @cached_property
-    def _followed(self) -> BoolArray:
+    def _followed_cells(self) -> BoolArray:
         """The first cells, up to the last one that significantly many records were followed to, (cells,)."""
-        noise = noise_of(self.evidence.sums, self.evidence.total, DRAWS, numbered_generator(PLACE))
-        released, drawn = (count_followed(each.reshape(-1, *self._table.shape)) for each in (self._table, noise))
+        noise = simulate_cell_noise(self.evidence.sums, self.evidence.total, DRAWS, numbered_generator(PLACE))
+        released, drawn = (
+            count_followed(each.reshape(-1, *self._pair_counts.shape)) for each in (self._pair_counts, noise)
+        )
         return find_followed_cells(AtRisk(np.zeros(len(released[0])), released[0]), AtRisk(drawn, drawn))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
@@ -726,52 +760,57 @@ class IntervalCensored(Covered):
         Looks may have been anywhere inside their cells: the lower ends are those of times that are rounded down, the
         upper ends of times that are rounded up. Past the end of follow-up the curve may fall to 0.
         """
-        level = chance("level", level)
+        level = require_probability("level", level)
         require_independent(self.privacy, population)
         tied = self.grid.values is not None
-        bands = [self._masses(population=population, early=early).band(level) for early in ({False, not tied})]
+        bands = [
+            self._simulate_turnbull(population=population, round_down=early).band(level)
+            for early in ({False, not tied})
+        ]
         lower, upper = np.minimum.reduce([band[0] for band in bands]), np.maximum.reduce([band[1] for band in bands])
-        lower, upper = np.where(self._followed, lower, 0.0), np.where(self._followed, upper, 1.0)
+        lower, upper = np.where(self._followed_cells, lower, 0.0), np.where(self._followed_cells, upper, 1.0)
         lower, upper = np.maximum.accumulate(lower[::-1])[::-1], np.minimum.accumulate(upper)
         ends = np.stack([np.append(1.0, lower), np.append(1.0, upper)], axis=1).clip(0.0, 1.0)
         return np.stack([np.fmin(ends[:, 0], self.y), np.fmax(ends[:, 1], self.y)], axis=1)
 
-    def _masses(self, *, population: bool, early: bool) -> Masses:
-        def make() -> Masses:
-            counts = self._collapsed(early=early)
-            noise = noise_of(self.evidence.sums, self.evidence.total, DRAWS, numbered_generator(PLACE))
+    def _simulate_turnbull(self, *, population: bool, round_down: bool) -> SimulatedTurnbull:
+        def simulate_order() -> SimulatedTurnbull:
+            counts = self._collapse_table(round_down=round_down)
+            noise = simulate_cell_noise(self.evidence.sums, self.evidence.total, DRAWS, numbered_generator(PLACE))
             sampled = numbered_generator(PLACE + 1) if population else None
-            shape = len(noise), *self._table.shape
-            return Masses.simulated(counts, collapsed(noise.reshape(shape), early=early), sampled)
+            shape = len(noise), *self._pair_counts.shape
+            return SimulatedTurnbull.simulate(
+                counts, collapse_pairs(noise.reshape(shape), round_down=round_down), sampled
+            )
 
-        return self._once((population, early), None, make)
+        return self._compute_once((population, round_down), None, simulate_order)
 
-    def _collapsed(self, *, early: bool) -> FloatArray:
-        return collapsed(self._table, early=early)
+    def _collapse_table(self, *, round_down: bool) -> FloatArray:
+        return collapse_pairs(self._pair_counts, round_down=round_down)
 
     @property
-    def _table(self) -> FloatArray:
+    def _pair_counts(self) -> FloatArray:
         """Counts of pairs of cells, those outside the grid among them."""
         slots = self.grid.with_outside(Outside.APART).slots
-        return self.evidence.unbiased.reshape(slots, slots)
+        return self.evidence.unbiased_cells.reshape(slots, slots)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        return draw_survival(self.x, self._where_known("y", self.y), label=self.label, shades=shades, **how)
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        return draw_survival(self.x, self._mask_unknown("y", self.y), label=self.label, shades=shades, **how)
 
     def _question(self) -> Mapping[str, object]:
-        return {"label": self.label, **declared_values(self.grid)}
+        return {"label": self.label, **declared_values_to_json(self.grid)}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> IntervalCensored:
-        (evidence,), grid = opened.turns, read_cells(opened.question, opened.arrays["x"], Outside.APART)
+    def _from_json(cls, document: display.CurveDocument) -> IntervalCensoredSurvival:
+        (evidence,), grid = document.releases, grid_from_cells(document.question, document.arrays["x"], Outside.APART)
         if evidence.sums.rows * evidence.sums.cells != grid.slots**2:
-            raise Refused("curve.evidence.releases", "counts of pairs of cells of the grid are needed")
-        return cls.read(evidence, grid, opened.question["label"], opened.privacy)
+            raise InvalidArgument("curve.evidence.releases", "counts of pairs of cells of the grid are needed")
+        return cls.from_counts(evidence, grid, document.question["label"], document.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
         end = int(np.flatnonzero(np.isfinite(self.y))[-1])
-        share = float(self._where_known("y", self.y)[end])
-        return [(f"share without an event before {self.x[end]:g}", numeral(share))]
+        share = float(self._mask_unknown("y", self.y)[end])
+        return [(f"share without an event before {self.x[end]:g}", format_number(share))]
 
 
 SWAPPED = (
@@ -780,18 +819,18 @@ SWAPPED = (
 )
 
 
-def notes_on_swapped(found: Counted, slots: int) -> tuple[str, ...]:
+def notes_on_swapped_columns(release: TableCounts, slots: int) -> tuple[str, ...]:
     """Return a note if more records were seen with the event before than noise may have made: they fit no curve.
 
     Args:
-        found: Counts of pairs of slots, of all categories together: the last time without the event, and the first
+        release: Counts of pairs of slots, of all categories together: the last time without the event, and the first
             time with it.
         slots: How many slots there are along each.
     """
-    noise = found.counts.sums.noise_of_cells
-    if not found.is_paid or noise is None:
+    noise = release.counts.sums.cell_noise
+    if not release.is_paid or noise is None:
         return ()
-    table = found.counts.unbiased.reshape(-1, slots, slots)
+    table = release.counts.unbiased_cells.reshape(-1, slots, slots)
     swapped = np.tril(np.ones((slots, slots), dtype=bool), -1)
     deviation = sqrt(noise.variance * len(table) * int(swapped.sum()))
     return note_on_order(float(table[:, swapped].sum()), float(table.sum()), deviation, SWAPPED)
@@ -832,22 +871,27 @@ class IntervalCensoredQuestion:
 
     def __post_init__(self) -> None:
         most, counted = MOST_IN_PAIRS, "counted in pairs"
-        require_times(self.last, self.grid, self.measured_in, self.by, most=most, counted=counted)
+        require_times(self.last, self.grid, self.measured_in, self.by, max_cells=most, verb=counted)
         for name, column in (("last", self.last), ("first", self.first)):
-            require_kind(name, column, str, "a column")
+            require_type(name, column, str, "a column")
         if self.first == self.last:
-            raise Refused("first", "another column than that of the last look without the event is needed")
+            raise InvalidArgument("first", "another column than that of the last look without the event is needed")
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts of each pair of cells."""
         grid = self.grid.with_outside(Outside.APART)
-        axes = axes_of(self.by, Axis(self.last, grid), Axis(self.first, grid))
-        found = yield from needed(Cells(axes), ALL)
+        axes = prepend_category_axes(self.by, Axis(self.last, grid), Axis(self.first, grid))
+        found = yield from ask_workload(CellWorkload(axes), ALL)
         never_seen = {(self.last, Side.BELOW): inf, (self.first, Side.ABOVE): inf}
-        privacy = statement_of(found.releases, least={**as_times(self.last), **never_seen})
-        privacy, label = privacy.noted(*notes_on_swapped(found, grid.slots)), axis_label(self.first, self.measured_in)
-        parts = rows_of(found.counts, grid.slots) if self.by is not None else [found.counts]
-        return parted(self.by, [IntervalCensored.read(each, grid, label, privacy) for each in parts])
+        privacy = build_privacy_statement(found.releases, least={**thresholds_for_times(self.last), **never_seen})
+        privacy, label = (
+            privacy.with_notes(*notes_on_swapped_columns(found, grid.slots)),
+            format_axis_label(self.first, self.measured_in),
+        )
+        parts = split_rows(found.counts, grid.slots) if self.by is not None else [found.counts]
+        return collect_by_category(
+            self.by, [IntervalCensoredSurvival.from_counts(each, grid, label, privacy) for each in parts]
+        )
 
     def __str__(self) -> str:
-        return in_words(f"survival between {self.last} and first look", self.first, self.by)
+        return describe_question(f"survival between {self.last} and first look", self.first, self.by)

@@ -54,7 +54,7 @@ VALID: dict[str, dict[str, Any]] = {
     "UpliftQuestion": {"outcome": "y", "treatment": "z", "score": "x", "grid": SLOTS},
     "QuantileForecastsQuestion": {"errors": ("x",), "quantiles": (0.5,), "grid": SLOTS},
     "PredictedObservedQuestion": {"predicted": "x", "observed": "z", "grid": SLOTS, "observed_grid": SLOTS},
-    "PairwiseScorerQuestion": {"label": "y", "features": (dp.Ranged("x", 0, 1),)},
+    "PairwiseScorerQuestion": {"label": "y", "features": (dp.NumericColumn("x", 0, 1),)},
     "SurvivalQuestion": {"time": "x", "event": "y", "grid": SLOTS},
     "WeightedCdfQuestion": {**CELLS, **WEIGHTS},
     "WeightedQuantilesQuestion": {**CELLS, "at": (0.5,), **WEIGHTS},
@@ -75,7 +75,7 @@ VALID: dict[str, dict[str, Any]] = {
     "UnboundedScoresQuestion": {"label": "y", "score": "x"},
     "UnboundedSurvivalQuestion": {"time": "x", "event": "y"},
     "VerifyQuestion": {
-        "outcome": dp.Categories("y", (0, 1)), "columns": (dp.Ranged("z", -20, 20),), "coefficient": "z", "above": 0,
+        "outcome": dp.Categories("y", (0, 1)), "columns": (dp.NumericColumn("z", -20, 20),), "coefficient": "z", "above": 0,
     },
 }  # fmt: skip
 
@@ -240,8 +240,8 @@ def test_nothing_that_is_given_to_a_session_is_charged_and_then_fails(
 def test_a_trust_model_that_needs_more_than_a_curator_is_refused_before_anything_is_charged() -> None:
     with pytest.raises(dp.UnsupportedQuery, match=r"^trust: a session has one curator, .* task of two servers"):
         opened(trust=FunctionShares(), adjacency=dp.REPLACE_ONE)
-    plans = dp.rehearse(
+    plans = dp.plan_question(
         dp.CdfQuestion("x", SLOTS, at=(3,)), ONE,
-        dp.REPLACE_ONE.among(dp.EACH_RECORD, 40), FunctionShares(),
+        dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, 40), FunctionShares(),
     )  # fmt: skip
     assert len(plans) == 1

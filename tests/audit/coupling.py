@@ -18,7 +18,7 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.noise import Randomness
 from dpcurves_parties.crypto import engine as engines
 from dpcurves_parties.crypto import garbling, oblivious_transfer, share_checked_cells
@@ -40,7 +40,7 @@ class Coins:
         self.drawn: list[bytes] = []
 
     def octets(self, length: int) -> bytes:
-        fresh = self._source.octets(length)
+        fresh = self._source.random_bytes(length)
         found = self._given.get(len(self.drawn), fresh)
         assert len(found) == length
         self.drawn.append(found)
@@ -48,7 +48,7 @@ class Coins:
 
     @property
     def randomness(self) -> Randomness:
-        return Randomness(self.octets, seeded=True)
+        return Randomness(self.octets, is_seeded=True)
 
 
 class Played(NamedTuple):
@@ -85,7 +85,7 @@ def played(talks: Sequence[Talk], cut: int | None = None) -> Played:
         except StopIteration as end:
             ends[number] = end.value
             del todo[number]
-        except ProtocolAborted as error:
+        except ProtocolError as error:
             ends[number] = str(error)
             del todo[number]
 
@@ -148,7 +148,7 @@ class Gates:
     @contextmanager
     def run(self) -> Iterator[None]:
         """Have machines of gates ask this function."""
-        plain = garbling._hashed
+        plain = garbling._hash_blocks
 
         def hashed(blocks: Words, key: Words) -> Words:
             found: Words = plain(blocks, key)
@@ -162,7 +162,7 @@ class Gates:
                     self.met[point] = found[place].tobytes()
             return found
 
-        with mock.patch.object(garbling, "_hashed", hashed):
+        with mock.patch.object(garbling, "_hash_blocks", hashed):
             yield
 
     def _garbled(self, blocks: Words, key: bytes, found: Words) -> Words:
@@ -247,7 +247,7 @@ class Streams:
     @contextmanager
     def run(self) -> Iterator[None]:
         """Have transfers ask these streams."""
-        plain, labels = oblivious_transfer._stream, oblivious_transfer.ChoosingSide.labels
+        plain, labels = oblivious_transfer._create_stream, oblivious_transfer.ExtensionReceiver.labels
 
         def stream(seed: bytes) -> Any:
             if not self.second:
@@ -259,7 +259,7 @@ class Streams:
                 self.choices.append(np.asarray(bits).copy())
             elif self._call < len(self.choices):
                 packed = np.packbits(self.choices[self._call] ^ bits, bitorder="little")
-                self.more = np.zeros(oblivious_transfer.padded(len(bits)) // 8, np.uint8)
+                self.more = np.zeros(oblivious_transfer.pad_bit_count(len(bits)) // 8, np.uint8)
                 self.more[: len(packed)] = packed
             self._call += 1
             try:
@@ -269,8 +269,8 @@ class Streams:
 
         self._call = 0
         with (
-            mock.patch.object(oblivious_transfer, "_stream", stream),
-            mock.patch.object(oblivious_transfer.ChoosingSide, "labels", told),
+            mock.patch.object(oblivious_transfer, "_create_stream", stream),
+            mock.patch.object(oblivious_transfer.ExtensionReceiver, "labels", told),
         ):
             yield
 
@@ -296,7 +296,7 @@ class Expansion:
     @contextmanager
     def run(self) -> Iterator[None]:
         """Have the portable engine ask these, and no other engine be there."""
-        expansion, plain, digests = self, engines._Cipher, engines.PortableEngine.digests
+        expansion, plain, digests = self, engines._Cipher, engines.PortableEngine.hash_messages
 
         class Programmed(plain):  # type: ignore[misc, valid-type]
             __slots__ = ("key",)
@@ -318,8 +318,8 @@ class Expansion:
 
         with (
             mock.patch.object(engines, "_Cipher", Programmed),
-            mock.patch.object(engines.PortableEngine, "digests", digested),
-            mock.patch.object(engines, "lanes_here", return_value=0),
+            mock.patch.object(engines.PortableEngine, "hash_messages", digested),
+            mock.patch.object(engines, "supported_lanes", return_value=0),
         ):
             yield
 
@@ -358,7 +358,7 @@ class Rewriting:
         self.share: Any = (CheckedShare if self.checked else PublicShare).from_records(
             self.encoding.domain, self.wanted[None]
         )
-        self.states = [SeedShare.drawn(1, party, Coins(0, {0: self.pair[party]})).words for party in (0, 1)]
+        self.states = [SeedShare.sample(1, party, Coins(0, {0: self.pair[party]})).words for party in (0, 1)]
 
     def rewrite(self) -> None:
         domain = self.encoding.domain

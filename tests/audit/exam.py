@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves_audit.family import Family, Pair
-from dpcurves_audit.samplers import KilledSampler, ManySampler, OneSampler, Publish, Sampler
+from dpcurves_audit.family import NeighbouringDatasets, NeighbourPair
+from dpcurves_audit.samplers import BatchSampler, CallableSampler, KilledSampler, Publish, Sampler
 
 families = dp.audit.families
 PAPERS = Path(__file__).resolve().parents[2] / "papers"
@@ -47,7 +47,7 @@ class Case:
 
     name: str
     sampler: Sampler
-    family: Family
+    family: NeighbouringDatasets
     claim: dict[str, Any]
     true: float | None
     samples: int = 20_000
@@ -96,7 +96,7 @@ def thresholds(epsilon: float = 1.0, cutoff: int = 3, queries: int = 8) -> Itera
     family = families.answers(queries, adjacency=dp.REPLACE_ONE)
     claim, half = {"epsilon": epsilon}, epsilon / 2
     long = families.answers(2 * queries, adjacency=dp.REPLACE_ONE)
-    shown = ManySampler(svt(1 / half, 1 / half, 1, shown=True))
+    shown = BatchSampler(svt(1 / half, 1 / half, 1, shown=True))
     yield Case("SVT of Lyu, Su and Li, 3", shown, long, claim, inf, 100_000)
     laws = {
         "SVT of Lyu, Su and Li, 4": (svt(4 / epsilon, 4 / (3 * epsilon), cutoff), (1 + 6 * cutoff) / 4 * epsilon),
@@ -104,13 +104,13 @@ def thresholds(epsilon: float = 1.0, cutoff: int = 3, queries: int = 8) -> Itera
         "SVT of Lyu, Su and Li, 6": (svt(1 / half, 1 / half, queries), inf),
     }
     for name, (release, true) in laws.items():
-        yield Case(name, ManySampler(release), family, claim, true, 50_000)
+        yield Case(name, BatchSampler(release), family, claim, true, 50_000)
     chapter = printed("sparse_vector")
 
     def gptt(answers: Array, k: int) -> Any:
         return np.array([chapter.gptt(answers, 0.0, epsilon, chapter.CHEN, GENERATOR) for _ in range(k)])
 
-    yield Case("generalised SVT, chapter 3", ManySampler(gptt), family, claim, inf, 30_000)
+    yield Case("generalised SVT, chapter 3", BatchSampler(gptt), family, claim, inf, 30_000)
 
 
 # Other published mechanisms.
@@ -127,7 +127,12 @@ def pruned(levels: int = 8) -> Case:
     half = levels // 2
     true = chapter.prune_loss(half, 5, 4, 1.0) + chapter.prune_loss(levels - half, 5, 5, 1.0)
     return Case(
-        "PRUNE, a path of 8 levels", ManySampler(release), families.answers(levels, at=5), {"epsilon": 1}, true, 100_000
+        "PRUNE, a path of 8 levels",
+        BatchSampler(release),
+        families.answers(levels, at=5),
+        {"epsilon": 1},
+        true,
+        100_000,
     )
 
 
@@ -149,7 +154,7 @@ def sums_of_bins(width: float = 1 / 32) -> Case:
 
     family = families.scores([0, 1 - width, 1], adjacency=dp.ADD_REMOVE)
     true = 1 / 4 + (1 - width / 2) / (4 * width)
-    return Case("PriBRP, sums of bins of 1/32", ManySampler(release), family, {"epsilon": 1}, true)
+    return Case("PriBRP, sums of bins of 1/32", BatchSampler(release), family, {"epsilon": 1}, true)
 
 
 def partitions(cells: int = 4) -> Iterator[Case]:
@@ -171,15 +176,15 @@ def partitions(cells: int = 4) -> Iterator[Case]:
     row, middle = np.ones(cells), (np.arange(cells) == cells // 2).astype(float)
     first, second = ((np.arange(cells) == place).astype(float) for place in (0, 1))
     come = families.streams(cells).with_pairs(
-        Pair("one record more in the first cell of a row of ones", row, row + first),
-        Pair("a record joins the middle of an empty row", np.zeros(cells), middle),
+        NeighbourPair("one record more in the first cell of a row of ones", row, row + first),
+        NeighbourPair("a record joins the middle of an empty row", np.zeros(cells), middle),
     )
     moved = families.streams(cells, adjacency=dp.REPLACE_ONE).with_pairs(
-        Pair("a record of a row of ones moves to the next cell", row, row + middle - second)
+        NeighbourPair("a record of a row of ones moves to the next cell", row, row + middle - second)
     )
     claim = {"epsilon": 0.5}
-    yield Case("DAWA's reference partition", ManySampler(release), come, claim, 1.3, 40_000)
-    yield Case("PriRP's partition, under replace-one", ManySampler(release), moved, claim, 1.6 + 2 / 3, 40_000)
+    yield Case("DAWA's reference partition", BatchSampler(release), come, claim, 1.3, 40_000)
+    yield Case("PriRP's partition, under replace-one", BatchSampler(release), moved, claim, 1.6 + 2 / 3, 40_000)
 
 
 def medians(per_median: float = 0.5) -> Case:
@@ -199,11 +204,11 @@ def medians(per_median: float = 0.5) -> Case:
         noise = GENERATOR.standard_cauchy(k) * 8 * sensitivity(points, per_median) / per_median
         return np.round(middle + noise, DIGITS)
 
-    pair = Pair("0.578 becomes 0.1055", np.array([0.204, 0.578, 0.8216]), np.array([0.1055, 0.204, 0.8216]))
-    family = Family("the worst known pair", dp.REPLACE_ONE, (pair,))
+    pair = NeighbourPair("0.578 becomes 0.1055", np.array([0.204, 0.578, 0.8216]), np.array([0.1055, 0.204, 0.8216]))
+    family = NeighbouringDatasets("the worst known pair", dp.REPLACE_ONE, (pair,))
     return Case(
         "medians with Cauchy noise",
-        ManySampler(release),
+        BatchSampler(release),
         family,
         {"epsilon": per_median},
         1.0045 * per_median,
@@ -218,7 +223,7 @@ def histogram_of_replaced() -> Case:
         return np.histogram(data[np.isfinite(data)], CELLS)[0] + whole(1, (k, 4))
 
     family = families.values(CELLS, adjacency=dp.REPLACE_ONE)
-    return Case("PriRP, table under replace-one", ManySampler(release), family, {"epsilon": 1}, 2.0)
+    return Case("PriRP, table under replace-one", BatchSampler(release), family, {"epsilon": 1}, 2.0)
 
 
 # Faults of code.
@@ -236,7 +241,7 @@ def porous() -> Case:
         return rows(data) - np.sign(even) * np.log1p(-2 * np.abs(even))
 
     family = families.values([0, 1], adjacency=dp.ADD_REMOVE)
-    return Case("Laplace by inverse function, doubles", ManySampler(release), family, {"epsilon": 1}, inf, 10_000)
+    return Case("Laplace by inverse function, doubles", BatchSampler(release), family, {"epsilon": 1}, inf, 10_000)
 
 
 def cached() -> Case:
@@ -246,7 +251,7 @@ def cached() -> Case:
         return rows(data) + kept.setdefault("count", int(whole(1, 1)[0]))
 
     family = families.values([0, 1], adjacency=dp.ADD_REMOVE)
-    return Case("noise cached across requests", OneSampler(release), family, {"epsilon": 1}, inf, 1_000)
+    return Case("noise cached across requests", CallableSampler(release), family, {"epsilon": 1}, inf, 1_000)
 
 
 def seeded_by_time() -> Case:
@@ -255,7 +260,7 @@ def seeded_by_time() -> Case:
         return rows(data) + int(chance.geometric(1 - exp(-1)) - chance.geometric(1 - exp(-1)))
 
     family = families.values([0, 1], adjacency=dp.ADD_REMOVE)
-    return Case("noise seeded by time", OneSampler(release), family, {"epsilon": 1}, inf, 1_000, beside=True)
+    return Case("noise seeded by time", CallableSampler(release), family, {"epsilon": 1}, inf, 1_000, beside=True)
 
 
 def seeded_by_data() -> Case:
@@ -263,7 +268,7 @@ def seeded_by_data() -> Case:
         return rows(data) + int(np.random.default_rng(rows(data) + 1).laplace(0, 100))
 
     family = families.values([0, 1], adjacency=dp.ADD_REMOVE)
-    return Case("noise seeded by the data", OneSampler(release), family, {"epsilon": 1}, inf, 1_000)
+    return Case("noise seeded by the data", CallableSampler(release), family, {"epsilon": 1}, inf, 1_000)
 
 
 def bounds_of_data() -> Case:
@@ -273,19 +278,19 @@ def bounds_of_data() -> Case:
         return np.round(np.clip(known, low, high).sum() + real(max(abs(low), abs(high)), k), DIGITS)
 
     family = families.values(CELLS, adjacency=dp.ADD_REMOVE)
-    return Case("bounds read off the data", ManySampler(release), family, {"epsilon": 1}, inf)
+    return Case("bounds read off the data", BatchSampler(release), family, {"epsilon": 1}, inf)
 
 
 def rare_exception() -> Case:
     def release(data: Array, k: int) -> list[Any]:
-        from dpcurves_audit.feature import Failed
+        from dpcurves_audit.feature import Failure
 
         if np.isinf(data).any():
-            return [Failed("raises OverflowError", "cannot convert float infinity to integer")] * k
+            return [Failure("raises OverflowError", "cannot convert float infinity to integer")] * k
         return list(rows(data) + whole(1, k))
 
     family = families.values([0, 1], adjacency=dp.ADD_REMOVE)
-    return Case("an exception for one rare row", ManySampler(release), family, {"epsilon": 1}, inf, 2_000)
+    return Case("an exception for one rare row", BatchSampler(release), family, {"epsilon": 1}, inf, 2_000)
 
 
 def spent_afterwards(lives: int = 6) -> Case:
@@ -302,10 +307,10 @@ def spent_afterwards(lives: int = 6) -> Case:
         time.sleep(0.1)  # it is killed here
         spent.touch()
 
-    family = families.values([0, 1], adjacency=dp.ADD_REMOVE).first(1)
+    family = families.values([0, 1], adjacency=dp.ADD_REMOVE).take_first(1)
     return Case(
         "a budget spent after the answer, killed",
-        KilledSampler(service, lives, spare=False),
+        KilledSampler(service, lives, spare_last=False),
         family,
         {"epsilon": 1},
         float(lives),
@@ -321,7 +326,7 @@ def cap_across_units(cap: int = 2) -> Case:
         return np.histogram(used, CELLS)[0] + whole(cap, (k, 4))
 
     family = families.units(CELLS, cap, adjacency=dp.ADD_REMOVE)
-    return Case("a cap of records across units", ManySampler(release), family, {"epsilon": 1}, 5.0)
+    return Case("a cap of records across units", BatchSampler(release), family, {"epsilon": 1}, 5.0)
 
 
 def half_noise() -> Case:
@@ -329,7 +334,7 @@ def half_noise() -> Case:
         return rows(data) + whole(0.5, k)
 
     return Case(
-        "half of the noise", ManySampler(release), families.values([0, 1], adjacency=dp.ADD_REMOVE), {"epsilon": 1}, 2.0
+        "half of the noise", BatchSampler(release), families.values([0, 1], adjacency=dp.ADD_REMOVE), {"epsilon": 1}, 2.0
     )  # fmt: skip
 
 
@@ -338,7 +343,7 @@ def gauss_for_half() -> Case:
         return np.round(rows(data) + GENERATOR.normal(0, 2**-0.5, k), 1)
 
     return Case(
-        "Gauss's noise for half of rho", ManySampler(release), families.values([0, 1], adjacency=dp.ADD_REMOVE),
+        "Gauss's noise for half of rho", BatchSampler(release), families.values([0, 1], adjacency=dp.ADD_REMOVE),
         {"rho": 0.5}, 1.0,
     )  # fmt: skip
 
@@ -364,19 +369,27 @@ def controls() -> Iterator[Case]:
             claim = {"epsilon": epsilon}
             yield Case(
                 f"histogram, {epsilon:g}, {adjacency.value}",
-                ManySampler(_histogram(moved / epsilon)),
+                BatchSampler(_histogram(moved / epsilon)),
                 values,
                 claim,
                 epsilon,
             )
             yield Case(
-                f"tree, {epsilon:g}, {adjacency.value}", ManySampler(_tree(3 * moved / epsilon)), values, claim, epsilon
+                f"tree, {epsilon:g}, {adjacency.value}",
+                BatchSampler(_tree(3 * moved / epsilon)),
+                values,
+                claim,
+                epsilon,
             )
             yield Case(
-                f"largest cell, {epsilon:g}, {adjacency.value}", ManySampler(_largest(epsilon)), values, claim, None
+                f"largest cell, {epsilon:g}, {adjacency.value}", BatchSampler(_largest(epsilon)), values, claim, None
             )
             yield Case(
-                f"number of rows, {epsilon:g}, {adjacency.value}", ManySampler(_count(1 / epsilon)), values, claim, None
+                f"number of rows, {epsilon:g}, {adjacency.value}",
+                BatchSampler(_count(1 / epsilon)),
+                values,
+                claim,
+                None,
             )
     family = families.answers(8, adjacency=dp.REPLACE_ONE)
     for cutoff in (1, 2, 4):
@@ -384,7 +397,7 @@ def controls() -> Iterator[Case]:
             release = svt(2 / epsilon, 4 * cutoff / epsilon, cutoff)
             yield Case(
                 f"SVT of Lyu, Su and Li, 1, c = {cutoff}, {epsilon:g}",
-                ManySampler(release),
+                BatchSampler(release),
                 family,
                 {"epsilon": epsilon},
                 None,
@@ -392,10 +405,10 @@ def controls() -> Iterator[Case]:
     one = families.values([0, 1], adjacency=dp.ADD_REMOVE)
     for epsilon in (0.5, 1.0, 2.0):
         yield Case(
-            f"randomised response, {epsilon:g}", ManySampler(_response(epsilon)), one, {"epsilon": epsilon}, epsilon
+            f"randomised response, {epsilon:g}", BatchSampler(_response(epsilon)), one, {"epsilon": epsilon}, epsilon
         )
     for rho in (0.05, 0.5, 2.0):
-        yield Case(f"Gauss's noise, rho {rho:g}", ManySampler(_gauss(rho)), one, {"rho": rho}, rho)
+        yield Case(f"Gauss's noise, rho {rho:g}", BatchSampler(_gauss(rho)), one, {"rho": rho}, rho)
 
 
 def _histogram(scale: float) -> Callable[[Any, int], Any]:

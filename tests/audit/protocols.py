@@ -30,26 +30,26 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 import dpcurves as dp
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.ledger import Ledger, balance, verification
 from dpcurves.noise import Randomness
-from dpcurves_parties.crypto.circuits import evaluated
+from dpcurves_parties.crypto.circuits import evaluate_circuit
 from dpcurves_parties.crypto.keys import SeedShare
 from dpcurves_parties.crypto.two_party import Job
 from dpcurves_parties.pairs import Trust, device, session
-from dpcurves_parties.pairs.attendance import Attendance, Post
-from dpcurves_parties.pairs.mechanisms import Noise
-from dpcurves_parties.pairs.queries import WithoutRepetition, commitment
+from dpcurves_parties.pairs.attendance import Participant, RelayClient
+from dpcurves_parties.pairs.mechanisms import NoisePlacement
+from dpcurves_parties.pairs.queries import WithoutRepetition, commit_to_seed
 from dpcurves_parties.pairs.relay import Relay, RelayStore
 from dpcurves_parties.pairs.session import PairSession
 from dpcurves_parties.pairs.task import PairTask
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.task_document import Role, Ticket, found
+from dpcurves_parties.serving.task_document import Role, Ticket, create_task
 from dpcurves_parties.serving.two_servers import collection, kinds, owner, report_set
 from dpcurves_parties.serving.two_servers.app import Aggregator
-from dpcurves_parties.serving.two_servers.kinds import Asked
+from dpcurves_parties.serving.two_servers.kinds import QuestionMessage
 from dpcurves_parties.serving.two_servers.owner import Contribution
-from dpcurves_parties.serving.two_servers.sealed_answers import WORD, Inquiry, Reply
+from dpcurves_parties.serving.two_servers.sealed_answers import WORD, AnswerKey, SealedQuestion
 
 SEED = bytes(range(32))
 SHOWN = json.dumps({"seed": SEED.hex()}).encode()
@@ -106,17 +106,17 @@ def found_coins(circuit: Any, given: Sequence[int | None], wanted: int, *, seed:
         chance.integers(0, 2**width, ROOM, dtype=np.uint64) if value is None else np.full(ROOM, value, np.uint64)
         for value, width in zip(given, circuit.inputs, strict=True)
     ]
-    places = np.flatnonzero(evaluated(circuit, *values)[0] == wanted)
+    places = np.flatnonzero(evaluate_circuit(circuit, *values)[0] == wanted)
     assert len(places), "no coins have the wanted answer"
     return [int(each[places[0]]) for each, value in zip(values, given, strict=True) if value is None]
 
 
 def answer_of(circuit: Any, values: Sequence[int]) -> int:
-    return int(evaluated(circuit, *([value] for value in values))[0][0])
+    return int(evaluate_circuit(circuit, *([value] for value in values))[0][0])
 
 
 def octets_below(value: int, width: int) -> bytes:
-    """Draws of `Randomness.below` for a value of so many bits."""
+    """Draws of `Randomness.sample_below` for a value of so many bits."""
     length = (width + 7) // 8
     return (value << (8 * length - width)).to_bytes(length, "little")
 
@@ -149,18 +149,18 @@ class Village:
     tampers: Callable[[int, int], bool] = lambda number, step: False
 
     def __post_init__(self) -> None:
-        self.identity = Identity.found(self.folder / "server", "https://127.0.0.1:1")
+        self.identity = Identity.create(self.folder / "server", "https://127.0.0.1:1")
         each = min(2, self.people - 1)
         draft = PairTask(
             "village", "kendall", (("rooms", self.bits), ("cleanliness", self.bits)), WithoutRepetition(each),
-            dp.PrivacyLoss.pure(self.epsilon), Trust.PEOPLE, Noise.EACH, commitment(SEED), (self.identity.public,), {},
+            dp.PrivacyLoss.pure(self.epsilon), Trust.PEOPLE, NoisePlacement.EACH, commit_to_seed(SEED), (self.identity.public,), {},
         )  # fmt: skip
         numbers = {Role.OWNER: self.people, Role.ANALYST: 1, Role.COORDINATOR: 1}
-        self.task = found(draft, numbers, self.folder / "task.json", self.folder / "tickets")
-        self.agreement = self.task.shown(SEED)
+        self.task = create_task(draft, numbers, self.folder / "task.json", self.folder / "tickets")
+        self.agreement = self.task.build_agreement(SEED)
         Ledger.open(f"sqlite:///{self.folder / 'relay.db'}")
         RelayStore(f"sqlite:///{self.folder / 'relay.db'}")
-        self.secrets = [Randomness.from_seed(100 + person).octets(32) for person in range(self.people)]
+        self.secrets = [Randomness.from_seed(100 + person).random_bytes(32) for person in range(self.people)]
 
     def keyed(self, secret: bytes, name: str) -> Randomness:
         """Scripted coins of a person for a meeting."""
@@ -184,15 +184,15 @@ class Village:
         for file in self.folder.glob("relay.db*"):
             shutil.copy(file, work)
         self.events = []
-        relay = Relay(self.task, self.identity.sealing, RelayStore(f"sqlite:///{work / 'relay.db'}"))
+        relay = Relay(self.task, self.identity.hpke_key, RelayStore(f"sqlite:///{work / 'relay.db'}"))
         heard: list[list[str]] = [[] for _ in values]
         with ExitStack() as stack:
             stack.enter_context(gates.run())
             stack.enter_context(mock.patch.object(device, "SUITE", Sealing()))
             stack.enter_context(mock.patch.object(device, "Randomness", SimpleNamespace(keyed=self.keyed)))
             come = [
-                Attendance.of(
-                    Post(self.task, self._ticket(f"owner-{person + 1}"), self._channel(relay, person)),
+                Participant.enter_task(
+                    RelayClient(self.task, self._ticket(f"owner-{person + 1}"), self._channel(relay, person)),
                     Randomness.from_seed(100 + person), work / f"device{person}", heard[person].append,
                 )
                 for person in range(len(values))
@@ -200,8 +200,8 @@ class Village:
             relay.close(SHOWN)
             for _ in range(rounds):
                 for attendance, value in zip(come, values, strict=True):
-                    self.events.append(("attended", attendance.number, *attendance.attend(value)))
-            with suppress(ProtocolAborted):
+                    self.events.append(("attended", attendance.number, *attendance.advance_meetings(value)))
+            with suppress(ProtocolError):
                 self.events.append(("answer", relay.answer(b"")))
         return {
             "server": (self.events, rows_of(work / "relay.db"), (work / "relay.db").stat().st_size),
@@ -210,10 +210,15 @@ class Village:
         }  # fmt: skip
 
     def _ticket(self, name: str) -> Ticket:
-        return Ticket.read(self.folder / "tickets" / name, Role.OWNER)
+        return Ticket.load(self.folder / "tickets" / name, Role.OWNER)
 
     def _channel(self, relay: Relay, person: int) -> Any:
-        work = {"enter": Relay.register, "keys": Relay.bundle, "leave": Relay.leave, "letter": Relay.letter}
+        work = {
+            "enter": Relay.register_bundle,
+            "keys": Relay.fetch_bundle,
+            "leave": Relay.accept_message,
+            "letter": Relay.deliver_message,
+        }
 
         def post(path: str, message: bytes, token: str) -> bytes:
             what = path.rpartition("/")[2]
@@ -223,7 +228,7 @@ class Village:
             self.events.append((person, what, message, told))
             return told
 
-        return SimpleNamespace(post=post, get=lambda path: relay.standing(), close=lambda: None)
+        return SimpleNamespace(post=post, get=lambda path: relay.describe_status(), close=lambda: None)
 
     def coupled(
         self,
@@ -234,8 +239,8 @@ class Village:
     ) -> dict[Thrown, Given]:
         """Coins of somebody whose values are others now, for the answers and the messages of a run that drew others."""
         given: dict[Thrown, Given] = {}
-        for meeting in self.agreement.meetings_of(person):
-            job, place = self.agreement.job(meeting), meeting.people.index(person)
+        for meeting in self.agreement.find_meetings(person):
+            job, place = self.agreement.build_job(meeting), meeting.people.index(person)
             widths = job.circuit.inputs[: len(job.circuit.inputs) // 2]
             before = [
                 [*old[each], *_numbers(drawn[each, "thrown in", meeting.number], widths[len(old[each]) :])]
@@ -305,7 +310,7 @@ class Line:
         self._cut()
         message = self.inbox.get()
         if message is None:
-            raise ProtocolAborted("peer", "the connection was lost", 502)
+            raise ProtocolError("peer", "the connection was lost", 502)
         self.received += 1
         return message
 
@@ -315,7 +320,7 @@ class Line:
     def _cut(self) -> None:
         if self.cut is not None and self.received >= self.cut:
             self.outbox.put(None)
-            raise ProtocolAborted("peer", "the connection was lost", 502)
+            raise ProtocolError("peer", "the connection was lost", 502)
 
 
 @dataclass
@@ -339,11 +344,11 @@ class Servers:
     cuts: Mapping[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.identities = [Identity.found(self.folder / f"a{party}", "https://127.0.0.1:1") for party in (0, 1)]
+        self.identities = [Identity.create(self.folder / f"a{party}", "https://127.0.0.1:1") for party in (0, 1)]
         first, second = self.identities
         numbers = {Role.OWNER: 2, Role.ANALYST: 1, Role.COORDINATOR: 1}
         draft = self.draft((first.public, second.public))
-        self.task: Any = found(draft, numbers, self.folder / "task.json", self.folder / "tickets")
+        self.task: Any = create_task(draft, numbers, self.folder / "task.json", self.folder / "tickets")
         self.keys = [self.folder / "tickets" / f"owner-{number}" for number in (1, 2)]
         for party in (0, 1):
             self._services(self.folder)[party]
@@ -352,7 +357,7 @@ class Servers:
         made = []
         for party, identity in enumerate(self.identities):
             server = Aggregator(party, [self.task], identity, f"sqlite:///{folder / f'a{party}.db'}")
-            made.append(server.services()[self.task.hash])
+            made.append(server.create_services()[self.task.hash])
         return made
 
     def run(self, rows: Any, gates: Gates, streams: Streams, asks: int = 1) -> list[dict[str, Any]]:
@@ -373,7 +378,7 @@ class Servers:
             for party, service in enumerate(self.services):
                 service.peer = SimpleNamespace(post=lambda path, message, party=party: self._post(party, path, message))
                 service.road = SimpleNamespace(opened=lambda party=party: self._line(party))
-            for first, second in Contribution(self.task, rows, bytes(32)).batches():
+            for first, second in Contribution(self.task, rows, bytes(32)).iterate_batches():
                 for party, batch in enumerate((first, second)):
                     self.seen[party].append(("reports", batch, self.services[party].receive(1, batch)))
             self._asked(0, "close", lambda: self.services[0].close(SHOWN))
@@ -391,11 +396,11 @@ class Servers:
 
     def _question(self, number: int) -> bytes:
         """An analyst's message, always the same. What is sealed to its key is seen by servers, and so is held, too."""
-        asked = Asked(self.task.hash, f"q{number}", tuple(self.at), f"n{number}", 0)
+        asked = QuestionMessage(self.task.hash, f"q{number}", tuple(self.at), f"n{number}", 0)
         key = X25519PrivateKey.from_private_bytes(bytes([number + 1] * 32))
-        reply = Reply(asked, key.public_key().public_bytes_raw().hex(), "0" * 2 * WORD)
-        ticket = Ticket.read(self.folder / "tickets" / "analyst-1", Role.ANALYST)
-        return Inquiry(asked, number % 2, key, (reply, reply)).to_json(ticket, self.task.servers)
+        reply = AnswerKey(asked, key.public_key().public_bytes_raw().hex(), "0" * 2 * WORD)
+        ticket = Ticket.load(self.folder / "tickets" / "analyst-1", Role.ANALYST)
+        return SealedQuestion(asked, number % 2, key, (reply, reply)).to_json(ticket, self.task.servers)
 
     def _patches(self, gates: Gates, streams: Streams) -> Iterator[Any]:
         tokens = Named()
@@ -406,7 +411,7 @@ class Servers:
             yield mock.patch.object(each, "datetime", Stopped)
         yield mock.patch.object(report_set, "_SUITE", Sealing())
         yield mock.patch.object(owner, "Randomness", SimpleNamespace(keyed=self._owner_coins))
-        talk, key_of, sessions = PairSession.talk, collection.NoiseSecret.key_of, [0, 0]
+        talk, key_of, sessions = PairSession.run_protocol, collection.NoiseSecret.derive_noise_key, [0, 0]
 
         def talked(asked: PairSession, shelf: Any, _: Randomness) -> Any:
             name = asked.party, sessions[asked.party]
@@ -419,8 +424,8 @@ class Servers:
             key = key_of(secret, name)
             return Shifted(key, self.shifts.get(secret.party))
 
-        yield mock.patch.object(PairSession, "talk", talked)
-        yield mock.patch.object(collection.NoiseSecret, "key_of", shifted)
+        yield mock.patch.object(PairSession, "run_protocol", talked)
+        yield mock.patch.object(collection.NoiseSecret, "derive_noise_key", shifted)
 
     def _owner_coins(self, secret: bytes, name: str) -> Randomness:
         reports = name.startswith("reports")
@@ -431,7 +436,7 @@ class Servers:
     def _asked(self, party: int, what: str, work: Callable[[], bytes]) -> None:
         try:
             told: bytes | str = work()
-        except ProtocolAborted as error:
+        except ProtocolError as error:
             told = str(error)
         while self.threads:
             self.threads.pop().join()
@@ -439,11 +444,11 @@ class Servers:
 
     def _post(self, party: int, path: str, message: bytes) -> bytes:
         what = path.rpartition("/")[2]
-        work, most = self.services[1 - party].OF_PEER[what]
+        work, most = self.services[1 - party].PEER_REQUESTS[what]
         assert len(message) <= most
         try:
             told: bytes = work(self.services[1 - party], message)
-        except ProtocolAborted as error:
+        except ProtocolError as error:
             for each in (0, 1):
                 self.seen[each].append((party, what, message, str(error)))
             raise
@@ -459,7 +464,7 @@ class Servers:
         ends = Line(party, one, other, self, cut), Line(1 - party, other, one, self, cut)
 
         def follow() -> None:
-            with suppress(ProtocolAborted):
+            with suppress(ProtocolError):
                 self.services[1 - party].follow(ends[1].receive(), ends[1])
             ends[1].close()
 
@@ -499,7 +504,7 @@ def counts_coupled(  # noqa: PLR0917
     encoding, (order, *seeds) = servers.task.encoding, drawn["owner"][:3]
     before, after = places_in_order(old, order), places_in_order(new, order)
     expansion.changed.clear()
-    first, second = (SeedShare.drawn(len(old), party, Coins(0, {0: seeds[party]})) for party in (0, 1))
+    first, second = (SeedShare.sample(len(old), party, Coins(0, {0: seeds[party]})) for party in (0, 1))
     assert len(first) == len(second)
     public = encoding.SHARE(
         before.astype(np.uint64), encoding.domain, encoding.engine, Coins(0, dict(enumerate(seeds)))
@@ -530,7 +535,7 @@ def pairs_coupled(servers: Servers, first: Mapping[Any, list[bytes]], old: Any, 
     masks = np.frombuffer(mask, np.uint8).reshape(values[0].shape)
     changed = masks ^ values[0] ^ values[1] if view else masks
     servers.owners = {1: changed.tobytes()}
-    pairs = session.PairsOf(task, len(old), SEED)
+    pairs = session.TaskPairs(task, len(old), SEED)
     servers.coins = {
         (other, number): _session_coins(pairs, first, number, (before, after), view)
         for party, number in [key for key in first if isinstance(key, tuple)]
@@ -551,7 +556,7 @@ def _session_coins(
         ]
         for now in rows
     ]  # fmt: skip
-    if task.noise is Noise.ON_SUM:
+    if task.noise is NoisePlacement.ON_SUM:
         return _thrown_by_both(job, own, viewed, columns, other)
     return _thrown_by_one(job, (own, viewed), len(task.kernel.columns), columns, other)
 
@@ -564,13 +569,13 @@ EVALUATES = 1 + 1 + 1 + 1
 
 def _thrown_by_both(job: Job, own: list[bytes], viewed: list[bytes], columns: list[Any], other: int) -> Given:
     """Coins of the ending with which the sum that is others has the same answer."""
-    assert job.ending is not None
-    ending, widths = job.ending.circuit, job.ending.circuit.inputs[1:]
+    assert job.final_step is not None
+    ending, widths = job.final_step.circuit, job.final_step.circuit.inputs[1:]
     starts = (GARBLES, EVALUATES) if other == 0 else (EVALUATES, GARBLES)
     if any(len(each) < start + len(widths) for each, start in zip((own, viewed), starts, strict=True)):
         return {}
     thrown = [_coins(each[start:], widths) for each, start in zip((own, viewed), starts, strict=True)]
-    before, after = (int(evaluated(job.circuit, *each)[0].sum()) + job.total_offset for each in columns)
+    before, after = (int(evaluate_circuit(job.circuit, *each)[0].sum()) + job.total_offset for each in columns)
     wanted = answer_of(ending, [before, *(one ^ two for one, two in zip(*thrown, strict=True))])
     coins = found_coins(ending, [after, *[None] * len(widths)], wanted, seed=1)
     given = {}

@@ -38,7 +38,7 @@ from protocols import Stopped, rows_of
 
 import dpcurves as dp
 from dpcurves.ledger import balance, verification
-from dpcurves.mechanisms import Linear, linear
+from dpcurves.mechanisms import LinearMechanism, linear
 from dpcurves.mechanisms.exponential import ExponentialPartition, ExponentialQuantiles, ExponentialWorstBox
 from dpcurves.mechanisms.lazy_tree import LazyTree
 from dpcurves.mechanisms.smooth_sensitivity import NoisyAuc, NoisyMedians
@@ -130,11 +130,11 @@ class Pinned:
     @contextmanager
     def run(self) -> Iterator[None]:
         """Have mechanisms add such noise."""
-        exact, answer, plain, runs = linear.exact_sums, LazyTree.answer, Linear.run, itertools.count()
+        exact, answer, plain, runs = linear.compute_exact_sums, LazyTree.answer, LinearMechanism.run, itertools.count()
 
         def noise() -> Randomness:
             """Draw the noise of one run alone: a choice takes more of it or less."""
-            return Randomness(Coins(1000 + next(runs)).octets, seeded=False)
+            return Randomness(Coins(1000 + next(runs)).octets, is_seeded=False)
 
         def sums(table: Any, law: Any) -> Any:
             found = list(exact(table, law))
@@ -150,9 +150,9 @@ class Pinned:
             return lambda own, table, plan, randomness: self.of(run(own, table, plan, noise()))
 
         with ExitStack() as stack:
-            stack.enter_context(mock.patch.object(linear, "exact_sums", sums))
+            stack.enter_context(mock.patch.object(linear, "compute_exact_sums", sums))
             stack.enter_context(mock.patch.object(LazyTree, "answer", prefixes))
-            stack.enter_context(mock.patch.object(Linear, "run", added))
+            stack.enter_context(mock.patch.object(LinearMechanism, "run", added))
             for kind in CHOOSES:
                 stack.enter_context(mock.patch.object(kind, "run", chosen(kind.run)))
             yield
@@ -173,8 +173,8 @@ def scripted(folder: Path) -> Iterator[None]:
         stack.enter_context(mock.patch.object(time, "time", return_value=NOON))
         stack.enter_context(mock.patch.object(os, "urandom", coins.octets))
         stack.enter_context(mock.patch.object(random, "_urandom", coins.octets))
-        fresh = Randomness(coins.octets, seeded=False)
-        stack.enter_context(mock.patch.object(Randomness, "system", return_value=fresh))
+        fresh = Randomness(coins.octets, is_seeded=False)
+        stack.enter_context(mock.patch.object(Randomness, "from_system", return_value=fresh))
         stack.enter_context(mock.patch.object(tempfile, "_name_sequence", names))
         stack.enter_context(mock.patch.object(tempfile, "tempdir", str(folder / "tmp")))
         yield
@@ -290,7 +290,7 @@ def library(  # noqa: PLR0917
                     seen[name] = [curve.to_json(), str(curve), repr(curve)]
                 except Exception as error:  # an answer, too
                     seen[name] = [type(error).__name__, str(error), repr(error.__context__ or error.__cause__)]
-            seen["session"] = [repr(session), str(session.left)]
+            seen["session"] = [repr(session), str(session.remaining)]
     return without(folder, seen)
 
 
@@ -498,20 +498,20 @@ class Website:
         from test_pages import HERE, NAMES, SEES, Browser
 
         from dpcurves.cli.one_table import QUESTIONS
-        from dpcurves_server import Gate
-        from dpcurves_server.cli.commands import forms_of
-        from dpcurves_server.front import Front
-        from dpcurves_server.pages.site import routes
+        from dpcurves_server import Services
+        from dpcurves_server.cli.commands import build_forms
+        from dpcurves_server.front import Authenticator
+        from dpcurves_server.pages.site import build_routes
         from dpcurves_server.pages.visits import Site
         from dpcurves_server.queue import Queue
-        from dpcurves_server.worker import Counting
+        from dpcurves_server.worker import Worker
 
         seen: Seen = {}
         with scripted(folder), pinned.run(), heard(seen, table):
             url = f"sqlite:///{table / 'server.db'}"
-            gate = Gate(url)
+            gate = Services(url)
             there = scene.Scene(gate, url, table)
-            app = Starlette(routes=routes(Site(Front(gate), forms_of(QUESTIONS))))
+            app = Starlette(routes=build_routes(Site(Authenticator(gate), build_forms(QUESTIONS))))
             browsers = {name: Browser(there, app, name) for name in NAMES}
             asked = {"histogram": {"column": "delay", "grid": "-60:600:66"}, "roc": {"label": "late", "score": "delay"}}
             places = []
@@ -520,8 +520,8 @@ class Website:
                 seen[f"plan {name}"] = browsers["ann"].post(path, do="plan", amount="0.25", **typed)
                 seen[f"asks {name}"] = browsers["ann"].post(path, do="ask", amount="0.25", **typed)
                 places.append(seen[f"asks {name}"][2])
-            counting, queue = Counting(url, "one"), Queue(gate.archive)
-            while counting.step() or queue.strike():
+            counting, queue = Worker(url, "one"), Queue(gate.archive)
+            while counting.work_once() or queue.publish_states():
                 pass
             answers = [place.replace("/questions/", "/releases/") for place in places]
             more = [

@@ -17,10 +17,10 @@ from click.testing import CliRunner, Result
 import dpcurves as dp
 from dpcurves.cli.app import Commands, build
 from dpcurves_audit import targets
-from dpcurves_audit.deployments import Audited
-from dpcurves_audit.feature import Failed, Reader
+from dpcurves_audit.deployments import AuditTarget
+from dpcurves_audit.feature import Failure, OutcomeParser
 from dpcurves_audit.report import Report
-from dpcurves_audit.samplers import CommandSampler, OneSampler, PackageSampler
+from dpcurves_audit.samplers import CallableSampler, CommandSampler, PackageSampler
 
 ROOT = Path(__file__).resolve().parents[2]
 families = dp.audit.families
@@ -45,14 +45,14 @@ def test_the_release_of_the_readme_is_flagged_by_its_command(tmp_path: Path, mon
     # So many samples need as many calls on each machine, and tell epsilon 2 from 1 by more than 4 standard errors. Two
     # of the family's 64 pairs are tried: in all of them one row is more or less, and that is all the release sees.
     values = families.values
-    monkeypatch.setattr(families, "values", lambda *given, **more: values(*given, **more).first(2))
+    monkeypatch.setattr(families, "values", lambda *given, **more: values(*given, **more).take_first(2))
     found = run(*shlex.split(command)[1:], "--json", "report.json", "--seconds", "600", "--samples", "500")
     assert found.exit_code == 6, found.output
     assert found.output.startswith("Flagged: epsilon is at least ")
     report = Report.from_dict(json.loads(Path("report.json").read_text("utf-8")))
-    assert report.flagged
-    assert report.lower > 1
-    assert report.again is not None
+    assert report.is_flagged
+    assert report.lower_bound > 1
+    assert report.second_lower_bound is not None
     page = Path("report.html").read_text("utf-8")
     assert "<svg" in page
     assert not re.search(r"""(src|href)=|url\(|@import""", page)  # needs nothing else
@@ -72,10 +72,10 @@ def test_the_release_of_the_readme_is_flagged_by_its_command(tmp_path: Path, mon
 )
 def test_whatever_a_command_does_is_an_outcome(script: str, kind: str) -> None:
     patience = 0.5 if kind.startswith("hangs") else 60  # nobody is cut off because a machine is slow
-    sampler = CommandSampler(f"{sys.executable} -S -c {shlex.quote(script)} {{data}}", patience=patience)
-    reader = Reader()
-    reader.read(sampler.draw([0.5], 1))
-    assert list(reader.words) == [kind]
+    sampler = CommandSampler(f"{sys.executable} -S -c {shlex.quote(script)} {{data}}", timeout=patience)
+    reader = OutcomeParser()
+    reader.parse_outcomes(sampler.draw([0.5], 1))
+    assert list(reader.kind_numbers) == [kind]
 
 
 def test_whatever_a_callable_does_is_an_outcome() -> None:
@@ -92,11 +92,11 @@ def test_whatever_a_callable_does_is_an_outcome() -> None:
             pass
         return {"n": 10**400, "s": {2.0, 1.0}, "x": [[1], [1, 2]]}
 
-    reader = Reader()
+    reader = OutcomeParser()
     for rows in range(1, 6):
-        sampler = OneSampler(release, patience=0.05 if rows == 4 else 60)  # with one row more than is given
-        reader.read(sampler.draw([0.0] * rows, 1))
-    assert list(reader.words) == [
+        sampler = CallableSampler(release, timeout=0.05 if rows == 4 else 60)  # with one row more than is given
+        reader.parse_outcomes(sampler.draw([0.0] * rows, 1))
+    assert list(reader.kind_numbers) == [
         "raises KeyError: 'row 2'", "{answer:#,prints:text}", "raises SystemExit: 4",
         "hangs: for more than 0.05 seconds", "{n:#,s:[2 of #],x:[[#],[2 of #]]}",
     ]  # fmt: skip
@@ -109,9 +109,14 @@ def test_an_exception_for_one_rare_row_is_found() -> None:
         return 0.0
 
     report = dp.audit(
-        release, families.values([0, 1], adjacency=dp.ADD_REMOVE), epsilon=1, seconds=60, samples=100, beside=False
+        release,
+        families.values([0, 1], adjacency=dp.ADD_REMOVE),
+        epsilon=1,
+        seconds=60,
+        samples=100,
+        extra_checks=False,
     )
-    assert report.flagged
+    assert report.is_flagged
     assert "raises OverflowError: 1e308 is too large" in report.kinds
     assert "1e+308" in report.pair
 
@@ -146,7 +151,7 @@ def test_a_function_that_ends_its_process_is_one_line(tmp_path: Path, monkeypatc
 def test_a_ragged_answer_to_many_calls_is_one_line() -> None:
     family = families.answers(1)
     with pytest.raises(ValueError, match="it was asked for .* outcomes"):
-        dp.audit(lambda data, k: [1.0], family, epsilon=1, many=True)
+        dp.audit(lambda data, k: [1.0], family, epsilon=1, batch=True)
     with pytest.raises(ValueError, match="one of the two is needed"):
         dp.audit(lambda data: 0.0, family)
 
@@ -160,7 +165,7 @@ def test_an_audit_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
             raise KeyboardInterrupt
         return [0.0] * k
 
-    family = families.answers(1).first(3)
+    family = families.answers(1).take_first(3)
     claim: dict[str, Any] = {"epsilon": 1, "many": True, "samples": 2000, "seconds": 60, "beside": False, "file": file}
     with pytest.raises(KeyboardInterrupt):
         dp.audit(release, family, **claim)
@@ -183,7 +188,7 @@ def test_functions_are_called_in_processes_that_are_spawned() -> None:
 
 
 def test_failures_of_one_kind_with_other_words_are_other_outcomes() -> None:
-    sample = Reader().read([Failed("raises", "a"), Failed("raises", "b"), Failed("raises", "a")])
+    sample = OutcomeParser().parse_outcomes([Failure("raises", "a"), Failure("raises", "b"), Failure("raises", "a")])
     assert sample.kinds.tolist() == [0, 1, 0]
 
 
@@ -197,19 +202,21 @@ def test_an_audit_of_itself_names_what_it_saw_and_what_gave_no_answer(monkeypatc
         raise ValueError("whatever is asked")
 
     one = families.values([0, 1], adjacency=dp.ADD_REMOVE)
-    made = [Audited("no sampler", OneSampler(refused), one, dp.PrivacyLoss.pure(1), "noise")]
-    monkeypatch.setattr(targets, "everything", lambda: iter(made))
+    made = [AuditTarget("no sampler", CallableSampler(refused), one, dp.PrivacyLoss.pure(1), "noise")]
+    monkeypatch.setattr(targets, "list_targets", lambda: iter(made))
     found = run("audit", "self", "--quick", "--only", "no sampler")
     assert (found.exit_code, found.output.count("NO ANSWER")) == (6, 1), found.output
 
 
 def test_an_audit_of_itself_goes_on_behind_the_last_whole_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one, called = families.values([0, 1], adjacency=dp.ADD_REMOVE).first(1), []
+    one, called = families.values([0, 1], adjacency=dp.ADD_REMOVE).take_first(1), []
 
-    def made(name: str) -> Audited:
-        return Audited(name, OneSampler(lambda data: called.append(name)), one, dp.PrivacyLoss.pure(1), "noise")
+    def made(name: str) -> AuditTarget:
+        return AuditTarget(
+            name, CallableSampler(lambda data: called.append(name)), one, dp.PrivacyLoss.pure(1), "noise"
+        )
 
-    monkeypatch.setattr(targets, "everything", lambda: iter([made("first"), made("second")]))
+    monkeypatch.setattr(targets, "list_targets", lambda: iter([made("first"), made("second")]))
     file = tmp_path / "kept.jsonl"
     words = "audit", "self", "--quick", "--effort", "0.1", "--only", "first,second", "--resume", str(file)
     assert run(*words).exit_code == 0
@@ -226,11 +233,11 @@ def test_an_audit_of_itself_goes_on_behind_the_last_whole_line(tmp_path: Path, m
 
 def test_outcomes_of_another_length_are_no_other_outcomes() -> None:
     """A rare longer outcome of one data set widens its sample: what is short is the same on both."""
-    rng, family = np.random.default_rng(3), families.answers(1).first(1)
+    rng, family = np.random.default_rng(3), families.answers(1).take_first(1)
 
     def release(data: Any, k: int) -> list[list[float]]:
         longer = (rng.random(k) < 0.01) & (data[0] > 0)
         return [[1.0, 2.0] if each else [1.0] for each in longer]
 
-    report = dp.audit(release, family, epsilon=1, delta=0.01, many=True, samples=4000, seconds=60, beside=False)
-    assert not report.flagged, str(report)
+    report = dp.audit(release, family, epsilon=1, delta=0.01, batch=True, samples=4000, seconds=60, extra_checks=False)
+    assert not report.is_flagged, str(report)

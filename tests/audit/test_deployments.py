@@ -14,20 +14,20 @@ import dpcurves.mechanisms
 from dpcurves import curves, queries
 from dpcurves.conversation import Plan
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.base import Answering
+from dpcurves.mechanisms.base import QueryMechanism
 from dpcurves.privacy import EACH_RECORD
-from dpcurves_audit.cli import QUICK_FACES, _is_quick
-from dpcurves_audit.deployments import Audited
-from dpcurves_audit.feature import Reader
-from dpcurves_audit.targets import everything
+from dpcurves_audit.cli import QUICK_FACES, _is_in_quick_audit
+from dpcurves_audit.deployments import AuditTarget
+from dpcurves_audit.feature import OutcomeParser
+from dpcurves_audit.targets import list_targets
 
-ALL = {each.name: each for each in everything()}
+ALL = {each.name: each for each in list_targets()}
 NEW = "stream,", "followed", "report", "pairs", "two servers", "verification", "sites", "federation"
 TURNS = [each for each in ALL.values() if each.kind == "turns" and each.name.endswith("epsilon 1, add-remove")]
 LEFT_OUT = *NEW, "survival of any", "scores of any"
-OTHERS = [each for each in TURNS if not each.name.startswith(LEFT_OUT) and not _is_quick(each)]
+OTHERS = [each for each in TURNS if not each.name.startswith(LEFT_OUT) and not _is_in_quick_audit(each)]
 BESIDE: list[Any] = [
-    *(each for each in ALL.values() if each.name.startswith(NEW) and not _is_quick(each)),
+    *(each for each in ALL.values() if each.name.startswith(NEW) and not _is_in_quick_audit(each)),
     *(pytest.param(each, marks=[pytest.mark.reproduction] * (number % 3 > 0)) for number, each in enumerate(OTHERS)),
 ]
 """Samplers of protocols, and one of three questions to one curator; `make bench` tries them all. What the
@@ -35,18 +35,18 @@ quick audit looks at is left to it: `make test` runs it, and it fails where one 
 
 
 def test_names_are_unique_and_the_quick_audit_finds_its_faces() -> None:
-    assert len(ALL) == len(list(everything()))
+    assert len(ALL) == len(list(list_targets()))
     assert set(QUICK_FACES) <= set(ALL)
-    assert 100 < sum(map(_is_quick, ALL.values())) < 150
+    assert 100 < sum(map(_is_in_quick_audit, ALL.values())) < 150
 
 
 def plans_of_turns() -> Iterator[Plan]:
     """Turns of all questions of records that come or go."""
-    adjacency = dp.ADD_REMOVE.among(EACH_RECORD, None)
+    adjacency = dp.ADD_REMOVE.to_adjacency(EACH_RECORD, None)
     found: list[Any] = list(ALL.values())
     for each in found:
         if each.kind == "turns" and each.name.endswith("add-remove") and hasattr(each.sampler, "question"):
-            yield from dp.rehearse(each.sampler.question, each.loss, adjacency)
+            yield from dp.plan_question(each.sampler.question, each.loss, adjacency)
 
 
 def kinds_below(base: type) -> set[type]:
@@ -64,16 +64,16 @@ def test_every_question_and_every_mechanism_is_in_the_audit_of_everything() -> N
     plans = list(plans_of_turns())
     samplers: list[Any] = [each.sampler for each in ALL.values() if hasattr(each.sampler, "mechanism")]
     run = {type(sampler.mechanism).__name__ for sampler in samplers} | {
-        type(AUTO.choose(plan.query, plan.loss, plan.adjacency)).__name__ for plan in plans
+        type(AUTO.choose_mechanism(plan.query, plan.loss, plan.adjacency)).__name__ for plan in plans
     }
-    own = {kind for kind in kinds_below(Answering) if kind.__module__.startswith("dpcurves.")}
+    own = {kind for kind in kinds_below(QueryMechanism) if kind.__module__.startswith("dpcurves.")}
     whole = {kind.__name__ for kind in own if hasattr(kind, "answers")}
     assert whole - run == {"PrefixSums"}  # what some of them have in common
     assert {"Flat", "FoundNames", "LazyTree", "PrivTree", "SparseVector"} <= whole
 
     counted = {type(sampler.query) for sampler in samplers} | {type(plan.query) for plan in plans}
     public = {getattr(queries, name) for name in queries.__all__ if name.endswith("Query")}
-    assert public - counted == {queries.Query, queries.WeighedQuery}
+    assert public - counted == {queries.Query, queries.WeightedQuery}
 
     from dpcurves_streams import mechanisms as streams
 
@@ -82,11 +82,11 @@ def test_every_question_and_every_mechanism_is_in_the_audit_of_everything() -> N
 
 
 @pytest.mark.parametrize("each", BESIDE, ids=lambda each: f"{each.kind}: {each.name}")
-def test_both_neighbours_of_the_first_pair_are_answered(each: Audited) -> None:
-    reader, pair = Reader(), each.family.pairs[0]
+def test_both_neighbours_of_the_first_pair_are_answered(each: AuditTarget) -> None:
+    reader, pair = OutcomeParser(), each.family.pairs[0]
     for data in (pair.left, pair.right):
-        assert len(reader.read(each.sampler.draw(data, 2))) == 2
-    assert not any(words.startswith("raises") for words in reader.words), reader.words
+        assert len(reader.parse_outcomes(each.sampler.draw(data, 2))) == 2
+    assert not any(words.startswith("raises") for words in reader.kind_numbers), reader.kind_numbers
 
 
 @pytest.mark.parametrize(
@@ -105,5 +105,5 @@ def test_both_neighbours_of_the_first_pair_are_answered(each: Audited) -> None:
 def test_half_of_what_is_lost_is_not_believed(name: str, claim: dict[str, str]) -> None:
     """Not found with a chance below 1 in 100 each; the audit of this package looks through the same samplers."""
     each = ALL[name]
-    report = dp.audit(each.sampler, each.family.first(8), samples=24_000, seconds=60, beside=False, **claim)  # type: ignore[arg-type]
-    assert report.flagged, str(report)
+    report = dp.audit(each.sampler, each.family.take_first(8), samples=24_000, seconds=60, extra_checks=False, **claim)  # type: ignore[arg-type]
+    assert report.is_flagged, str(report)

@@ -18,9 +18,9 @@ from exam import Case
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves_audit.auditing import lattice, timed
-from dpcurves_audit.family import Pair
-from dpcurves_audit.samplers import KilledSampler, OneSampler, Publish
+from dpcurves_audit.auditing import check_lattice, check_timing
+from dpcurves_audit.family import NeighbourPair
+from dpcurves_audit.samplers import CallableSampler, KilledSampler, Publish
 
 BROKEN = list(exam.broken())
 SLOW = ("DAWA's", "PriRP's", "SVT of Lyu, Su and Li, 3", "a budget spent after")
@@ -32,11 +32,17 @@ SLOW = ("DAWA's", "PriRP's", "SVT of Lyu, Su and Li, 3", "a budget spent after")
 )
 def test_a_release_that_does_not_keep_its_promise_is_found(case: Case) -> None:
     report = dp.audit(
-        case.sampler, case.family, seconds=120, samples=case.samples, confidence=0.95, beside=case.beside, **case.claim
+        case.sampler,
+        case.family,
+        seconds=120,
+        samples=case.samples,
+        confidence=0.95,
+        extra_checks=case.beside,
+        **case.claim,
     )
-    assert report.flagged, str(report)
+    assert report.is_flagged, str(report)
     assert case.true is not None
-    assert report.lower <= case.true  # else with a chance of at most 0.05, of noise that is exactly tight
+    assert report.lower_bound <= case.true  # else with a chance of at most 0.05, of noise that is exactly tight
     if case.beside:
         assert "seeded by a clock" in [finding.name for finding in report.findings]
 
@@ -44,16 +50,16 @@ def test_a_release_that_does_not_keep_its_promise_is_found(case: Case) -> None:
 @pytest.mark.parametrize("case", list(exam.controls())[1::6], ids=lambda case: case.name)
 def test_a_release_that_keeps_its_promise_is_not_flagged(case: Case) -> None:
     report = dp.audit(
-        case.sampler, case.family, seconds=60, samples=3_000, confidence=0.999, beside=False, **case.claim
+        case.sampler, case.family, seconds=60, samples=3_000, confidence=0.999, extra_checks=False, **case.claim
     )
-    assert not report.flagged, str(report)
+    assert not report.is_flagged, str(report)
 
 
 def test_noise_that_is_fresh_has_no_findings() -> None:
     chance = np.random.default_rng(5)
-    release = OneSampler(lambda data: len(data) + int(chance.geometric(0.5) - chance.geometric(0.5)))
+    release = CallableSampler(lambda data: len(data) + int(chance.geometric(0.5) - chance.geometric(0.5)))
     report = dp.audit(
-        release, exam.families.values([0, 1], adjacency=dp.ADD_REMOVE).first(2), epsilon=1, seconds=20, samples=200
+        release, exam.families.values([0, 1], adjacency=dp.ADD_REMOVE).take_first(2), epsilon=1, seconds=20, samples=200
     )
     assert report.findings == ()
 
@@ -62,16 +68,16 @@ def test_a_rare_record_that_takes_longer_is_told_but_not_flagged() -> None:
     def release(data: list[float]) -> float:
         return float(sum(range(200_000))) if 7.0 in data else 0.0
 
-    (finding,) = timed(OneSampler(release), Pair("7 joins", [1.0], [1.0, 7.0]), calls=20)
-    assert (finding.name, finding.flagged) == ("timing", False)
+    (finding,) = check_timing(CallableSampler(release), NeighbourPair("7 joins", [1.0], [1.0, 7.0]), calls=20)
+    assert (finding.name, finding.is_flagged) == ("timing", False)
 
 
 def test_doubles_are_told_from_a_lattice() -> None:
     chance = np.random.default_rng(5)
-    pair = Pair("a row joins", [], [1.0])
-    (finding,) = lattice(OneSampler(lambda data: len(data) + chance.laplace()), pair)
-    assert (finding.name, finding.flagged) == ("floating point", False)
-    assert lattice(OneSampler(lambda data: round((len(data) + chance.laplace()) * 64) / 64), pair) == []
+    pair = NeighbourPair("a row joins", [], [1.0])
+    (finding,) = check_lattice(CallableSampler(lambda data: len(data) + chance.laplace()), pair)
+    assert (finding.name, finding.is_flagged) == ("floating point", False)
+    assert check_lattice(CallableSampler(lambda data: round((len(data) + chance.laplace()) * 64) / 64), pair) == []
 
 
 def test_what_shows_in_two_numbers_together_is_found_by_learned_scores() -> None:
@@ -85,10 +91,10 @@ def test_what_shows_in_two_numbers_together_is_found_by_learned_scores() -> None
         return rows
 
     report = dp.audit(
-        release, exam.families.values([0, 1], adjacency=dp.ADD_REMOVE).first(1), epsilon=1, seconds=60, samples=1200,
-        many=True, learn=True, beside=False, confidence=0.999,
+        release, exam.families.values([0, 1], adjacency=dp.ADD_REMOVE).take_first(1), epsilon=1, seconds=60, samples=1200,
+        batch=True, learn=True, extra_checks=False, confidence=0.999,
     )  # fmt: skip
-    assert report.flagged, str(report)
+    assert report.is_flagged, str(report)
     assert report.event.startswith("boosted trees")
 
 
@@ -107,5 +113,5 @@ def test_a_service_that_is_killed_when_it_answers_is_asked_again_with_what_it_le
             kept.write_text(str(answer), encoding="utf-8")
         publish(int(kept.read_text(encoding="utf-8")))
 
-    for story in KilledSampler(service, lives=3, spare=False).draw([1.0], 2):
+    for story in KilledSampler(service, lives=3, spare_last=False).draw([1.0], 2):
         assert len(set(story)) == (1 if keeps else 3)

@@ -12,7 +12,7 @@ from coupling import Gates
 from protocols import Village, without_marks
 
 from dpcurves_parties.pairs import device
-from dpcurves_parties.pairs.promise import whole
+from dpcurves_parties.pairs.promise import coerce_unsigned
 
 pytest.importorskip("rbcl")
 BOTH, VALUES = (0, 1), tuple(product((0, 1), repeat=2))
@@ -56,19 +56,19 @@ def test_a_meeting_that_is_dropped_shows_no_more(tmp_path: Path, person: int, st
 @pytest.mark.parametrize("odd", [("1", 10**30), (float("nan"), object())])
 def test_what_is_no_value_is_seen_as_the_one_that_it_counts_as(tmp_path: Path, odd: Values) -> None:
     village = Village(tmp_path)
-    seen = [village.run([each, (1, 0)], Gates()) for each in (odd, [whole(each, 1) for each in odd])]
+    seen = [village.run([each, (1, 0)], Gates()) for each in (odd, [coerce_unsigned(each, 1) for each in odd])]
     for each in seen:
         each["devices"] = [without_marks(rows) for rows in each["devices"]]
     assert seen[0] == seen[1]
 
 
 def test_a_share_that_is_late_for_some_values_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = device.Device.said
+    said = device.Device.compute_messages
 
     def told(own: Any, meeting: Any, job: Any, value: Any, person: int) -> Any:
         messages, share = said(own, meeting, job, value, person)
         return messages, None if share and value[0] and not own.heard(meeting)[2:] else share
 
-    monkeypatch.setattr(device.Device, "said", told)
+    monkeypatch.setattr(device.Device, "compute_messages", told)
     with pytest.raises(AssertionError):
         people_seen(Village(tmp_path), ((0, 1), (1, 0)), [0], VALUES)

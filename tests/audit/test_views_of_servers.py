@@ -17,34 +17,34 @@ from protocols import SEED, Servers, counts_coupled, pairs_coupled
 import dpcurves as dp
 from dpcurves_parties.crypto import engine, oblivious_transfer
 from dpcurves_parties.pairs import PairTask, Trust, WithoutRepetition
-from dpcurves_parties.pairs.mechanisms import Noise
-from dpcurves_parties.pairs.queries import commitment
+from dpcurves_parties.pairs.mechanisms import NoisePlacement
+from dpcurves_parties.pairs.queries import commit_to_seed
 from dpcurves_parties.shares.function_shares import Owners
-from dpcurves_parties.shares.task import Counted, Task
+from dpcurves_parties.shares.task import CountKind, Task
 
 pytest.importorskip("rbcl")
 BOTH, CELLS, VALUES = (0, 1), (0, 1, 2), tuple(product((0, 1), repeat=2))
 
 
-def counting(folder: Path, owners: Owners, counted: Counted, cells: int = 2) -> Servers:
+def counting(folder: Path, owners: Owners, counted: CountKind, cells: int = 2) -> Servers:
     """Servers that count in so many cells."""
 
     def draft(servers: tuple[Any, Any]) -> Task:
         one = dp.PrivacyLoss.pure(1)
-        return Task("t", "x", dp.Grid(0, 1, cells=cells), None, one, 3, servers, {}, owners=owners, counted=counted)
+        return Task("t", "x", dp.Grid(0, 1, cells=cells), None, one, 3, servers, {}, owners=owners, count_kind=counted)
 
     servers = Servers(folder, draft)
-    servers.at = () if counted is Counted.CELLS else (*range(1, cells + 1),)
+    servers.at = () if counted is CountKind.CELLS else (*range(1, cells + 1),)
     return servers
 
 
-def pairing(folder: Path, noise: Noise, people: int) -> Servers:
+def pairing(folder: Path, noise: NoisePlacement, people: int) -> Servers:
     """Servers of so many people in all pairs."""
 
     def draft(servers: tuple[Any, Any]) -> PairTask:
         return PairTask(
             "t", "kendall", (("rooms", 1), ("cleanliness", 1)), WithoutRepetition(people - 1),
-            dp.PrivacyLoss.pure(Fraction(2)), Trust.TWO_SERVERS, noise, commitment(SEED), servers, {}, 3,
+            dp.PrivacyLoss.pure(Fraction(2)), Trust.TWO_SERVERS, noise, commit_to_seed(SEED), servers, {}, 3,
         )  # fmt: skip
 
     return Servers(folder, draft)
@@ -97,10 +97,10 @@ def pairs_seen(servers: Servers, old: Any, values: Iterable[Sequence[int]], view
     return held
 
 
-@pytest.mark.parametrize("counted", list(Counted))
+@pytest.mark.parametrize("counted", list(CountKind))
 @pytest.mark.parametrize("owners", list(Owners))
 def test_a_server_that_counts_sees_what_follows_from_the_noisy_counts(
-    tmp_path: Path, owners: Owners, counted: Counted
+    tmp_path: Path, owners: Owners, counted: CountKind
 ) -> None:
     expansion = Expansion()
     with expansion.run():
@@ -108,39 +108,45 @@ def test_a_server_that_counts_sees_what_follows_from_the_noisy_counts(
         assert counts_seen(servers, expansion, np.array((2, 1)), (0, 1), BOTH) == 4
 
 
-@pytest.mark.parametrize(("noise", "people"), [(Noise.EACH, 2), (Noise.ON_SUM, 3)])
-def test_a_server_of_pairs_sees_what_follows_from_the_noisy_answer(tmp_path: Path, noise: Noise, people: int) -> None:
+@pytest.mark.parametrize(("noise", "people"), [(NoisePlacement.EACH, 2), (NoisePlacement.ON_SUM, 3)])
+def test_a_server_of_pairs_sees_what_follows_from_the_noisy_answer(
+    tmp_path: Path, noise: NoisePlacement, people: int
+) -> None:
     servers = pairing(tmp_path, noise, people)
     assert pairs_seen(servers, np.array([(0, 1), (1, 0), (1, 1)][:people]), VALUES[::3], BOTH) == 4
 
 
 def test_sessions_that_were_cut_off_show_no_more(tmp_path: Path) -> None:
     """Cut after any message, and gone on with: both sessions together are seen as one answer alone."""
-    servers = pairing(tmp_path, Noise.ON_SUM, 2)
+    servers = pairing(tmp_path, NoisePlacement.ON_SUM, 2)
     for cut in (5, 7):
         servers.cuts = {0: cut}
         assert pairs_seen(servers, np.array([(0, 1), (1, 0)]), [(1, 1)], BOTH, asks=2) == 2
 
 
 def test_choices_that_are_not_masked_are_seen(tmp_path: Path) -> None:
-    labels = oblivious_transfer.ChoosingSide.labels
+    labels = oblivious_transfer.ExtensionReceiver.labels
 
     def told(side: Any, bits: Any) -> Any:
         made, sent = labels(side, bits)
         return made, sent[:-1] + bytes([sent[-1] & 0x7F | int(bits.sum() % 2) << 7])
 
-    servers = pairing(tmp_path, Noise.ON_SUM, 2)
-    with mock.patch.object(oblivious_transfer.ChoosingSide, "labels", told), pytest.raises(AssertionError):
+    servers = pairing(tmp_path, NoisePlacement.ON_SUM, 2)
+    with mock.patch.object(oblivious_transfer.ExtensionReceiver, "labels", told), pytest.raises(AssertionError):
         pairs_seen(servers, np.array([(0, 1), (1, 0)]), VALUES, [0])
 
 
 def test_a_correction_that_is_not_masked_is_seen(tmp_path: Path) -> None:
-    leaves = engine._Writer.leaves
+    leaves = engine._CorrectionWriter.write_leaves
 
     def written(writer: Any, cells: Any, pair: Any, owed: Any) -> None:
         leaves(writer, cells, pair, owed)
         writer.public.point[:, 1] = cells
 
     expansion = Expansion()
-    with expansion.run(), mock.patch.object(engine._Writer, "leaves", written), pytest.raises(AssertionError):
-        counts_seen(counting(tmp_path, Owners.UNCHECKED, Counted.CELLS), expansion, np.array((2, 1)), CELLS, [0])
+    with (
+        expansion.run(),
+        mock.patch.object(engine._CorrectionWriter, "write_leaves", written),
+        pytest.raises(AssertionError),
+    ):
+        counts_seen(counting(tmp_path, Owners.UNCHECKED, CountKind.CELLS), expansion, np.array((2, 1)), CELLS, [0])

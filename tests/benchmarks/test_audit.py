@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves_audit.samplers import ManySampler
+from dpcurves_audit.samplers import BatchSampler
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,7 +30,7 @@ def case(benchmark: dict[str, Any], claimed: float) -> Any:
     rng = np.random.default_rng(3)
     family = dp.audit.families.pairs([(0.0, 1.0)], adjacency=dp.REPLACE_ONE)
     return benchmark["Case"](
-        "Cauchy", ManySampler(lambda data, k: data + rng.standard_cauchy(k)), family, {"epsilon": claimed}, None
+        "Cauchy", BatchSampler(lambda data, k: data + rng.standard_cauchy(k)), family, {"epsilon": claimed}, None
     )
 
 

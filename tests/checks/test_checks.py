@@ -11,7 +11,7 @@ import pytest
 import dpcurves as dp
 from dpcurves import curves
 from dpcurves.checks import Failure, check_question
-from dpcurves.conversation import ALL, Cells, Needs, Setting, needed
+from dpcurves.conversation import ALL, CellWorkload, Needs, Setting, ask_workload
 from dpcurves.data import Axis
 
 GENERATOR = np.random.default_rng(3)
@@ -44,8 +44,8 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "UpliftQuestion": {"outcome": "y", "treatment": "x by y", "treated": 1, "untreated": 2},
     "QuantileForecastsQuestion": {"errors": ("z",), "quantiles": (0.5,), "grid": dp.Grid(-3, 3, cells=12)},
     "PredictedObservedQuestion": {"observed": "z", "observed_grid": dp.Grid(-3, 3, cells=12)},
-    "PairwiseScorerQuestion": {"features": (dp.Ranged("x", 0, 1),)},
-    "VerifyQuestion": {"columns": (dp.Ranged("x", 0, 1), dp.Ranged("z", -3, 3)), "above": -1000, "subsets": 5},
+    "PairwiseScorerQuestion": {"features": (dp.NumericColumn("x", 0, 1),)},
+    "VerifyQuestion": {"columns": (dp.NumericColumn("x", 0, 1), dp.NumericColumn("z", -3, 3)), "above": -1000, "subsets": 5},
 }  # fmt: skip
 
 
@@ -85,7 +85,7 @@ class Wasteful:
     """Asks for half of its loss, and no more."""
 
     def steps(self, setting: Setting) -> Needs[object]:
-        found = yield from needed(Cells((Axis("x", GRID),)), share=ALL / 2)
+        found = yield from ask_workload(CellWorkload((Axis("x", GRID),)), budget_fraction=ALL / 2)
         return found.counts
 
 
@@ -94,7 +94,7 @@ class Fragile:
     """Fails where noise makes a count negative."""
 
     def steps(self, setting: Setting) -> Needs[object]:
-        found = yield from needed(Cells((Axis("x", GRID),)), share=ALL)
+        found = yield from ask_workload(CellWorkload((Axis("x", GRID),)), budget_fraction=ALL)
         if min(found.counts.values) < 0:
             raise ZeroDivisionError
         return (yield from dp.HistogramQuestion("x", GRID).steps(setting))

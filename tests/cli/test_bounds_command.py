@@ -44,7 +44,7 @@ def test_two_columns_have_half_of_the_loss_each(run: Run, parquet: Path, tmp_pat
     assert found["privacy"]["epsilon"] == 1e6
     assert [found["curves"][column]["privacy"]["epsilon"] for column in ("delay", "score")] == [5e5, 5e5]
     both = PlaneBounds.from_json(written.stdout)
-    assert (both.across.bound, both.upwards.bound) == (512, 1)
+    assert (both.x.bound, both.y.bound) == (512, 1)
     assert file.stat().st_size > 1000
     assert "bounds of delay and score" in run("bounds", parquet, *ASKED, *SECOND).stdout
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dpcurves
-from dpcurves.cli.terminal import say, terminal
+from dpcurves.cli.terminal import make_console, print_to_console
 from dpcurves.ledger import Account, Ledger
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 
@@ -19,15 +19,15 @@ SOURCE = Path(dpcurves.__file__).parents[1]
 
 def test_a_line_is_never_broken_and_nothing_in_it_is_read_as_markup(capsys: pytest.CaptureFixture[str]) -> None:
     line = "[bold]:smile: " + "x" * 500
-    say(terminal(), line)
+    print_to_console(make_console(), line)
     assert capsys.readouterr().out == line + "\n"
 
 
 def test_where_no_terminal_is_the_width_is_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    assert terminal().width == 120
+    assert make_console().width == 120
     monkeypatch.setenv("COLUMNS", "60")
-    assert terminal().width == 60
+    assert make_console().width == 60
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
@@ -60,7 +60,7 @@ def answered(folder: Path, shell: str, *options: str, **streams: Any) -> tuple[i
 
 def request(folder: Path) -> str:
     """The one request that was charged."""
-    (line,) = Ledger.existing(f"sqlite:///{folder}/budget.db").statement("data").grants
+    (line,) = Ledger.open_existing(f"sqlite:///{folder}/budget.db").statement("data").grants
     return line.request
 
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 
 import dpcurves as dp
-from dpcurves.cli.output import Covering, ResultView
+from dpcurves.cli.output import IntervalSettings, ResultView
 from dpcurves.curves import CDF, Histogram, Quantiles
 from dpcurves.display import check_document
 
@@ -136,7 +136,7 @@ def test_a_long_curve_is_thinned_on_the_terminal(run: Run, parquet: Path) -> Non
 
 def test_the_band_of_a_very_fine_curve_is_left_to_its_picture() -> None:
     curve = dp.cdf([1, 2, 3] * 9, grid=dp.Grid(0, 4, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
-    (shown,) = ResultView(Covering(0.95, True), most=64).tables(curve)
+    (shown,) = ResultView(IntervalSettings(0.95, True), max_points=64).tables(curve)
     assert list(shown.columns) == ["x", "y"]
     assert shown.headline == "no band is shown of more than 64 points"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from dpcurves.curves.result import curve_from_json
+from dpcurves.curves.result import result_from_json
 
 Run = Callable[..., Result]
 
@@ -39,7 +39,7 @@ def test_each_question_is_answered_written_and_drawn(
     file, picture = tmp_path / "curve.json", tmp_path / "curve.svg"
     assert words in run(word, parquet, *asked, *ONE).stdout
     assert run(word, parquet, *asked, *ONE, "--json", file, "--plot", picture).exit_code == 0
-    assert word == curve_from_json(file.read_text()).KIND
+    assert word == result_from_json(file.read_text()).KIND
     assert "<svg" in picture.read_text()
 
 

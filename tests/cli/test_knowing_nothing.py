@@ -14,8 +14,8 @@ from click.testing import Result
 import dpcurves as dp
 from dpcurves.cli.one_table import QUESTIONS
 from dpcurves.curves.question_json import question_from_json
-from dpcurves_parties.cli.tasks import proposed
-from dpcurves_server.cli.commands import forms_of
+from dpcurves_parties.cli.tasks import propose_grid
+from dpcurves_server.cli.commands import build_forms
 
 Run = Callable[..., Result]
 RECORDS = 4000
@@ -54,7 +54,7 @@ def test_one_command_gives_price_curve_and_a_band_that_holds(
         lower, upper = curve.band(0.999)
         held.append(((lower <= truth + 1e-9) & (truth <= upper + 1e-9)).all())
         assert np.abs(curve.y - truth).max() < 0.05
-        assert float((upper - lower)[curve.prefixes.shown].mean()) < 0.15
+        assert float((upper - lower)[curve.prefixes.plotted_edges].mean()) < 0.15
     assert any(held)
 
 
@@ -102,7 +102,7 @@ def test_dates_of_a_file_without_types_are_days(run: Run, tmp_path: Path, asked:
     word, *options = asked
     done = run(word, file, "--column", "day", *options, *ONE, "--json", kept)
     assert done.exit_code == 0, done.output
-    found: Any = dp.read(kept)
+    found: Any = dp.read_result(kept)
     first, last = (int(np.datetime64(day).astype(int)) for day in ("2021-01-01", "2023-01-01"))
     if word == "histogram":  # its cells are round numbers, and noise may place one end far away
         middle = found.x[np.searchsorted(np.cumsum(found.count), found.count.sum() / 2)]
@@ -122,7 +122,7 @@ def test_bounds_of_sums_and_cells_of_histograms_are_found_and_their_price_is_tol
         assert done.exit_code == 0, done.output
         assert "no bounds are given: epsilon 1 pays for all turns" in done.output
         assert "values beyond are clipped to them" in done.output
-    found: Any = dp.read(kept)
+    found: Any = dp.read_result(kept)
     assert found.privacy.epsilon == pytest.approx(1)
     assert found.lower < np.median(amounts) < found.upper
     assert found.mean == pytest.approx(amounts.mean(), rel=0.25)
@@ -145,20 +145,22 @@ def test_bounds_of_values_of_any_size_need_no_unit(run: Run, strange: Path) -> N
 
 
 def test_a_study_and_the_forms_of_a_server_take_auto() -> None:
-    assert question_from_json({"ask": "cdf", "column": "x", "grid": "auto"}) == dp.UnboundedCdfQuestion("x")
+    assert question_from_json({"ask": "cdf", "column": "x", "grid": "auto"}) == dp.AutoRangeCdfQuestion("x")
     found = question_from_json({"ask": "survival", "time": "t", "event": "e", "grid": "auto"})
-    assert found == dp.UnboundedSurvivalQuestion("t", "e")
+    assert found == dp.AutoRangeSurvivalQuestion("t", "e")
     found = question_from_json({"ask": "bounds", "column": "x", "unit": "auto", "coverage": "0.9"})
     assert found.unit == 2.0**-30
     typed = {"time": ["t"], "event": ["e"], "grid": ["auto"]}
-    assert forms_of(QUESTIONS)["survival"].question(typed, {}) == dp.UnboundedSurvivalQuestion("t", "e", came="1")
+    assert build_forms(QUESTIONS)["survival"].build_question(typed, {}) == dp.AutoRangeSurvivalQuestion(
+        "t", "e", came="1"
+    )
     either = {"ask": "mean", "column": "x"}
-    assert question_from_json({**either, "lower": "auto", "upper": "auto"}) == dp.UnboundedMeanQuestion("x")
+    assert question_from_json({**either, "lower": "auto", "upper": "auto"}) == dp.AutoRangeMeanQuestion("x")
     by = {"column": "ward", "categories": "auto"}
     found = question_from_json({"ask": "histogram", "column": "x", "grid": "auto", "by": by})
-    assert found == dp.UnboundedHistogramQuestion("x", by=dp.Unlisted("ward"))
+    assert found == dp.AutoRangeHistogramQuestion("x", by=dp.UnlistedCategories("ward"))
     typed = {"column": ["x"], "bounds": ["auto"]}
-    assert forms_of(QUESTIONS)["sum"].question(typed, {}) == dp.UnboundedSumQuestion("x")
+    assert build_forms(QUESTIONS)["sum"].build_question(typed, {}) == dp.AutoRangeSumQuestion("x")
     with pytest.raises(ValueError, match=r"^lower: give lower and upper, or neither"):
         question_from_json({**either, "lower": "auto", "upper": 3})
     with pytest.raises(ValueError, match=r"^grid: this question needs one: 'auto' is known by cdf, histogram, "):
@@ -178,7 +180,7 @@ def test_a_study_and_the_forms_of_a_server_take_auto() -> None:
 def test_a_proposed_grid_has_round_ends_and_holds_the_sample(
     seen: tuple[float, float, tuple[float, float]], grid: str
 ) -> None:
-    assert proposed(*seen, cells=64) == grid
+    assert propose_grid(*seen, cells=64) == grid
     made = dp.Grid.parse(grid)
     assert made.lower <= seen[0] <= seen[1] <= made.upper
 

@@ -291,7 +291,7 @@ def test_a_command_stopped_after_the_charge_tells_its_request(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpcurves.ledger.Ledger.store", stop)
+    monkeypatch.setattr("dpcurves.ledger.Ledger.store_answer", stop)
     stopped = asked(run, parquet, ledger, "--epsilon", "1")
     assert (stopped.exit_code, stopped.stdout) == (130, "")
     assert stopped.stderr.startswith("dpcurves: stopped; it is paid for: --request-id ")
@@ -300,7 +300,7 @@ def test_a_command_stopped_after_the_charge_tells_its_request(
 def test_a_charge_that_may_or_may_not_have_been_written_tells_its_request(
     run: Run, parquet: Path, ledger: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    enter = Charge.enter
+    enter = Charge.enter_grant
 
     def enter_and_be_stopped(charge: Charge, chain: Chain) -> Grant:
         grant = enter(charge, chain)
@@ -310,7 +310,7 @@ def test_a_charge_that_may_or_may_not_have_been_written_tells_its_request(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Charge, "enter", enter_and_be_stopped)
+    monkeypatch.setattr(Charge, "enter_grant", enter_and_be_stopped)
     stopped = asked(run, parquet, ledger, "--epsilon", "1", "--request-id", "monday")
     assert (stopped.exit_code, stopped.stdout) == (130, "")
     assert stopped.stderr == "dpcurves: stopped; it may be paid for: under --request-id monday it is never paid twice\n"

@@ -22,16 +22,16 @@ from free_ports import free_port
 import dpcurves as dp
 from dpcurves_local import Task
 from dpcurves_local.report_server import LARGEST
-from dpcurves_parties.serving.channel import Channel, trusting
-from dpcurves_parties.serving.messages import ProtocolAborted
-from dpcurves_parties.serving.monitoring import Monitoring, Watch
+from dpcurves_parties.serving.channel import Channel, make_pinned_context
+from dpcurves_parties.serving.messages import ProtocolError
+from dpcurves_parties.serving.monitoring import Monitoring, ServerMetrics
 
 Run = Callable[..., Result]
 LONG = 120
 """Seconds after which a test that waits has failed."""
 QUESTION = dp.CdfQuestion("age", dp.Grid(0, 100, cells=64))
 TASK, OTHER = (Task(QUESTION, dp.PrivacyLoss.pure(epsilon), people=1000) for epsilon in (2, 3))
-WAY = f"/tasks/{TASK.form.task.hex()}/reports"
+WAY = f"/tasks/{TASK.report_format.task.hex()}/reports"
 
 
 class Server:
@@ -68,7 +68,7 @@ class Server:
         self.process.wait(LONG)
 
     def channel(self) -> Channel:
-        return Channel(self.url, trusting(self.certificate.read_text()), LONG)
+        return Channel(self.url, make_pinned_context(self.certificate.read_text()), LONG)
 
     def way(self) -> tuple[object, ...]:
         return "--to", self.url, "--ca", self.certificate
@@ -90,17 +90,20 @@ def counted(path: Path) -> tuple[int, int, int]:
 def wrong_messages(source: np.random.Generator) -> Iterator[tuple[str, bytes, str]]:
     """Where each goes, what it is, and what its sender hears."""
     report, refused = TASK.randomize(3, person="anna"), "reports: 1 refused: damaged, cut off, or of another task"
-    name, strange = np.frombuffer(TASK.name_of("anna"), np.uint8)[None], np.full((1, TASK.form.octets), 255, np.uint8)
+    name, strange = (
+        np.frombuffer(TASK.hash_name("anna"), np.uint8)[None],
+        np.full((1, TASK.report_format.message_octets), 255, np.uint8),
+    )
     yield WAY, b"", "reports: the message holds none"
     yield WAY, source.bytes(1000), refused
     yield WAY, report[:-1], refused
     yield WAY, report[:-6] + bytes([report[-6] ^ 1]) + report[-5:], refused
     yield WAY, bytes([report[0] ^ 1]) + report[1:], refused
     yield WAY, OTHER.randomize(3, person="anna"), refused
-    yield WAY, TASK.form.written_all(name, strange), refused
+    yield WAY, TASK.report_format.encode_reports(name, strange), refused
     yield WAY, b'{"age": 3}', refused
     yield WAY, bytes(LARGEST + 1), f"message: at most {LARGEST} bytes are taken"
-    other = f"/tasks/{OTHER.form.task.hex()}/reports"
+    other = f"/tasks/{OTHER.report_format.task.hex()}/reports"
     yield other, OTHER.randomize(3), "task: this server has another task, not this one"
 
 
@@ -109,7 +112,7 @@ def test_ten_wrong_messages_are_told_in_one_line_each_and_nothing_of_them_is_kep
     before, size = json.loads(channel.get(WAY.removesuffix("/reports"))), server.store.stat().st_size
     wrong = list(wrong_messages(np.random.default_rng(1)))
     for path, message, line in wrong:
-        with pytest.raises(ProtocolAborted) as heard:
+        with pytest.raises(ProtocolError) as heard:
             channel.post(path, message)
         assert str(heard.value) == line
     assert len(wrong) == 10
@@ -138,7 +141,7 @@ def test_monitoring_counts_requests_by_route_and_status_and_knows_nothing_else_o
         with server.channel() as channel:
             channel.post(WAY, TASK.randomize(3, person="anna"))
             for path in (WAY, "/tasks/hidden-name"):
-                with pytest.raises(ProtocolAborted):
+                with pytest.raises(ProtocolError):
                     channel.post(path, b"a hidden body", "hidden-token")
         assert [monitored(port, path)[0] for path in ("/health", "/ready", "/metrics", "/")] == [200, 200, 200, 404]
         counts = monitored(port, "/metrics")[1]
@@ -165,8 +168,8 @@ def test_a_server_that_can_not_read_its_store_lives_and_is_not_ready() -> None:
         raise OSError("/hidden/place")
 
     async def asked() -> list[tuple[int, str]]:
-        watch, loop, port = Watch(dict, store), asyncio.get_running_loop(), free_port()
-        with watch.answering(Monitoring("127.0.0.1", port), loop):
+        watch, loop, port = ServerMetrics(dict, store), asyncio.get_running_loop(), free_port()
+        with watch.serve_metrics(Monitoring("127.0.0.1", port), loop):
             paths = ("/health", "/ready")
             return [await loop.run_in_executor(None, monitored, port, path) for path in paths]
 
@@ -197,7 +200,7 @@ def test_people_send_what_they_keep_and_the_aggregator_reads_the_store(
     assert unknown.stderr.count("\n") == 1
     assert "is not the one that a certificate that this machine believes names" in unknown.stderr
     assert counted(server.store) == (before + 101, 0, 0)
-    report = TASK.randomize(41, person="zoe", kept=dp.local.Kept.at(kept))
+    report = TASK.randomize(41, person="zoe", memo=dp.local.ReportMemo.from_path(kept))
     assert report in server.store.read_bytes()
     told = run("local", "aggregate", server.store, "--task", server.folder / "task.json")
     assert f"reports: {before + 101} counted, 0 repeated, 0 refused" in told.output
@@ -215,7 +218,7 @@ def test_what_was_acknowledged_outlives_a_server_that_is_killed_and_counts_once(
         try:
             channel.post(WAY, report)
             acknowledged.add(report)
-        except ProtocolAborted:
+        except ProtocolError:
             server.kill()
             stored = server.store.read_bytes()
             assert all(each in stored for each in acknowledged)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from dpcurves.models import Link, Power, Ranged, Scorecard, Term
+from dpcurves.models import Link, NumericColumn, Power, Scorecard, Term
 
 Run = Callable[..., Result]
 SPENT = ("--epsilon", "1", "--adjacency", "replace-one")
@@ -20,7 +20,7 @@ PLANE = ("--unit-predicted", "0.5", "--unit-residual", "10", "--coverage", "0.95
 def model(tmp_path: Path) -> Path:
     """A card of the column `score`."""
     terms, file = (Term(3.0, (Power("score"),)),), tmp_path / "risk.json"
-    file.write_text(Scorecard("risk", -1.0, (Ranged("score", 0, 1),), terms, Link.LOGIT).to_json())
+    file.write_text(Scorecard("risk", -1.0, (NumericColumn("score", 0, 1),), terms, Link.LOGIT).to_json())
     return file
 
 

@@ -101,7 +101,7 @@ def test_a_dash_is_standard_output_and_people_read_standard_error(capsys: pytest
     output = Output(json="-")
     output.require_writable()
     output.write_json(lambda: "{}")
-    output.terminal().print("words")
+    output.make_console().print("words")
     assert capsys.readouterr() == ("{}\n", "words\n")
 
 
@@ -119,7 +119,7 @@ def test_nothing_is_written_over_what_is_read(*, tmp_path: Path, argument: str, 
         kept.write_text("kept")
     for name in (kept, tmp_path / "." / ".." / tmp_path.name / "a.svg", _linked(tmp_path)):
         with pytest.raises(Misuse, match=f"^{argument}: .* is DATA itself, which would be lost; name another file$"):
-            written(argument, name).require_apart(InputFile("DATA itself", kept))
+            written(argument, name).require_distinct_files(InputFile("DATA itself", kept))
 
 
 def _linked(folder: Path) -> Path:
@@ -132,9 +132,11 @@ def _linked(folder: Path) -> Path:
 def test_two_outputs_are_two_files(tmp_path: Path) -> None:
     name = str(tmp_path / "a.svg")
     with pytest.raises(Misuse, match=r"^plot: .* is the file of --json, which would be lost"):
-        Output(json=name, plot=name).require_apart()
-    Output(json="-", plot="-").require_apart()
-    Output(json=str(tmp_path / "a.json"), plot=name).require_apart(InputFile("DATA itself", tmp_path / "a.csv"))
+        Output(json=name, plot=name).require_distinct_files()
+    Output(json="-", plot="-").require_distinct_files()
+    Output(json=str(tmp_path / "a.json"), plot=name).require_distinct_files(
+        InputFile("DATA itself", tmp_path / "a.csv")
+    )
 
 
 def test_a_curve_is_not_written_out_where_nobody_asked_for_it() -> None:

@@ -100,7 +100,7 @@ def test_what_is_missing_or_contradicts_is_named(run: Run, options: tuple[str, .
 def test_a_plan_of_bounds_says_how_many_records_they_may_miss(run: Run) -> None:
     planned = run("plan", "bounds", "--coverage", "0.95", *TERMS)
     question = dp.BoundsQuestion("value", 1, "0.95")
-    (plan,) = dp.rehearse(question, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.among(dp.EACH_RECORD, 100_000))
+    (plan,) = dp.plan_question(question, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, 100_000))
     assert isinstance(plan.law, ThresholdAnswers)
     assert planned.stdout.endswith(f"(more with chance 0.05): {plan.law.alpha(0.05):.4g}\n")
     refused = run("plan", "bounds", "--coverage", "1.95", *TERMS)

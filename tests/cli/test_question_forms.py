@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.one_table import QUESTIONS
 from dpcurves.cli.options import ScoreOptions, parameters_of
 from dpcurves.curves.question_json import question_from_json, question_to_json
-from dpcurves.models import Link, Power, Ranged, Scorecard, Term
-from dpcurves_server.cli.commands import forms_of
+from dpcurves.models import Link, NumericColumn, Power, Scorecard, Term
+from dpcurves_server.cli.commands import build_forms
 
-FORMS = forms_of(QUESTIONS)
-CARD = Scorecard("risk", -5.0, (Ranged("age", 18, 90),), (Term(0.1, (Power("age"),)),), Link.LOGIT)
+FORMS = build_forms(QUESTIONS)
+CARD = Scorecard("risk", -5.0, (NumericColumn("age", 18, 90),), (Term(0.1, (Power("age"),)),), Link.LOGIT)
 TYPED = {
     "cdf": {"column": ["age"], "grid": ["0:90:90"], "by": ["sex=f,m"]},
     "quantiles": {"column": ["age"], "grid": ["0:90:90"]},
@@ -56,7 +56,7 @@ TYPED = {
 
 @pytest.mark.parametrize("word", sorted(FORMS))
 def test_every_form_makes_a_question_that_has_a_form_in_json(word: str) -> None:
-    question = FORMS[word].question(TYPED[word], {"risk": CARD})
+    question = FORMS[word].build_question(TYPED[word], {"risk": CARD})
     assert str(question_from_json(question_to_json(question))) == str(question)
 
 
@@ -70,8 +70,8 @@ def test_no_field_reads_a_file(tmp_path: Path) -> None:
     kept.write_text(CARD.to_json())
     for word, form in FORMS.items():
         for field in form.fields:
-            with pytest.raises(Refused) as refusal:
-                form.question({**TYPED[word], field.name: [f"@{kept}"]}, {"risk": CARD})
+            with pytest.raises(InvalidArgument) as refusal:
+                form.build_question({**TYPED[word], field.name: [f"@{kept}"]}, {"risk": CARD})
             assert str(kept) not in str(refusal.value)
 
 
@@ -86,5 +86,5 @@ def test_no_field_reads_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said_of_its_field(given: dict[str, list[str]], words: str) -> None:
-    with pytest.raises(Refused, match=words):
-        FORMS["histogram"].question(given, {})
+    with pytest.raises(InvalidArgument, match=words):
+        FORMS["histogram"].build_question(given, {})

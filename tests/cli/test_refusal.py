@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcurves.arguments import NotInstalled, Refused, WrongKind
-from dpcurves.cli.terminal import Kept, Misuse, Refusal, Undelivered, refusal_of
+from dpcurves.arguments import InvalidArgument, MissingPackage, WrongArgumentType
+from dpcurves.cli.terminal import ChargedFailure, Misuse, OutputError, Refusal, describe_error
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.ledger import BudgetExceeded
 
@@ -12,14 +12,14 @@ from dpcurves.ledger import BudgetExceeded
 @pytest.mark.parametrize(
     ("error", "refusal"),
     [
-        (Refused("epsilon", "a number above zero is needed, got -1"),
+        (InvalidArgument("epsilon", "a number above zero is needed, got -1"),
          Refusal("epsilon: a number above zero is needed, got -1", 2)),
-        (Refused("rows_per_unit", "one is needed"), Refusal("rows-per-unit: one is needed", 2)),
-        (Refused("request", "'a' was used for another question"),
+        (InvalidArgument("rows_per_unit", "one is needed"), Refusal("rows-per-unit: one is needed", 2)),
+        (InvalidArgument("request", "'a' was used for another question"),
          Refusal("request-id: 'a' was used for another question", 2)),
-        (WrongKind("column", "'words' holds text"), Refusal("column: 'words' holds text", 4)),
-        (NotInstalled("plot", "matplotlib is needed"), Refusal("plot: matplotlib is needed", 2)),
-        (Refused("ledger", "row 3 was changed without the key"),
+        (WrongArgumentType("column", "'words' holds text"), Refusal("column: 'words' holds text", 4)),
+        (MissingPackage("plot", "matplotlib is needed"), Refusal("plot: matplotlib is needed", 2)),
+        (InvalidArgument("ledger", "row 3 was changed without the key"),
          Refusal("ledger: row 3 was changed without the key", 4)),
         (Misuse("ledger", "a URL is needed"), Refusal("ledger: a URL is needed", 2)),
         (BudgetExceeded("budget", "'a CDF' costs epsilon 2"), Refusal("budget: 'a CDF' costs epsilon 2", 3)),
@@ -29,7 +29,7 @@ from dpcurves.ledger import BudgetExceeded
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
 def test_an_error_of_ours_is_told_in_its_own_words(error: BaseException, refusal: Refusal) -> None:
-    assert refusal_of(error) == refusal
+    assert describe_error(error) == refusal
 
 
 @pytest.mark.parametrize(
@@ -47,27 +47,29 @@ def test_an_error_of_ours_is_told_in_its_own_words(error: BaseException, refusal
     ids=lambda value: type(value).__name__,
 )
 def test_the_words_of_an_engine_are_not_passed_on(error: Exception) -> None:
-    line, status = refusal_of(error)
+    line, status = describe_error(error)
     assert "zebrafinch" not in line
     assert type(error).__name__ in line
     assert status == 1
 
 
 def test_an_error_that_should_not_be_tells_its_place_and_no_value() -> None:
-    from dpcurves.cli.options import numbers
+    from dpcurves.cli.options import parse_numbers
 
     with pytest.raises(AttributeError) as raised:
-        numbers("at", np.array(["zebrafinch"]))  # type: ignore[arg-type]
-    assert refusal_of(raised.value).line.startswith("AttributeError in cli/options.py, line ")
+        parse_numbers("at", np.array(["zebrafinch"]))  # type: ignore[arg-type]
+    assert describe_error(raised.value).line.startswith("AttributeError in cli/options.py, line ")
 
 
 def test_an_error_stays_on_one_line_without_control_characters() -> None:
-    line = refusal_of(Refused("data", "'a\n\x1b[31mb' is not there")).line
+    line = describe_error(InvalidArgument("data", "'a\n\x1b[31mb' is not there")).line
     assert line == "data: 'a \ufffd[31mb' is not there"
 
 
 def test_what_fails_after_the_charge_tells_how_to_have_the_answer_for_nothing() -> None:
-    line, status = refusal_of(Kept(Undelivered("json", "'a' could not be written (No space left)"), "abc"))
+    line, status = describe_error(
+        ChargedFailure(OutputError("json", "'a' could not be written (No space left)"), "abc")
+    )
     assert status == 5
     assert line == (
         "json: 'a' could not be written (No space left); it is paid for: --request-id abc gives it again, for nothing"

@@ -33,7 +33,7 @@ def test_a_statement_is_charged_once_and_written(run: Run, database: Path, ledge
     paid = ("--ledger", ledger, "--request-id", "a", *ONE, *(f"--{kind}={path}" for kind, path in files.items()))
     first, again = (run("sql", database, CDF, *paid) for _ in range(2))
     assert (first.exit_code, again.exit_code) == (0, 0), first.output + again.output
-    curve: Any = dp.read(files["json"])
+    curve: Any = dp.read_result(files["json"])
     assert curve.x.tolist() == dp.Grid(-100, 300, cells=64).edges.tolist()
     assert len(files["csv"].read_text().splitlines()) == 66
     assert "left: epsilon 1" in again.output
@@ -79,7 +79,7 @@ def test_what_is_refused_is_one_line_and_costs_nothing(
     assert refused.exit_code in (2, 4)
     assert refused.stderr.startswith(f"dpcurves: {line}")
     assert refused.stderr.count("\n") == 1
-    assert dp.Ledger.existing(ledger).balance("flights").left.exact == 2
+    assert dp.Ledger.open_existing(ledger).balance("flights").remaining.exact == 2
 
 
 def test_what_is_no_database_is_refused(run: Run, database: Path, tmp_path: Path) -> None:

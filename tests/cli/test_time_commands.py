@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from dpcurves.curves.result import curve_from_json
+from dpcurves.curves.result import result_from_json
 
 Run = Callable[..., Result]
 
@@ -80,7 +80,7 @@ def test_each_question_is_answered_written_and_drawn(
     command, *options = asked
     assert run(command, parquet, *options, *ONE, "--json", file, "--plot", picture).exit_code == 0
     assert json.loads(file.read_text())["kind"] == kind
-    assert curve_from_json(file.read_text()).to_json() == file.read_text().rstrip("\n")
+    assert result_from_json(file.read_text()).to_json() == file.read_text().rstrip("\n")
     shown = (
         run(command, parquet, *options, *GROUPS, *ONE)
         if kind != "competing-risks"

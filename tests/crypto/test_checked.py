@@ -19,31 +19,31 @@ from dpcurves_parties.crypto import (
     CheckedShare,
     Domain,
     Engine,
-    Marking,
     Node,
+    NodeMarkKey,
     NodeWalk,
     Ring,
     SeedShare,
-    below_from,
-    checked_values,
-    nodes_of,
+    evaluate_checked_keys,
+    find_path_nodes,
     share_checked_cells,
+    sum_left_counts,
 )
-from dpcurves_parties.crypto.keys import Shared
+from dpcurves_parties.crypto.keys import SharedKeys
 from dpcurves_parties.crypto.ring import Words
 
 KEY = bytes(range(32))
 RINGS = pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])
 
 
-def shared(cells: list[int], domain: Domain, engine: Engine = PORTABLE) -> Shared[CheckedKeys]:
+def shared(cells: list[int], domain: Domain, engine: Engine = PORTABLE) -> SharedKeys[CheckedKeys]:
     return share_checked_cells(np.array(cells, np.uint64), domain, engine, Randomness.from_seed(6))
 
 
 def asked(first: CheckedKeys, second: CheckedKeys, thresholds: list[int]) -> tuple[Words, NDArray[np.bool_]]:
     """Opened values ``(thresholds, keys, words)`` and which keys are accepted."""
-    mine, theirs = (checked_values(keys, thresholds, PORTABLE, KEY) for keys in (first, second))
-    return first.domain.ring.add(mine.values, theirs.values), mine.accepted(theirs.digests)
+    mine, theirs = (evaluate_checked_keys(keys, thresholds, PORTABLE, KEY) for keys in (first, second))
+    return first.domain.ring.add(mine.values, theirs.values), mine.find_accepted(theirs.digests)
 
 
 @RINGS
@@ -67,9 +67,9 @@ def test_large_domains_count_what_lies_at_or_below(bits: int, engine: Engine, da
     near = [threshold for x in cells for threshold in (x - 1, x, x + 1) if 0 <= threshold < 2**bits]
     thresholds, domain = data.draw(st.permutations([*near, 0, 2**bits - 1])), Domain(bits, Z64)
     both = shared(cells, domain, engine)
-    first, second = (checked_values(both.keys(party), thresholds, engine, KEY) for party in (0, 1))
-    accepted = first.accepted(second.digests)
-    sums = domain.ring.opened(first.sums(accepted), second.sums(accepted))
+    first, second = (evaluate_checked_keys(both.keys(party), thresholds, engine, KEY) for party in (0, 1))
+    accepted = first.find_accepted(second.digests)
+    sums = domain.ring.reconstruct(first.sums(accepted), second.sums(accepted))
     assert accepted.all()
     assert sums == tuple(sum(x <= threshold for x in cells) for threshold in thresholds)
 
@@ -81,7 +81,7 @@ def test_all_engines_make_and_read_the_same_bits(ring: Ring, engine: Engine) -> 
     made, wanted = shared(cells, domain, engine), shared(cells, domain)
     for party in (0, 1):
         assert made.keys(party).to_bytes() == wanted.keys(party).to_bytes()
-        one, other = (checked_values(wanted.keys(party), [3, 80], each, KEY) for each in (engine, PORTABLE))
+        one, other = (evaluate_checked_keys(wanted.keys(party), [3, 80], each, KEY) for each in (engine, PORTABLE))
         assert np.array_equal(one.values, other.values)
         assert np.array_equal(one.digests, other.digests)
 
@@ -92,18 +92,18 @@ def test_all_engines_see_the_same_at_nodes_and_count_what_lies_below(engine: Eng
     domain, cells = Domain(9, Z64), np.random.default_rng(3).integers(0, 2**9, 300).tolist()
     both, at = shared(cells, domain), [[256], [128, 1, 511], [257, 130, 384]]
     left: list[dict[Node, int]] = [{}, {}]
-    walks = [NodeWalk(both.keys(party), engine, Marking.of(KEY)) for party in (0, 1)]
+    walks = [NodeWalk(both.keys(party), engine, NodeMarkKey.from_verification_key(KEY)) for party in (0, 1)]
     for asked_for in at:
-        nodes = [node for node in nodes_of(asked_for, 9) if node not in left[0]]
-        seen = [walk.look(nodes) for walk in walks]
+        nodes = [node for node in find_path_nodes(asked_for, 9) if node not in left[0]]
+        seen = [walk.evaluate_nodes(nodes) for walk in walks]
         for party in (0, 1):
-            again = NodeWalk(both.keys(party), PORTABLE, Marking.of(KEY)).look(nodes)
-            assert np.array_equal(again.left, seen[party].left)
+            again = NodeWalk(both.keys(party), PORTABLE, NodeMarkKey.from_verification_key(KEY)).evaluate_nodes(nodes)
+            assert np.array_equal(again.left_counts, seen[party].left_counts)
             assert np.array_equal(again.marks, seen[party].marks)
-            left[party] |= zip(nodes, domain.ring.integers(seen[party].left), strict=True)
+            left[party] |= zip(nodes, domain.ring.to_integers(seen[party].left_counts), strict=True)
         assert np.array_equal(seen[0].marks, seen[1].marks)
         for below in asked_for:
-            shares = [below_from(each, below, domain) for each in left]
+            shares = [sum_left_counts(each, below, domain) for each in left]
             assert sum(shares) % 2**64 == sum(x < below for x in cells)
 
 
@@ -125,11 +125,13 @@ def test_whatever_bit_is_flipped_for_both_servers_a_key_that_passes_everywhere_h
     public = CheckedShare.from_records(domain, flips[turns])
     first, second = (SeedShare(party, np.repeat(both.seeds[party].words, len(public), axis=0)) for party in (0, 1))
     opened, accepted = asked(CheckedKeys(public, first), CheckedKeys(public, second), list(range(8)))
-    nodes, marks = nodes_of(range(1, 8), 3), [Marking.of(KEY)] * 2
+    nodes, marks = find_path_nodes(range(1, 8), 3), [NodeMarkKey.from_verification_key(KEY)] * 2
     for place, passes in enumerate(accepted.tolist()):
         part = slice(place, place + 1)
         keys = CheckedKeys(public[part], first[part]), CheckedKeys(public[part], second[part])
-        one, other = (NodeWalk(key, PORTABLE, mark).look(nodes).marks for key, mark in zip(keys, marks, strict=True))
+        one, other = (
+            NodeWalk(key, PORTABLE, mark).evaluate_nodes(nodes).marks for key, mark in zip(keys, marks, strict=True)
+        )
         assert np.array_equal(one, other) == passes
     curves = {tuple(curve) for curve in opened[:, accepted, 0].T.tolist()}
     assert curves <= {tuple(curve) for curve in steps(bits).tolist()}
@@ -182,13 +184,13 @@ def test_tampered_keys_are_dropped_and_honest_ones_beside_them_are_not(tamper: T
     assert opened[:, accepted, 0].sum(axis=1).tolist() == [(x >= 9) + (x >= 2) for x in range(16)]
 
 
-def two_live_leaves(seed: int) -> Shared[CheckedKeys] | None:
+def two_live_leaves(seed: int) -> SharedKeys[CheckedKeys] | None:
     """Weights w at cell 0 and 1 - w at cell 1, and the proof of cell 0; nothing if one correction cannot do that."""
     both = share_checked_cells(np.zeros(1, np.uint64), Domain(1, Z64), PORTABLE, Randomness.from_seed(seed))
     public = both.public
     public.turns[:] ^= np.uint64(1)  # the right leaf's control bits differ as well
     leaves = [PORTABLE.children(share.words[None], public.seeds[0], public.turns, 0)[:, 0] for share in both.seeds]
-    weights = [int(number) for number in (PORTABLE.blocks(leaves[0]) - PORTABLE.blocks(leaves[1]))[:, 0]]
+    weights = [int(number) for number in (PORTABLE.value_blocks(leaves[0]) - PORTABLE.value_blocks(leaves[1]))[:, 0]]
     signs = [1 - 2 * int(word >> np.uint64(63)) for word in leaves[1][:, 1]]
     missing = (1 - sum(weights)) * signs[0]
     if signs[0] != signs[1] or missing % 2:
@@ -216,7 +218,7 @@ def test_a_key_that_passed_is_dropped_when_what_was_tampered_with_is_looked_at()
 def test_digests_depend_on_the_verification_key_and_on_what_is_asked() -> None:
     keys = shared([9], Domain(4, Z64)).keys(0)
     some = [
-        checked_values(keys, thresholds, PORTABLE, key).digests.tobytes()
+        evaluate_checked_keys(keys, thresholds, PORTABLE, key).digests.tobytes()
         for thresholds, key in (([3], KEY), ([3], bytes(32)), ([12], KEY))
     ]
     assert len(set(some)) == 3
@@ -233,11 +235,11 @@ def test_many_thresholds_are_folded_and_still_compared() -> None:
 def test_bad_input_is_refused_in_one_line() -> None:
     both = shared([9], Domain(4, Z64))
     with pytest.raises(ValueError, match=r"^verification_key: 32 bytes are needed, got 3$"):
-        checked_values(both.keys(0), [3], PORTABLE, b"abc")
+        evaluate_checked_keys(both.keys(0), [3], PORTABLE, b"abc")
     with pytest.raises(ValueError, match=r"^cells: all must be below 2\*\*4$"):
         shared([16], Domain(4, Z64))
     with pytest.raises(ValueError, match=r"^digests: \(1, 16\) are needed, got \(2, 16\)$"):
-        checked_values(both.keys(0), [3], PORTABLE, KEY).accepted(np.zeros((2, 16), np.uint8))
+        evaluate_checked_keys(both.keys(0), [3], PORTABLE, KEY).find_accepted(np.zeros((2, 16), np.uint8))
 
 
 @pytest.mark.parametrize("domain", [Domain(1, Z64), Domain(10, Z128), Domain(64, Z64)])
@@ -245,7 +247,7 @@ def test_bytes_come_back_as_the_same_keys_and_nothing_else_does(domain: Domain) 
     keys = shared([0, 1, 1], domain).keys(1)
     blob = keys.to_bytes()
     again = CheckedKeys.from_bytes(domain, 1, blob)
-    assert again.to_bytes() == blob == CheckedKeys.joined([again[:1], again[1:]]).to_bytes()
+    assert again.to_bytes() == blob == CheckedKeys.concatenate([again[:1], again[1:]]).to_bytes()
     flipped = blob[:-1] + bytes([blob[-1] ^ 2])
     for tampered in (blob[:-1], blob + b"\0", blob[:4] + b"\2" + blob[5:], flipped, b""):
         with pytest.raises(ValueError, match=r"^checked keys of server 1: [^\n]*$"):
@@ -260,5 +262,5 @@ def test_a_checked_key_of_32_bits_takes_1816_bytes_and_a_head() -> None:
 
 def test_secrets_have_no_face() -> None:
     both = shared([9], Domain(4, Z64))
-    for secret in (both, both.public, both.keys(1), checked_values(both.keys(0), [3], PORTABLE, KEY)):
+    for secret in (both, both.public, both.keys(1), evaluate_checked_keys(both.keys(0), [3], PORTABLE, KEY)):
         assert "object at" in repr(secret)

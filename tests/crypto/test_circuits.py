@@ -10,22 +10,22 @@ import pytest
 from numpy.typing import NDArray
 
 from dpcurves_parties.crypto.circuits import (
-    Bits,
+    CarrySaveAdder,
     Circuit,
+    CircuitBuilder,
+    CircuitOutput,
+    CleartextMachine,
     Gate,
-    InTheClear,
-    Kind,
-    Number,
-    Piles,
-    Wiring,
-    bits_of,
-    evaluated,
+    GateKind,
+    SymbolicInteger,
+    evaluate_circuit,
     from_bristol,
     mux,
     sign,
+    split_into_bits,
     to_bristol,
     total,
-    traced,
+    trace_circuit,
 )
 
 Kernel = Callable[..., Any]
@@ -46,11 +46,11 @@ def kendall(x: Any, y: Any) -> Any:
     ],
 )  # fmt: skip
 def test_kernels_of_32_bits_cost_what_is_known_to_be_enough(kernel: Kernel, ands: int) -> None:
-    assert traced(kernel, 32, 32).ands == ands
+    assert trace_circuit(kernel, 32, 32).and_count == ands
 
 
 def test_a_product_of_signs_with_ties_costs_at_most_132_ands() -> None:
-    assert traced(kendall, Columns, Columns).ands == 128
+    assert trace_circuit(kendall, Columns, Columns).and_count == 128
 
 
 OF_TWO: list[tuple[Kernel, Kernel]] = [
@@ -80,14 +80,14 @@ OF_TWO: list[tuple[Kernel, Kernel]] = [
 def test_circuits_say_what_python_says_of_all_pairs_of_bytes(number: int) -> None:
     kernel, plain = OF_TWO[number]
     x, y = (each.ravel() for each in np.meshgrid(np.arange(256), np.arange(256)))
-    circuit = traced(kernel, 8, 8)
-    (found,) = evaluated(circuit, x, y)
+    circuit = trace_circuit(kernel, 8, 8)
+    (found,) = evaluate_circuit(circuit, x, y)
     assert np.array_equal(found, plain(x, y))
     assert found.min() >= circuit.outputs[0].low
     assert found.max() <= circuit.outputs[0].high
     again = from_bristol(to_bristol(circuit))
-    assert again.ands == circuit.ands
-    assert np.array_equal(evaluated(again, x, y)[0], found % 2 ** len(circuit.outputs[0].wires))
+    assert again.and_count == circuit.and_count
+    assert np.array_equal(evaluate_circuit(again, x, y)[0], found % 2 ** len(circuit.outputs[0].wires))
 
 
 def at_ends(bits: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -103,21 +103,21 @@ def at_ends(bits: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def test_kernels_of_32_bits_are_right_at_random_and_where_signs_change() -> None:
     (x, y), (z, w) = at_ends(32, 1), at_ends(32, 2)
-    assert np.array_equal(evaluated(traced(lambda x, y: x < y, 32, 32), x, y)[0], x < y)
-    assert np.array_equal(evaluated(traced(lambda x, y: x == y, 32, 32), x, y)[0], x == y)
-    assert np.array_equal(evaluated(traced(lambda x, y: abs(x - y), 32, 32), x, y)[0], abs(x - y))
-    found = evaluated(traced(kendall, Columns, Columns), x, z, y, w)[0]
+    assert np.array_equal(evaluate_circuit(trace_circuit(lambda x, y: x < y, 32, 32), x, y)[0], x < y)
+    assert np.array_equal(evaluate_circuit(trace_circuit(lambda x, y: x == y, 32, 32), x, y)[0], x == y)
+    assert np.array_equal(evaluate_circuit(trace_circuit(lambda x, y: abs(x - y), 32, 32), x, y)[0], abs(x - y))
+    found = evaluate_circuit(trace_circuit(kendall, Columns, Columns), x, z, y, w)[0]
     assert np.array_equal(found, np.sign(x - y) * np.sign(z - w))
 
 
 def test_products_that_no_word_holds_are_whole_numbers_of_python() -> None:
-    circuit = traced(lambda x, y: x * y, 64, 64)
-    assert evaluated(circuit, [2**64 - 1, 3], [2**64 - 1, 4])[0].tolist() == [(2**64 - 1) ** 2, 12]
+    circuit = trace_circuit(lambda x, y: x * y, 64, 64)
+    assert evaluate_circuit(circuit, [2**64 - 1, 3], [2**64 - 1, 4])[0].tolist() == [(2**64 - 1) ** 2, 12]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 6, 7, 8, 100, 4097])
 def test_a_pile_adds_up_all_instances_for_less_than_an_and_each(count: int) -> None:
-    class Counting(InTheClear):
+    class Counting(CleartextMachine):
         ands = 0
 
         def conjunction(self, left: Any, right: Any) -> Any:
@@ -126,7 +126,7 @@ def test_a_pile_adds_up_all_instances_for_less_than_an_and_each(count: int) -> N
 
     bits = np.random.default_rng(count).integers(0, 2, count).astype(bool)
     machine = Counting()
-    pile = Piles(machine, Number((0,), 0, 1))
+    pile = CarrySaveAdder(machine, CircuitOutput((0,), 0, 1))
     for start in range(0, count, 1000):
         pile.add([bits[start : start + 1000]])
     wires = pile.total()
@@ -136,10 +136,10 @@ def test_a_pile_adds_up_all_instances_for_less_than_an_and_each(count: int) -> N
 
 
 def test_a_pile_adds_numbers_with_signs() -> None:
-    circuit = traced(lambda x, y: x - 2 * y, 8, 8)
+    circuit = trace_circuit(lambda x, y: x - 2 * y, 8, 8)
     x, y = np.random.default_rng(3).integers(0, 256, (2, 777))
-    wires = circuit.run(InTheClear(), [*bits_of(x, 8), *bits_of(y, 8)])
-    pile = Piles(InTheClear(), circuit.outputs[0])
+    wires = circuit.run(CleartextMachine(), [*split_into_bits(x, 8), *split_into_bits(y, 8)])
+    pile = CarrySaveAdder(CleartextMachine(), circuit.outputs[0])
     pile.add(wires)
     assert sum(int(wire[0]) << place for place, wire in enumerate(pile.total())) - pile.offset == (x - 2 * y).sum()
 
@@ -163,8 +163,8 @@ def test_a_circuit_that_others_wrote_is_read_with_all_kinds_of_gates() -> None:
     """
     circuit = from_bristol(text)
     x, y = (each.ravel() for each in np.meshgrid(np.arange(4), np.arange(4)))
-    first, second = evaluated(circuit, x, y)
-    assert circuit.ands == 2
+    first, second = evaluate_circuit(circuit, x, y)
+    assert circuit.and_count == 2
     assert np.array_equal(first, np.bitwise_count(x & y) % 2)
     assert np.array_equal(second, (x % 2 == 0) + 2)
 
@@ -182,26 +182,30 @@ def test_a_text_that_is_no_circuit_is_refused_in_one_line(text: str) -> None:
 
 def test_kernels_that_ask_what_nobody_knows_are_refused() -> None:
     with pytest.raises(TypeError, match="write mux"):
-        traced(lambda x, y: x if x < y else y, 8, 8)
+        trace_circuit(lambda x, y: x if x < y else y, 8, 8)
     with pytest.raises(TypeError, match="made of its arguments"):
-        traced(lambda x, y: 3, 8, 8)
+        trace_circuit(lambda x, y: 3, 8, 8)
     with pytest.raises(AttributeError, match="age is none of income"):
-        traced(lambda x, y: x.age < y.income, {"income": 8}, {"income": 8})
+        trace_circuit(lambda x, y: x.age < y.income, {"income": 8}, {"income": 8})
     with pytest.raises(ValueError, match="a bit is needed"):
-        traced(lambda x, y: mux(x, x, y), 8, 8)
+        trace_circuit(lambda x, y: mux(x, x, y), 8, 8)
     with pytest.raises(ValueError, match="bit by bit"):
-        traced(lambda x, y: (x - y) & 1, 8, 8)
+        trace_circuit(lambda x, y: (x - y) & 1, 8, 8)
     with pytest.raises(ValueError, match="1 to 64 bits"):
-        traced(lambda x: x, 65)
+        trace_circuit(lambda x: x, 65)
     with pytest.raises(ValueError, match=r"below 2\*\*8"):
-        evaluated(traced(lambda x: x, 8), [256])
-    other = Bits.input(Wiring([8]), 0)
+        evaluate_circuit(trace_circuit(lambda x: x, 8), [256])
+    other = SymbolicInteger.from_input(CircuitBuilder([8]), 0)
     with pytest.raises(ValueError, match="two circuits"):
-        traced(lambda x: x + other, 8)
+        trace_circuit(lambda x: x + other, 8)
 
 
 def test_a_circuit_whose_wires_come_later_is_refused() -> None:
-    for gates, outputs in (((Gate(Kind.AND, 0, 2),), ()), ((), (Number((5,), 0, 1),)), ((Gate(Kind.AND, -1, 0),), ())):
+    for gates, outputs in (
+        ((Gate(GateKind.AND, 0, 2),), ()),
+        ((), (CircuitOutput((5,), 0, 1),)),
+        ((Gate(GateKind.AND, -1, 0),), ()),
+    ):
         with pytest.raises(ValueError, match="wire"):
             Circuit((1, 1), gates, outputs)
 
@@ -209,13 +213,13 @@ def test_a_circuit_whose_wires_come_later_is_refused() -> None:
 def test_a_product_of_the_places_of_a_negative_number_is_not_taken_for_a_square() -> None:
     """Equal wires are another number there: the declared range holds it."""
 
-    def product(x: Bits, y: Bits) -> Bits:
+    def product(x: SymbolicInteger, y: SymbolicInteger) -> SymbolicInteger:
         number = x + y - 7
-        return number * Bits.of_places(number.places())
+        return number * SymbolicInteger.from_bits(number.to_bits())
 
-    circuit = traced(product, 3, 3)
+    circuit = trace_circuit(product, 3, 3)
     both = np.meshgrid(np.arange(8, dtype=np.uint64), np.arange(8, dtype=np.uint64))
-    (found,) = evaluated(circuit, *[each.ravel() for each in both])
+    (found,) = evaluate_circuit(circuit, *[each.ravel() for each in both])
     sums = (both[0] + both[1]).ravel().astype(np.int64) - 7
     assert np.array_equal(found, sums * (sums % 16))
     (number,) = circuit.outputs

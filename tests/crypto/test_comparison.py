@@ -19,17 +19,17 @@ from dpcurves_parties.crypto import (
     Engine,
     PortableEngine,
     Ring,
-    Shared,
+    SharedKeys,
+    evaluate_keys,
     prefix_sums,
     share_cells,
-    values,
 )
 
 ENGINE = PORTABLE
 RINGS = pytest.mark.parametrize("ring", [Z64, Z128], ids=["64", "128"])
 
 
-def shared(cells: list[int], domain: Domain) -> Shared[ComparisonKeys]:
+def shared(cells: list[int], domain: Domain) -> SharedKeys[ComparisonKeys]:
     return share_cells(np.array(cells, np.uint64), domain, ENGINE, Randomness.from_seed(5))
 
 
@@ -39,7 +39,7 @@ def test_every_key_is_one_from_its_cell_on_at_every_threshold(bits: int, ring: R
     engine = ENGINES[bits % len(ENGINES)]  # 10 bits are the portable one's; all engines have the same bits
     domain, cells = Domain(bits, ring), np.arange(2**bits, dtype=np.uint64)
     both = share_cells(cells, domain, engine, Randomness.from_seed(bits))
-    opened = ring.add(*(values(both.keys(party), range(2**bits), engine) for party in (0, 1)))
+    opened = ring.add(*(evaluate_keys(both.keys(party), range(2**bits), engine) for party in (0, 1)))
     assert np.array_equal(opened[..., 0], cells[:, None] >= cells)
     assert not opened[..., 1:].any()
 
@@ -58,13 +58,13 @@ def test_large_domains_count_what_lies_at_or_below(bits: int, ring: Ring, engine
     domain, wanted = Domain(bits, ring), tuple(sum(x <= each for x in cells) for each in thresholds)
     own = share_cells(np.array(cells, np.uint64), domain, engine, Randomness.from_seed(5))
     for both in (own, shared(cells, domain)):
-        sums = domain.ring.opened(*(prefix_sums(both.keys(party), thresholds, engine) for party in (0, 1)))
+        sums = domain.ring.reconstruct(*(prefix_sums(both.keys(party), thresholds, engine) for party in (0, 1)))
         assert sums == wanted
 
 
 def test_chunks_and_their_order_change_nothing() -> None:
     domain, cells = Domain(9, Z64), np.arange(100, dtype=np.uint64)
-    small = PortableEngine(ENGINE.keys, chunk=7)
+    small = PortableEngine(ENGINE.keys, chunk_size=7)
     one, other = (share_cells(cells, domain, engine, Randomness.from_seed(1)).keys(1) for engine in (ENGINE, small))
     assert one.to_bytes() == other.to_bytes()
     assert prefix_sums(one, [50, 3, 50], ENGINE) == prefix_sums(one, [50, 3, 50], small)

@@ -17,7 +17,7 @@ from dpcurves_parties.crypto import (
     share_cells,
 )
 
-ENGINE = PortableEngine.of_task(b"task of the tests")
+ENGINE = PortableEngine.from_task(b"task of the tests")
 
 
 def keys(domain: Domain, party: int = 0) -> ComparisonKeys:
@@ -32,7 +32,7 @@ def test_bytes_come_back_as_the_same_keys(domain: Domain, party: int) -> None:
     again = ComparisonKeys.from_bytes(domain, party, blob)
     assert again.to_bytes() == blob
     assert len(blob) == 16 + 3 * 8 * (PublicShare.record_words(domain) + 2)
-    assert ComparisonKeys.joined([again[:1], again[1:]]).to_bytes() == blob
+    assert ComparisonKeys.concatenate([again[:1], again[1:]]).to_bytes() == blob
 
 
 def test_a_key_of_32_bits_takes_800_bytes() -> None:

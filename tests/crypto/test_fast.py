@@ -22,13 +22,13 @@ from dpcurves_parties.crypto import (
     PublicShare,
     Ring,
     SeedShare,
-    engine_of_task,
-    lanes_here,
+    evaluate_keys,
+    select_engine,
     share_cells,
-    values,
+    supported_lanes,
 )
 from dpcurves_parties.crypto.comparison import cell_sums
-from dpcurves_parties.crypto.engine import instructions_here, schedule
+from dpcurves_parties.crypto.engine import expand_aes_key, supported_instructions
 
 KEYS = 277  # no whole number of registers, nor of chunks
 
@@ -48,7 +48,7 @@ def test_all_engines_make_and_read_the_same_bits(bits: int, ring: Ring) -> None:
         made = share_cells(cells, domain, engine, Randomness.from_seed(bits))
         for party in (0, 1):
             assert made.keys(party).to_bytes() == wanted.keys(party).to_bytes()
-            first, second = (values(made.keys(party), thresholds, one) for one in (PORTABLE, engine))
+            first, second = (evaluate_keys(made.keys(party), thresholds, one) for one in (PORTABLE, engine))
             assert np.array_equal(first, second)
 
 
@@ -73,13 +73,13 @@ def test_words_may_lie_anywhere(ring: Ring) -> None:
     odd = np.repeat(keys.seeds.words, 2, axis=0)[::2]
     for public in (scattered, PublicShare.from_records(domain, table)):
         other = ComparisonKeys(public, SeedShare(1, odd))
-        assert np.array_equal(values(other, [3, 80, 500], FAST[0]), values(keys, [3, 80, 500], PORTABLE))
+        assert np.array_equal(evaluate_keys(other, [3, 80, 500], FAST[0]), evaluate_keys(keys, [3, 80, 500], PORTABLE))
         assert np.array_equal(cell_sums(other, FAST[0]), cell_sums(keys, PORTABLE))
 
 
 @needed
 def test_words_are_not_written_where_they_do_not_lie_side_by_side() -> None:
-    blank = PublicShare.blank(Domain(9, Z64), 8)
+    blank = PublicShare.allocate(Domain(9, Z64), 8)
     public = PublicShare(
         blank.domain, blank.seeds[:, ::2], blank.values[:, ::2], blank.turns[::2], blank.leaf, blank.point
     )
@@ -101,11 +101,11 @@ def test_hashes_are_those_of_the_standard_library(count: int) -> None:
     messages = np.random.default_rng(count).integers(0, 2**64, (count, 6), np.uint64)
     wanted = [sha256(message.astype("<u8").tobytes()).digest() for message in messages]
     for engine in ENGINES:
-        assert [digest.astype("<u8").tobytes() for digest in engine.digests(messages)] == wanted
+        assert [digest.astype("<u8").tobytes() for digest in engine.hash_messages(messages)] == wanted
 
 
 def test_round_keys_are_those_of_the_standard() -> None:
-    rounds = schedule(bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c"))  # FIPS 197, appendix A.1
+    rounds = expand_aes_key(bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c"))  # FIPS 197, appendix A.1
     assert [rounds[number].tobytes().hex() for number in (1, 10)] == [
         "a0fafe1788542cb123a339392a6c7605",
         "d014f9a8c9ee2589e13f0cc8b6630ca6",
@@ -118,8 +118,8 @@ def test_registers_that_the_processor_lacks_are_refused() -> None:
 
 
 def test_the_fastest_engine_of_a_task_has_its_keys() -> None:
-    assert engine_of_task(b"a task").keys == PortableEngine.of_task(b"a task").keys
-    assert engine_of_task(b"a task").keys != engine_of_task(b"another").keys
+    assert select_engine(b"a task").keys == PortableEngine.from_task(b"a task").keys
+    assert select_engine(b"a task").keys != select_engine(b"another").keys
 
 
 def test_what_numba_may_not_use_is_not_used() -> None:
@@ -130,9 +130,9 @@ def test_what_numba_may_not_use_is_not_used() -> None:
 
 
 def test_without_compilation_nothing_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    instructions_here.cache_clear()
+    supported_instructions.cache_clear()
     monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
-    assert type(engine_of_task(b"x")) is PortableEngine
+    assert type(select_engine(b"x")) is PortableEngine
     monkeypatch.undo()
-    instructions_here.cache_clear()
-    assert [engine.lanes for engine in FAST] == [lanes_here()][: len(FAST)]
+    supported_instructions.cache_clear()
+    assert [engine.lanes for engine in FAST] == [supported_lanes()][: len(FAST)]

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.noise import Randomness
-from dpcurves_parties.crypto import lanes_here
+from dpcurves_parties.crypto import supported_lanes
 from dpcurves_parties.crypto.circuits import (
     Circuit,
+    CircuitOutput,
+    CleartextMachine,
     Gate,
-    InTheClear,
-    Kind,
-    Number,
-    bits_of,
-    evaluated,
-    numbers_of,
+    GateKind,
+    evaluate_circuit,
+    join_bits,
     sign,
-    traced,
+    split_into_bits,
+    trace_circuit,
 )
 from dpcurves_parties.crypto.garbling import (
     Evaluator,
@@ -31,18 +31,18 @@ from dpcurves_parties.crypto.garbling import (
     GateEngine,
     GateKeys,
     PortableGates,
-    offset_from,
-    opened,
+    draw_offset,
     permute_bits,
+    reconstruct_bits,
 )
 
 Words = NDArray[np.uint64]
 SALT = bytes(range(16))
-ENGINES: list[GateEngine] = [PortableGates(), *(FastGates(lanes) for lanes in range(1, lanes_here() + 1))]
+ENGINES: list[GateEngine] = [PortableGates(), *(FastGates(lanes) for lanes in range(1, supported_lanes() + 1))]
 
 
 def labels(count: int, seed: int) -> Words:
-    return Randomness.from_seed(seed).words(2 * count).reshape(count, 2)
+    return Randomness.from_seed(seed).sample_words(2 * count).reshape(count, 2)
 
 
 def number(words: Words) -> int:
@@ -52,7 +52,7 @@ def number(words: Words) -> int:
 @pytest.mark.parametrize("count", [1, 63, 64, 211])
 def test_all_engines_garble_and_evaluate_as_the_textbook_does(count: int) -> None:
     left, right, key = labels(count, 1), labels(count, 2), labels(1, 3)[0]
-    offset, x, y = offset_from(Randomness.from_seed(4)), *(labels(count, 5) & np.uint64(1)).T
+    offset, x, y = draw_offset(Randomness.from_seed(4)), *(labels(count, 5) & np.uint64(1)).T
     octets = key.tobytes()
     for engine in ENGINES:
         tables, output = engine.garble(left, right, offset, key)
@@ -72,57 +72,57 @@ def drawn_circuit(seed: int) -> Circuit:
     generator, gates = np.random.default_rng(seed), []
     for place in range(4, 20):
         gates.append(
-            Gate(Kind(int(generator.choice(4, p=[0.3, 0.4, 0.2, 0.1]))), *generator.integers(0, place, 2).tolist())
+            Gate(GateKind(int(generator.choice(4, p=[0.3, 0.4, 0.2, 0.1]))), *generator.integers(0, place, 2).tolist())
         )
-    return Circuit((2, 2), tuple(gates), (Number(tuple(range(20)), 0, 2**20 - 1),))
+    return Circuit((2, 2), tuple(gates), (CircuitOutput(tuple(range(20)), 0, 2**20 - 1),))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_every_wire_of_small_circuits_has_the_label_of_its_value_for_all_inputs(seed: int) -> None:
-    circuit, offset = drawn_circuit(seed), offset_from(Randomness.from_seed(seed))
+    circuit, offset = drawn_circuit(seed), draw_offset(Randomness.from_seed(seed))
     x, y = (each.ravel() for each in np.meshgrid(np.arange(4), np.arange(4)))
-    values = [*bits_of(x, 2), *bits_of(y, 2)]
+    values = [*split_into_bits(x, 2), *split_into_bits(y, 2)]
     garbler = Garbler(ENGINES[-1], GateKeys(SALT), offset)
     zeros = [labels(16, 10 + place) for place in range(4)]
     made = circuit.run(garbler, zeros)
     evaluator = Evaluator(ENGINES[0], GateKeys(SALT))
-    evaluator.read(garbler.written())
+    evaluator.load_tables(garbler.take_tables())
     seen = circuit.run(evaluator, [zero ^ bit[:, None] * offset for zero, bit in zip(zeros, values, strict=True)])
     evaluator.finish()
-    for zero, label, value in zip(made, seen, circuit.run(InTheClear(), values), strict=True):
+    for zero, label, value in zip(made, seen, circuit.run(CleartextMachine(), values), strict=True):
         assert np.array_equal(label, zero ^ value[:, None] * offset)
-    shares = opened(list(map(permute_bits, made)), list(map(permute_bits, seen)))
-    assert np.array_equal(numbers_of(shares, circuit.outputs[0]), evaluated(circuit, x, y)[0])
+    shares = reconstruct_bits(list(map(permute_bits, made)), list(map(permute_bits, seen)))
+    assert np.array_equal(join_bits(shares, circuit.outputs[0]), evaluate_circuit(circuit, x, y)[0])
 
 
 def test_no_two_blocks_that_an_evaluator_sees_differ_by_the_offset() -> None:
     """Labels of all wires, tables and hashes: 128 bits do not meet by chance."""
-    circuit = traced(lambda x, y: sign(x - y), 2, 2)
-    circuit = Circuit(circuit.inputs, circuit.gates, (Number(tuple(range(4 + len(circuit.gates))), 0, 1),))
-    offset = offset_from(Randomness.from_seed(1))
+    circuit = trace_circuit(lambda x, y: sign(x - y), 2, 2)
+    circuit = Circuit(circuit.inputs, circuit.gates, (CircuitOutput(tuple(range(4 + len(circuit.gates))), 0, 1),))
+    offset = draw_offset(Randomness.from_seed(1))
     garbler = Garbler(PortableGates(), GateKeys(SALT), offset)
     zeros = [labels(16, 10 + place) for place in range(4)]
     circuit.run(garbler, zeros)
-    tables, evaluator = garbler.written(), Evaluator(PortableGates(), GateKeys(SALT))
-    evaluator.read(tables)
+    tables, evaluator = garbler.take_tables(), Evaluator(PortableGates(), GateKeys(SALT))
+    evaluator.load_tables(tables)
     x, y = (each.ravel() for each in np.meshgrid(np.arange(4), np.arange(4)))
-    bits = [*bits_of(x, 2), *bits_of(y, 2)]
+    bits = [*split_into_bits(x, 2), *split_into_bits(y, 2)]
     seen = circuit.run(evaluator, [zero ^ bit[:, None] * offset for zero, bit in zip(zeros, bits, strict=True)])
     blocks = {number(row) for wire in seen for row in wire}
     blocks |= {number(row) for row in np.frombuffer(tables, np.uint64).reshape(-1, 2)} | {0}
-    assert len(blocks) > 16 * circuit.ands
+    assert len(blocks) > 16 * circuit.and_count
     assert all(one ^ other != number(offset) for one, other in combinations(blocks, 2))
 
 
 def test_no_key_of_a_gate_is_used_again() -> None:
     keys = GateKeys(SALT)
-    found = [keys.next().tobytes() for _ in range(1000)]
+    found = [keys.next_key().tobytes() for _ in range(1000)]
     assert found == [textbook.gate_key(SALT, place) for place in range(1000)]
     assert len(set(found)) == 1000
 
 
 def test_an_offset_is_odd_new_and_needed_so() -> None:
-    offsets = [offset_from(Randomness.from_seed(seed)) for seed in range(64)]
+    offsets = [draw_offset(Randomness.from_seed(seed)) for seed in range(64)]
     assert all(int(offset[0]) & 1 for offset in offsets)
     assert len({number(offset) for offset in offsets}) == 64
     with pytest.raises(ValueError, match="^offset: .*lowest of which is one"):
@@ -131,17 +131,17 @@ def test_an_offset_is_odd_new_and_needed_so() -> None:
 
 @pytest.mark.parametrize("change", ["cut", "less", "more"])
 def test_tables_of_another_circuit_abort(change: str) -> None:
-    offset, left, right = offset_from(Randomness.from_seed(1)), labels(5, 1), labels(5, 2)
+    offset, left, right = draw_offset(Randomness.from_seed(1)), labels(5, 1), labels(5, 2)
     garbler = Garbler(PortableGates(), GateKeys(SALT), offset)
     garbler.conjunction(left, right)
-    tables = garbler.written()
+    tables = garbler.take_tables()
     changed = {"cut": tables[:-1], "less": tables[:-32], "more": tables + tables[:32]}[change]
     evaluator = Evaluator(PortableGates(), GateKeys(SALT))
-    with pytest.raises(ProtocolAborted, match="^tables: [^0-9]*$"):
+    with pytest.raises(ProtocolError, match="^tables: [^0-9]*$"):
         evaluate(evaluator, changed, left, right)
 
 
 def evaluate(evaluator: Evaluator, tables: bytes, left: Words, right: Words) -> None:
-    evaluator.read(tables)
+    evaluator.load_tables(tables)
     evaluator.conjunction(left, right)
     evaluator.finish()

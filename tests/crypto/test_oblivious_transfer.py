@@ -13,22 +13,22 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.noise import Randomness
 from dpcurves_parties.crypto import oblivious_transfer
-from dpcurves_parties.crypto.garbling import Garbler, GateKeys, PortableGates, masked, offset_from
+from dpcurves_parties.crypto.garbling import Garbler, GateKeys, PortableGates, draw_offset, mask_offset
 from dpcurves_parties.crypto.oblivious_transfer import (
     IKNP,
     SOFTSPOKEN,
     BaseReceiver,
     BaseSender,
-    ChoosingSide,
-    OffsetSide,
-    Trees,
-    bits_of_offset,
+    ExtensionReceiver,
+    ExtensionSender,
+    SeedTrees,
+    multiply_base,
     require_point,
-    times_base,
-    transposed,
+    split_offset_bits,
+    transpose_bits,
 )
 
 pytest.importorskip("rbcl")
@@ -63,65 +63,65 @@ def source(seed: int) -> Randomness:
 
 def test_the_group_is_that_of_rfc_9496() -> None:
     for times, encoded in MULTIPLES.items():
-        assert times_base(times.to_bytes(32, "little")).hex() == encoded
+        assert multiply_base(times.to_bytes(32, "little")).hex() == encoded
         require_point(bytes.fromhex(encoded))
 
 
 @pytest.mark.parametrize("encoded", NO_POINTS)
 def test_what_is_no_point_or_the_identity_aborts_in_every_place(encoded: str) -> None:
     point, choices = bytes.fromhex(encoded), np.array([False, True])
-    sender = BaseSender.new(source(1))
-    answer = BaseReceiver.choosing(choices, sender.point, source(2)).answer
+    sender = BaseSender.create(source(1))
+    answer = BaseReceiver.from_choices(choices, sender.point, source(2)).answer
     acts: list[Callable[[], object]] = [
-        lambda: BaseReceiver.choosing(choices, point, source(2)),
-        lambda: sender.keys(answer[:32] + point, 2, b"s"),
-        lambda: sender.keys(point + answer[32:], 2, b"s"),
+        lambda: BaseReceiver.from_choices(choices, point, source(2)),
+        lambda: sender.derive_keys(answer[:32] + point, 2, b"s"),
+        lambda: sender.derive_keys(point + answer[32:], 2, b"s"),
     ]
     for act in acts:
-        with pytest.raises(ProtocolAborted, match="^points?: [^\n]*$") as error:
+        with pytest.raises(ProtocolError, match="^points?: [^\n]*$") as error:
             act()
         assert encoded not in str(error.value)
 
 
 def test_a_receiver_has_the_key_of_its_choice_in_each_transfer_and_no_other_key() -> None:
     choices = np.random.default_rng(1).integers(0, 2, 20).astype(bool)
-    sender = BaseSender.new(source(1))
-    receiver = BaseReceiver.choosing(choices, sender.point, source(2))
-    both, own = sender.keys(receiver.answer, 20, b"session"), receiver.keys(b"session")
+    sender = BaseSender.create(source(1))
+    receiver = BaseReceiver.from_choices(choices, sender.point, source(2))
+    both, own = sender.derive_keys(receiver.answer, 20, b"session"), receiver.derive_keys(b"session")
     assert np.array_equal(own, both[np.arange(20), choices.astype(int)])
     assert len({row.tobytes() for row in both.reshape(-1, 2)}) == 40
-    assert not np.array_equal(receiver.keys(b"another"), own)
-    with pytest.raises(ProtocolAborted, match="20 are needed"):
-        sender.keys(receiver.answer[:-32], 20, b"session")
+    assert not np.array_equal(receiver.derive_keys(b"another"), own)
+    with pytest.raises(ProtocolError, match="20 are needed"):
+        sender.derive_keys(receiver.answer[:-32], 20, b"session")
 
 
-def setup(levels: int, offset: Words) -> tuple[Trees, Trees, bytes]:
+def setup(levels: int, offset: Words) -> tuple[SeedTrees, SeedTrees, bytes]:
     """Trees of both parties, from base keys drawn for them."""
-    drawn = source(5).words(512).reshape(128, 2, 2)
-    bits = bits_of_offset(offset)
-    all_leaves, sent = Trees.all(levels, drawn, source(6))
+    drawn = source(5).sample_words(512).reshape(128, 2, 2)
+    bits = split_offset_bits(offset)
+    all_leaves, sent = SeedTrees.generate(levels, drawn, source(6))
     own = drawn[np.arange(128), (~bits).astype(int)]
-    return all_leaves, Trees.all_but_one(levels, own, bits, sent), sent
+    return all_leaves, SeedTrees.from_message(levels, own, bits, sent), sent
 
 
 @pytest.mark.parametrize("levels", [1, 2, 4, 8])
 def test_who_has_the_offset_has_all_leaves_but_its_own(levels: int) -> None:
-    offset = offset_from(source(levels))
+    offset = draw_offset(source(levels))
     whole, punctured, sent = setup(levels, offset)
-    bits = bits_of_offset(offset).reshape(-1, levels)
+    bits = split_offset_bits(offset).reshape(-1, levels)
     own = bits @ (1 << np.arange(levels)[::-1])
     for tree, number in enumerate(own):
         wanted = whole.leaves[tree, np.arange(2**levels) ^ number]
         assert np.array_equal(punctured.leaves[tree, 1:], wanted[1:])
         assert not punctured.leaves[tree, 0].any()
         assert wanted[0].any()
-    with pytest.raises(ProtocolAborted, match="4096 bytes"):
-        Trees.all_but_one(levels, source(1).words(256).reshape(128, 2), bits_of_offset(offset), sent[1:])
+    with pytest.raises(ProtocolError, match="4096 bytes"):
+        SeedTrees.from_message(levels, source(1).sample_words(256).reshape(128, 2), split_offset_bits(offset), sent[1:])
 
 
 def test_leaves_are_those_of_hashed_seeds() -> None:
-    whole, _, _ = setup(2, offset_from(source(1)))
-    nodes = [source(6).octets(16)]
+    whole, _, _ = setup(2, draw_offset(source(1)))
+    nodes = [source(6).random_bytes(16)]
     for _ in range(2):
         hashed = [sha256(b"dpcurves: tree of seeds, version 1" + node).digest() for node in nodes]
         nodes = [half for both in hashed for half in (both[:16], both[16:])]
@@ -136,12 +136,12 @@ def stream(seed: Words, bits: int) -> int:
 @pytest.mark.parametrize("levels", [IKNP, SOFTSPOKEN])
 def test_labels_are_those_of_the_definition_and_differ_by_the_offset_where_a_bit_is_set(levels: int) -> None:
     """Roy 2022, figure 7, with Python's integers: sums over leaves, once plain and once times their numbers."""
-    offset = offset_from(source(3))
+    offset = draw_offset(source(3))
     whole, punctured, _ = setup(levels, offset)
     bits = np.random.default_rng(4).integers(0, 2, 200).astype(bool)
-    labels, sent = ChoosingSide(whole).labels(bits)
-    zeros = OffsetSide(punctured, offset).labels(200, sent)
-    assert np.array_equal(labels, zeros ^ masked(bits, offset))
+    labels, sent = ExtensionReceiver(whole).labels(bits)
+    zeros = ExtensionSender(punctured, offset).labels(200, sent)
+    assert np.array_equal(labels, zeros ^ mask_offset(bits, offset))
     assert len(sent) == 256 * 128 // levels // 8
     columns, messages = [], []
     for tree in whole.leaves:
@@ -159,24 +159,24 @@ def test_labels_are_those_of_the_definition_and_differ_by_the_offset_where_a_bit
 
 
 def test_labels_go_on_from_call_to_call_and_are_never_the_same() -> None:
-    offset = offset_from(source(3))
+    offset = draw_offset(source(3))
     whole, punctured, _ = setup(SOFTSPOKEN, offset)
-    one, other, seen = ChoosingSide(whole), OffsetSide(punctured, offset), set()
+    one, other, seen = ExtensionReceiver(whole), ExtensionSender(punctured, offset), set()
     for count in (1, 64, 65, 1000):
         bits = np.random.default_rng(count).integers(0, 2, count).astype(bool)
         labels, sent = one.labels(bits)
-        assert np.array_equal(other.labels(count, sent) ^ masked(bits, offset), labels)
+        assert np.array_equal(other.labels(count, sent) ^ mask_offset(bits, offset), labels)
         seen |= {row.tobytes() for row in labels}
     assert len(seen) == 1130
-    with pytest.raises(ProtocolAborted, match="^choices: those of 64 bits are needed$"):
+    with pytest.raises(ProtocolError, match="^choices: those of 64 bits are needed$"):
         other.labels(64, bytes(7))
 
 
 def test_columns_are_transposed_alike_with_and_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = source(1).words(128 * 67).reshape(128, 67)
-    fast = transposed(columns)
-    monkeypatch.setattr(oblivious_transfer, "instructions_here", frozenset)
-    assert np.array_equal(transposed(columns), fast)
+    columns = source(1).sample_words(128 * 67).reshape(128, 67)
+    fast = transpose_bits(columns)
+    monkeypatch.setattr(oblivious_transfer, "supported_instructions", frozenset)
+    assert np.array_equal(transpose_bits(columns), fast)
     bits = np.unpackbits(columns.view(np.uint8), axis=1, bitorder="little")
     rows = np.ascontiguousarray(np.packbits(bits.T, axis=1, bitorder="little"))
     assert np.array_equal(rows.view(np.uint64), fast)
@@ -203,14 +203,14 @@ def lines_of(act: Callable[[], object]) -> list[tuple[str, int]]:
 
 def everything(choices: Bits, offset: Words) -> None:
     """All that secrets go through, from choices to gates."""
-    bits = bits_of_offset(offset)
-    BaseReceiver.choosing(choices, bytes.fromhex(MULTIPLES[2]), source(1)).keys(b"s")
-    both = source(2).words(512).reshape(128, 2, 2)
-    whole, sent = Trees.all(4, both, source(3))
-    punctured = Trees.all_but_one(4, source(4).words(256).reshape(128, 2), bits, sent)
-    _, message = ChoosingSide(whole).labels(choices)
-    zeros = OffsetSide(punctured, offset).labels(len(choices), message)
-    Garbler(PortableGates(), GateKeys(bytes(16)), offset).conjunction(zeros, zeros ^ masked(choices, offset))
+    bits = split_offset_bits(offset)
+    BaseReceiver.from_choices(choices, bytes.fromhex(MULTIPLES[2]), source(1)).derive_keys(b"s")
+    both = source(2).sample_words(512).reshape(128, 2, 2)
+    whole, sent = SeedTrees.generate(4, both, source(3))
+    punctured = SeedTrees.from_message(4, source(4).sample_words(256).reshape(128, 2), bits, sent)
+    _, message = ExtensionReceiver(whole).labels(choices)
+    zeros = ExtensionSender(punctured, offset).labels(len(choices), message)
+    Garbler(PortableGates(), GateKeys(bytes(16)), offset).conjunction(zeros, zeros ^ mask_offset(choices, offset))
 
 
 def test_secrets_choose_no_branch() -> None:
@@ -221,7 +221,7 @@ def test_secrets_choose_no_branch() -> None:
         for choices, offset in (
             (np.zeros(70, bool), nothing),
             (np.ones(70, bool), full),
-            (np.arange(70) % 3 == 0, offset_from(source(9))),
+            (np.arange(70) % 3 == 0, draw_offset(source(9))),
         )
     ]
     assert len(seen[0]) > 500

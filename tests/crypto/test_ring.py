@@ -26,32 +26,34 @@ def split(pairs: list[tuple[int, int, int, int, bool]], ring: Ring) -> tuple[Wor
 @given(pairs=PAIRS)
 def test_sums_and_differences_are_those_of_integers(ring: Ring, pairs: list[tuple[int, int, int, int, bool]]) -> None:
     left, right, mask = split(pairs, ring)
-    a, b = ring.integers(left), ring.integers(right)
-    assert ring.integers(ring.add(left, right)) == tuple((x + y) % ring.modulus for x, y in zip(a, b, strict=True))
-    assert ring.integers(ring.subtract(left, right)) == tuple((x - y) % ring.modulus for x, y in zip(a, b, strict=True))
-    assert ring.integers(ring.negated(left)) == tuple(-x % ring.modulus for x in a)
+    a, b = ring.to_integers(left), ring.to_integers(right)
+    assert ring.to_integers(ring.add(left, right)) == tuple((x + y) % ring.modulus for x, y in zip(a, b, strict=True))
+    assert ring.to_integers(ring.subtract(left, right)) == tuple(
+        (x - y) % ring.modulus for x, y in zip(a, b, strict=True)
+    )
+    assert ring.to_integers(ring.negate(left)) == tuple(-x % ring.modulus for x in a)
     signed = [-x if sign else x for x, (*_, sign) in zip(a, pairs, strict=True)]
-    assert ring.integers(ring.negated_where(mask, left)) == tuple(x % ring.modulus for x in signed)
-    assert ring.integers(ring.units(mask)) == tuple(int(sign) for *_, sign in pairs)
+    assert ring.to_integers(ring.negate_where(mask, left)) == tuple(x % ring.modulus for x in signed)
+    assert ring.to_integers(ring.units(mask)) == tuple(int(sign) for *_, sign in pairs)
 
 
 @RINGS
 @given(pairs=PAIRS)
 def test_sums_of_many_are_those_of_integers(ring: Ring, pairs: list[tuple[int, int, int, int, bool]]) -> None:
     numbers, other, _ = split(pairs, ring)
-    whole = ring.integers(numbers)
-    assert ring.integers(ring.sums(numbers)[None]) == (sum(whole) % ring.modulus,)
+    whole = ring.to_integers(numbers)
+    assert ring.to_integers(ring.sums(numbers)[None]) == (sum(whole) % ring.modulus,)
     both = ring.sums(np.stack([numbers, other]))
-    assert ring.integers(both) == (sum(whole) % ring.modulus, sum(ring.integers(other)) % ring.modulus)
-    running = ring.integers(ring.running_sums(numbers))
+    assert ring.to_integers(both) == (sum(whole) % ring.modulus, sum(ring.to_integers(other)) % ring.modulus)
+    running = ring.to_integers(ring.running_sums(numbers))
     assert running == tuple(sum(whole[: count + 1]) % ring.modulus for count in range(len(whole)))
 
 
 @RINGS
 def test_what_is_opened_is_read_with_its_sign(ring: Ring) -> None:
     half = ring.modulus // 2
-    assert ring.opened((5, 0, half), (ring.modulus - 7, 0, 0)) == (ring.modulus - 2, 0, half)
-    assert [ring.signed(number) for number in (ring.modulus - 2, 0, half - 1, half)] == [-2, 0, half - 1, -half]
+    assert ring.reconstruct((5, 0, half), (ring.modulus - 7, 0, 0)) == (ring.modulus - 2, 0, half)
+    assert [ring.to_signed(number) for number in (ring.modulus - 2, 0, half - 1, half)] == [-2, 0, half - 1, -half]
 
 
 def test_a_number_has_one_word_or_two() -> None:

@@ -8,7 +8,7 @@ from engines import ENGINES, NAMES, TASK
 from textbook import Textbook, TextbookChecked, task_keys
 
 from dpcurves.noise import Randomness
-from dpcurves_parties.crypto import Domain, Engine, Ring, SeedShare, share_cells, share_checked_cells, values
+from dpcurves_parties.crypto import Domain, Engine, Ring, SeedShare, evaluate_keys, share_cells, share_checked_cells
 
 HEAD = 16
 CASES = [(bits, words) for words in (1, 2) for bits in (1, 2, 5, 20, 21, 32, 64)]
@@ -32,8 +32,8 @@ def test_keys_and_values_are_those_of_the_textbook(bits: int, words: int, engine
     for party in (0, 1):
         records = [book.record(key, seed) for key, seed in zip(made, seeds[party], strict=True)]
         assert both.keys(party).to_bytes()[HEAD:] == b"".join(records)
-        read = values(both.keys(party), cells, engine)
-        assert [domain.ring.integers(row) for row in read] == [
+        read = evaluate_keys(both.keys(party), cells, engine)
+        assert [domain.ring.to_integers(row) for row in read] == [
             tuple(book.evaluate(party, seed, key, x) for seed, key in zip(seeds[party], made, strict=True))
             for x in cells
         ]

@@ -26,7 +26,7 @@ class OneSeedOf:
 
     def octets(self, length: int) -> bytes:
         self.calls += 1
-        return bytes(range(16)) * (length // 16) if self.calls == self.party else self.source.octets(length)
+        return bytes(range(16)) * (length // 16) if self.calls == self.party else self.source.random_bytes(length)
 
 
 def unbalanced(records: Words, turns: int, levels: int) -> list[tuple[int, int]]:

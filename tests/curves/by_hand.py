@@ -16,11 +16,11 @@ from dpcurves.data.axis import Predictor
 from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
 from dpcurves.mechanisms.auto import LINEAR
-from dpcurves.noise.randomness import FleetingMemory, Randomness
+from dpcurves.noise.randomness import InProcessMemory, Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PrefixQuery, Query, SquareQuery, SumQuery
-from dpcurves.session import converse
-from dpcurves.trust import Central, conversation
+from dpcurves.session import answer_steps
+from dpcurves.trust import Central, run_conversation
 from dpcurves_parties.shares.function_shares import FunctionShares
 
 Curve = TypeVar("Curve")
@@ -30,17 +30,17 @@ Columns = Mapping[str, ArrayLike]
 def answer(question: Question[Curve], columns: Columns, loss: PrivacyLoss, adjacency: Adjacency, seed: int) -> Curve:
     """The curve that a session would give, without its ledger and its database."""
     budget, randomness = QuestionBudget(Grant("by hand", loss, "test", 1)), Randomness.from_seed(seed)
-    memory = FleetingMemory()
+    memory = InProcessMemory()
 
     def reply(step: Step) -> Release:
-        allotment = budget.pay(step.query.paid_as, step.share)
+        allotment = budget.pay(step.query.charged_query, step.budget_fraction)
         plan = AUTO.plan(step.query, allotment.loss, adjacency)
         if isinstance(step.query, PrefixQuery):
             counts = AUTO.answer(_counter(columns, step.query), plan, memory, randomness)
             return Release(plan, counts, allotment, seeded=True)
         return Release(plan, AUTO.run(table_of(columns, step.query), plan, randomness), allotment, seeded=True)
 
-    return converse(conversation(question, loss, adjacency, Central()), reply)
+    return answer_steps(run_conversation(question, loss, adjacency, Central()), reply)
 
 
 def answer_of_two_servers(
@@ -54,16 +54,16 @@ def answer_of_two_servers(
     )
 
     def reply(step: Step) -> Release:
-        allotment = budget.pay(step.query.paid_as, step.share)
+        allotment = budget.pay(step.query.charged_query, step.budget_fraction)
         plan, alone = (
-            FunctionShares().turn(step.query, allotment.loss, adjacency),
+            FunctionShares().plan_query(step.query, allotment.loss, adjacency),
             LINEAR.plan(step.query, allotment.loss, adjacency),
         )
         table = table_of(columns, step.query)
         halves = [LINEAR.run(each, alone, randomness) for each in (table, np.zeros_like(table))]
         return Release(plan, tuple(map(add, *halves)), allotment, seeded=True)
 
-    return converse(conversation(question, loss, adjacency, FunctionShares()), reply)
+    return answer_steps(run_conversation(question, loss, adjacency, FunctionShares()), reply)
 
 
 def _counter(columns: Columns, query: PrefixQuery) -> Callable[[tuple[int, ...]], list[int]]:
@@ -101,7 +101,7 @@ def _values(columns: Columns, axis: Axis | Categories) -> NDArray[Any]:
     if isinstance(axis.column, Predictor):
         numbers = all(each.values is None for each in axis.column.inputs)
         given = [np.asarray(columns[each.column], dtype=np.float64) for each in axis.column.inputs if numbers]
-        return axis.column.values(given) if numbers else axis.column.predict(columns)
+        return axis.column.compute_values(given) if numbers else axis.column.predict(columns)
     return np.asarray(columns[axis.column])
 
 

@@ -66,7 +66,7 @@ def rates_above(counts: Counts) -> FloatArray:
 
 
 def contains(band: RocBand, points: FloatArray) -> bool:
-    return within(points[1], *band.at(points[0]))
+    return within(points[1], *band.tpr_at(points[0]))
 
 
 def boxed(curve: ROC, counts: Counts, of: People, level: float, *, population: bool) -> bool:

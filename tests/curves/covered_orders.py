@@ -14,13 +14,13 @@ from kinds import POPULATIONS, Case, FloatArray
 import dpcurves as dp
 from dpcurves.arrays import IntArray
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.summaries.kernels import pairs_of
+from dpcurves.summaries.kernels import count_pairs
 
 SIDE = 6
 STEPS = np.array([0.3, 0.4, 0.3])
 SIDES = tuple(dp.Categories(name, tuple(range(SIDE))) for name in ("first", "second"))
 TAUS = "tau-a", "tau-b"
-NEAR = dp.OnCells(np.abs(np.subtract.outer(np.arange(16.0), np.arange(16.0))))
+NEAR = dp.CellKernel(np.abs(np.subtract.outer(np.arange(16.0), np.arange(16.0))))
 CAUTIOUS = frozenset(
     [f"{name}, {whom}" for name in TAUS for whom in ("records", "population")]
     + [f"{name}, population" for name in ("collisions", "Renyi-2", "difference")]
@@ -82,7 +82,7 @@ def law_of(kind: str) -> FloatArray:
 
 def taus(table: FloatArray | IntArray, replaced: int) -> dict[str, float]:
     """Both, of people; or of chances, whose people are put back."""
-    order, rows, columns = pairs_of(np.asarray(table, dtype=np.float64)).tolist()
+    order, rows, columns = count_pairs(np.asarray(table, dtype=np.float64)).tolist()
     people, alone = float(table.sum()), 0.0 if replaced else 1.0
     return {"tau-a": 2 * order / (people * (people - alone)), "tau-b": order / float(np.sqrt(rows * columns))}
 

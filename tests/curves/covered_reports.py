@@ -12,9 +12,9 @@ from kinds import DATA, POPULATIONS, Case, FloatArray
 
 import dpcurves as dp
 from dpcurves.arrays import BoolArray
-from dpcurves.inference.two_samples import chance_of_less
+from dpcurves.inference.two_samples import mann_whitney_statistic
 from dpcurves.noise import Randomness
-from dpcurves_local import Collection, First, Task, publish
+from dpcurves_local import Collection, FirstClass, Task, publish
 
 P = (0.1, 0.25, 0.5, 0.9)
 CASES = tuple(Case(*each, 1) for each in product(DATA, (300, 10_000), ("2", "10")))
@@ -57,7 +57,7 @@ def _bits(grid: dp.Grid, own: FloatArray, other: FloatArray, case: Case, seed: i
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dp.CurveWarning)
         first = collected(dp.CdfQuestion("x", grid), own, case, 2 * seed)
-        area: dp.UStatistic = collected_by(publish(first, First.NEGATIVES, case.units), other, 3 * seed).curve()
+        area: dp.UStatistic = collected_by(publish(first, FirstClass.NEGATIVES, case.units), other, 3 * seed).curve()
     return area
 
 
@@ -105,4 +105,4 @@ def _quantiles(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _area(values: FloatArray, others: FloatArray) -> float:
     known = np.unique(np.concatenate([values, others]))
     own, other = (np.bincount(np.searchsorted(known, each), minlength=len(known)) for each in (values, others))
-    return float(chance_of_less(own.astype(np.float64), other.astype(np.float64)))
+    return float(mann_whitney_statistic(own.astype(np.float64), other.astype(np.float64)))

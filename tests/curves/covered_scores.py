@@ -11,18 +11,18 @@ from by_hand import answer, both
 from kinds import Case, FloatArray, People, people
 from numpy.typing import ArrayLike
 
-from dpcurves.curves import Reading, Scores, ScoresQuestion
+from dpcurves.curves import Metric, Scores, ScoresQuestion
 from dpcurves.curves.class_curves import RATES
-from dpcurves.curves.class_table import groups_of_cells
+from dpcurves.curves.class_table import group_cells_evenly
 from dpcurves.data import Categories
-from dpcurves.inference.rates import above
+from dpcurves.inference.rates import cumulate_from_top
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.summaries import auc_of_counts
 from dpcurves.summaries.two_classes import (
     average_precision,
     brier_score,
     calibration_gaps,
-    largest_gap_of_classes,
+    largest_class_gap,
     log_loss,
     net_benefit,
 )
@@ -89,18 +89,18 @@ def covered_differences(case: Case, level: float, seed: int) -> Iterator[tuple[s
             yield f"{reading.key}, {whom}", within(first[reading] - second[reading], ends.lower, ends.upper)
 
 
-def numbers(of: People, counts: FloatArray, scores: Scores) -> dict[Reading, float]:
+def numbers(of: People, counts: FloatArray, scores: Scores) -> dict[Metric, float]:
     """What exact counts (2, scores) give; the groups of the calibration error are those of the release."""
     cells, table = of.in_cells(counts), scores.table
-    inside = table.inside(cells)
-    gaps = calibration_gaps(inside, table.middles, groups_of_cells(table, 10))
+    inside = table.drop_outside(cells)
+    gaps = calibration_gaps(inside, table.middles, group_cells_evenly(table, 10))
     return {
-        Reading.AUC: float(auc_of_counts(positive=counts[1], negative=counts[0])),
-        Reading.AVERAGE_PRECISION: float(average_precision(cells)),
-        Reading.KS: float(largest_gap_of_classes(cells)),
-        Reading.BRIER: float(brier_score(inside, table.middles)),
-        Reading.ECE: float(np.abs(gaps).sum()),
-        Reading.LOG_LOSS: float(log_loss(inside, table.middles)),
+        Metric.AUC: float(auc_of_counts(positive=counts[1], negative=counts[0])),
+        Metric.AVERAGE_PRECISION: float(average_precision(cells)),
+        Metric.KS: float(largest_class_gap(cells)),
+        Metric.BRIER: float(brier_score(inside, table.middles)),
+        Metric.ECE: float(np.abs(gaps).sum()),
+        Metric.LOG_LOSS: float(log_loss(inside, table.middles)),
     }
 
 
@@ -108,11 +108,11 @@ def held(scores: Scores, of: People, counts: FloatArray, sure: Sure) -> Iterator
     """What holds of one release."""
     level, population, turn = sure
     cells = of.in_cells(counts)
-    false, true = above(cells)
+    false, true = cumulate_from_top(cells)
     yield from bands(scores, true, false, sure)
     yield from one_by_one(scores, true, false, sure)
     calibration = scores.calibration()
-    inside = np.add.reduceat(scores.table.inside(cells), calibration.starts, axis=1)
+    inside = np.add.reduceat(scores.table.drop_outside(cells), calibration.starts, axis=1)
     group = turn % len(calibration.starts)
     if inside[:, group].sum() > 0:
         share = inside[1, group] / inside[:, group].sum()
@@ -133,7 +133,7 @@ def bands(scores: Scores, true: FloatArray, false: FloatArray, sure: Sure) -> It
     lifted = within(lift, *(ends[somebody] for ends in of_lift))
     yield "gain", within(share, *of_share) and within(recall, *of_gain) and lifted
     decision = scores.decision_curve()
-    points = [scores.table.point_at(threshold) for threshold in decision.threshold]
+    points = [scores.table.nearest_threshold_index(threshold) for threshold in decision.threshold]
     benefit = net_benefit(true[points], false[points], flagged[-1], decision.threshold)
     yield "decision", within(benefit, *decision.band(level, population=population))
 
@@ -141,7 +141,7 @@ def bands(scores: Scores, true: FloatArray, false: FloatArray, sure: Sure) -> It
 def one_by_one(scores: Scores, true: FloatArray, false: FloatArray, sure: Sure) -> Iterator[tuple[str, bool]]:
     """One count and one rate of the confusion matrix."""
     level, population, turn = sure
-    point, confusion = scores.table.point_at(THRESHOLD), scores.confusion(THRESHOLD)
+    point, confusion = scores.table.nearest_threshold_index(THRESHOLD), scores.confusion(THRESHOLD)
     four = np.array([false[-1] - false[point], false[point], true[-1] - true[point], true[point]])
     ends = confusion.count_intervals(level, population=population).reshape(4, 2)
     yield "counts", within(four[turn % 4], *ends[turn % 4])

@@ -17,7 +17,7 @@ from dpcurves.histograms import AhpEstimator, DawaEstimator
 from dpcurves.mechanisms import AUTO, Mechanism
 from dpcurves.privacy import EACH_RECORD, AddRemove
 from dpcurves.queries import IntervalPartitionQuery
-from dpcurves.smoothing import AtMost, smooth_absolute, smooth_squares
+from dpcurves.smoothing import AtMost, project_isotonic_l1, project_isotonic_l2
 
 GRID, LOSS, WHO = dp.Grid(0, 1, cells=64), dp.PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
 AXIS = (Axis("x", GRID),)
@@ -35,15 +35,15 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.CdfQuestion("x", GRID, method=dp.QuantileCuts(6)),
     dp.CdfQuestion("x", GRID, method=dp.Bisection(3)),
     dp.QuantilesQuestion("x", GRID, (0.25, 0.5)),
-    dp.UnboundedCdfQuestion("r"),
-    dp.UnboundedQuantilesQuestion("x", (0.25, 0.5)),
-    dp.UnboundedScoresQuestion("y", "r"),
-    dp.UnboundedSurvivalQuestion("x", "y"),
-    dp.UnboundedHistogramQuestion("r"),
-    dp.UnboundedSumQuestion("r"),
-    dp.UnboundedMeanQuestion("r"),
-    dp.UnboundedVarianceQuestion("r"),
-    dp.UnboundedSummaryQuestion("r"),
+    dp.AutoRangeCdfQuestion("r"),
+    dp.AutoRangeQuantilesQuestion("x", (0.25, 0.5)),
+    dp.AutoRangeScoresQuestion("y", "r"),
+    dp.AutoRangeSurvivalQuestion("x", "y"),
+    dp.AutoRangeHistogramQuestion("r"),
+    dp.AutoRangeSumQuestion("r"),
+    dp.AutoRangeMeanQuestion("r"),
+    dp.AutoRangeVarianceQuestion("r"),
+    dp.AutoRangeSummaryQuestion("r"),
     dp.HistogramQuestion("x", GRID),
     dp.Histogram2DQuestion("x", "r", GRID, dp.Grid(-3, 3, cells=8)),
     dp.CdfQuestion("x", GRID, at=(7, 50)),
@@ -62,7 +62,7 @@ QUESTIONS: tuple[Question[object], ...] = (
     dp.UpliftQuestion("y", "w", "x", GRID),
     dp.QuantileForecastsQuestion(("r",), (0.5,), dp.Grid(-2, 2, cells=8)),
     dp.PredictedObservedQuestion("x", "r", dp.Grid(0, 1, cells=4), dp.Grid(-2, 2, cells=8)),
-    dp.PairwiseScorerQuestion("y", (dp.Ranged("x", 0, 1), dp.Ranged("r", -2, 2))),
+    dp.PairwiseScorerQuestion("y", (dp.NumericColumn("x", 0, 1), dp.NumericColumn("r", -2, 2))),
     dp.SurvivalQuestion("x", "y", GRID),
     dp.WeightedCdfQuestion("x", GRID, "w", 2),
     dp.WeightedQuantilesQuestion("x", GRID, (0.25, 0.5), "w", 2),
@@ -81,7 +81,7 @@ QUESTIONS: tuple[Question[object], ...] = (
     ERRORS,
     dp.PlaneBoundsQuestion(dp.BoundsQuestion("x", 0.25, "0.9"), ERRORS),
     dp.ResidualPlotQuestion("x", "r", 0.25, 0.25, "0.9", model=dp.PUBLIC_MODEL),
-    dp.VerifyQuestion(dp.Categories("y", (0, 1)), (dp.Ranged("x", 0, 1),), "x", above=-1e6, subsets=20),
+    dp.VerifyQuestion(dp.Categories("y", (0, 1)), (dp.NumericColumn("x", 0, 1),), "x", above=-1e6, subsets=20),
 )
 
 
@@ -100,11 +100,11 @@ def of_buckets(mechanism: Mechanism) -> str:
 
 
 def of_estimator(estimator: AhpEstimator | DawaEstimator) -> str:
-    steps = estimator.counts(AXIS, Setting(LOSS, WHO), ALL)
+    steps = estimator.estimate_table(AXIS, Setting(LOSS, WHO), ALL)
     try:
         step = next(steps)
         while True:
-            plan = AUTO.plan(step.query, LOSS * step.share, WHO)
+            plan = AUTO.plan(step.query, LOSS * step.budget_fraction, WHO)
             drawn = AUTO.run(COUNTS, plan, dp.Randomness.from_seed(7))
             step = steps.send(Release(plan, drawn, None, seeded=True))
     except StopIteration as end:
@@ -118,7 +118,7 @@ def answers(step: int = 1) -> dict[str, str]:
     found |= {type(each).__name__: of_buckets(each) for each in (AUTO, NoisyBuckets())}
     found |= {type(each).__name__: of_estimator(each) for each in (AhpEstimator(), DawaEstimator())}
     noisy, graph = np.round(CHANCE.normal(np.arange(64), 9)), path_graph(regular_bounds(64, 2), [1.0] * 7)
-    smoothed = (smooth(noisy, graph, AtMost(64.0)).tolist() for smooth in (smooth_squares, smooth_absolute))
+    smoothed = (smooth(noisy, graph, AtMost(64.0)).tolist() for smooth in (project_isotonic_l2, project_isotonic_l1))
     return found | {"smoothed": str(list(smoothed))}
 
 

@@ -127,13 +127,13 @@ def test_bands_of_whole_years_hold_at_least_as_often_as_they_say() -> None:
 def test_noise_of_one_law_is_simulated_once_for_all_categories(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
 
-    simulated = NoisySums.simulated_prefixes
+    simulated = NoisySums.simulate_prefixes
 
     def counted(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> Iterator[Values]:
         drawn.append(1)
         return simulated(law, total, draws, generator)
 
-    monkeypatch.setattr(NoisySums, "simulated_prefixes", counted)
+    monkeypatch.setattr(NoisySums, "simulate_prefixes", counted)
     question = CdfQuestion("x", Grid(0, 1, cells=37), by=Categories("group", ("a", "b", "c")))
     columns = {"x": CONTINUOUS, "group": np.resize(["a", "b", "c"], len(CONTINUOUS))}
     curves = answer(question, columns, LOSS, AddRemove(EACH_RECORD), seed=1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpcurves import ADD_REMOVE
 from dpcurves.conversation import HALF, Setting
-from dpcurves.curves.residuals import COUNTS, SUMS, BinnedResiduals, BinnedResidualsQuestion, least_records
+from dpcurves.curves.residuals import COUNTS, SUMS, BinnedResiduals, BinnedResidualsQuestion, find_min_records
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
@@ -26,9 +26,9 @@ from dpcurves.privacy import (
     ReplaceOne,
     Unit,
 )
-from dpcurves.queries import CountQuery, Query, Read, SumQuery
-from dpcurves.session import Session, rehearse
-from dpcurves.strategies.ranks import merged
+from dpcurves.queries import CountQuery, CountUse, Query, SumQuery
+from dpcurves.session import Session, plan_question
+from dpcurves.strategies.ranks import merge_bins
 
 FloatArray = NDArray[np.float64]
 DRAW = np.random.default_rng(5)
@@ -151,18 +151,18 @@ def test_a_session_answers_and_the_face_says_where_the_model_comes_from() -> Non
 
 
 def test_shares_add_up_and_pieces_follow_public_numbers_alone() -> None:
-    plans = rehearse(QUESTION, ONE, AddRemove(EACH_RECORD))
+    plans = plan_question(QUESTION, ONE, AddRemove(EACH_RECORD))
     assert [plan.query.__class__.__name__ for plan in plans] == [
         "QuantileCutsQuery",
         "MergePartitionQuery",
         "CountQuery",
         "SumQuery",
     ]
-    assert rehearse(QUESTION, ONE, ReplaceOne(EACH_RECORD, 200))[0].query.pieces == 4  # type: ignore[attr-defined]
-    assert rehearse(QUESTION, ONE, ReplaceOne(EACH_RECORD, 1))[0].query.pieces == 2  # type: ignore[attr-defined]
+    assert plan_question(QUESTION, ONE, ReplaceOne(EACH_RECORD, 200))[0].query.pieces == 4  # type: ignore[attr-defined]
+    assert plan_question(QUESTION, ONE, ReplaceOne(EACH_RECORD, 1))[0].query.pieces == 2  # type: ignore[attr-defined]
     setting = Setting(ONE, ReplaceOne(Unit("u", 2), 50))
-    assert least_records(setting) == 189  # noise of scale 4 / 0.6
-    assert least_records(Setting(PrivacyLoss.zcdp("0.5"), AddRemove(EACH_RECORD))) == 26
+    assert find_min_records(setting) == 189  # noise of scale 4 / 0.6
+    assert find_min_records(Setting(PrivacyLoss.zcdp("0.5"), AddRemove(EACH_RECORD))) == 26
 
 
 @pytest.mark.parametrize("adjacency", [AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, 2)], ids=str)
@@ -170,7 +170,7 @@ def test_counts_and_centred_sums_lose_their_shares_on_ties_of_boundaries(adjacen
     """All pairs of records on, below and above the edges of uneven bins, with either label or missing: exactly."""
     bins = Axis("s", Grid.from_edges([0, 1 / 32, 0.5, 31 / 32, 1], outside=Outside.APART))
     queries: list[Query] = [
-        CountQuery((Categories("y", (0, 1)), bins), Read.CELLS),
+        CountQuery((Categories("y", (0, 1)), bins), CountUse.CELLS),
         SumQuery((Categories("y", (0, 1)), bins), half=HALF),
     ]
     plans = [AUTO.plan(each, ONE * share, adjacency) for each, share in zip(queries, (COUNTS, SUMS), strict=True)]
@@ -195,10 +195,10 @@ def test_counts_and_centred_sums_lose_their_shares_on_ties_of_boundaries(adjacen
 
 def test_what_is_left_over_belongs_to_the_last_bin() -> None:
     fine = Grid.from_edges([0, 0.25, 0.5, 0.75, 1])
-    assert merged(fine, (0, 1, 0, 1)).edges.tolist() == [0, 0.5, 1]
-    assert merged(fine, (1, 1, 0, 0)).edges.tolist() == [0, 0.25, 1]
-    assert merged(fine, (0, 0, 0, 0)).edges.tolist() == merged(fine, (0, 1, 0, 0)).edges.tolist() == [0, 1]
-    assert merged(fine, (1, 1, 1, 1)).edges.tolist() == fine.edges.tolist()
+    assert merge_bins(fine, (0, 1, 0, 1)).edges.tolist() == [0, 0.5, 1]
+    assert merge_bins(fine, (1, 1, 0, 0)).edges.tolist() == [0, 0.25, 1]
+    assert merge_bins(fine, (0, 0, 0, 0)).edges.tolist() == merge_bins(fine, (0, 1, 0, 0)).edges.tolist() == [0, 1]
+    assert merge_bins(fine, (1, 1, 1, 1)).edges.tolist() == fine.edges.tolist()
 
 
 def test_what_makes_no_sense_is_refused_in_one_line() -> None:

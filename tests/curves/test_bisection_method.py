@@ -12,7 +12,7 @@ from dpcurves.curves import CDF, Bisection, CdfQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PartitionQuery
-from dpcurves.session import rehearse
+from dpcurves.session import plan_question
 
 GRID = Grid(0, 1, cells=64)
 HUGE = PrivacyLoss.pure(10**9)
@@ -40,7 +40,7 @@ def test_each_round_halves_the_interval_with_the_most_records() -> None:
     edges = {2: [0, 0.25, 0.5, 1], 3: [0, 0.25, 0.375, 0.5, 1], 4: [0, 0.25, 0.375, 0.5, 0.75, 1]}
     for rounds, expected in edges.items():
         curve = answer(CdfQuestion("x", GRID, method=Bisection(rounds)), {"x": values}, HUGE, both(995)[1], seed=1)
-        assert curve.x[curve.prefixes.measured].tolist() == expected
+        assert curve.x[curve.prefixes.measured_edges].tolist() == expected
 
 
 @pytest.mark.parametrize(("cells", "outside"), [(1, Outside.CLAMPED), (1, Outside.APART), (2, Outside.APART),
@@ -50,7 +50,7 @@ def test_there_are_no_more_turns_than_there_is_to_halve_and_they_cost_what_was_a
 ) -> None:
     question = CdfQuestion("x", Grid(0.2, 0.6, cells=cells, outside=outside), method=Bisection(9))
     for adjacency in both(100):
-        plans = rehearse(question, PrivacyLoss.pure(1), adjacency)
+        plans = plan_question(question, PrivacyLoss.pure(1), adjacency)
         assert sum((plan.loss.epsilon or Fraction(0)) for plan in plans) == 1
         assert len({plan.query for plan in plans if isinstance(plan.query, PartitionQuery)}) == len(plans)
         assert len(plans) == max(1, cells - 1)

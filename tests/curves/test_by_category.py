@@ -8,7 +8,7 @@ from by_hand import answer, both
 from matplotlib import pyplot as plt
 
 from dpcurves.curves import CDF, ByCategory, CdfQuestion, Histogram, HistogramQuestion, Summary, SummaryQuestion
-from dpcurves.curves.by_category import together
+from dpcurves.curves.by_category import merge_notes
 from dpcurves.data import Categories, Grid
 from dpcurves.display import headless_axes
 from dpcurves.privacy import PrivacyLoss
@@ -85,7 +85,7 @@ def test_histograms_by_category_come_back_too() -> None:
     question = HistogramQuestion("x", GRID, by=Categories("ward", ("a", "b")))
     bars = answer(question, table, PrivacyLoss.pure(1), both(900)[0], 3)
     again = ByCategory.from_json(bars.to_json(), Histogram)
-    assert (again["b"].unbiased == bars["b"].unbiased).all()
+    assert (again["b"].unbiased_counts == bars["b"].unbiased).all()
 
 
 def test_no_category_has_more_records_than_a_public_number_says() -> None:
@@ -106,6 +106,9 @@ def test_no_category_has_more_records_than_a_public_number_says() -> None:
 
 def test_notes_of_many_are_told_once() -> None:
     notes = {str(number): (f"{30 + number}% lie above",) for number in range(9)}
-    assert together(notes) == ("30% to 38% lie above",)
-    assert together({**notes, "z": ()}) == ("0, 1, 2, 3, 4, 5 and 3 more: 30% to 38% lie above",)
-    assert together({"a": ("5% lie above",), "b": ("5% lie above", "nearly all")}) == ("5% lie above", "b: nearly all")
+    assert merge_notes(notes) == ("30% to 38% lie above",)
+    assert merge_notes({**notes, "z": ()}) == ("0, 1, 2, 3, 4, 5 and 3 more: 30% to 38% lie above",)
+    assert merge_notes({"a": ("5% lie above",), "b": ("5% lie above", "nearly all")}) == (
+        "5% lie above",
+        "b: nearly all",
+    )

@@ -96,7 +96,7 @@ def test_bands_of_merged_cells_hold_a_jump_inside_them() -> None:
     exact = truth(values, question.grid.edges)
     for seed in range(releases):
         curve = answer(question, {"x": values}, PrivacyLoss.pure(0.2), adjacency, seed)
-        assert not curve.prefixes.measured.all()
+        assert not curve.prefixes.measured_edges.all()
         lower, upper = curve.band(level)
         held += bool(((lower <= exact + 1e-9) & (exact <= upper + 1e-9)).all())
     assert held / releases >= level - 4 * sqrt(level * (1 - level) / releases)  # 4 sigma

@@ -15,7 +15,7 @@ from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import Hint, PrefixQuery
-from dpcurves.trust import conversation
+from dpcurves.trust import run_conversation
 from dpcurves_parties.shares.function_shares import FunctionShares
 
 GRID, ONE, WHO = Grid(0, 8, cells=8), PrivacyLoss.pure(1), AddRemove(EACH_RECORD)
@@ -25,26 +25,26 @@ SURE = PrivacyLoss.pure(10**9)
 
 
 def read(values: tuple[int, ...] = (90, 0, 40, 35, 2), law: PathSums = LAW) -> CDF:
-    return CDF.read(Evidence(law, values, None).in_cells(), GRID.cut((3, 5)), "age", PRIVACY)
+    return CDF.from_counts(Evidence(law, values, None).as_cell_counts(), GRID.merge_cells((3, 5)), "age", PRIVACY)
 
 
 def test_counts_in_any_order_are_shares_below_rising_edges() -> None:
     found = read()
     assert found.x.tolist() == [0, 3, 5, 8]
     np.testing.assert_allclose(found.y, [0, 37.5 / 90, 37.5 / 90, 1])
-    assert (found.count, found.turns[0].values) == (90, (40, 35, 90, 2))
+    assert (found.count, found.rounds[0].values) == (90, (40, 35, 90, 2))
 
 
 def test_it_asks_for_slots_of_the_grid_its_ends_and_all_records() -> None:
     for outside, slots in ((Outside.CLAMPED, (3, 8)), (Outside.APART, (1, 4, 9, 10))):
         axis = Axis("age", GRID.with_outside(outside))
         question = CdfQuestion("age", axis.grid, at=(3, 0, 8))
-        steps = conversation(question, ONE, WHO, FunctionShares())
+        steps = run_conversation(question, ONE, WHO, FunctionShares())
         step, share = next(steps)
-        assert (step, share, step.paid_as) == (PrefixQuery((axis,), slots), ALL, question.paid_as)
+        assert (step, share, step.charged_query) == (PrefixQuery((axis,), slots), ALL, question.charged_query)
         plan = Plan(step, ONE, WHO, "one curator: path", PathSums(axis.slots, slots, 4, LAW.noise, None), 1.0)
         with pytest.raises(StopIteration) as end:
-            steps.send(Release.rehearsed(plan))
+            steps.send(Release.make_placeholder(plan))
         assert end.value.value.x.tolist() == [0, 3, 8]
 
 
@@ -90,6 +90,6 @@ def test_what_says_how_all_edges_are_counted_is_refused_beside_some() -> None:
 def test_counts_that_are_no_row_of_cells_are_refused() -> None:
     for at in ((0,), (3,), (8, 9)):
         with pytest.raises(ValueError, match=r"^evidence: counts are needed"):
-            Evidence(replace(LAW, at=at), (*at, 0), None).in_cells()
+            Evidence(replace(LAW, prefix_lengths=at), (*at, 0), None).as_cell_counts()
     with pytest.raises(ValueError, match=r"^evidence: counts are needed"):
-        Evidence(replace(LAW, at=(3, 4, 8)), (3, 4, 8, 0), None).in_cells(2)
+        Evidence(replace(LAW, prefix_lengths=(3, 4, 8)), (3, 4, 8, 0), None).as_cell_counts(2)

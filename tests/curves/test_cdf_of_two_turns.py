@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpcurves.curves import CDF, CdfQuestion, GrownPartition, QuantileCuts
 from dpcurves.data import Categories, Grid, Outside
 from dpcurves.privacy import AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.session import Session, rehearse
+from dpcurves.session import Session, plan_question
 
 GRID = Grid(0, 1, cells=64)
 HUGE = PrivacyLoss.pure(10**9)
@@ -45,8 +45,8 @@ def test_at_a_huge_epsilon_a_partition_goes_down_to_cells_and_the_curve_is_exact
 def test_at_a_huge_epsilon_the_curve_is_exact_at_each_cut(adjacency: Adjacency) -> None:
     curve = answer(CdfQuestion("x", GRID, method=QuantileCuts(7)), {"x": X}, HUGE, adjacency, seed=1)
     exact = truth(X, GRID.edges)
-    assert curve.prefixes.measured.sum() == 8
-    assert np.abs(curve.y - exact)[curve.prefixes.measured].max() < 1e-9
+    assert curve.prefixes.measured_edges.sum() == 8
+    assert np.abs(curve.y - exact)[curve.prefixes.measured_edges].max() < 1e-9
     assert np.abs(curve.y - exact).max() < 1 / 7
 
 
@@ -59,9 +59,9 @@ def test_at_a_huge_epsilon_each_category_has_its_own_curve_on_the_partition_of_a
     for category in ("a", "b"):
         own = X[group == category]
         errors = np.abs(curves[category].y - truth(own, GRID.edges))
-        assert errors[curves[category].prefixes.measured].max() < 1e-9
+        assert errors[curves[category].prefixes.measured_edges].max() < 1e-9
         assert curves[category].count == pytest.approx(len(own))
-    assert np.array_equal(curves["a"].prefixes.measured, curves["b"].prefixes.measured)
+    assert np.array_equal(curves["a"].prefixes.measured_edges, curves["b"].prefixes.measured_edges)
     assert str(question) == "distribution function on a grown partition of x by group"
 
 
@@ -117,7 +117,7 @@ def test_bands_hold_the_whole_curve_as_often_as_they_say(
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_turns_cost_what_was_asked(question: Question) -> None:
     for loss, adjacency in ((loss, adjacency) for loss in LOSSES for adjacency in both(1000)):
-        plans = rehearse(question, loss, adjacency)
+        plans = plan_question(question, loss, adjacency)
         assert len(plans) == 2
         assert sum((plan.loss.rho if loss.epsilon is None else plan.loss.epsilon or 0) for plan in plans) == (
             loss.rho if loss.epsilon is None else loss.epsilon

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.curves.adaptive_histogram import Seen, best_bounds
+from dpcurves.curves.adaptive_histogram import PilotEstimate, choose_clipping_bounds
 
 DEVIATES = np.array([NormalDist().inv_cdf(part / 400_000) for part in range(1, 400_000, 2)])
 LAWS = {
@@ -28,24 +28,28 @@ def test_a_tail_is_followed_beyond_what_noise_lets_stand_out(law: str, side: int
     first, last = np.quantile(values, [0.01, 0.99])
     edges = np.unique(np.concatenate([np.linspace(first, last, 60), ends]))
     records = np.histogram(values, edges)[0] / 100  # 2,000 records
-    seen = Seen(edges, records, records, 12.0, stands_out=True)
+    seen = PilotEstimate(edges, records, records, 12.0, is_significant=True)
     wanted = np.quantile(values, 1 - 1.5 / 2000 if side > 0 else 1.5 / 2000)
     middle = np.median(values)
-    assert 0.7 < (seen.reach(1.5, side) - middle) / (wanted - middle) < 1.4
+    assert 0.7 < (seen.extrapolate_tail(1.5, side) - middle) / (wanted - middle) < 1.4
 
 
 def test_bounds_reach_beyond_what_stands_out_and_not_across_zero() -> None:
     edges = np.array([0.0, 10.0, 20.0, 30.0, 40.0, 100.0])
     records = np.array([500.0, 300.0, 150.0, 80.0, 0.0])
-    bounds = best_bounds(Seen(edges, records, records, 10.0, stands_out=True), 3.0, power=1, of_sum=False, rows=1)
+    bounds = choose_clipping_bounds(
+        PilotEstimate(edges, records, records, 10.0, is_significant=True), 3.0, power=1, of_sum=False, rows=1
+    )
     assert bounds[0] == 0
     assert 40 <= bounds[1] < 60
     one = np.array([0.0, 0.0, 900.0, 0.0, 0.0])
-    low, high = best_bounds(Seen(edges, one, one, 10.0, stands_out=True), 3.0, power=1, of_sum=False, rows=1)
+    low, high = choose_clipping_bounds(
+        PilotEstimate(edges, one, one, 10.0, is_significant=True), 3.0, power=1, of_sum=False, rows=1
+    )
     assert 18 < low <= 20
     assert 30 <= high < 32
-    nothing = Seen(edges, records, records, 10.0, stands_out=False)
-    assert best_bounds(nothing, 3.0, power=1, of_sum=False, rows=1) == (0, 40)
+    nothing = PilotEstimate(edges, records, records, 10.0, is_significant=False)
+    assert choose_clipping_bounds(nothing, 3.0, power=1, of_sum=False, rows=1) == (0, 40)
 
 
 def test_piles_of_records_do_not_hide_where_the_others_end() -> None:
@@ -62,7 +66,9 @@ def test_piles_of_records_do_not_hide_where_the_others_end() -> None:
 def test_one_cell_of_noise_far_away_does_not_widen_bounds() -> None:
     edges = np.array([1.0, 2.0, 3.0, 4.0, 9000.0, 10_000.0])
     records = np.array([500.0, 700.0, 800.0, 0.0, 40.0])
-    low, high = best_bounds(Seen(edges, records, records, 21.0, stands_out=True), 3.0, power=1, of_sum=False, rows=1)
+    low, high = choose_clipping_bounds(
+        PilotEstimate(edges, records, records, 21.0, is_significant=True), 3.0, power=1, of_sum=False, rows=1
+    )
     assert 0 <= low <= 1
     assert high < 100
 

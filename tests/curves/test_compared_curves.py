@@ -9,9 +9,9 @@ from by_hand import answer, both
 from kinds import people
 
 import dpcurves as dp
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.curves import Comparison
-from dpcurves.inference.moments import Measured, pvalue_of
+from dpcurves.inference.moments import IntervalEstimate, difference_p_value
 
 LOSS = dp.PrivacyLoss.pure(1)
 QUESTIONS: dict[str, Any] = {
@@ -45,12 +45,12 @@ def test_tables_that_differ_are_told_apart_and_drawn_together(kind: str) -> None
     differing = dp.compare(asked(question, table(2000, 1, 0.5)), question, table(3000, 2))
     alike = dp.compare(asked(question, table(2000, 3)), question, table(3000, 4))
     if kind in WITHOUT_VERDICT:
-        assert (differing.differs, alike.pvalue) == (None, None)
+        assert (differing.differs, alike.p_value) == (None, None)
         assert "no test is made" in differing.verdict
     else:
         assert differing.differs, differing
-        assert alike.pvalue is not None
-        assert alike.pvalue > 0.01, alike
+        assert alike.p_value is not None
+        assert alike.p_value > 0.01, alike
         assert ("differ" in differing.verdict, "no difference" in alike.verdict) == (True, True)
     text = " ".join(each.get_text() for each in differing.plot().texts)
     assert "counted openly, from public records" in " ".join(text.split())
@@ -77,7 +77,7 @@ def test_tables_of_one_population_are_told_apart_as_seldom_as_is_said(kind: str,
         if kind != "roc":
             question = (dp.CdfQuestion if kind == "cdf" else dp.HistogramQuestion)("s", dp.Grid(0, 1, cells=16))
         private = answer(question, one, LOSS, both(800)[seed % 2], seed)
-        pvalue = dp.compare(private, question, other).pvalue
+        pvalue = dp.compare(private, question, other).p_value
         assert pvalue is not None
         found.append(pvalue)
     for level in (0.05, 0.5):
@@ -93,18 +93,18 @@ def test_an_open_histogram_is_drawn_with_as_many_records_as_the_private_one() ->
 
 def test_a_difference_is_seen_where_its_interval_leaves_out_zero() -> None:
     for value, lower, upper in ((0.1, 0.01, 0.3), (0.1, -0.01, 0.2), (-0.1, -0.3, -0.01), (-0.1, -0.2, 0.01)):
-        assert (pvalue_of(Measured(value, lower, upper)) < 0.05) == (lower > 0 or upper < 0)
-    assert pvalue_of(Measured(0.1, 0.0, 0.3)) == pytest.approx(0.05)
+        assert (difference_p_value(IntervalEstimate(value, lower, upper)) < 0.05) == (lower > 0 or upper < 0)
+    assert difference_p_value(IntervalEstimate(0.1, 0.0, 0.3)) == pytest.approx(0.05)
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
     curve, given = asked(QUESTIONS["cdf"], table(200, 1)), table(200, 1)
-    with pytest.raises(Refused, match="curves of one kind"):
+    with pytest.raises(InvalidArgument, match="curves of one kind"):
         dp.compare(curve, QUESTIONS["roc"], given)
-    with pytest.raises(Refused, match="same grid"):
+    with pytest.raises(InvalidArgument, match="same grid"):
         dp.compare(curve, dp.CdfQuestion("x", dp.Grid(0, 1, cells=4)), given)
     grouped = dp.Session({**given, "who": np.arange(200) // 2}, budget=LOSS, adjacency=dp.ADD_REMOVE, unit="who",
                          rows_per_unit=2)  # fmt: skip
-    with grouped as session, pytest.raises(Refused, match="one record each"):
-        Comparison.of(session.ask(QUESTIONS["cdf"], LOSS), curve)
+    with grouped as session, pytest.raises(InvalidArgument, match="one record each"):
+        Comparison.from_curves(session.ask(QUESTIONS["cdf"], LOSS), curve)
     assert Fraction(1) == curve.privacy.epsilon

@@ -11,7 +11,7 @@ from by_hand import answer, answer_of_two_servers, both
 from test_survival import HUGE
 
 import dpcurves as dp
-from dpcurves.curves.result import curve_from_json
+from dpcurves.curves.result import result_from_json
 from dpcurves.privacy import AddRemove, PrivacyLoss, Unit
 from dpcurves_survival import CompetingRisks, competing_risks
 
@@ -78,7 +78,7 @@ def test_bands_and_differences_hold_exact_times_of_records_and_of_the_population
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """32 releases at 0.9: within 4 sigma, and together not always, though each allows for any order inside cells."""
-    monkeypatch.setattr(competing_risks, "draws_for", lambda _: 400)
+    monkeypatch.setattr(competing_risks, "choose_draws", lambda _: 400)
     releases, level, held = 32, 0.9, dict[str, int]()
     question = dp.CompetingRisksQuestion("t", "e", dp.Grid(0, 30, cells=30), ("died", "moved"), "left", BY)
     whole = columns(200_000, 9)
@@ -150,7 +150,7 @@ def test_numbers_of_groups_are_read_together_and_read_back() -> None:
         "hazard ratio of died", "hazard ratio of moved",
     ]  # fmt: skip
     assert found.estimates["g 0", "share with event died at 12"].value == risks[0].incidence_at("died", 12).value
-    assert curve_from_json(found.to_json()).to_json() == found.to_json()
+    assert result_from_json(found.to_json()).to_json() == found.to_json()
     with pytest.raises(ValueError, match="since: conditional shares are of survival curves"):
         dp.survival_numbers(risks, at=(12,), since=6)
     with pytest.raises(ValueError, match="curves: survival curves of two groups are needed"):

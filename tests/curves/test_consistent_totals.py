@@ -11,7 +11,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.laws import Family, HaarSums, IntervalSums, Noise, PathSums, Tier, ToeplitzSums
-from dpcurves.laws.law import draw
+from dpcurves.laws.law import simulate_noise
 from dpcurves.laws.path_sums import ThresholdSums
 
 STATES, YEARS = tuple("abcde"), (2011, 2012, 2013)
@@ -59,7 +59,7 @@ def asked(people: dict[str, np.ndarray]) -> Asked:
 )
 def test_a_margin_is_the_curve_of_all_its_records(asked: Asked, question: Any, read: Any, adjacency: Any) -> None:
     both, by_year, whole = asked(*map(question, (BY_BOTH, BY_BOTH[1], None)), adjacency=adjacency)
-    margin, everything = both.over("state"), both.over("state", "year")
+    margin, everything = both.sum_over("state"), both.sum_over("state", "year")
     assert list(margin) == list(by_year)
     assert margin.columns == by_year.columns
     for year in YEARS:
@@ -71,17 +71,17 @@ def test_a_margin_is_the_curve_of_all_its_records(asked: Asked, question: Any, r
 
 def test_parts_add_up_to_their_margin(asked: Asked) -> None:
     (both,) = asked(dp.HistogramQuestion("age", GRID, BY_BOTH), loss=dp.PrivacyLoss.pure(1))
-    margin = both.over("state")
+    margin = both.sum_over("state")
     for year in YEARS:
-        assert margin[year].unbiased == pytest.approx(sum(both[state, year].unbiased for state in STATES))
+        assert margin[year].unbiased_counts == pytest.approx(sum(both[state, year].unbiased_counts for state in STATES))
 
 
 def test_margins_of_a_two_way_table(asked: Asked, people: dict[str, np.ndarray]) -> None:
     question = dp.ContingencyQuestion(*BY_BOTH)
     (table,) = asked(question)
     (noisy,) = asked(question, loss=dp.PrivacyLoss.pure(1), adjacency=dp.REPLACE_ONE)
-    assert [one.count for one in table.over("year").values()] == [int((people["state"] == s).sum()) for s in STATES]
-    for year, one in noisy.over("state").items():
+    assert [one.count for one in table.sum_over("year").values()] == [int((people["state"] == s).sum()) for s in STATES]
+    for year, one in noisy.sum_over("state").items():
         low, high = one.interval(0.999)
         assert low <= (people["year"] == year).sum() <= high < low + 120
 
@@ -102,13 +102,13 @@ def test_consistent_totals_and_margins_add_up_and_cover(asked: Asked, people: di
         truths = np.array([*truth, *years, 900.0])
         low, high = fitted.intervals(0.9).T
         hit.append((low <= truths) & (truths <= high))
-        margins = [*parts.over("state").values(), parts.over("state", "year")]
+        margins = [*parts.sum_over("state").values(), parts.sum_over("state", "year")]
         ends = zip((one.interval(0.9) for one in margins), [*years, 900.0], strict=True)
         hit_by_margins.append([own[0] <= value <= own[1] for own, value in ends])
-        order = dp.ranking(parts.over("year"))
+        order = dp.ranking(parts.sum_over("year"))
         true_rank = [1 + (sizes > sizes[STATES.index(state)]).sum() for state in order]
         ranked.append([low <= rank <= high for (low, high), rank in zip(order.ranks(0.9), true_rank, strict=True)])
-        errors.append(np.stack([fitted.values - truths, fitted.released - truths]))
+        errors.append(np.stack([fitted.values - truths, fitted.released_values - truths]))
     assert 0.85 < np.mean(hit) < 0.96
     assert 0.82 < np.mean(hit_by_margins) < 0.98
     assert np.all(ranked, axis=1).mean() >= 0.85
@@ -163,7 +163,7 @@ def test_histograms_add_up_to_their_total_and_to_counts(asked: Asked, people: di
     low, high = fitted.intervals(0.999).T[:, 15:20]
     assert ((low <= counted) & (counted <= high)).all()
     assert (high - low).max() < 14  # standard errors of 1.2
-    cells = [row.split(",")[1:3] for row in fitted.csv_text().splitlines()]
+    cells = [row.split(",")[1:3] for row in fitted.to_csv_text().splitlines()]
     names = ["below 20", "20 to 40", "40 to 60", "60 to 80", "above 80"]
     assert cells[:6] == [["year", "cell of age"], *(["2011", name] for name in names)]
     assert cells[16:] == [*(["all", name] for name in names), *([str(year), "all"] for year in YEARS)]
@@ -187,9 +187,9 @@ def test_what_does_not_add_up_is_refused(asked: Asked) -> None:
         dp.HistogramQuestion("age", dp.Grid(0, 100, cells=40)),
     )  # fmt: skip
     refused: list[tuple[Callable[[], object], str]] = [
-        (lambda: both.over("ward"), "over: columns of these categories are needed, each once: 'state', 'year'"),
-        (both.over, "over: columns of these categories"),
-        (lambda: dp.consistent([both, both.over("state")]), "results: two are from one release"),
+        (lambda: both.sum_over("ward"), "over: columns of these categories are needed, each once: 'state', 'year'"),
+        (both.sum_over, "over: columns of these categories"),
+        (lambda: dp.consistent([both, both.sum_over("state")]), "results: two are from one release"),
         (lambda: dp.consistent([both, curve]), "results: counts, sums"),
         (lambda: dp.consistent([both, by_year], "mean"), "statistic: count or sum is needed"),
         (lambda: dp.consistent([both, by_year], "sum"), "statistic: sums of one column"),
@@ -204,26 +204,26 @@ def test_what_does_not_add_up_is_refused(asked: Asked) -> None:
 
 def test_wide_numbers_are_suppressed(asked: Asked) -> None:
     (counts,) = asked(dp.CountQuestion("age", BY_BOTH[0]), loss=dp.PrivacyLoss.pure(1))
-    rows = [line.split(",") for line in counts.csv_text(suppress=0.2).split()]
-    whole = [line.split(",") for line in counts.csv_text().split()]
+    rows = [line.split(",") for line in counts.to_csv_text(suppress=0.2).split()]
+    whole = [line.split(",") for line in counts.to_csv_text().split()]
     for (state, _, value, low, high, *more), own in zip(rows[1:], whole[1:], strict=True):
         wide = float(own[4]) - float(own[3]) > 0.2 * float(own[2])
         assert [value, low, high, *more] == (5 * [".."] if wide else own[2:]), state
     assert sum(row[2] == ".." for row in rows) in (1, 2)
     with pytest.raises(ValueError, match="suppress: a share above 0"):
-        counts.csv_text(suppress=0)
+        counts.to_csv_text(suppress=0)
     (curve,) = asked(dp.CdfQuestion("age", GRID))
     with pytest.raises(ValueError, match="suppress: counts and sums with intervals"):
-        curve.csv_text(suppress=0.1)
+        curve.to_csv_text(suppress=0.1)
 
 
 @pytest.mark.parametrize("noise", [Noise(Family.LAPLACE, Fraction(3)), Noise(Family.GAUSSIAN, Fraction(2))])
 def test_sums_of_many_draws_have_their_law(noise: Noise) -> None:
     """Beyond 64 draws their sum is drawn as one: mean, variance and tails of both ways agree."""
-    many = draw(noise.times(100), (20_000,), np.random.default_rng(1))
-    parts = sum(draw(noise.times(50), (20_000,), np.random.default_rng(seed)) for seed in (2, 3))
+    many = simulate_noise(noise.sum_over_draws(100), (20_000,), np.random.default_rng(1))
+    parts = sum(simulate_noise(noise.sum_over_draws(50), (20_000,), np.random.default_rng(seed)) for seed in (2, 3))
     assert np.array_equal(many, np.rint(many))
-    assert many.var() == pytest.approx(noise.times(100).variance, rel=0.04)
+    assert many.var() == pytest.approx(noise.sum_over_draws(100).variance, rel=0.04)
     shares = (0.01, 0.25, 0.5, 0.9, 0.99)
     assert np.quantile(many, shares) == pytest.approx(np.quantile(parts, shares), abs=0.08 * many.std())
 
@@ -251,11 +251,11 @@ NOISE, MISSING = Noise(Family.LAPLACE, Fraction(2)), Noise(Family.LAPLACE, Fract
         IntervalSums(2, 4, (Tier((0, 2), MISSING), Tier(range(4), NOISE)), MISSING),
         HaarSums(1, 4, 1, NOISE, (MISSING, NOISE), MISSING),
         ToeplitzSums(1, 4, 1, 4, Noise(Family.GAUSSIAN, Fraction(9)), MISSING),
-        ThresholdSums.between(PathSums(8, (8, 3), 4, NOISE, MISSING), (90, 40, 1), 1)[0],
+        ThresholdSums.from_path(PathSums(8, (8, 3), 4, NOISE, MISSING), (90, 40, 1), 1)[0],
     ],
     ids=lambda law: type(law).__name__,
 )
 def test_the_law_of_a_sum_has_each_noise_as_often_as_there_are_releases(law: Any) -> None:
     """Wherever it stands in the law, that of the missing included."""
-    assert list(law.added(3).noises) == [(noise.times(3), count) for noise, count in law.noises]
-    assert law.added(3).missing == MISSING.times(3)
+    assert list(law.sum_over_releases(3).noises) == [(noise.sum_over_draws(3), count) for noise, count in law.noises]
+    assert law.sum_over_releases(3).missing == MISSING.sum_over_draws(3)

@@ -86,7 +86,7 @@ def test_intervals_of_quantiles_hold_for_whole_numbers() -> None:
 def test_cells_that_were_counted_together_hold_all_their_values() -> None:
     values = ages(300, 3)
     curve = dp.cdf(values, grid=AGES, hint=dp.Hint.PEAKED, epsilon=1, adjacency=dp.REPLACE_ONE)
-    assert not curve.prefixes.measured.all()
+    assert not curve.prefixes.measured_edges.all()
     low, high = curve.quantile_interval(0.5, 0.99)
     assert low <= np.median(values) <= high
     found = dp.gini_mean_difference(curve)
@@ -178,7 +178,7 @@ def test_predicted_shares_may_be_declared() -> None:
 
 def test_curves_of_values_are_compared() -> None:
     first, second = (dp.cdf(ages(1500, seed), grid=AGES, **PAID) for seed in (9, 10))
-    assert 0 <= dp.ks_test(first, second).pvalue <= 1
+    assert 0 <= dp.ks_test(first, second).p_value <= 1
     assert set(first.quantile_quantile(second, [0.25, 0.5]).y.tolist()) <= set(range(121))
 
 

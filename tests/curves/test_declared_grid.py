@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dpcurves.curves.question import grid_from_json, grid_to_json, read_grid, written_grid
+from dpcurves.curves.question import edges_to_json, grid_from_edges, grid_from_json, grid_to_json
 from dpcurves.data import Grid, Outside, Values
 
 GRIDS = [
@@ -27,7 +27,7 @@ def test_a_grid_comes_back_the_same(grid: Grid) -> None:
 
 @pytest.mark.parametrize("grid", GRIDS[-3:], ids=repr)
 def test_cells_come_back_the_same_from_the_facts_of_a_question(grid: Grid) -> None:
-    assert read_grid(json.loads(json.dumps(written_grid(grid)))) == grid
+    assert grid_from_edges(json.loads(json.dumps(edges_to_json(grid)))) == grid
 
 
 @pytest.mark.parametrize("values", [[], [1, 1], ["1"], "12", 7, None, [float("nan")]])
@@ -35,12 +35,12 @@ def test_damaged_values_are_refused(values: object) -> None:
     with pytest.raises(ValueError, match=r"^(grid|values): "):
         grid_from_json({"values": values})
     with pytest.raises(ValueError, match=r"^(grid|values): "):
-        read_grid({"values": values, "outside": "CLAMPED", "edges": [0, 1]})
+        grid_from_edges({"values": values, "outside": "CLAMPED", "edges": [0, 1]})
 
 
 def test_edges_that_are_not_those_of_the_values_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^grid: the stored edges are not those of the stored values$"):
-        read_grid({**written_grid(Values(range(4))), "edges": [0, 1, 2, 3, 4]})
+        grid_from_edges({**edges_to_json(Values(range(4))), "edges": [0, 1, 2, 3, 4]})
 
 
 @pytest.mark.parametrize("damage", [{"cells": 0}, {"cells": "x"}, {"spacing": "odd"}, {"outside": None}, {"lower": 2}])

@@ -64,7 +64,7 @@ def test_at_a_huge_epsilon_it_is_the_curve_of_those_at_risk(adjacency: Any) -> N
 
 def test_bands_hold_records_and_population_and_tests_find_alike_groups_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """48 releases at 0.9: within 4 sigma on both sides of declared ages, where no order is open."""
-    monkeypatch.setattr(variants, "draws_for", lambda _: 400)
+    monkeypatch.setattr(variants, "choose_draws", lambda _: 400)
     releases, level, held, small = 48, 0.9, {"records": 0, "population": 0, "number": 0}, 0
     whole = columns(200_000, 99)
     for seed in range(releases):
@@ -75,9 +75,9 @@ def test_bands_hold_records_and_population_and_tests_find_alike_groups_alike(mon
             true = np.append(1.0, left(of, 60, np.arange(60, 91)))
             lower, upper = arms[0].band(level, population=whom == "population")
             held[whom] += bool(((lower <= true + 1e-9) & (true <= upper + 1e-9)).all())
-        low, high = dp.share_at(arms[0], 75).interval(level, population=True)
+        low, high = dp.survival_at(arms[0], 75).interval(level, population=True)
         held["number"] += low <= left(whole, 60, 75) <= high
-        small += dp.log_rank_test(arms[0], arms[1]).pvalue <= 0.2
+        small += dp.log_rank_test(arms[0], arms[1]).p_value <= 0.2
     sigma = sqrt(level * (1 - level) * releases)
     assert all(abs(each - level * releases) <= 4 * sigma for each in held.values()), held
     assert sum(held.values()) < 3 * releases
@@ -107,7 +107,7 @@ def test_at_a_huge_epsilon_the_log_rank_test_is_that_of_those_at_risk() -> None:
         variance += died.sum() * share * (1 - share) * (risk - died.sum()) / max(risk - 1, 1)
     found = dp.log_rank_test(arms[0], arms[1])
     assert found.statistic == pytest.approx(excess**2 / variance, abs=1e-9)
-    assert found.pvalue == pytest.approx(float(chi2.sf(found.statistic, 1)), abs=0.03)
+    assert found.p_value == pytest.approx(float(chi2.sf(found.statistic, 1)), abs=0.03)
 
 
 def test_both_turns_together_lose_what_was_asked_and_no_more() -> None:

@@ -14,7 +14,7 @@ from scipy.stats import ks_2samp, mannwhitneyu, wasserstein_distance
 
 import dpcurves as dp
 from dpcurves.cli.app import build
-from dpcurves.curves.result import curve_from_json
+from dpcurves.curves.result import result_from_json
 from dpcurves.privacy import PrivacyLoss
 
 HUGE, TENTHS = PrivacyLoss.pure(10**9), dp.Values(np.arange(11) / 10)
@@ -61,7 +61,7 @@ def test_windows_go_to_json_and_are_drawn_and_asked_of_files(tmp_path: Path) -> 
     loss = PrivacyLoss.pure(1)
     curves = {name: curve(window(900, place), loss, place) for place, name in enumerate(("jan", "feb", "mar"))}
     found = dp.drift(curves["jan"], {name: curves[name] for name in ("feb", "mar")})
-    read = curve_from_json(found.to_json())
+    read = result_from_json(found.to_json())
     assert isinstance(read, dp.Drift)
     assert read.to_json() == found.to_json()
     assert [each.get_text() for each in found.plot().get_xticklabels()] == ["feb", "mar"]

@@ -54,7 +54,7 @@ def test_it_is_a_curve_like_others_and_says_whose_loss_it_is() -> None:
     assert read.to_json() == curve.to_json()
     assert read.quantile_interval(0.5, 0.9) == curve.quantile_interval(0.5, 0.9)
     other = dp.cdf(np.linspace(0, 100, 3000), grid=dp.Grid(0, 100, cells=64), epsilon=1, adjacency=dp.ADD_REMOVE)
-    assert dp.ks_test(curve, other).pvalue < 1e-3
+    assert dp.ks_test(curve, other).p_value < 1e-3
     assert curve.histogram(4).share.sum() == pytest.approx(1)
 
 

@@ -15,9 +15,9 @@ from sklearn import metrics
 
 import dpcurves as dp
 from dpcurves.cli.app import build
-from dpcurves.curves.result import curve_from_json
+from dpcurves.curves.result import result_from_json
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_judging import CurvesAtOnce, GroupRates
+from dpcurves_judging import GroupRates, SimultaneousCurves
 
 HUGE = PrivacyLoss.pure(10**9)
 GROUPS = ("a", "b", "c")
@@ -61,7 +61,7 @@ def test_at_a_huge_epsilon_all_numbers_and_gaps_are_those_of_scikit_learn() -> N
         assert gap.value == pytest.approx(max(exact) - min(exact), abs=1e-9)
         assert gap.lower - 1e-6 <= gap.value <= gap.upper + 1e-6
     for made in (found, dp.group_curves(found, "roc"), dp.group_curves(found, "calibration")):
-        read = curve_from_json(made.to_json())
+        read = result_from_json(made.to_json())
         assert type(read) is type(made)
         assert read.to_json() == made.to_json()
 
@@ -143,4 +143,4 @@ def test_what_is_no_reading_is_refused() -> None:
         dp.group_curves(found, "privacy")
     with pytest.raises(TypeError, match="^scores: scores by category"):
         dp.group_rates({"a": 1})  # type: ignore[arg-type]
-    assert isinstance(dp.group_curves(found), CurvesAtOnce)
+    assert isinstance(dp.group_curves(found), SimultaneousCurves)

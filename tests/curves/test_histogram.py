@@ -29,7 +29,7 @@ def test_counts_are_never_negative_but_their_unbiased_ones_may_be() -> None:
 
 def test_a_histogram_is_written_and_read() -> None:
     bars = answer(HistogramQuestion("x", Grid(-2, 2, cells=8)), {"x": X}, PrivacyLoss.zcdp(1), both(500)[1], seed=1)
-    assert (Histogram.from_json(bars.to_json()).unbiased == bars.unbiased).all()
+    assert (Histogram.from_json(bars.to_json()).unbiased_counts == bars.unbiased).all()
 
 
 def test_each_category_has_its_own_histogram() -> None:

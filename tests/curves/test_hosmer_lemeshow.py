@@ -16,11 +16,11 @@ from scipy.stats import kstest
 from dpcurves.conversation import Setting
 from dpcurves.curves import HosmerLemeshow, HosmerLemeshowQuestion
 from dpcurves.curves.calibration import TEST_NUMBERS as NUMBERS
-from dpcurves.curves.score_groups import COUNTING, groups_for
+from dpcurves.curves.score_groups import COUNTING, find_group_number
 from dpcurves.data import Values
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, QuantileCutsQuery
-from dpcurves.session import rehearse
+from dpcurves.session import plan_question
 
 QUESTION = HosmerLemeshowQuestion("y", "s")
 RUNS = 150
@@ -97,21 +97,21 @@ def test_what_noise_hides_of_a_group_is_not_known_and_all_else_is_possible() -> 
 
 def test_fewer_groups_are_asked_of_fewer_records() -> None:
     few, some, many = (
-        rehearse(QUESTION, PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, records))[0].query
+        plan_question(QUESTION, PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, records))[0].query
         for records in (900, 2900, 5000)
     )
     assert [query.pieces for query in (few, some, many) if isinstance(query, QuantileCutsQuery)] == [4, 5, 10]
     gaussian = Setting(PrivacyLoss.zcdp("0.125"), ReplaceOne(EACH_RECORD, 1))  # as much noise as epsilon 1
-    assert [groups_for(records, gaussian, NUMBERS) for records in (900, 2900, 5000)] == [4, 5, 10]
+    assert [find_group_number(records, gaussian, NUMBERS) for records in (900, 2900, 5000)] == [4, 5, 10]
 
 
 def test_where_the_number_of_records_is_private_it_is_counted_first() -> None:
-    counted, *others = rehearse(QUESTION, PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    counted, *others = plan_question(QUESTION, PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     assert isinstance(counted.query, CountQuery)
     assert counted.loss.epsilon == COUNTING
     assert sum(float(plan.loss.epsilon or 0) for plan in others) == pytest.approx(0.98)
     assert [len(judged(CONTINUOUS, records, "1", 0, 1).count) for records in (300, 1200, 5000)] == [4, 5, 10]
-    given = rehearse(HosmerLemeshowQuestion("y", "s", groups=7), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    given = plan_question(HosmerLemeshowQuestion("y", "s", groups=7), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     assert [type(plan.query).__name__ for plan in given] == ["QuantileCutsQuery", "CountQuery", "SumQuery"]
 
 

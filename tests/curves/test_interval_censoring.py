@@ -13,7 +13,7 @@ from test_survival import HUGE
 import dpcurves as dp
 from dpcurves.curves import ByCategory
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_survival import IntervalCensored, variants
+from dpcurves_survival import IntervalCensoredSurvival, variants
 
 YEARS = dp.IntervalCensoredQuestion("last", "first", dp.Values(range(1, 13)))
 
@@ -53,7 +53,7 @@ def test_at_a_huge_epsilon_it_is_the_most_likely_curve(adjacency: Any) -> None:
     assert many @ np.log(rows @ mass) == pytest.approx(likelihood, abs=1e-9)
     gradient = (many / (rows @ mass)) @ rows / many.sum()
     assert gradient.max() <= 1 + 1e-6  # no cell wants more: the most likely of all laws
-    assert IntervalCensored.from_json(found.to_json()).to_json() == found.to_json()
+    assert IntervalCensoredSurvival.from_json(found.to_json()).to_json() == found.to_json()
     assert found.plot().get_ylabel() == "share without an event"
 
 
@@ -94,7 +94,7 @@ def test_looks_inside_of_cells_are_bounded_from_both_sides() -> None:
     for curve in found.values():
         lower, upper = curve.intervals(0.9, population=True).T
         assert ((lower <= true + 1e-9) & (true <= upper + 1e-9)).all()
-    assert ByCategory.from_json(found.to_json(), IntervalCensored).to_json() == found.to_json()
+    assert ByCategory.from_json(found.to_json(), IntervalCensoredSurvival).to_json() == found.to_json()
 
 
 def test_what_is_no_question_is_refused() -> None:

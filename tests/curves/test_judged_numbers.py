@@ -15,10 +15,10 @@ from sklearn import metrics
 
 import dpcurves as dp
 from dpcurves.conversation import Setting
-from dpcurves.curves.result import curve_from_json
+from dpcurves.curves.result import result_from_json
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_judging.counted_numbers import CountedNumbers
-from dpcurves_judging.model_pairs import forecast_way
+from dpcurves_judging.model_pairs import choose_design
 
 HUGE = PrivacyLoss.pure(10**9)
 TWENTIETHS = dp.Values(np.arange(21) / 20)
@@ -124,7 +124,7 @@ def test_two_releases_of_a_pair_have_the_same_numbers_and_are_chosen_by_public_f
     assert again.intervals(0.9).tolist() == apart.intervals(0.9).tolist()
     question = dp.ModelPairQuestion("y", "a", "b")
     chosen = {
-        records: forecast_way(question, Setting(PrivacyLoss.pure(loss), both(records)[1])).releases
+        records: choose_design(question, Setting(PrivacyLoss.pure(loss), both(records)[1])).releases
         for records, loss in ((2000, "1"), (20_000, "0.1"), (300_000, "0.01"))
     }
     assert chosen == {2000: None, 20_000: None, 300_000: 2}
@@ -211,8 +211,8 @@ def test_areas_of_rare_outcomes_have_ends_where_counts_know_a_number_and_none_wh
         treated, score = draw.integers(0, 2, 300), rounded(draw.random(300))
         given = {"t": treated, "s": score, "o": (draw.random(300) < 0.02 * (1 + 2 * treated)).astype(int)}
         found = answer(CASES["uplift"].question, given, PrivacyLoss.pure(1), both(300)[1], seed)
-        area = found._one("qini area")
-        without = np.isnan(area.of([each.counts + each.noise for each in found._tables])).mean()
+        area = found._find_statistic("qini area")
+        without = np.isnan(area.compute([each.counts + each.noise for each in found._tables])).mean()
         assert without > 0
         assert np.isfinite(found.value("qini area")) == is_known
         assert np.isfinite(found.interval("qini area", 0.9)).all() == is_known
@@ -252,7 +252,7 @@ def test_intervals_hold_the_numbers_of_records_and_of_the_population(name: str) 
 def test_results_go_to_json_and_back_and_are_drawn(name: str) -> None:
     case = CASES[name]
     found: Any = answer(case.question, case.make(300, 1), PrivacyLoss.pure(1), both(300)[0], seed=1)
-    read: Any = curve_from_json(found.to_json())
+    read: Any = result_from_json(found.to_json())
     assert type(read) is type(found)
     assert read.to_json() == found.to_json()
     assert read.intervals(0.9).tolist() == found.intervals(0.9).tolist()

@@ -17,7 +17,7 @@ from dpcurves.arrays import FloatArray
 from dpcurves.histograms import CellEstimator
 from dpcurves.noise import Randomness
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.summaries.kernels import pairs_of
+from dpcurves.summaries.kernels import count_pairs
 from dpcurves_local import Collection, Task
 
 HUGE = PrivacyLoss.pure(10**9)
@@ -43,7 +43,7 @@ def by_pairs(columns: dict[str, Any]) -> tuple[float, float]:
 def test_numbers_of_pairs_are_those_of_the_people_themselves() -> None:
     draw = np.random.default_rng(1)
     tables = draw.integers(0, 4, (3, 4, 5)).astype(np.float64)
-    for table, found in zip(tables, pairs_of(tables), strict=True):
+    for table, found in zip(tables, count_pairs(tables), strict=True):
         rows, columns = (np.repeat(side, table.astype(int).ravel()) for side in np.indices(table.shape).reshape(2, -1))
         apart = [np.sign(np.subtract.outer(side, side)) for side in (rows, columns)]
         expected = [(apart[0] * apart[1]).sum() / 2, *(np.abs(side).sum() / 2 for side in apart)]
@@ -71,7 +71,7 @@ def test_people_who_trust_nobody_have_them_too() -> None:
     """At a huge epsilon reports are the answers; at epsilon 1 an interval of 99% holds (seeds are fixed)."""
     columns, people = ratings(20_000, 2), 20_000
     counts = np.histogram2d(columns["a"], columns["b"], bins=(5, np.arange(-1.5, 6)))[0]
-    exact = 2 * pairs_of(counts)[0] / people / (people - 1), kendalltau(columns["a"], columns["b"]).statistic
+    exact = 2 * count_pairs(counts)[0] / people / (people - 1), kendalltau(columns["a"], columns["b"]).statistic
     for epsilon, tolerance in ((60, 1e-9), (1, 0.1)):
         task = Task(STARS, PrivacyLoss.pure(epsilon), people=people)
         collection = Collection(task)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.arguments import Refused
-from dpcurves.curves.result import curve_from_json
+from dpcurves.arguments import InvalidArgument
+from dpcurves.curves.result import result_from_json
 
 GRID, LOSS = dp.Grid(0, 1, cells=8), dp.PrivacyLoss.pure(8)
 CHANCE = np.random.default_rng(1)
@@ -35,7 +35,7 @@ def test_a_result_is_read_as_one_of_its_own_class() -> None:
     results = [answered(question) for question in QUESTIONS]
     results.append(results[1][0].quantile_quantile(results[1][1], [0.25, 0.5]))  # type: ignore[index]
     for result in results:
-        read = curve_from_json(result.to_json())  # type: ignore[attr-defined]
+        read = result_from_json(result.to_json())  # type: ignore[attr-defined]
         assert type(read) is type(result)
         assert read.to_json() == result.to_json()
 
@@ -44,7 +44,7 @@ def test_a_result_is_read_as_one_of_its_own_class() -> None:
 def test_what_no_result_wrote_is_refused() -> None:
     stored = json.loads(answered(QUESTIONS[1]).to_json())  # type: ignore[attr-defined]
     stored["evidence"]["question"] = {}
-    with pytest.raises(Refused, match="no result is of the kind 'curves'"):
-        curve_from_json(json.dumps(stored))
-    with pytest.raises(Refused):
-        curve_from_json(json.dumps({"kind": "curves"}))
+    with pytest.raises(InvalidArgument, match="no result is of the kind 'curves'"):
+        result_from_json(json.dumps(stored))
+    with pytest.raises(InvalidArgument):
+        result_from_json(json.dumps({"kind": "curves"}))

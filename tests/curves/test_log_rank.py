@@ -54,7 +54,7 @@ def test_at_a_huge_epsilon_it_is_the_test_of_the_textbook() -> None:
             test = dp.log_rank_test(found[0], found[1])
             exact = float(chi2.sf(statistic, 1))
             assert test.statistic == pytest.approx(statistic, abs=1e-6)
-            assert test.pvalue == pytest.approx(exact, abs=0.005 + 4 * sqrt(exact * (1 - exact) / 5000))
+            assert test.p_value == pytest.approx(exact, abs=0.005 + 4 * sqrt(exact * (1 - exact) / 5000))
             assert dp.log_rank_test(found[1], found[0]).statistic == pytest.approx(statistic, abs=1e-6)
             for group in (0, 1):
                 assert found[group].at_risk[1:] == pytest.approx(risk[group], abs=1e-6)
@@ -66,12 +66,12 @@ def test_groups_that_survive_alike_are_told_apart_as_rarely_as_it_says_and_other
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """60 pairs of groups that are censored differently: shares of small p-values are within 4 sigma of their level."""
-    monkeypatch.setattr(leaving, "draws_for", lambda _: 400)  # enough for these levels, at a tenth of the time
+    monkeypatch.setattr(leaving, "choose_draws", lambda _: 400)  # enough for these levels, at a tenth of the time
     pairs, found, intervals = 60, [], 0
     for seed in range(pairs):
         given, adjacency = given_two(1000, seed), both(1000)[seed % 2]
         curves = answer(QUESTION, given, PrivacyLoss.pure(("0.3", "1")[seed // 2 % 2]), adjacency, seed)
-        found.append(dp.log_rank_test(curves[0], curves[1]).pvalue)
+        found.append(dp.log_rank_test(curves[0], curves[1]).p_value)
         lower, upper = curves[1].at_risk_intervals(0.9)[1:].T
         risk = textbook(given)[1][1]
         intervals += bool(((lower <= risk + 1e-9) & (risk <= upper + 1e-9)).all())
@@ -82,7 +82,7 @@ def test_groups_that_survive_alike_are_told_apart_as_rarely_as_it_says_and_other
         answer(QUESTION, given_two(4000, seed, longer=1.4), PrivacyLoss.pure(1), both(4000)[0], seed)
         for seed in range(10)
     ]
-    assert np.mean([dp.log_rank_test(curves[0], curves[1]).pvalue < 0.05 for curves in other]) >= 0.9
+    assert np.mean([dp.log_rank_test(curves[0], curves[1]).p_value < 0.05 for curves in other]) >= 0.9
 
 
 def test_without_noise_too_wide_cells_tell_groups_apart_that_are_censored_inside_them_but_not_at_their_ends() -> None:

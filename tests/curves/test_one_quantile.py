@@ -12,15 +12,15 @@ from by_hand import answer, both
 from kinds import DATA, POPULATIONS
 from numpy.typing import NDArray
 
-from dpcurves.conversation import Prefixes, Release, Setting, Step
+from dpcurves.conversation import PrefixWorkload, Release, Setting, Step
 from dpcurves.curves import CDF, CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis, Grid
-from dpcurves.inference import ends_at
-from dpcurves.inference.quantiles import FEW, are_few, ends_by_tests
+from dpcurves.inference import find_quantile_ends
+from dpcurves.inference.quantiles import FEW, are_few, find_ends_by_tests
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, Unit
 from dpcurves.queries import Hint, PartitionQuery
-from dpcurves.session import converse
-from dpcurves.strategies.prefixes import MOST_TURNS, closing_in, is_worth_closing_in
+from dpcurves.session import answer_steps
+from dpcurves.strategies.prefixes import MOST_TURNS, is_worth_searching_quantiles, search_quantiles
 from dpcurves.trust import Central
 
 LEVEL, UNITS, RELEASES = 0.9, 4000, 2000
@@ -41,7 +41,7 @@ def test_where_one_edge_decides_both_ends_the_interval_holds_as_often_as_it_says
     for error in noise(RELEASES):
         sampled = chance.binomial(records, p) - p * records if population else 0.0
         counted = below + error + np.array([0.0, sampled, 0.0])
-        (ends,) = ends_by_tests(counted, simulated, np.array([p]), LEVEL, chance if population else None)
+        (ends,) = find_ends_by_tests(counted, simulated, np.array([p]), LEVEL, chance if population else None)
         held += ends.tolist() == [0, 2]
     four_sigma = 4 * sqrt(LEVEL * (1 - LEVEL) / RELEASES)
     assert LEVEL - four_sigma <= held / RELEASES <= LEVEL + SAFE + four_sigma
@@ -49,9 +49,9 @@ def test_where_one_edge_decides_both_ends_the_interval_holds_as_often_as_it_says
 
 def test_without_noise_the_interval_is_the_cell_and_at_a_tie_between_two_cells_both() -> None:
     below, exact = np.array([0.0, 10, 10, 50, 100]), [np.zeros((1000, 5))]
-    found = ends_by_tests(below, exact, np.array([0, 0.05, 0.1, 0.3, 0.5, 1]), LEVEL, None)
+    found = find_ends_by_tests(below, exact, np.array([0, 0.05, 0.1, 0.3, 0.5, 1]), LEVEL, None)
     assert found.tolist() == [[0, 1], [0, 1], [0, 3], [2, 3], [2, 4], [3, 4]]
-    nobody = ends_by_tests(np.zeros(5), exact, np.array([0.5]), LEVEL, None)
+    nobody = find_ends_by_tests(np.zeros(5), exact, np.array([0.5]), LEVEL, None)
     assert nobody.tolist() == [[0, 4]]
 
 
@@ -69,15 +69,15 @@ def test_one_quantile_is_tested_by_its_own_noise_and_not_by_that_of_all(data: st
         found = answer(CdfQuestion("x", grid), {"x": sample}, PrivacyLoss.pure(epsilon), both(UNITS)[1], 3)
         assert isinstance(found, CDF)
         counted, edges = found.prefixes.evidence.sums.bounds, found.prefixes.boundaries
-        noise = np.concatenate(list(found.prefixes._noise_of_counts(None)))
+        noise = np.concatenate(list(found.prefixes._simulate_count_noise(None)))
         below = np.searchsorted(np.sort(sample), edges[counted])
         alone = np.array([found.quantile_interval(each, LEVEL) for each in shares.tolist()])
         for share, (left, right) in zip(shares.tolist(), alone.tolist(), strict=True):
             first, last = np.searchsorted(edges[counted], [left, right])
             most = 2 * np.quantile(np.abs(noise - share * noise[:, -1:]), 0.999, axis=0).max()
             assert below[max(last - 1, first)] - below[min(first + 1, last)] <= 2 * most
-        lower, upper = (found.prefixes.at_boundaries(end) for end in found.band(LEVEL))
-        band = ends_at(found.prefixes.cells, lower, upper, shares)
+        lower, upper = (found.prefixes.shares_at_boundaries(end) for end in found.band(LEVEL))
+        band = find_quantile_ends(found.prefixes.cells, lower, upper, shares)
         widths = [np.diff(np.clip(each, grid.lower, grid.upper)).sum() for each in (alone, band)]
         assert widths[0] <= widths[1]
         together = found.quantile_intervals(shares, LEVEL)
@@ -109,33 +109,33 @@ def test_whatever_is_answered_turns_that_close_in_spend_the_whole_loss_and_no_mo
         def reply(step: Step, draw: np.random.Generator = draw) -> Release:
             assert isinstance(step.query, PartitionQuery)
             assert len(step.query.tilings) == 1
-            assert step.query.turn == len(paid)
-            paid.append(step.share)
-            plan = Central().turn(step.query, loss * step.share, adjacency)
+            assert step.query.round_number == len(paid)
+            paid.append(step.budget_fraction)
+            plan = Central().plan_query(step.query, loss * step.budget_fraction, adjacency)
             counts = draw.integers(-500, 10 ** draw.integers(1, 6), len(step.query.tilings[0]) + 1)
             return Release(plan, tuple(counts.tolist()), None, seeded=True)
 
-        converse(closing_in(axis, shares, setting), reply)
+        answer_steps(search_quantiles(axis, shares, setting), reply)
         assert sum(paid) == 1
         assert 3 <= len(paid) <= MOST_TURNS
         assert min(paid) > 0
 
 
 def test_public_facts_alone_say_whether_counts_close_in() -> None:
-    axis, one = Axis("x", FINE), Prefixes((Axis("x", FINE),), around=(0.5,))
+    axis, one = Axis("x", FINE), PrefixWorkload((Axis("x", FINE),), quantile_levels=(0.5,))
     public, private = (Setting(LOSSES[0], adjacency) for adjacency in (both(3000)[1], both(3000)[0]))
-    assert is_worth_closing_in(axis, one, public)
-    assert is_worth_closing_in(axis, one, private)
-    assert not is_worth_closing_in(axis, one, Setting(LOSSES[0], both(300)[1]))
-    assert not is_worth_closing_in(axis, one, Setting(PrivacyLoss.pure(100), both(3000)[1]))
-    assert not is_worth_closing_in(Axis("x", Grid(0, 1, cells=8)), one, public)
-    assert not is_worth_closing_in(axis, Prefixes(one.axes, Hint.PEAKED, around=(0.5,)), public)
-    assert is_worth_closing_in(axis, Prefixes(one.axes, Hint.SPREAD, around=(0.5,)), public)
-    assert not is_worth_closing_in(axis, Prefixes(one.axes), public)
-    three = Prefixes(one.axes, around=(0.25, 0.5, 0.75))
-    assert not is_worth_closing_in(axis, three, public)
-    assert not is_worth_closing_in(axis, three, private)
-    assert is_worth_closing_in(axis, three, Setting(LOSSES[0], both(30_000)[1]))
+    assert is_worth_searching_quantiles(axis, one, public)
+    assert is_worth_searching_quantiles(axis, one, private)
+    assert not is_worth_searching_quantiles(axis, one, Setting(LOSSES[0], both(300)[1]))
+    assert not is_worth_searching_quantiles(axis, one, Setting(PrivacyLoss.pure(100), both(3000)[1]))
+    assert not is_worth_searching_quantiles(Axis("x", Grid(0, 1, cells=8)), one, public)
+    assert not is_worth_searching_quantiles(axis, PrefixWorkload(one.axes, Hint.PEAKED, quantile_levels=(0.5,)), public)
+    assert is_worth_searching_quantiles(axis, PrefixWorkload(one.axes, Hint.SPREAD, quantile_levels=(0.5,)), public)
+    assert not is_worth_searching_quantiles(axis, PrefixWorkload(one.axes), public)
+    three = PrefixWorkload(one.axes, quantile_levels=(0.25, 0.5, 0.75))
+    assert not is_worth_searching_quantiles(axis, three, public)
+    assert not is_worth_searching_quantiles(axis, three, private)
+    assert is_worth_searching_quantiles(axis, three, Setting(LOSSES[0], both(30_000)[1]))
 
 
 @pytest.mark.reproduction
@@ -149,7 +149,7 @@ def test_one_quantile_asked_alone_is_held_as_often_as_is_said_where_counts_close
         draw, p = np.random.default_rng(seed), (0.5, 0.9, 0.25, 0.05)[seed % 4]
         sample, adjacency = DRAWN[kind](draw, 2000), both(2000)[seed // 4 % 2]
         found = answer(QuantilesQuestion("x", FINE, (p,)), {"x": sample}, LOSSES[0], adjacency, seed)
-        assert 3 <= len(found.turns) <= MOST_TURNS
+        assert 3 <= len(found.rounds) <= MOST_TURNS
         for whom, values in ((False, sample), (True, population)):
             true = np.quantile(values, p, method="inverted_cdf")
             ((left, right),) = found.intervals(LEVEL, population=whom).tolist()

@@ -49,7 +49,7 @@ def test_a_distribution_function_is_near_the_truth_and_comes_back(
     assert np.abs(curve.y - truth).max() < 0.03
     lower, upper = curve.band(0.99)
     inside = (lower <= truth) & (truth <= upper)
-    assert inside[curve.prefixes.measured].all()
+    assert inside[curve.prefixes.measured_edges].all()
     again = CDF.from_json(curve.to_json())
     np.testing.assert_array_equal(again.y, curve.y)
     np.testing.assert_array_equal(again.band(0.99), (lower, upper))
@@ -87,4 +87,4 @@ def test_what_a_named_mechanism_cannot_do_is_refused_before_anything_is_charged(
     with dp.Session({"age": ages()}, budget=RHO, adjacency=dp.ADD_REMOVE, trust=trust) as session:
         with pytest.raises(dp.UnsupportedQuery, match="prefixes"):
             session.ask(dp.HistogramQuestion("age", GRID), RHO)
-        assert session.left == RHO
+        assert session.remaining == RHO

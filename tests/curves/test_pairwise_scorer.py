@@ -12,13 +12,13 @@ from sklearn.metrics import roc_auc_score
 from tally import Share
 
 import dpcurves as dp
-from dpcurves.models import predictor_of
+from dpcurves.models import predictor_from_object
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_judging.folds import Folds, HeldOut
 from dpcurves_judging.pairwise_scorer import SCORES
 
 HUGE, ONE = PrivacyLoss.pure(10**12), PrivacyLoss.pure(1)
-FEATURES = (dp.Ranged("a", -3, 3), dp.Ranged("b", 0, 4))
+FEATURES = (dp.NumericColumn("a", -3, 3), dp.NumericColumn("b", 0, 4))
 QUESTION = dp.PairwiseScorerQuestion("y", FEATURES)
 CUT = {"a": (0.0, 3.0), "b": (2.0, 2.0)}
 """Middles of bounds, and halves of what lies between them."""
@@ -85,7 +85,7 @@ def test_what_a_site_is_asked_is_read_again_and_scores_are_those_of_each_record_
     given = records(50, 4)
     scorer = answer(QUESTION, given, ONE, both(50)[0], 1).scorecard
     kept = HeldOut(Folds(("a", "b"), ("b",), 2), (scorer, dp.Scorecard("one", 1.0, FEATURES, scorer.terms)))
-    again = predictor_of(kept.to_object())
+    again = predictor_from_object(kept.to_object())
     whole = again.predict(given)
     assert again == kept
     alone = [again.predict({name: [each[place]] for name, each in given.items()})[0] for place in range(50)]
@@ -154,7 +154,7 @@ def test_nothing_is_learned_where_nobody_is() -> None:
     [
         ({"features": ()}, "features: from 1 to 16"),
         ({"features": (FEATURES[0], FEATURES[0])}, "features: each column is named once"),
-        ({"features": (dp.Ranged("y", 0, 1),)}, "none is that of labels"),
+        ({"features": (dp.NumericColumn("y", 0, 1),)}, "none is that of labels"),
         ({"folds": 1}, "folds: a number from 2 to 20"),
     ],
 )

@@ -17,11 +17,11 @@ QUESTION = PlaneBoundsQuestion(BoundsQuestion("r", 1, 0.95), BoundsQuestion("s",
 @pytest.mark.parametrize("adjacency", both(2000), ids=str)
 def test_each_column_has_its_own_interval_for_half_of_the_loss(adjacency: object) -> None:
     found = answer(QUESTION, TABLE, PrivacyLoss.pure(40), adjacency, seed=1)  # type: ignore[arg-type]
-    assert (found.across.bound, found.upwards.bound) == (32, 0.01)
-    assert (found.across.privacy.epsilon, found.privacy.epsilon) == (20, 40)
+    assert (found.x.bound, found.y.bound) == (32, 0.01)
+    assert (found.x.privacy.epsilon, found.privacy.epsilon) == (20, 40)
     assert found.to_frame()["upper"].to_list() == [32, 0.01]
     again = PlaneBounds.from_json(found.to_json())
-    assert (again.across.bound, again.upwards.bound, again.privacy) == (32, 0.01, found.privacy)
+    assert (again.x.bound, again.y.bound, again.privacy) == (32, 0.01, found.privacy)
 
 
 def test_intervals_and_rectangles_are_drawn_and_shown_in_notebooks() -> None:
@@ -29,10 +29,10 @@ def test_intervals_and_rectangles_are_drawn_and_shown_in_notebooks() -> None:
     ax = found.plot(name="A")
     assert ax.get_xlim()[1] > 32 > ax.get_ylim()[1] > 0.01
     assert "± 32 by ± 0.01" in str(ax.get_legend().get_texts()[0])  # type: ignore[union-attr]
-    line = found.across.plot()
-    found.upwards.plot(ax=line, name="B")
+    line = found.x.plot()
+    found.y.plot(ax=line, name="B")
     assert line.get_ylim() == (-1, 3)
-    assert "from -32 to 32" in found.across._repr_html_()
+    assert "from -32 to 32" in found.x._repr_html_()
     assert "from -0.01 to 0.01" in found._repr_html_()
 
 
@@ -42,4 +42,4 @@ def test_one_column_is_no_plane_and_other_documents_are_refused() -> None:
     found = answer(QUESTION, TABLE, PrivacyLoss.pure(40), both(2000)[0], seed=1)
     with pytest.raises(ValueError, match="bounds of two columns"):
         PlaneBounds.from_json(found.to_json().replace('"columns": ["r", "s"]', '"columns": ["r"]'))
-    assert isinstance(found.across, Bounds)
+    assert isinstance(found.x, Bounds)

@@ -11,8 +11,8 @@ import pytest
 from by_hand import answer, both
 
 from dpcurves import ADD_REMOVE
-from dpcurves.conversation import ALL, IntervalFound, Needs, Plan, Release, Setting
-from dpcurves.curves.bounds import Bounds, BoundsQuestion, bound_query, bounded
+from dpcurves.conversation import ALL, CoverageInterval, Needs, Plan, Release, Setting
+from dpcurves.curves.bounds import Bounds, BoundsQuestion, ask_for_bounds, build_coverage_query
 from dpcurves.laws import Selection
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.session import Session
@@ -28,13 +28,13 @@ def test_without_noise_the_first_interval_that_covers_is_found(adjacency: object
         inside = (abs(VALUES) <= found.bound).mean(), (abs(VALUES) <= found.bound / 2).mean()
         assert found.bound == bound
         assert inside[0] >= float(Fraction(coverage)) > inside[1]
-        assert (found.lower, found.upper, found.capped) == (-bound, bound, False)
+        assert (found.lower, found.upper, found.is_capped) == (-bound, bound, False)
 
 
 def test_what_is_no_number_or_infinite_is_defined() -> None:
     def bound(values: list[float], coverage: str = "0.9") -> tuple[float, bool]:
         found = answer(BoundsQuestion("r", 0.5, coverage, doublings=4), {"r": values}, HUGE, both(len(values))[1], 1)
-        return found.bound, found.capped
+        return found.bound, found.is_capped
 
     assert bound([np.nan] * 50 + [1.5] * 3) == (2, False)
     assert bound([np.inf] * 50) == bound([-np.inf, np.inf] * 9) == (8, True)
@@ -48,8 +48,8 @@ def test_what_is_no_number_or_infinite_is_defined() -> None:
 def test_the_widest_interval_says_that_it_is() -> None:
     question = BoundsQuestion("r", 0.5, "0.9", doublings=4)
     wide, narrow = (answer(question, {"r": [x] * 50}, HUGE, both(50)[1], 1) for x in (1e9, 1.0))
-    assert wide.in_words == "from -8 to 8; no interval seemed wide enough: this is the widest that was tried"
-    assert narrow.in_words == "from -1 to 1"
+    assert wide.description == "from -8 to 8; no interval seemed wide enough: this is the widest that was tried"
+    assert narrow.description == "from -1 to 1"
     assert "the widest that was tried" in wide._repr_html_()
 
 
@@ -80,8 +80,8 @@ def test_a_session_answers_it_and_another_column_with_its_own_share() -> None:
     assert found.privacy.epsilon == 3
     assert list(found.to_frame().columns) == ["lower", "upper"]
     again = Bounds.from_json(found.to_json())
-    assert (again.bound, again.capped, again.alpha, again.label, again.privacy) == (
-        found.bound, found.capped, found.alpha, "r", found.privacy,
+    assert (again.bound, again.is_capped, again.alpha, again.label, again.privacy) == (
+        found.bound, found.is_capped, found.alpha, "r", found.privacy,
     )  # fmt: skip
 
 
@@ -90,8 +90,8 @@ class Rectangle:
     """Bounds of two columns, one after the other."""
 
     def steps(self, setting: Setting) -> Needs[tuple[float, float]]:
-        across, _ = yield from bounded(bound_query("r", 1, 0.95), Fraction(1, 4))
-        upwards, _ = yield from bounded(bound_query("s", 0.01, 0.5), Fraction(3, 4))
+        across, _ = yield from ask_for_bounds(build_coverage_query("r", 1, 0.95), Fraction(1, 4))
+        upwards, _ = yield from ask_for_bounds(build_coverage_query("s", 0.01, 0.5), Fraction(3, 4))
         return across.bound, upwards.bound
 
 
@@ -101,16 +101,16 @@ def test_two_columns_have_bounds_of_their_own_for_parts_of_one_loss() -> None:
         plans = session.plan(Rectangle(), PrivacyLoss.pure(40))
         assert [plan.loss.epsilon for plan in plans] == [10, 30]
         assert session.ask(Rectangle(), PrivacyLoss.pure(40)) == (32, 0.01)
-        assert session.left.epsilon == 0
+        assert session.remaining.epsilon == 0
 
 
 def test_who_only_chose_has_no_alpha() -> None:
-    query = bound_query("r", 1, 0.9, 3)
+    query = build_coverage_query("r", 1, 0.9, 3)
     plan = Plan(query, HUGE, both(3)[0], "somebody: chose", Selection((0,)), 0.0)
-    talk = bounded(query, ALL)
+    talk = ask_for_bounds(query, ALL)
     next(talk)
     with pytest.raises(StopIteration) as end:
-        talk.send(IntervalFound(Release.rehearsed(plan), 0, plan.law.alpha))
+        talk.send(CoverageInterval(Release.make_placeholder(plan), 0, plan.law.alpha))
     bounds: Bounds = end.value.value[0]
     assert isnan(bounds.alpha)
     assert isnan(Bounds.from_json(bounds.to_json()).alpha)

@@ -15,13 +15,13 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import Release
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.noise import Randomness
-from dpcurves.session import pay_and_converse
+from dpcurves.session import ask_with_budget
 from dpcurves_local import Collection, Task
-from dpcurves_local.reported_pairs import Reported
+from dpcurves_local.reported_pairs import DebiasedReports
 from dpcurves_local.responses import RANDOMISERS, Randomiser
 from dpcurves_local.responses.randomiser import Reports
-from dpcurves_local.tallied import Responses
-from dpcurves_local.trust import Tables, contributions
+from dpcurves_local.tallied import LevelReports
+from dpcurves_local.trust import ReportAggregator, make_messages
 
 KERNEL = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0))) / 4 + np.diag(np.full(5, 0.2))
 SHARES = np.array([0.1, 0.4, 0.2, 0.0, 0.3])
@@ -32,9 +32,9 @@ def by_pairs(kernel: FloatArray, cells: IntArray) -> float:
     return float((counts @ kernel @ counts - counts @ np.diag(kernel)) / (len(cells) * (len(cells) - 1)))
 
 
-def reported(way: Randomiser, reports: Reports) -> Reported:
-    law = Responses(range(5), len(reports), way.NAME, *way.support)
-    return law.answered(way.tally(reports).astype(np.float64))
+def reported(way: Randomiser, reports: Reports) -> DebiasedReports:
+    law = LevelReports(range(5), len(reports), way.NAME, *way.support)
+    return law.debias_tallies(way.count_support(reports).astype(np.float64))
 
 
 @pytest.mark.parametrize("kind", RANDOMISERS, ids=lambda kind: kind.NAME)
@@ -47,8 +47,11 @@ def test_estimates_are_unbiased_and_vary_as_they_say(kind: type[Randomiser], pop
     sent = way.draw(cells.ravel(), Randomness.from_seed(4)).reshape(runs, people, -1)
     exact = float(SHARES @ KERNEL @ SHARES) if population else by_pairs(KERNEL, fixed)
     shares = np.append(SHARES if population else np.bincount(fixed, minlength=5) / people, 0.0)
-    variance = (reported(way, sent[0]).likely(shares).over(KERNEL).deviation(population) / (people * (people - 1))) ** 2
-    found = [reported(way, reports).over(KERNEL).sum / (people * (people - 1)) for reports in sent]
+    variance = (
+        reported(way, sent[0]).likely(shares).make_pair_form(KERNEL).find_deviation(population)
+        / (people * (people - 1))
+    ) ** 2
+    found = [reported(way, reports).make_pair_form(KERNEL).unbiased_sum / (people * (people - 1)) for reports in sent]
     squares = (np.array(found) - exact) ** 2
     assert abs(np.mean(found) - exact) < 4 * sqrt(variance / runs)
     assert abs(squares.mean() - variance) < 4 * squares.std() / sqrt(runs)
@@ -59,13 +62,13 @@ def test_k_ary_reports_give_what_algorithm_1_prints() -> None:
     way = RANDOMISERS[0](6, Fraction(1))
     answers = np.random.default_rng(5).choice(5, 30)
     reports = way.draw(answers, Randomness.from_seed(6))
-    beta = 6 * float(way.support.other)
+    beta = 6 * float(way.support.p_other)
     vectors = (np.eye(6)[reports.ravel()] - beta / 6) / (1 - beta)
     padded = np.zeros((6, 6))
     padded[:5, :5] = KERNEL
     pairs = vectors @ padded @ vectors.T
     told = reported(way, reports)
-    assert told.over(KERNEL).sum == pytest.approx(float(pairs.sum() - np.diag(pairs).sum()))
+    assert told.make_pair_form(KERNEL).unbiased_sum == pytest.approx(float(pairs.sum() - np.diag(pairs).sum()))
 
 
 @lru_cache
@@ -76,14 +79,14 @@ def task(people: int, epsilon: int, cells: int = 16) -> Task:
 
 def histogram(slots: IntArray, epsilon: int, seed: int) -> dp.Histogram:
     asked = task(len(slots), epsilon)
-    tables = Tables(asked.plan)
-    tables.add(contributions(asked.plan, slots, Randomness.from_seed(seed)))
+    tables = ReportAggregator(asked.plan)
+    tables.add_messages(make_messages(asked.plan, slots, Randomness.from_seed(seed)))
 
     def reply(_: object, allotment: Allotment) -> Release:
         return tables.release(allotment, seeded=True)
 
-    budget = QuestionBudget.told("task", asked.loss)
-    curve: dp.Histogram = pay_and_converse(asked.question, asked.plan.adjacency, dp.Local(), budget, reply)
+    budget = QuestionBudget.from_external_charge("task", asked.loss)
+    curve: dp.Histogram = ask_with_budget(asked.question, asked.plan.adjacency, dp.Local(), budget, reply)
     return curve
 
 
@@ -101,7 +104,7 @@ def test_intervals_hold_for_the_records_and_for_the_population() -> None:
         cells = np.random.default_rng(seed).choice(16, 3000, p=whole)
         curve = histogram(cells, 1, seed)
         for number, kernel in enumerate(kernels):
-            found = dp.u_statistic(curve, dp.OnCells(kernel))
+            found = dp.u_statistic(curve, dp.CellKernel(kernel))
             for whom, truth in (("records", by_pairs(kernel, cells)), ("population", whole @ kernel @ whole)):
                 low, high = found.interval(0.9, population=whom == "population")
                 held[whom][number] += low <= truth <= high
@@ -116,7 +119,7 @@ def test_one_curator_has_them_too_and_cells_leave_open_what_they_must(adjacency:
     question = dp.HistogramQuestion("x", dp.Grid(0, 1, cells=32))
     curve = answer(question, {"x": values}, dp.PrivacyLoss.pure(10**9), both(300)[adjacency], 1)
     exact = by_pairs(np.abs(np.subtract.outer(values, values)), np.arange(300))
-    for kernel in (apart, dp.Midpoint(apart)):
+    for kernel in (apart, dp.MidpointKernel(apart)):
         found = dp.u_statistic(curve, kernel)
         assert abs(found.value - exact) <= found.resolution < 1 / 16
         low, high = found.interval(0.95)
@@ -130,12 +133,12 @@ def test_what_is_no_kernel_on_these_cells_is_refused() -> None:
     curve = histogram(np.random.default_rng(8).choice(16, 200), 2, 1)
     for table in (np.zeros((3, 4)), np.full((16, 16), np.nan), np.triu(np.ones((16, 16)))):
         with pytest.raises(ValueError, match="^kernel: "):
-            dp.OnCells(table)
+            dp.CellKernel(table)
     with pytest.raises(ValueError, match="^kernel: "):
-        dp.u_statistic(curve, dp.OnCells(np.eye(3)))
+        dp.u_statistic(curve, dp.CellKernel(np.eye(3)))
     for sides in (np.triu, lambda x, y: x / y):
         with pytest.raises((ValueError, TypeError)), np.errstate(all="ignore"):
-            dp.u_statistic(curve, dp.Midpoint(sides))  # type: ignore[arg-type]
+            dp.u_statistic(curve, dp.MidpointKernel(sides))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("people", "cells", "level"), [(1000, 256, 0.95), (100, 16, 0.95), (50, 256, 0.8)])

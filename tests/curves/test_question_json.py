@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dpcurves as dp
-from dpcurves.curves.question_json import kinds, question_from_json, question_to_json
+from dpcurves.curves.question_json import list_question_classes, question_from_json, question_to_json
 
 GRID = dp.Grid(0, 1, cells=16)
 QUESTIONS: list[Any] = [
@@ -34,9 +34,9 @@ def test_a_question_comes_back_the_same(question: Any) -> None:
 
 
 def test_every_question_has_a_word() -> None:
-    assert {"cdf", "quantiles", "hosmer-lemeshow", "plane-bounds"} <= kinds().keys()
+    assert {"cdf", "quantiles", "hosmer-lemeshow", "plane-bounds"} <= list_question_classes().keys()
     named = {getattr(dp, name) for name in dir(dp) if name.endswith("Question") and name != "Question"}
-    assert named == set(kinds().values())
+    assert named == set(list_question_classes().values())
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from dpcurves.laws import ToeplitzSums
 from dpcurves.mechanisms import TreeSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, Neighbours, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
-from dpcurves.session import Session, rehearse
+from dpcurves.session import Session, plan_question
 from dpcurves.strategies.prefixes import FEWEST, is_worth_refining
 from dpcurves.trust import Central
 from dpcurves_parties.shares.function_shares import FunctionShares
@@ -45,7 +45,7 @@ def test_at_a_huge_loss_the_curve_is_exact(adjacency: Adjacency, grid: Grid, hug
     curve = answer(CdfQuestion("x", grid, hint=Hint.PEAKED), {"x": some}, huge, adjacency, seed=1)
     square_root = not huge.is_pure and grid.cells > 2  # of all cells, and read with the turn before it
     assert isinstance(curve.prefixes.evidence.law, ToeplitzSums) is square_root
-    assert (len(curve.prefixes.turns) == 1) is (not huge.is_pure and not square_root)
+    assert (len(curve.prefixes.rounds) == 1) is (not huge.is_pure and not square_root)
     assert np.abs(curve.y - truth(X[500:], grid.edges)).max() < 1e-6
     assert curve.count == pytest.approx(1500, abs=0.01)
 
@@ -56,7 +56,7 @@ def test_the_curve_is_near_and_says_what_was_paid_and_done(adjacency: Adjacency,
     curve = answer(QUESTION, {"x": X}, loss, adjacency, seed=2)
     assert np.abs(curve.y - truth(X, GRID.edges)).max() < 0.03
     assert (curve.privacy.epsilon, curve.privacy.rho) == (loss.epsilon, pytest.approx(float(loss.rho)))
-    assert len(curve.prefixes.turns) == 3
+    assert len(curve.prefixes.rounds) == 3
 
 
 @pytest.mark.parametrize("adjacency", both(len(X)))
@@ -96,7 +96,7 @@ def test_a_curve_comes_back_with_its_turns(adjacency: Adjacency) -> None:
     back = CDF.from_json(curve.to_json())
     assert np.array_equal(back.y, curve.y)
     assert back.count == curve.count
-    assert back.prefixes.turns == curve.prefixes.turns
+    assert back.prefixes.rounds == curve.prefixes.rounds
     assert np.array_equal(back.band(0.9), curve.band(0.9))
     quantiles = answer(QuantilesQuestion("x", GRID, (0.25, 0.5)), {"x": X}, LOSSES[0], adjacency, seed=3)
     again = Quantiles.from_json(quantiles.to_json())
@@ -131,19 +131,19 @@ def test_three_turns_are_chosen_from_public_facts() -> None:
     assert not is_worth_refining(axis, Hint.SPREAD, setting(LOSSES[0], 205_000))
     assert not is_worth_refining(axis, Hint.ATOMS, setting(LOSSES[0], None))
     for hint in (None, Hint.PEAKED):
-        assert len(rehearse(CdfQuestion("x", axis.grid, hint=hint), LOSSES[0], both(10)[1], FunctionShares())) == 1
+        assert len(plan_question(CdfQuestion("x", axis.grid, hint=hint), LOSSES[0], both(10)[1], FunctionShares())) == 1
         assert not is_worth_refining(Axis("x", Grid(0, 1, cells=2**32)), hint, setting(LOSSES[0], None))
 
 
 def test_a_question_with_categories_asks_once_and_passes_its_hint_on() -> None:
     question = CdfQuestion("x", GRID, by=Categories("y", (0, 1)), hint=Hint.PEAKED)
-    (plan,) = rehearse(question, LOSSES[0], both(10)[1])
+    (plan,) = plan_question(question, LOSSES[0], both(10)[1])
     assert isinstance(plan.query, CountQuery)
     assert plan.query.hint is Hint.PEAKED
 
 
 def test_a_mechanism_that_was_named_is_asked_once() -> None:
-    (plan,) = rehearse(QUESTION, LOSSES[0], both(10)[1], Central(TreeSums()))
+    (plan,) = plan_question(QUESTION, LOSSES[0], both(10)[1], Central(TreeSums()))
     assert plan.made_by.startswith("one curator: tree")
 
 
@@ -152,7 +152,7 @@ def test_a_mechanism_that_was_named_is_asked_once() -> None:
     ("units", "sizes"), [(None, "10, 127 and"), (1, ""), (5000, "10, 127 and"), (30_000, "10, 127 and")]
 )
 def test_a_plan_foretells_the_error_of_the_last_turn(units: int | None, sizes: str, loss: PrivacyLoss) -> None:
-    plans = rehearse(QUESTION, loss, setting(loss, units).adjacency)
+    plans = plan_question(QUESTION, loss, setting(loss, units).adjacency)
     assert {type(plan.query) for plan in plans[:-1]} == {PartitionQuery}
     assert type(plans[-1].query) is (CountQuery if units is None and not loss.is_pure else PartitionQuery)
     assert len(plans) in (2, 3)
@@ -163,7 +163,7 @@ def test_a_plan_foretells_the_error_of_the_last_turn(units: int | None, sizes: s
 def test_a_plan_is_about_right_where_records_lie_evenly() -> None:
     even = np.tile((np.arange(1000) + 0.5) / 1000, 10)
     adjacency = ReplaceOne(EACH_RECORD, len(even))
-    foretold = rehearse(QUESTION, LOSSES[0], adjacency)[-1].error
+    foretold = plan_question(QUESTION, LOSSES[0], adjacency)[-1].error
     errors = [answer(QUESTION, {"x": even}, LOSSES[0], adjacency, seed).y - GRID.edges for seed in range(10)]
     assert 0.2 * foretold < len(even) * sqrt(np.mean(np.square(errors))) < 1.2 * foretold
 
@@ -186,7 +186,7 @@ def test_asked_again_under_its_request_the_same_curve_is_free() -> None:
         first = session.ask(QUESTION, PrivacyLoss.pure("0.6"), request="mine")
         again = session.ask(QUESTION, PrivacyLoss.pure("0.6"), request="mine")
         assert np.array_equal(first.y, again.y)
-        assert again.prefixes.turns == first.prefixes.turns
-        assert session.left == PrivacyLoss.pure("0.4")
+        assert again.prefixes.rounds == first.prefixes.rounds
+        assert session.remaining == PrivacyLoss.pure("0.4")
         with pytest.raises(ValueError, match="another question"):
             session.ask(replace(QUESTION, hint=Hint.ATOMS), PrivacyLoss.pure("0.6"), request="mine")

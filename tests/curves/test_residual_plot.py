@@ -13,7 +13,7 @@ from by_hand import answer, both
 
 import dpcurves as dp
 from dpcurves.conversation import Setting
-from dpcurves.curves.residuals import bound_part, coverage_of_each, records_to_spare, scattered
+from dpcurves.curves.residuals import choose_bound_fraction, find_axis_coverage, find_spare_records, sample_points
 from dpcurves.histograms import CellEstimator, DawaEstimator
 
 GENERATOR = np.random.default_rng(6)
@@ -43,7 +43,7 @@ def test_points_follow_the_density() -> None:
     """Four sigma in each cell: false alarm rate 6.3e-5 for each of 16."""
     density = np.arange(16.0).reshape(4, 4) / 120
     edges = np.linspace(0, 4, 5), np.linspace(-1, 1, 5)
-    points = scattered(density, edges, 20_000, np.random.default_rng(1))
+    points = sample_points(density, edges, 20_000, np.random.default_rng(1))
     counts, _, _ = np.histogram2d(points[:, 0], points[:, 1], bins=list(edges))
     assert (np.abs(counts - 20_000 * density) <= 4 * np.sqrt(20_000 * density * (1 - density))).all()
 
@@ -82,8 +82,8 @@ def test_both_axes_together_cover_the_share_that_was_asked_for() -> None:
         found = dp.residual_plot(one, other, **{**EXACT, "coverage": coverage, "unit_predicted": 2, "unit_residual": 2})
         inside = (np.abs(one) <= found.x_edges[-1]) & (np.abs(other) <= found.y_edges[-1])
         assert inside.mean() >= coverage
-    assert coverage_of_each(Fraction("0.999999")) == 1  # in millionths, rounded up
-    assert coverage_of_each(Fraction("0.3")) == Fraction("0.65")
+    assert find_axis_coverage(Fraction("0.999999")) == 1  # in millionths, rounded up
+    assert find_axis_coverage(Fraction("0.3")) == Fraction("0.65")
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["add-remove", "replace-one"])
@@ -101,7 +101,7 @@ def test_the_bounds_leave_out_no_more_than_they_say(which: int) -> None:
         missed.append(inside < 0.95 * records - found.alpha)
         small.append(inside < 0.9 * records)
         said = f"at least 95% of these records minus {ceil(found.alpha):,}, with probability 0.95"
-        assert found.covers == said
+        assert found.coverage_statement == said
         notes = [
             f"few records for so much noise: {told}; a larger epsilon tells more"
             for told in (f"the bounds cover {said}", "nobody knows how many of them the bounds cover")
@@ -116,7 +116,7 @@ def test_where_the_bounds_may_leave_out_a_good_part_a_note_says_how_many() -> No
     one, other = np.random.default_rng(1).normal(0, 1, (2, 4000))
     found = dp.residual_plot(one, other, **{**UNITS, "coverage": "0.95", "epsilon": 1}, adjacency=dp.REPLACE_ONE)
     assert 400 < found.alpha < 3800
-    said = f"few records for so much noise: the bounds cover {found.covers}; a larger epsilon tells more"
+    said = f"few records for so much noise: the bounds cover {found.coverage_statement}; a larger epsilon tells more"
     assert said in found.notes
 
 
@@ -125,7 +125,7 @@ def test_where_records_are_many_no_note_is_needed() -> None:
     found = dp.residual_plot(one, other, **{**UNITS, "coverage": "0.95", "epsilon": 1}, adjacency=dp.REPLACE_ONE)
     assert found.alpha < 2000
     assert found.notes == ()
-    assert ("the bounds cover", found.covers) in found._summary()
+    assert ("the bounds cover", found.coverage_statement) in found._summary()
 
 
 def test_pictures_show_what_seems_to_hold_records_and_say_how_many_they_do_not() -> None:
@@ -134,10 +134,10 @@ def test_pictures_show_what_seems_to_hold_records_and_say_how_many_they_do_not()
     loss = dp.PrivacyLoss.pure(10**6)
     with dp.Session(columns, budget=loss, adjacency=dp.REPLACE_ONE) as session:
         found = session.ask(question(coverage=1, estimator=CellEstimator()), loss)
-    across, upwards = found.window
+    across, upwards = found.plotted_edges
     assert (across[0], across[-1]) == (0, 96)
     assert (upwards[0], upwards[-1]) == (0, 5)
-    assert found.unseen == pytest.approx(8 / 4000, abs=1e-4)
+    assert found.unplotted_share == pytest.approx(8 / 4000, abs=1e-4)
     ax = found.plot()
     assert ax.get_xlim() == (0, 96)
     legend = ax.get_legend()
@@ -158,7 +158,11 @@ def test_json_holds_all_of_it() -> None:
     for name in ("x_edges", "y_edges", "density", "points"):
         np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
     assert (again.outside, again.labels, again.privacy) == (found.outside, found.labels, found.privacy)
-    assert (again.coverage, again.alpha, again.covers) == (found.coverage, found.alpha, found.covers)
+    assert (again.coverage, again.alpha, again.coverage_statement) == (
+        found.coverage,
+        found.alpha,
+        found.coverage_statement,
+    )
     assert [turn.values for turn in again.evidence] == [turn.values for turn in found.evidence]
     assert again.to_json() == found.to_json()
 
@@ -174,9 +178,9 @@ def test_damaged_json_is_refused_in_one_line(old: str, new: str) -> None:
 
 
 def test_a_rehearsal_pays_for_bounds_and_an_estimator() -> None:
-    adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1000)
+    adjacency = dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, units=1000)
     for estimator in (CellEstimator(), DawaEstimator()):
-        plans = dp.rehearse(question(estimator=estimator), dp.PrivacyLoss.pure(1), adjacency)
+        plans = dp.plan_question(question(estimator=estimator), dp.PrivacyLoss.pure(1), adjacency)
         assert [plan.loss.epsilon for plan in plans[:2]] == [Fraction(6, 100)] * 2
         assert sum(plan.loss.epsilon or 0 for plan in plans) == 1
 
@@ -184,11 +188,11 @@ def test_a_rehearsal_pays_for_bounds_and_an_estimator() -> None:
 @pytest.mark.parametrize("units", [1, 1000, 10**9])
 @pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure("0.1"), dp.PrivacyLoss.zcdp("0.005"), dp.PrivacyLoss.zcdp(3)])
 def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, units: int) -> None:
-    adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=units)
-    part = bound_part(Setting(loss, adjacency), units)
+    adjacency = dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, units=units)
+    part = choose_bound_fraction(Setting(loss, adjacency), units)
     assert Fraction(1, 20) <= part <= Fraction(1, 4)
-    assert 0 <= records_to_spare(Setting(loss, adjacency), part, units) <= units // 8
-    plans = dp.rehearse(question(), loss, adjacency)
+    assert 0 <= find_spare_records(Setting(loss, adjacency), part, units) <= units // 8
+    plans = dp.plan_question(question(), loss, adjacency)
     spent = [plan.loss.epsilon or plan.loss.rho for plan in plans]
     assert sum(spent) == (loss.epsilon or loss.rho)
     assert spent[:2] == [part * (loss.epsilon or loss.rho)] * 2
@@ -197,16 +201,16 @@ def test_bounds_get_a_public_part_and_the_plane_the_rest(loss: dp.PrivacyLoss, u
 def test_where_noise_is_large_fewer_are_spared() -> None:
     """An eighth from records times epsilon of a bound of 40 on; half of that at 20, and none where there is no loss."""
     for loss in (dp.PrivacyLoss.pure(1), dp.PrivacyLoss.zcdp("0.5")):
-        setting, spared = Setting(loss, dp.REPLACE_ONE.among(dp.EACH_RECORD, units=80)), []
+        setting, spared = Setting(loss, dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, units=80)), []
         for epsilon in (Fraction(1, 2), Fraction(1, 4)):
-            spared.append(records_to_spare(setting, epsilon if loss.epsilon else epsilon**2, 80))
+            spared.append(find_spare_records(setting, epsilon if loss.epsilon else epsilon**2, 80))
         assert spared == [10, 5]
-        assert records_to_spare(setting, Fraction(0), 80) == 0
+        assert find_spare_records(setting, Fraction(0), 80) == 0
 
 
 def test_where_records_are_many_hardly_any_are_spared() -> None:
-    setting = Setting(dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.among(dp.EACH_RECORD, units=10**6))
-    assert records_to_spare(setting, bound_part(setting, 10**6), 10**6) == 120
+    setting = Setting(dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, units=10**6))
+    assert find_spare_records(setting, choose_bound_fraction(setting, 10**6), 10**6) == 120
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["add-remove", "replace-one"])
@@ -226,7 +230,7 @@ def test_bounds_of_few_records_leave_most_of_them_inside(which: int) -> None:
 def test_noise_alone_makes_no_dense_spots() -> None:
     """Records that lie evenly: no cell seems to hold more than a few times what each holds, of 20 releases."""
     even = np.random.default_rng(9).uniform(-1, 1, (2, 2000))
-    adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=2000)
+    adjacency = dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, units=2000)
     asked = question(unit_predicted=1, unit_residual=1, cells=32)
     for seed in range(20):
         found = answer(asked, {"x": even[0], "r": even[1]}, dp.PrivacyLoss.pure("0.1"), adjacency, seed)
@@ -237,7 +241,7 @@ def test_noise_alone_makes_no_dense_spots() -> None:
 def test_bounds_are_seldom_too_wide() -> None:
     """At records times epsilon 300: one in 55, where a third would be without spare records; 4 sigma."""
     columns = {"x": np.tile([-1.0, 1.0], 1500), "r": np.tile([0.5, 0.5, -0.5, -0.5], 750)}
-    adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=3000)
+    adjacency = dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, units=3000)
     asked = question(cells=4, unit_predicted=1, unit_residual=0.5)
     found = [answer(asked, columns, dp.PrivacyLoss.pure("0.1"), adjacency, seed) for seed in range(50)]
     wide = sum((plot.x_edges[-1] > 1) + (plot.y_edges[-1] > 0.5) for plot in found)
@@ -248,7 +252,7 @@ def test_a_session_answers_the_same_again() -> None:
     session = dp.Session({"x": X, "r": RESIDUAL}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
     first = session.ask(question(cells=8), dp.PrivacyLoss.pure(1), request="one")
     assert session.ask(question(cells=8), dp.PrivacyLoss.pure(1), request="one").to_json() == first.to_json()
-    assert session.left.epsilon == 0
+    assert session.remaining.epsilon == 0
 
 
 @pytest.mark.parametrize(

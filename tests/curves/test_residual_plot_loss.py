@@ -25,11 +25,11 @@ from dpcurves.curves.residuals import COUNTING, MOST_SHARE, MOST_SPARED
 from dpcurves.histograms import CellEstimator
 from dpcurves.laws import NoisySums, ThresholdAnswers
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.thresholds import differences
+from dpcurves.mechanisms.thresholds import compute_differences
 from dpcurves.privacy import PUBLIC_MODEL, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CoverageQuery
-from dpcurves.session import rehearse
-from dpcurves.trust import Central, conversation
+from dpcurves.session import plan_question
+from dpcurves.trust import Central, run_conversation
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -51,11 +51,11 @@ LOSSES = {"pure": PrivacyLoss.pure("1.5"), "concentrated": PrivacyLoss.zcdp("0.2
 
 def turns(loss: PrivacyLoss, adjacency: Adjacency, counted: int, bounds: tuple[int, int]) -> list[tuple[Step, Plan]]:
     """The turns, where records are counted as so many, and the bounds found so."""
-    steps, found, left = conversation(QUESTION, loss, adjacency, Central()), list[tuple[Step, Plan]](), list(bounds)
+    steps, found, left = run_conversation(QUESTION, loss, adjacency, Central()), list[tuple[Step, Plan]](), list(bounds)
     step = next(steps)
     try:
         while True:
-            plan = AUTO.plan(step.query, loss * step.share, adjacency)
+            plan = AUTO.plan(step.query, loss * step.budget_fraction, adjacency)
             found.append((step, plan))
             values = (left.pop(0),) if isinstance(plan.query, CoverageQuery) else (counted,) * (plan.law.size or 1)
             step = steps.send(Release(plan, values, allotment=None, seeded=True))
@@ -96,18 +96,22 @@ def lost_by_bounds(plan: Plan) -> FloatArray:
     """What each pair of neighbours loses by each of `BOUNDS`, ``(answers, pairs)``."""
     assert isinstance(plan.query, CoverageQuery)
     assert isinstance(plan.law, ThresholdAnswers)
-    compared = plan.query.compared
-    logs = np.array([log_chances(plan.law, tuple(differences(table, compared))) for table in tables(plan)])
+    compared = plan.query.comparison_matrix
+    logs = np.array([log_chances(plan.law, tuple(compute_differences(table, compared))) for table in tables(plan)])
     ours, theirs = pairs(plan.adjacency).T
     return np.asarray((logs[ours] - logs[theirs]).T)
 
 
 def losses(loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[tuple[list[Plan], FloatArray, FloatArray]]:
     """Plans of all turns, what their sums lose, and what the answers of their bounds lose, between all neighbours."""
-    for counted, bounds in product(COUNTED[::2] if adjacency.total is None else COUNTED[:1], product(BOUNDS, BOUNDS)):
+    for counted, bounds in product(
+        COUNTED[::2] if adjacency.public_record_count is None else COUNTED[:1], product(BOUNDS, BOUNDS)
+    ):
         found = turns(loss, adjacency, counted, bounds)
-        assert sum((step.share for step, _ in found), start=Fraction(0)) == 1
-        assert len({step.query.paid_as for step, _ in found}) == len(found)  # each is paid, and has noise of its own
+        assert sum((step.budget_fraction for step, _ in found), start=Fraction(0)) == 1
+        assert len({step.query.charged_query for step, _ in found}) == len(
+            found
+        )  # each is paid, and has noise of its own
         plans = [plan for _, plan in found]
         asked = [plan for plan in plans if isinstance(plan.query, CoverageQuery)]
         sums = np.sum([lost_by_sums(plan) for plan in plans if plan not in asked], axis=0)
@@ -136,15 +140,18 @@ def test_a_private_number_of_records_is_counted_first(adjacency: Adjacency) -> N
     seen = set()
     for counted in COUNTED:
         found = [step for step, _ in turns(LOSSES["pure"], adjacency, counted, (1, 1))]
-        shares = [step.share for step in found if isinstance(step.query, CoverageQuery)]
+        shares = [step.budget_fraction for step in found if isinstance(step.query, CoverageQuery)]
         spared = {step.query.spare for step in found if isinstance(step.query, CoverageQuery)}
         assert shares[0] == shares[1] <= MOST_SHARE
         assert len(spared) == 1
-        assert max(spared) <= max(counted if adjacency.total is None else adjacency.total, 0) / MOST_SPARED
-        assert (found[0].share == COUNTING) == (adjacency.total is None)
-        assert isinstance(found[0].query, CoverageQuery) == (adjacency.total is not None)
+        assert (
+            max(spared)
+            <= max(counted if adjacency.public_record_count is None else adjacency.public_record_count, 0) / MOST_SPARED
+        )
+        assert (found[0].budget_fraction == COUNTING) == (adjacency.public_record_count is None)
+        assert isinstance(found[0].query, CoverageQuery) == (adjacency.public_record_count is not None)
         seen.add((shares[0], *spared))
-    assert (len(seen) > 2) == (adjacency.total is None)
+    assert (len(seen) > 2) == (adjacency.public_record_count is None)
 
 
 def test_bounds_spare_records_where_their_number_is_public_and_large() -> None:
@@ -156,5 +163,7 @@ def test_bounds_spare_records_where_their_number_is_public_and_large() -> None:
 
 @pytest.mark.parametrize("adjacency", EVERY, ids=repr)
 def test_a_plan_says_where_bounds_depend_on_a_count(adjacency: Adjacency) -> None:
-    notes = rehearse(QUESTION, LOSSES["pure"], adjacency).notes
-    assert [note.startswith("turn 1 counts the records") for note in notes] == [True] * (adjacency.total is None)
+    notes = plan_question(QUESTION, LOSSES["pure"], adjacency).notes
+    assert [note.startswith("turn 1 counts the records") for note in notes] == [True] * (
+        adjacency.public_record_count is None
+    )

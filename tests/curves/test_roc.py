@@ -15,8 +15,8 @@ from dpcurves.curves import ROC, CalibrationQuestion, Cuts, RocQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.data.grid import UNIT_INTERVAL
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
-from dpcurves.session import rehearse
-from dpcurves.strategies.ranks import FINER, finer_for, levels_for
+from dpcurves.session import plan_question
+from dpcurves.strategies.ranks import FINER, choose_cut_levels, choose_finer_cells
 
 DRAW = np.random.default_rng(5)
 SCORES = np.round(DRAW.beta(2, 2, size=1500), 2)
@@ -140,27 +140,27 @@ def test_finer_cells_within_those_of_the_curve_are_counted_for_a_share_of_the_lo
     adjacency: AddRemove | ReplaceOne,
 ) -> None:
     """Both counts together are unbiased sums over nested intervals: without noise they are the counts themselves."""
-    plans = rehearse(RocQuestion("y", "s"), PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, len(MANY)))
+    plans = plan_question(RocQuestion("y", "s"), PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, len(MANY)))
     assert sum(plan.loss.epsilon or 0 for plan in plans) == 1
     assert [plan.query.rows for plan in plans] == [1, 2, 2]
     roc = answer(RocQuestion("y", "s"), FINELY, PrivacyLoss.pure(10**6), adjacency, seed=1)
-    assert roc.within is not None
-    together = roc.within.with_counts(roc.evidence)
-    assert np.add.reduceat(together.unbiased, roc.within.starts, axis=1) == pytest.approx(
-        roc.evidence.unbiased, abs=0.1
+    assert roc.finer_counts is not None
+    together = roc.finer_counts.combine_evidence(roc.evidence)
+    assert np.add.reduceat(together.unbiased_cells, roc.finer_counts.starts, axis=1) == pytest.approx(
+        roc.evidence.unbiased_cells, abs=0.1
     )
-    assert together.unbiased == pytest.approx(roc.within.evidence.unbiased, abs=0.1)
+    assert together.unbiased_cells == pytest.approx(roc.finer_counts.evidence.unbiased_cells, abs=0.1)
     edges = roc.grid.edges[1:-1]
     below = np.stack([np.searchsorted(np.sort(MANY[FINELY["y"] == label]), edges) for label in (0, 1)])
-    inner = np.asarray(roc.within.starts)[2:-1]
-    assert np.cumsum(together.unbiased, axis=1)[:, inner - 1] == pytest.approx(below, abs=0.1)
+    inner = np.asarray(roc.finer_counts.starts)[2:-1]
+    assert np.cumsum(together.unbiased_cells, axis=1)[:, inner - 1] == pytest.approx(below, abs=0.1)
 
 
 @pytest.mark.parametrize("adjacency", both(len(MANY)))
 def test_finer_cells_leave_a_third_of_an_interval_and_are_written_and_read(adjacency: AddRemove | ReplaceOne) -> None:
     roc = answer(RocQuestion("y", "s"), FINELY, PrivacyLoss.pure(1), adjacency, seed=1)
     exact = roc_auc_score(FINELY["y"], MANY)
-    coarse, fine = replace(roc, within=None), ROC.from_json(roc.to_json())
+    coarse, fine = replace(roc, finer_counts=None), ROC.from_json(roc.to_json())
     (low, high), (least, most) = fine.auc_interval(0.9), coarse.auc_interval(0.9)
     assert roc.auc_interval(0.9) == (low, high)
     assert high - low < (most - least) / 3
@@ -172,7 +172,7 @@ def test_finer_cells_leave_a_third_of_an_interval_and_are_written_and_read(adjac
 
 def test_finer_cells_are_counted_where_records_are_known_to_be_worth_it() -> None:
     setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
-    assert [finer_for(records, setting) for records in (-5, 5_999, 6_000)] == [None, None, FINER]
+    assert [choose_finer_cells(records, setting) for records in (-5, 5_999, 6_000)] == [None, None, FINER]
 
 
 CUT = [Cuts.QUANTILES, Cuts.MEDIANS]
@@ -216,19 +216,19 @@ def test_cuts_of_no_or_tied_or_one_sided_records_leave_a_curve(cuts: Cuts) -> No
 
 def test_scores_are_halved_as_often_as_records_over_noise_allow() -> None:
     def levels(units: int) -> list[int]:
-        return [levels_for(units, Setting(PrivacyLoss.pure(1), adjacency)) for adjacency in both(units)]
+        return [choose_cut_levels(units, Setting(PrivacyLoss.pure(1), adjacency)) for adjacency in both(units)]
 
     assert [levels(units) for units in (1, 100, 1000, 10_000, 10**9)] == [[0, 0], [2, 1], [3, 3], [5, 5], [8, 8]]
 
 
 def shares_of(question: RocQuestion, adjacency: AddRemove | ReplaceOne) -> list[float]:
     """What part of the loss each turn gets, where answers are blank."""
-    return [float(plan.loss.epsilon or 0) for plan in rehearse(question, PrivacyLoss.pure(1), adjacency)]
+    return [float(plan.loss.epsilon or 0) for plan in plan_question(question, PrivacyLoss.pure(1), adjacency)]
 
 
 def test_where_records_are_few_a_look_takes_the_place_of_cuts() -> None:
     question = RocQuestion("y", "s")
-    (counts,) = rehearse(question, PrivacyLoss.pure(1), both(100)[1])
+    (counts,) = plan_question(question, PrivacyLoss.pure(1), both(100)[1])
     assert counts.query.cells == 4 + 2
     assert shares_of(question, both(100)[1]) == [1]
     assert shares_of(question, both(200)[1]) == [0.1, 0.9]
@@ -325,4 +325,4 @@ def test_cells_that_cuts_could_not_be_found_among_are_refused_before_anything_is
     for adjacency in both(1_000):
         for question in (RocQuestion("y", "s", grid=fine), CalibrationQuestion("y", "s", grid=fine)):
             with pytest.raises(UnsupportedQuery, match="one by one"):
-                rehearse(question, PrivacyLoss.pure(1), adjacency)
+                plan_question(question, PrivacyLoss.pure(1), adjacency)

@@ -15,9 +15,9 @@ from dpcurves.data import Grid, Outside
 from dpcurves.ledger import QuestionBudget
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PrefixQuery
-from dpcurves.session import converse
-from dpcurves.trust import conversation
-from dpcurves_parties.shares.function_shares import FunctionShares, told
+from dpcurves.session import answer_steps
+from dpcurves.trust import run_conversation
+from dpcurves_parties.shares.function_shares import FunctionShares, make_release
 
 DRAW = np.random.default_rng(5)
 SCORES = DRAW.beta(2, 2, size=1500)
@@ -32,11 +32,11 @@ def answered(question: RocQuestion, noise: float = 0.0, seed: int = 1, loss: Pri
 
     def reply(step: Any) -> Any:
         query: PrefixQuery = step.query
-        plan = FunctionShares().turn(query, loss, WHO)
-        counts = [int((places < each).sum() + np.rint(chance.normal() * noise)) for each in query.at]
-        return told(plan, counts, QuestionBudget.told("a", loss).pay(query.paid_as, ALL))
+        plan = FunctionShares().plan_query(query, loss, WHO)
+        counts = [int((places < each).sum() + np.rint(chance.normal() * noise)) for each in query.prefix_lengths]
+        return make_release(plan, counts, QuestionBudget.from_external_charge("a", loss).pay(query.charged_query, ALL))
 
-    return converse(conversation(question, loss, WHO, FunctionShares()), reply)
+    return answer_steps(run_conversation(question, loss, WHO, FunctionShares()), reply)
 
 
 @pytest.mark.parametrize("outside", list(Outside))

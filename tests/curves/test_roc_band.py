@@ -36,7 +36,7 @@ def rates(scores: Floats, thresholds: Floats) -> Floats:
 
 
 def contains(band: RocBand, fpr: Floats, tpr: Floats) -> bool:
-    lower, upper = band.at(fpr)
+    lower, upper = band.tpr_at(fpr)
     return bool(np.all((lower <= tpr + 1e-9) & (tpr <= upper + 1e-9)))
 
 

@@ -13,7 +13,7 @@ from dpcurves.conversation import Evidence, PrivacyStatement
 from dpcurves.curves.score_groups import CountedGroups
 from dpcurves.inference import share_intervals
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
-from dpcurves.mechanisms import Flat
+from dpcurves.mechanisms import FlatHistogram
 from dpcurves.trust import Central
 
 GRID = dp.Grid(0, 1, cells=256, outside=dp.Outside.APART)
@@ -26,7 +26,7 @@ def asked(question: Any, epsilon: float, adjacency: dp.Neighbours = dp.REPLACE_O
     session = dp.Session(
         {"y": LABEL, "p": SCORE}, budget=dp.PrivacyLoss.pure(epsilon), adjacency=adjacency,
         units=4003 if adjacency is dp.REPLACE_ONE else None,
-        trust=Central(mechanism=Flat()), randomness=dp.Randomness.from_seed(3),
+        trust=Central(mechanism=FlatHistogram()), randomness=dp.Randomness.from_seed(3),
     )  # fmt: skip
     return session.ask(question, dp.PrivacyLoss.pure(epsilon))
 
@@ -70,7 +70,7 @@ def test_intervals_of_groups_that_noisy_counts_chose_cover_as_often_as_they_say(
     truth = np.stack([np.arange(64)[::-1] // 4 + 1, np.arange(64) // 4 + 1])
     exact, missed = np.append(truth.ravel(), 5), list[float]()
     privacy = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, int(exact.sum()), "", "", False, "")
-    noise = law.raw_noise(40, np.random.default_rng(2))
+    noise = law.simulate_values(40, np.random.default_rng(2))
     for drawn in noise:
         values = tuple((exact + drawn).astype(int).tolist())
         groups = CountedGroups(dp.Grid(0, 1, cells=64), Evidence(law, values, int(exact.sum())), 6)

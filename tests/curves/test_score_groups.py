@@ -9,7 +9,7 @@ from dpcurves.curves import Calibration, CalibrationQuestion, HosmerLemeshow, Ho
 from dpcurves.data import Axis, Grid
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery
-from dpcurves.session import rehearse
+from dpcurves.session import plan_question
 
 DRAW = np.random.default_rng(5)
 SCORES = DRAW.beta(2, 2, size=3000)
@@ -45,13 +45,13 @@ def test_groups_are_of_about_equal_size(loss: PrivacyLoss, adjacency: AddRemove 
 
 def test_fewer_groups_are_made_of_fewer_records() -> None:
     def groups(adjacency: AddRemove | ReplaceOne) -> int:
-        *_, sums = rehearse(CalibrationQuestion("y", "s"), PrivacyLoss.pure(1), adjacency)
+        *_, sums = plan_question(CalibrationQuestion("y", "s"), PrivacyLoss.pure(1), adjacency)
         assert isinstance(sums.query.axes[-1], Axis)
         return sums.query.axes[-1].grid.cells
 
     expected = {100: 4, 500: 6, 1000: 10, 5000: 14, 100_000: 20}
     assert {records: groups(ReplaceOne(EACH_RECORD, records)) for records in expected} == expected
-    counted, *others = rehearse(CalibrationQuestion("y", "s"), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    counted, *others = plan_question(CalibrationQuestion("y", "s"), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     assert isinstance(counted.query, CountQuery)
     assert float(counted.loss.epsilon or 0) == pytest.approx(0.02)
     assert sum(float(plan.loss.epsilon or 0) for plan in others) == pytest.approx(0.98)

@@ -9,7 +9,7 @@ from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
 import dpcurves as dp
-from dpcurves.curves import Confusion, PrecisionRecall, Reading, Scores, ScoresQuestion
+from dpcurves.curves import Confusion, Metric, PrecisionRecall, Scores, ScoresQuestion
 from dpcurves.curves.class_curves import RATES
 from dpcurves.data import Categories, Grid, Outside
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
@@ -165,7 +165,7 @@ def test_where_there_are_no_positives_nothing_is_said_of_them_but_that(lacking: 
     table = {"y": np.array(WITHOUT[lacking][0]), "s": np.array(WITHOUT[lacking][1])}
     scores = answer(QUESTION, table, HUGE, AddRemove(EACH_RECORD), seed=1)
     assert "positives" in scores.notes[0]
-    for reading in (Reading.AUC, Reading.AVERAGE_PRECISION, Reading.KS):
+    for reading in (Metric.AUC, Metric.AVERAGE_PRECISION, Metric.KS):
         assert np.isnan(scores.value(reading))
         assert scores.interval(reading, 0.9) == (0, 1)
     assert np.isnan(scores.precision_recall().recall).all()
@@ -175,7 +175,7 @@ def test_where_there_are_no_positives_nothing_is_said_of_them_but_that(lacking: 
 def test_scores_that_are_no_probabilities_have_no_brier_score() -> None:
     question = ScoresQuestion("y", "s", Grid.logistic(-8, 8, cells=64))
     scores = answer(question, {"y": LABELS, "s": np.log(SCORES / (1 - SCORES))}, HUGE, both(2000)[1], seed=1)
-    assert Reading.BRIER not in scores.readings
+    assert Metric.BRIER not in scores.metrics
     assert scores.value("auc") == pytest.approx(metrics.roc_auc_score(LABELS, SCORES), abs=0.01)
     with pytest.raises(ValueError, match=r"^grid: the Brier score is of predicted probabilities, .* -8 to 8$"):
         scores.value("brier")
@@ -206,7 +206,7 @@ def test_of_units_with_several_records_nothing_is_said_of_the_population() -> No
 
 def test_a_record_is_in_one_cell_so_categories_and_classes_cost_what_a_grid_costs() -> None:
     for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, 2000)):
-        (alone,), (split,) = (dp.rehearse(question, PrivacyLoss.pure(1), adjacency) for question in (QUESTION, BY))
+        (alone,), (split,) = (dp.plan_question(question, PrivacyLoss.pure(1), adjacency) for question in (QUESTION, BY))
         assert alone.loss == split.loss == PrivacyLoss.pure(1)
         assert split.error < 1.2 * alone.error
 

@@ -18,7 +18,7 @@ from dpcurves.data import Grid, Outside
 from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import Hint, PrefixQuery
-from dpcurves.trust import Central, conversation
+from dpcurves.trust import Central, run_conversation
 
 ONE = PrivacyLoss.pure(1)
 WHO = AddRemove(EACH_RECORD)
@@ -39,19 +39,19 @@ def asked(question: QuantilesQuestion, values: list[float]) -> tuple[Quantiles, 
     cells, turns, steps = (
         question.grid.cell_of(np.array(values)),
         list[tuple[int, ...]](),
-        conversation(question, ONE, WHO, Central()),
+        run_conversation(question, ONE, WHO, Central()),
     )
     try:
         step = next(steps)
         while True:
             query = step.query
             assert isinstance(query, PrefixQuery)
-            assert (step.share, query.paid_as) == (ALL, question.paid_as)
-            turns.append(query.at)
-            law = PathSums(query.cells, query.at, 4, TINY, TINY)
+            assert (step.budget_fraction, query.charged_query) == (ALL, question.charged_query)
+            turns.append(query.prefix_lengths)
+            law = PathSums(query.cells, query.prefix_lengths, 4, TINY, TINY)
             plan = Plan(query, ONE, WHO, "one curator: noise path", law, 1.0)
-            counts = tuple(int(np.sum(cells < slots)) for slots in query.at)
-            step = steps.send(replace(Release.rehearsed(plan), values=(*counts, 0)))
+            counts = tuple(int(np.sum(cells < slots)) for slots in query.prefix_lengths)
+            step = steps.send(replace(Release.make_placeholder(plan), values=(*counts, 0)))
     except StopIteration as end:
         return end.value, turns
 
@@ -137,9 +137,9 @@ def test_the_face_counts_the_loss_once_however_many_looks_there_were() -> None:
 
 def test_a_grid_that_is_too_fine_to_be_laid_out_is_searched_anyhow() -> None:
     fine, coarse = (QuantilesQuestion("age", Grid(0, 1, cells=2**bits), (0.5,)) for bits in (21, 20))
-    assert isinstance(fine.paid_as, PrefixQuery)
-    assert coarse.paid_as is None
-    assert (fine.searched_at(0.8).search, coarse.searched_at(0.8).search) == (0.8, None)
+    assert isinstance(fine.charged_query, PrefixQuery)
+    assert coarse.charged_query is None
+    assert (fine.with_level_of_search(0.8).search, coarse.with_level_of_search(0.8).search) == (0.8, None)
 
 
 def test_what_is_no_chance_is_refused() -> None:

@@ -39,7 +39,7 @@ def test_what_was_written_is_read_again_and_drawn() -> None:
     again = SmoothAuc.from_json(curve.to_json())
     assert (again.auc, again.privacy) == (curve.auc, curve.privacy)
     assert again.tpr.tolist() == curve.tpr.tolist()
-    assert curve.binormal(0.5) == pytest.approx(np.interp(0.5, curve.fpr, curve.tpr), abs=1e-6)
+    assert curve.binormal_tpr_at(0.5) == pytest.approx(np.interp(0.5, curve.fpr, curve.tpr), abs=1e-6)
     legend = curve.plot().get_legend()
     assert legend is not None
     assert f"AUC = {curve.auc:.4f}"[:9] in legend.get_texts()[1].get_text()

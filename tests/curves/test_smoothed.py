@@ -13,7 +13,7 @@ import dpcurves as dp
 from dpcurves.curves import CDF, CdfQuestion
 from dpcurves.laws import ToeplitzSums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.smoothing import AtMost, noisy_prefixes, smooth_squares
+from dpcurves.smoothing import AtMost, estimate_prefixes, project_isotonic_l2
 
 X = np.random.default_rng(2).beta(2, 5, 3000)
 GRID = dp.Grid(0, 1, cells=32)
@@ -35,9 +35,9 @@ def test_a_smoothed_curve_rises_from_nothing_to_all_and_stays_within_its_band(
     adjacency: Adjacency, p: int, question: CdfQuestion, loss: PrivacyLoss
 ) -> None:
     curve: CDF = answer(question, {"x": X}, loss, adjacency, seed=4)
-    of_root = loss == ZCDP and adjacency.total is not None
+    of_root = loss == ZCDP and adjacency.public_record_count is not None
     assert isinstance(curve.prefixes.evidence.law, ToeplitzSums) is of_root
-    found = curve.smoothed(p)
+    found = curve.smooth(p)
     assert (np.diff(found.y) >= 0).all()
     assert (found.y[0], found.y[-1]) == (0, 1)
     lower, upper = found.band(0.95)
@@ -50,23 +50,23 @@ def test_a_smoothed_curve_rises_from_nothing_to_all_and_stays_within_its_band(
 def test_without_noise_it_is_the_truth(p: int) -> None:
     curve: CDF = answer(TREE, {"x": X}, PrivacyLoss.pure(10**9), BOTH[1], seed=1)
     truth = np.searchsorted(np.sort(X), curve.x) / len(X)
-    np.testing.assert_allclose(curve.smoothed(p).y, truth, atol=1e-9)
+    np.testing.assert_allclose(curve.smooth(p).y, truth, atol=1e-9)
 
 
 def test_points_that_are_left_out_are_interpolated() -> None:
     curve: CDF = answer(TREE, {"x": X}, PURE, BOTH[1], seed=4)
-    found = curve.smoothed(2, at=(8, 16))
+    found = curve.smooth(2, at=(8, 16))
     between = np.interp(curve.x, curve.x[[0, 8, 16, 32]], found.y[[0, 8, 16, 32]])
     np.testing.assert_allclose(found.y, between, atol=1e-12)
-    assert not np.allclose(found.y[[8, 16]], curve.smoothed(2).y[[8, 16]])
+    assert not np.allclose(found.y[[8, 16]], curve.smooth(2).y[[8, 16]])
 
 
 def test_what_cannot_be_smoothed_is_refused() -> None:
     curve: CDF = answer(TREE, {"x": X}, PrivacyLoss.pure(1), BOTH[1], seed=4)
     with pytest.raises(ValueError, match="^p: 1 "):
-        curve.smoothed(3)
+        curve.smooth(3)
     with pytest.raises(ValueError, match="^at: edges from 0 to 32 are needed, got 40"):
-        curve.smoothed(2, at=(40,))
+        curve.smooth(2, at=(40,))
 
 
 def test_edges_that_were_not_counted_give_way_to_the_nearest_ones_and_a_note_says_so() -> None:
@@ -74,9 +74,9 @@ def test_edges_that_were_not_counted_give_way_to_the_nearest_ones_and_a_note_say
     for outside in dp.Outside:
         grid = dp.Grid(0, 1, cells=1024, outside=outside)
         curve: CDF = answer(CdfQuestion("x", grid), {"x": X}, PrivacyLoss.pure(1), BOTH[1], seed=4)
-        counted, asked = np.flatnonzero(curve.prefixes.measured), np.arange(0, 1025, 32)
+        counted, asked = np.flatnonzero(curve.prefixes.measured_edges), np.arange(0, 1025, 32)
         with pytest.warns(dp.CurveWarning, match="of 33 edges to smooth at were not counted"):
-            found = curve.smoothed(2, at=asked.tolist())
+            found = curve.smooth(2, at=asked.tolist())
         assert found.smoothing is not None
         taken = found.smoothing.at
         assert taken is not None
@@ -88,7 +88,7 @@ def test_edges_that_were_not_counted_give_way_to_the_nearest_ones_and_a_note_say
         assert again.notes == found.notes
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert curve.smoothed(2, at=taken).y.tolist() == found.y.tolist()
+            assert curve.smooth(2, at=taken).y.tolist() == found.y.tolist()
 
 
 def test_counts_under_a_square_root_come_nearer_to_the_truth_by_smoothing() -> None:
@@ -96,8 +96,8 @@ def test_counts_under_a_square_root_come_nearer_to_the_truth_by_smoothing() -> N
     truth, fell = np.cumsum(np.histogram(X, GRID.edges)[0]), 0
     for seed in range(10):
         evidence = answer(TREE, {"x": X}, ZCDP, BOTH[1], seed=seed).prefixes.evidence
-        curve = noisy_prefixes(evidence.sums, evidence.values, evidence.total)
-        found = smooth_squares(curve.counts, curve.graph, AtMost(float(len(X))))
+        curve = estimate_prefixes(evidence.sums, evidence.values, evidence.total)
+        found = project_isotonic_l2(curve.counts, curve.graph, AtMost(float(len(X))))
         weights = 1 / evidence.sums.prefix_variances(total_is_public=True)[0, 1:]
         rising = isotonic_regression(curve.counts, weights=weights).x.clip(0, len(X))
         np.testing.assert_allclose(found, rising, atol=1e-6)

@@ -17,8 +17,8 @@ from dpcurves.conversation import Release, Step
 from dpcurves.curves import ByCategory, Question, Summary, SummaryByCategory, SummaryQuestion
 from dpcurves.curves.summary import WATCHED, CountQuestion, VarianceQuestion
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, Unit
-from dpcurves.session import converse
-from dpcurves.trust import Central, conversation
+from dpcurves.session import answer_steps
+from dpcurves.trust import Central, run_conversation
 
 HUGE, ONE = PrivacyLoss.pure(10**8), PrivacyLoss.pure(1)
 QUESTION = SummaryQuestion("x", 0, 60, measured_in="min")
@@ -41,10 +41,10 @@ def test_at_a_huge_epsilon_all_is_that_of_numpy_of_clamped_values() -> None:
 
 
 def test_one_release_gives_all_four_and_what_is_not_asked_is_not_paid() -> None:
-    plans = dp.rehearse(QUESTION, ONE, AddRemove(EACH_RECORD))
+    plans = dp.plan_question(QUESTION, ONE, AddRemove(EACH_RECORD))
     assert [type(plan.query).__name__ for plan in plans] == ["CountQuery", "CountQuery", "SumQuery", "SquareQuery"]
     assert [float(plan.loss.epsilon or 0) for plan in plans] == [BEYOND, *(REST * share for share in (0.25, 0.5, 0.25))]
-    two = dp.rehearse(SummaryQuestion("x", 0, 60, moments=1), ONE, AddRemove(EACH_RECORD))
+    two = dp.plan_question(SummaryQuestion("x", 0, 60, moments=1), ONE, AddRemove(EACH_RECORD))
     assert [type(plan.query).__name__ for plan in two] == ["CountQuery", "CountQuery", "SumQuery"]
     found = answer(SummaryQuestion("x", 0, 60, moments=1), {"x": X}, ONE, both(900)[0], seed=1)
     assert isnan(found.variance)
@@ -139,7 +139,7 @@ def test_bounds_that_cross_and_moments_that_are_none_are_refused(fields: tuple[o
 
 def test_a_count_alone_has_the_whole_loss_and_a_sum_divides_it_by_its_bounds() -> None:
     def shares(question: dp.Question[object], loss: PrivacyLoss) -> list[float]:
-        return [float(plan.loss.rho / loss.rho) for plan in dp.rehearse(question, loss, AddRemove(EACH_RECORD))]
+        return [float(plan.loss.rho / loss.rho) for plan in dp.plan_question(question, loss, AddRemove(EACH_RECORD))]
 
     zcdp = PrivacyLoss.zcdp(1)
     assert shares(dp.CountQuestion("x"), zcdp) == [1]
@@ -235,12 +235,12 @@ def test_the_variance_of_a_population_is_held_where_cells_tell_how_squares_scatt
     held, widths, releases = 0, np.zeros((2, 4)), 40
     for seed in range(releases):
         sample, adjacency = np.random.default_rng(seed).choice(values, 8000), both(8000)[seed % 2]
-        found = answer(dp.VarianceQuestion("x", *grid.ends), {"x": sample}, ONE, adjacency, seed)
+        found = answer(dp.VarianceQuestion("x", *grid.endpoints), {"x": sample}, ONE, adjacency, seed)
         low, high = found.interval(0.9, population=True)
         held += low <= values.var() <= high
         assert len(found.turns) == 4
         if seed < widths.shape[1]:
-            whole = answer(SummaryQuestion("x", *grid.ends), {"x": sample}, ONE, adjacency, seed)
+            whole = answer(SummaryQuestion("x", *grid.endpoints), {"x": sample}, ONE, adjacency, seed)
             widths[:, seed] = high - low, np.diff(whole.intervals(0.9, population=True)[3])[0]
             again = Summary.from_json(found.to_json())
             assert again.interval(0.9, population=True) == (low, high)
@@ -252,20 +252,20 @@ def test_the_variance_of_a_population_is_held_where_cells_tell_how_squares_scatt
 def test_cells_are_counted_of_many_records_alone_and_all_that_counts_left_is_spent() -> None:
     question = dp.VarianceQuestion("x", 0, 60)
     for units, turns in ((3000, 4), (30_000, 5)):  # one of them tells what lies beyond the bounds
-        plans = dp.rehearse(question, ONE, both(units)[1])
+        plans = dp.plan_question(question, ONE, both(units)[1])
         assert len(plans) == turns
         assert sum(plan.loss.epsilon or 0 for plan in plans) == 1
     for records, turns in ((900, 3), (9000, 4)):  # the released count decides where the number is private
         for loss in (ONE, PrivacyLoss.zcdp("0.5")):
             found = answer(question, {"x": np.resize(X, records)}, loss, both(records)[0], seed=3)
-            assert len(found.turns) == turns
+            assert len(found.rounds) == turns
             assert (found.privacy.epsilon, found.privacy.rho) == (loss.epsilon, float(loss.rho))
     by = dp.Categories("g", ("a", "b", "c"))
     table = {"x": np.resize(X, 30_000), "g": np.resize(np.array(["a", "b", "c"]), 30_000)}
     each = answer(dp.VarianceQuestion("x", 0, 60, by=by), table, ONE, both(30_000)[1], seed=3)
     for name, found in each.items():
         low, high = found.interval(0.99, population=True)
-        assert (name, len(found.turns)) == (name, 4)
+        assert (name, len(found.rounds)) == (name, 4)
         own = np.clip(table["x"][table["g"] == name], 0, 60)
         assert low < own.var() < high
 
@@ -287,12 +287,12 @@ def test_turns_of_a_variance_share_all_of_its_loss_whatever_is_counted(loss: Pri
 
         def reply(step: Step, adjacency: Adjacency = adjacency, asked: list[Step] = asked) -> Release:
             asked.append(step)
-            plan = Central().turn(step.query, loss * step.share, adjacency)
-            return Release(plan, (answered,) * len(plan.law.blank()), allotment=None, seeded=True)
+            plan = Central().plan_query(step.query, loss * step.budget_fraction, adjacency)
+            return Release(plan, (answered,) * len(plan.law.blank_values()), allotment=None, seeded=True)
 
         question: Question[Summary] = VarianceQuestion("x", 0, 1)
-        converse(conversation(question, loss, adjacency, Central()), reply)
-        assert sum(step.share for step in asked) == 1
-        assert len({step.query.paid_as for step in asked}) == len(asked)
+        answer_steps(run_conversation(question, loss, adjacency, Central()), reply)
+        assert sum(step.budget_fraction for step in asked) == 1
+        assert len({step.query.charged_query for step in asked}) == len(asked)
         numbers.add(len(asked))
     assert numbers == {4, 5}

@@ -104,7 +104,7 @@ def test_of_few_records_curves_are_nearer_than_a_straight_line() -> None:
         found = answer(QUESTION, given, PrivacyLoss.pure(1), both(228)[seed // 2 % 2], seed)
         share = textbook(given)[0]
         assert np.isfinite(found.y[1])
-        errors.append(np.sqrt(np.mean((found.extrapolated - share) ** 2)))
+        errors.append(np.sqrt(np.mean((found.extrapolated_survival - share) ** 2)))
         lines.append(np.sqrt(np.mean((np.linspace(1, 0, 41) - share) ** 2)))
     assert np.mean(errors) < np.mean(lines) / 3
 
@@ -145,7 +145,7 @@ def test_curves_never_rise_and_stay_in_their_bands_whatever_the_noise() -> None:
     for seed in range(5):
         found = answer(QUESTION, columns(300, seed), PrivacyLoss.pure("0.05"), both(300)[seed % 2], seed)
         lower, upper = found.band(0.9, population=True)
-        assert (np.diff(found.extrapolated) <= 0).all()
+        assert (np.diff(found.extrapolated_survival) <= 0).all()
         ends = np.isnan(found.y)
         assert (np.diff(ends.astype(int)) >= 0).all()  # once it has ended it does not begin again
         assert (np.diff(found.cumulative_hazard[~ends]) >= 0).all()

@@ -103,7 +103,7 @@ def test_cells_leave_the_order_of_times_and_of_scores_open_and_a_public_censorin
         assert low <= textbook(own)[0] <= high
         assert high - low > 0.03
     assert ByCategory.from_json(found.to_json(), SurvivalModel).to_json() == found.to_json()
-    public = dp.SurvivalModelQuestion("p", "t", "e", dp.Values(range(1, 13)), TENTHS, watched=(1.0,) * 13)
+    public = dp.SurvivalModelQuestion("p", "t", "e", dp.Values(range(1, 13)), TENTHS, censoring_survival=(1.0,) * 13)
     model = answer(public, given, HUGE, both(2500)[0], seed=1)
     seen = (np.ceil(given["t"]) <= 12) & (given["e"] == 1), given["t"] > 12
     assert model.brier.value == pytest.approx(

@@ -80,17 +80,17 @@ def test_at_a_huge_epsilon_numbers_are_those_of_the_textbook(adjacency: Any) -> 
     ones, others = part(given, 0), part(given, 1)
     for curve, own in ((arms[0], ones), (arms[1], others)):
         assert dp.restricted_mean(curve, 30).value == pytest.approx(restricted(own, 30), abs=1e-9)
-        assert dp.share_at(curve, 12).value == pytest.approx(left_past(own, 12), abs=1e-9)
-        assert dp.share_at(curve, 24, 6).value == pytest.approx(left_past(own, 24) / left_past(own, 6), abs=1e-9)
+        assert dp.survival_at(curve, 12).value == pytest.approx(left_past(own, 12), abs=1e-9)
+        assert dp.survival_at(curve, 24, 6).value == pytest.approx(left_past(own, 24) / left_past(own, 6), abs=1e-9)
         times, _, hazard = kaplan_meier(own)
-        assert dp.hazard_at(curve, 20).value == pytest.approx(hazard[times <= 20][-1], abs=1e-9)
+        assert dp.cumulative_hazard_at(curve, 20).value == pytest.approx(hazard[times <= 20][-1], abs=1e-9)
     more = left_past(ones, 12) - left_past(others, 12)
     difference = restricted(ones, 30) - restricted(others, 30)
     within = {**given, "e": np.where(given["t"] <= 40, given["e"], 0)}
     for found, true in (
         (dp.restricted_mean_difference(arms[0], arms[1], 30), difference),
-        (dp.share_difference(arms[0], arms[1], 12), more),
-        (dp.number_needed(arms[0], arms[1], 12), 1 / more),
+        (dp.survival_difference(arms[0], arms[1], 12), more),
+        (dp.number_needed_to_treat(arms[0], arms[1], 12), 1 / more),
         (dp.hazard_ratio(arms[0], arms[1]), cox(within)),
     ):
         assert found.value == pytest.approx(true, rel=1e-9), found
@@ -107,7 +107,7 @@ def test_at_a_huge_epsilon_tests_with_strata_and_weights_are_those_of_the_textbo
         found = dp.log_rank_test([each[0] for each in arms], [each[1] for each in arms], rho=rho, gamma=gamma)
         assert found.statistic == pytest.approx(excess**2 / variance, abs=1e-9)
         exact = float(chi2.sf(found.statistic, 1))
-        assert found.pvalue == pytest.approx(exact, abs=0.006 + 4 * sqrt(exact * (1 - exact) / 5000))
+        assert found.p_value == pytest.approx(exact, abs=0.006 + 4 * sqrt(exact * (1 - exact) / 5000))
     with pytest.raises(ValueError, match="^second: as many curves"):
         dp.log_rank_test([arms[0][0]], [arms[0][1], arms[1][1]])
     with pytest.raises(ValueError, match="^rho: a number"):
@@ -116,23 +116,23 @@ def test_at_a_huge_epsilon_tests_with_strata_and_weights_are_those_of_the_textbo
 
 def test_weighted_tests_find_alike_groups_different_as_rarely_as_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """40 pairs of two strata: shares of small p-values are within 4 sigma of their level."""
-    monkeypatch.setattr(leaving, "draws_for", lambda _: 400)
-    monkeypatch.setattr(leaving, "hazards_of_few", lambda *_: None)  # the test is of the counts alone
+    monkeypatch.setattr(leaving, "choose_draws", lambda _: 400)
+    monkeypatch.setattr(leaving, "estimate_shrunken_hazards", lambda *_: None)  # the test is of the counts alone
     found = []
     for seed in range(40):
         arms = [
             answer(QUARTERS, given_two(800, seed * 2 + more), PrivacyLoss.pure(1), both(800)[seed % 2], seed)
             for more in (0, 1)
         ]
-        found.append(dp.log_rank_test([each[0] for each in arms], [each[1] for each in arms], gamma=1.0).pvalue)
+        found.append(dp.log_rank_test([each[0] for each in arms], [each[1] for each in arms], gamma=1.0).p_value)
     for level in (0.1, 0.3):
         assert abs(np.mean(np.array(found) <= level) - level) <= 4 * sqrt(level * (1 - level) / 40)
 
 
 def test_intervals_hold_numbers_of_records_and_of_the_population(monkeypatch: pytest.MonkeyPatch) -> None:
     """16 releases at 0.9 of declared times, where no order is open: within 4 sigma on both sides, and together in 2."""
-    monkeypatch.setattr(leaving, "draws_for", lambda _: 400)
-    monkeypatch.setattr(leaving, "hazards_of_few", lambda *_: None)  # intervals come from the counts alone
+    monkeypatch.setattr(leaving, "choose_draws", lambda _: 400)
+    monkeypatch.setattr(leaving, "estimate_shrunken_hazards", lambda *_: None)  # intervals come from the counts alone
     releases, level, held = 16, 0.9, dict[str, int]()
     whole = _exact(200_000, 77, whole=True)
     for seed in range(releases):
@@ -156,7 +156,7 @@ def test_of_exact_times_intervals_hold_in_whatever_order_records_left_inside_cel
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Cells of a quarter of the mean time, and hardly any noise: an interval without orders would hold in none."""
-    monkeypatch.setattr(leaving, "draws_for", lambda _: 400)
+    monkeypatch.setattr(leaving, "choose_draws", lambda _: 400)
     question = dp.SurvivalQuestion("t", "e", dp.Grid(0, 40, cells=16), by=dp.Categories("g", (0, 1)))
     for seed in range(8):
         given = _exact(3000, seed)
@@ -180,9 +180,9 @@ def _numbers(arms: Any, given: dict[str, Any], at: float = 12) -> list[tuple[str
     ratio = cox({**given, "e": np.where(given["t"] <= 40, given["e"], 0)})
     return [
         ("mean", dp.restricted_mean(arms[0], 30), restricted(one, 30)),
-        ("given", dp.share_at(arms[1], 20, 5), left_past(other, 20) / left_past(other, 5)),
+        ("given", dp.survival_at(arms[1], 20, 5), left_past(other, 20) / left_past(other, 5)),
         ("means", dp.restricted_mean_difference(arms[0], arms[1], 30), restricted(one, 30) - restricted(other, 30)),
-        ("needed", dp.share_difference(arms[0], arms[1], at), left_past(one, at) - left_past(other, at)),
+        ("needed", dp.survival_difference(arms[0], arms[1], at), left_past(one, at) - left_past(other, at)),
         ("ratio", dp.hazard_ratio(arms[0], arms[1]), ratio),
     ]
 
@@ -214,7 +214,7 @@ def test_where_little_is_known_intervals_hold_all_that_is_possible() -> None:
     arms = answer(QUESTION, few, PrivacyLoss.pure("0.1"), AddRemove(dp.EACH_RECORD), seed=2)
     assert dp.restricted_mean(arms[0], 30).interval(0.9) == pytest.approx((0.0, 30.0))
     assert dp.hazard_ratio(arms[0], arms[1]).interval(0.9) == (0.0, inf)
-    assert dp.number_needed(arms[0], arms[1], 12).interval(0.9) == (-inf, inf)
+    assert dp.number_needed_to_treat(arms[0], arms[1], 12).interval(0.9) == (-inf, inf)
 
 
 def test_what_cannot_be_read_is_refused() -> None:
@@ -222,7 +222,7 @@ def test_what_cannot_be_read_is_refused() -> None:
     with pytest.raises(ValueError, match="^until: a time on the grid"):
         dp.restricted_mean(curve, 41)
     with pytest.raises(ValueError, match="^since: an earlier time"):
-        dp.share_at(curve, 12, 12)
+        dp.survival_at(curve, 12, 12)
     with pytest.raises(ValueError, match="^population: independent units"):
         dp.restricted_mean(curve, 30).interval(0.9, population=True)
     with pytest.raises(ValueError, match="^until, at: say what"):

@@ -40,8 +40,8 @@ def test_at_a_huge_epsilon_statistics_are_those_of_scipy_and_p_values_nearly(out
         ks, ranks = dp.ks_test(found[0], found[1]), dp.rank_sum_test(found[0], found[1])
         assert ks.statistic == pytest.approx(ks_2samp(first, second).statistic, abs=1e-9)
         assert ranks.statistic == pytest.approx(exact.statistic / len(first) / len(second), abs=1e-9)
-        assert ranks.pvalue == pytest.approx(exact.pvalue, abs=0.01 + 4 * sqrt(0.25 / 2000))
-        assert ks.pvalue <= ks_2samp(first, second).pvalue + 0.04  # SciPy's is too large where values are tied
+        assert ranks.p_value == pytest.approx(exact.pvalue, abs=0.01 + 4 * sqrt(0.25 / 2000))
+        assert ks.p_value <= ks_2samp(first, second).pvalue + 0.04  # SciPy's is too large where values are tied
         assert dp.rank_sum_test(found[1], found[0]).statistic == pytest.approx(1 - ranks.statistic)
 
 
@@ -56,7 +56,7 @@ def test_curves_of_one_distribution_are_told_apart_as_rarely_as_it_says() -> Non
         counts = [np.rint(np.diff(curve.y) * curve.count).astype(int) for curve in curves.values()]
         one, other = (np.repeat(np.arange(16), count) for count in counts)
         tests = dp.ks_test(curves[0], curves[1]), dp.rank_sum_test(curves[0], curves[1])
-        found.append([*(test.pvalue for test in tests), mannwhitneyu(one, other).pvalue])
+        found.append([*(test.p_value for test in tests), mannwhitneyu(one, other).pvalue])
     for level in (0.05, 0.25):
         shares = np.mean(np.array(found) <= level, axis=0)
         assert (np.abs(shares[:2] - level) <= 4 * sqrt(level * (1 - level) / pairs)).all(), shares
@@ -75,8 +75,8 @@ def test_differences_are_found_in_categories_and_in_curves_that_were_released_on
     ]
     assert len(alone[0].turns) > 1  # the edges that both curves counted are not all
     for first, second in ((together[0], together[1]), alone):
-        assert dp.ks_test(first, second).pvalue < 0.01
-        assert dp.rank_sum_test(first, second).pvalue < 0.01
+        assert dp.ks_test(first, second).p_value < 0.01
+        assert dp.rank_sum_test(first, second).p_value < 0.01
         assert dp.rank_sum_test(first, second).statistic > 0.52
         again = dp.CDF.from_json(first.to_json())
         assert dp.ks_test(again, second) == dp.ks_test(first, second)

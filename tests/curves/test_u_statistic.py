@@ -12,12 +12,12 @@ import dpcurves as dp
 from dpcurves.arrays import FloatArray
 from dpcurves.noise import Randomness
 from dpcurves.summaries.kernels import (
-    half_square,
-    mean_difference,
-    mean_differences,
-    of_function,
-    quadratic,
-    same_cell,
+    extreme_mean_differences,
+    half_square_kernel,
+    kernel_from_function,
+    mean_difference_kernel,
+    mean_over_pairs,
+    same_cell_kernel,
 )
 
 GRID = dp.Grid(0, 1, cells=128)
@@ -47,11 +47,13 @@ def test_quadratic_forms_are_means_over_pairs_of_different_people() -> None:
     counts = chance.integers(0, 5, 8).astype(float)
     middles = np.repeat((edges[1:] + edges[:-1]) / 2, counts.astype(int))
     cells = np.repeat(np.arange(8), counts.astype(int)).astype(float)
-    assert quadratic(same_cell(np.ones(8, dtype=np.int64)), counts) == pytest.approx(pairs(cells, np.equal))
-    linear = of_function(lambda x, y: x + y)(edges)
-    assert quadratic(linear, counts) == pytest.approx(pairs(middles, np.add))
+    assert mean_over_pairs(same_cell_kernel(np.ones(8, dtype=np.int64)), counts) == pytest.approx(
+        pairs(cells, np.equal)
+    )
+    linear = kernel_from_function(lambda x, y: x + y)(edges)
+    assert mean_over_pairs(linear, counts) == pytest.approx(pairs(middles, np.add))
     both = np.stack([counts, 2 * counts])
-    assert quadratic(linear, both).shape == (2,)
+    assert mean_over_pairs(linear, both).shape == (2,)
 
 
 def test_forms_in_a_few_steps_are_those_of_all_means() -> None:
@@ -60,15 +62,15 @@ def test_forms_in_a_few_steps_are_those_of_all_means() -> None:
     cells = 50 * chance.standard_normal((4, 12)) + 20
     cells[1] = 0
     cells[2] -= cells[2].mean()
-    for kernel in (mean_difference(edges), half_square(edges), same_cell(parts)):
-        by_all = kernel._replace(form=None).of(cells)
-        assert kernel.of(cells) == pytest.approx(by_all, rel=1e-9, abs=1e-6)
-        assert kernel.of(cells[3]) == pytest.approx(by_all[3])
+    for kernel in (mean_difference_kernel(edges), half_square_kernel(edges), same_cell_kernel(parts)):
+        by_all = kernel._replace(fast_form=None).quadratic_form(cells)
+        assert kernel.quadratic_form(cells) == pytest.approx(by_all, rel=1e-9, abs=1e-6)
+        assert kernel.quadratic_form(cells[3]) == pytest.approx(by_all[3])
 
 
 @pytest.mark.parametrize(
     ("kernel", "function"),
-    [(mean_difference, lambda x, y: abs(x - y)), (half_square, lambda x, y: (x - y) ** 2 / 2)],
+    [(mean_difference_kernel, lambda x, y: abs(x - y)), (half_square_kernel, lambda x, y: (x - y) ** 2 / 2)],
     ids=["mean difference", "half square"],
 )
 def test_means_over_cells_are_integrals_and_no_value_is_further_off_than_their_reach(kernel, function) -> None:  # type: ignore[no-untyped-def]
@@ -81,9 +83,9 @@ def test_means_over_cells_are_integrals_and_no_value_is_further_off_than_their_r
             y = edges[right] + np.diff(edges)[right] * chance.random(40_000)
             seen = function(x, y)
             assert abs(seen.mean() - of_cells.mean[left, right]) < 4 * seen.std() / 200
-            assert np.abs(seen - of_cells.mean[left, right]).max() <= of_cells.reach[left, right] + 1e-12
+            assert np.abs(seen - of_cells.mean[left, right]).max() <= of_cells.max_deviation[left, right] + 1e-12
             at = [function(a, b) for a in edges[left : left + 2] for b in edges[right : right + 2]]
-            assert max(np.abs(seen - of_cells.mean[left, right]).max(), 0) >= 0.5 * of_cells.reach[left, right]
+            assert max(np.abs(seen - of_cells.mean[left, right]).max(), 0) >= 0.5 * of_cells.max_deviation[left, right]
             assert max(at) >= seen.max() - 1e-12
 
 
@@ -205,11 +207,11 @@ def test_no_values_in_their_cells_have_a_mean_difference_beyond_its_ends(seed: i
     laid = np.stack(np.meshgrid(*[np.linspace(0, 1, 3)] * len(low), indexing="ij"), axis=-1).reshape(-1, len(low))
     values = low + laid * (high - low)
     differ = np.abs(values[:, :, None] - values[:, None]).mean(axis=(1, 2))
-    least, most = mean_differences(edges, counts / counts.sum())
+    least, most = extreme_mean_differences(edges, counts / counts.sum())
     assert least[0] == pytest.approx(differ.min())
     assert differ.max() <= most[0] + 1e-12 <= differ.max() + np.diff(edges).max() / len(low)
     for times in (0.2, differ.mean()):
-        least, most = mean_differences(edges, counts / counts.sum(), times)
+        least, most = extreme_mean_differences(edges, counts / counts.sum(), times)
         objective = differ - 2 * times * values.mean(axis=1)
         assert least[0] - 2 * times * least[1] <= objective.min() + 1e-12
         assert most[0] - 2 * times * most[1] >= objective.max() - 1e-12

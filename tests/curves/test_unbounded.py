@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.strategies import range_search
-from dpcurves.strategies.range_search import round_between
+from dpcurves.strategies.range_search import round_numbers_between
 
 FloatArray = NDArray[np.float64]
 Law = Callable[[np.random.Generator, int], FloatArray]
@@ -108,15 +108,15 @@ def test_all_counts_are_on_intervals_of_the_tree_that_a_curve_is_read_on() -> No
     """A look at atoms cut this tree elsewhere: the question was charged, and could not be read."""
     values = np.random.default_rng(3).choice(np.pi * np.arange(1, 9), 10_000)
     found = dp.cdf(values, epsilon=1, adjacency=dp.REPLACE_ONE, randomness=dp.Randomness.from_seed(0))
-    assert len(found.prefixes.earlier) > found.prefixes.looks
-    assert found.prefixes.by_turns
+    assert len(found.prefixes.earlier_evidence) > found.prefixes.pilot_queries
+    assert found.prefixes.uses_all_rounds
     assert np.array_equal(dp.CDF.from_json(found.to_json()).y, found.y)
 
 
 def test_cells_hold_one_multiple_each_where_values_are_multiples() -> None:
     values = LAWS["heights"](np.random.default_rng(5), 10_000)
     found = dp.cdf(values, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=dp.Randomness.from_seed(5))
-    edges = found.x[found.prefixes.measured]
+    edges = found.x[found.prefixes.measured_edges]
     middle = edges[(edges >= 150) & (edges < 190)]
     assert found.prefixes.step == 1
     assert set(np.floor(middle)) == set(range(150, 190))
@@ -191,8 +191,8 @@ def test_heaps_are_found_exactly() -> None:
 def test_what_was_released_is_read_again_and_a_request_is_free() -> None:
     table = {"wage": np.exp(np.random.default_rng(5).normal(3, 1, 5000))}
     with dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
-        curve = session.ask(dp.UnboundedCdfQuestion("wage"), dp.PrivacyLoss.pure(1), request="one")
-        again = session.ask(dp.UnboundedCdfQuestion("wage"), dp.PrivacyLoss.pure(1), request="one")
+        curve = session.ask(dp.AutoRangeCdfQuestion("wage"), dp.PrivacyLoss.pure(1), request="one")
+        again = session.ask(dp.AutoRangeCdfQuestion("wage"), dp.PrivacyLoss.pure(1), request="one")
     assert again.to_json() == curve.to_json()
     read = dp.CDF.from_json(curve.to_json())
     assert read.to_json() == curve.to_json()
@@ -262,9 +262,9 @@ def test_who_counts_once_refuses_in_one_line() -> None:
     from dpcurves_local import Local
 
     with pytest.raises(dp.UnsupportedQuery, match=r"^grid: this trust model counts once, .* give a grid"):
-        dp.rehearse(
-            dp.UnboundedCdfQuestion("wage"), dp.PrivacyLoss.pure(1),
-            dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1000), trust=Local(),
+        dp.plan_question(
+            dp.AutoRangeCdfQuestion("wage"), dp.PrivacyLoss.pure(1),
+            dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, units=1000), trust=Local(),
         )  # fmt: skip
 
 
@@ -292,11 +292,11 @@ def test_bands_hold_the_curve_of_the_records() -> None:
 
 
 def test_edges_are_decimals_as_people_write_them() -> None:
-    assert round_between(1.0, 2.0, 4) == [1.2, 1.4, 1.6, 1.8]
-    assert round_between(-1e6, -1e5, 3) == [-500000.0, -200000.0]
+    assert round_numbers_between(1.0, 2.0, 4) == [1.2, 1.4, 1.6, 1.8]
+    assert round_numbers_between(-1e6, -1e5, 3) == [-500000.0, -200000.0]
     for low, high in ((1e-3, 1e-2), (1e5, 1e6), (1.6e9, 1.8e9), (1e21, range_search.LARGEST), (1e-300, 1e-9)):
         for cells in (2, 10, 333):
-            edges = np.array([low, *round_between(low, high, cells), high])
+            edges = np.array([low, *round_numbers_between(low, high, cells), high])
             assert (np.diff(edges) > 0).all()
             assert 1 <= len(edges) - 1 < 12 * cells + 5
             assert all(len(f"{edge:.15g}".split("e")[0].strip("0.")) <= 8 for edge in edges)
@@ -323,11 +323,11 @@ def test_times_may_be_durations_and_scores_dates_without_a_grid() -> None:
         "event": draw.integers(0, 2, 4000),
     })  # fmt: skip
     with dp.Session(table, budget=dp.PrivacyLoss.pure(9), adjacency=dp.ADD_REMOVE) as session:
-        curve = session.ask(dp.UnboundedSurvivalQuestion("took", "event"), dp.PrivacyLoss.pure(2))
+        curve = session.ask(dp.AutoRangeSurvivalQuestion("took", "event"), dp.PrivacyLoss.pure(2))
         assert np.interp(138 * 86_400, curve.x, curve.y) == pytest.approx(0.5, abs=0.06)  # hazards of half of 1 in 100
         for column in ("took", "day"):
-            scores = session.ask(dp.UnboundedScoresQuestion("event", column), dp.PrivacyLoss.pure(2))
+            scores = session.ask(dp.AutoRangeScoresQuestion("event", column), dp.PrivacyLoss.pure(2))
             assert scores.roc().auc == pytest.approx(0.5, abs=0.1)
         with pytest.raises(ValueError, match="give days or seconds as numbers"):
-            session.ask(dp.UnboundedSurvivalQuestion("day", "event"), dp.PrivacyLoss.pure(2))
-        assert session.left.epsilon == 3
+            session.ask(dp.AutoRangeSurvivalQuestion("day", "event"), dp.PrivacyLoss.pure(2))
+        assert session.remaining.epsilon == 3

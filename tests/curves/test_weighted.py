@@ -14,13 +14,13 @@ from click.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.cli.app import build
-from dpcurves.curves.result import CurveWarning, curve_from_json
-from dpcurves.curves.weighted import groups_for
+from dpcurves.curves.result import CurveWarning, result_from_json
+from dpcurves.curves.weighted import choose_group_edges
 from dpcurves.data import Axis, Weights
-from dpcurves.inference.design_effect import ratios_of
+from dpcurves.inference.design_effect import estimate_weight_ratios
 from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss
-from dpcurves.queries import CountQuery, Read, WeightQuery
+from dpcurves.queries import CountQuery, CountUse, WeightQuery
 from dpcurves.records import open_records, tabulate
 
 CAP = 5.0
@@ -49,7 +49,7 @@ def asked(question: Any, table: Any, loss: PrivacyLoss = HUGE, adjacency: Any = 
 def exact() -> dict[str, Any]:
     """Records that have a weight and a value, with their weights in whole steps."""
     table = made()
-    steps = Weights("w", CAP).steps_of(table["w"])
+    steps = Weights("w", CAP).to_steps(table["w"])
     used = (steps >= 0) & ~np.isnan(table["x"])
     return {**{name: values[used] for name, values in table.items()}, "w": steps[used] * CAP / Weights.STEPS}
 
@@ -81,7 +81,7 @@ def test_without_noise_mean_sum_and_survival_are_exact() -> None:
     low, high = found.mean_interval(0.95, population=True)
     spread = np.sqrt((true["w"] ** 2 * (true["x"] - found.mean) ** 2).sum()) / true["w"].sum()
     assert high - low == pytest.approx(2 * 1.96 * spread, rel=0.05)
-    table, known = made(), np.maximum(Weights("w", CAP).steps_of(made()["w"]), 0)
+    table, known = made(), np.maximum(Weights("w", CAP).to_steps(made()["w"]), 0)
     left = [
         1 - known[(table["t"] == at) & (table["e"] == 1)].sum() / known[table["t"] >= at].sum() for at in range(1, 13)
     ]
@@ -92,8 +92,8 @@ def test_without_noise_mean_sum_and_survival_are_exact() -> None:
 @pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp(Fraction(1, 2))])
 def test_weights_at_the_cap_are_counts_at_another_scale(adjacency: Any, loss: PrivacyLoss) -> None:
     axes, steps = (Axis("x", GRID),), Weights.STEPS
-    among = adjacency.among(EACH_RECORD, 3000 if adjacency.knows_units else None)
-    weighed, counted = WeightQuery(axes, Weights("w", CAP), Read.PREFIXES), CountQuery(axes, Read.PREFIXES)
+    among = adjacency.to_adjacency(EACH_RECORD, 3000 if adjacency.has_public_units else None)
+    weighed, counted = WeightQuery(axes, Weights("w", CAP), CountUse.PREFIXES), CountQuery(axes, CountUse.PREFIXES)
     table = {**made(), "w": np.full(3000, CAP)}
     with open_records(table, unit=EACH_RECORD, key=b"key") as records:
         assert tabulate(records, weighed).tolist() == [steps * each for each in tabulate(records, counted).tolist()]
@@ -108,7 +108,7 @@ def test_results_are_read_again_and_say_that_they_are_weighted() -> None:
     for question in (CURVE, MEAN, LIVES, dp.WeightedQuantilesQuestion("x", GRID, (0.2, 0.5), "w", CAP)):
         found = asked(question, made(), ONE)
         text = found.to_json()
-        read: Any = curve_from_json(text)
+        read: Any = result_from_json(text)
         assert type(read) is type(found)
         assert read.to_json() == text
         assert json.loads(text)["kind"].startswith("weighted-")
@@ -138,7 +138,7 @@ def test_what_weights_need_is_said_before_anything_is_charged() -> None:
     with dp.Session({"x": x, "w": np.full(50, "a")}, budget=ONE, adjacency=dp.ADD_REMOVE) as session:
         with pytest.raises(ValueError, match="'w' holds"):
             session.ask(CURVE, ONE)
-        assert session.left == ONE
+        assert session.remaining == ONE
     with pytest.raises(ValueError, match=r"^bins: "):
         asked(CURVE, made(), ONE).histogram(4)
 
@@ -163,18 +163,18 @@ def test_warnings_tell_no_value_of_a_record() -> None:
 
 def test_groups_follow_the_weight_and_are_fewer_where_noise_is_large() -> None:
     shares = np.linspace(0, 1, 65)
-    assert len(groups_for(shares, 10_000.0, 10.0)) == 7
-    assert len(groups_for(shares, 250.0, 10.0)) == 1
-    assert groups_for(shares, -3.0, 10.0) == ()
-    assert groups_for(np.zeros(65), 10_000.0, 10.0) == ()
+    assert len(choose_group_edges(shares, 10_000.0, 10.0)) == 7
+    assert len(choose_group_edges(shares, 250.0, 10.0)) == 1
+    assert choose_group_edges(shares, -3.0, 10.0) == ()
+    assert choose_group_edges(np.zeros(65), 10_000.0, 10.0) == ()
 
 
 def test_ratios_are_safe_without_signal_and_tell_groups_apart_with_it() -> None:
-    assert ratios_of(np.zeros(3), np.zeros(3), 50.0).overall == 1.0
-    noisy = ratios_of(np.array([200.0, 200.0]), np.array([60.0, 80.0]), 60.0)
-    assert noisy.each.tolist() == [1.0, 1.0]
+    assert estimate_weight_ratios(np.zeros(3), np.zeros(3), 50.0).overall == 1.0
+    noisy = estimate_weight_ratios(np.array([200.0, 200.0]), np.array([60.0, 80.0]), 60.0)
+    assert noisy.by_group.tolist() == [1.0, 1.0]
     assert noisy.overall > 140 / 400
-    assert ratios_of(np.array([500.0, 500.0]), np.array([100.0, 300.0]), 1.0).each == pytest.approx(
+    assert estimate_weight_ratios(np.array([500.0, 500.0]), np.array([100.0, 300.0]), 1.0).by_group == pytest.approx(
         [0.5, 1.5], abs=0.01
     )
 

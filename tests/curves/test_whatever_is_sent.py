@@ -11,9 +11,9 @@ from every_question import LOSS, QUESTIONS, WHO
 
 from dpcurves.conversation import Release, Step
 from dpcurves.curves import ByCategory, Question
-from dpcurves.laws.law import Choices
-from dpcurves.session import converse
-from dpcurves.trust import Central, conversation
+from dpcurves.laws.law import ChoiceLaw
+from dpcurves.session import answer_steps
+from dpcurves.trust import Central, run_conversation
 
 HUGE = 2**62
 TURN = {"all huge": (HUGE,), "all as far below zero": (-HUGE,), "by turns": (HUGE, -HUGE)}
@@ -21,9 +21,9 @@ TURN = {"all huge": (HUGE,), "all as far below zero": (-HUGE,), "by turns": (HUG
 
 def answered_with(values: tuple[int, ...]) -> Callable[[Step], Release]:
     def reply(step: Step) -> Release:
-        plan = Central().turn(step.query, LOSS, WHO)
-        blank = plan.law.blank()
-        chosen = isinstance(plan.law, Choices)  # from what was offered
+        plan = Central().plan_query(step.query, LOSS, WHO)
+        blank = plan.law.blank_values()
+        chosen = isinstance(plan.law, ChoiceLaw)  # from what was offered
         return Release(plan, blank if chosen else tuple(islice(cycle(values), len(blank))), allotment=None, seeded=True)
 
     return reply
@@ -43,4 +43,4 @@ def test_every_question_ends_in_a_curve_whatever_is_released(kind: str, place: i
 
 
 def read(question: Question[object], reply: Callable[[Step], Release]) -> object:
-    return converse(conversation(question, LOSS, WHO, Central()), reply)
+    return answer_steps(run_conversation(question, LOSS, WHO, Central()), reply)

@@ -15,7 +15,7 @@ from dpcurves.curves import ByCategory
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_survival import Survival, SurvivalQuestion
 from dpcurves_survival import kaplan_meier as leaving
-from dpcurves_survival.inference import AtRisk, rise
+from dpcurves_survival.inference import AtRisk, find_censoring_bias
 
 HUGE = PrivacyLoss.pure(10**9)
 FloatArray = NDArray[np.float64]
@@ -52,9 +52,9 @@ def test_the_estimate_from_exact_times_lies_no_further_below_the_curve_than_is_s
         for group, curve in answer(asked(cells), columns, HUGE, both(2000)[1], seed).items():
             mine = columns["g"] == group
             above = (curve.y - exact(columns["t"][mine], columns["e"][mine], curve.x))[1:-1]
-            told = leaving.Leaving.counted(curve.evidence)
+            told = leaving.EventTable.from_counts(curve.evidence)
             assert (above > 0).all()
-            assert (above <= rise(told.at_risk, told.censored)[:-1] + 1e-9).all()
+            assert (above <= find_censoring_bias(told.at_risk, told.censored)[:-1] + 1e-9).all()
             assert len(curve.notes) == 1 or above.max() < 0.06, above.max()
             for note in curve.notes:
                 said = float(note.removeprefix("about ").split("%")[0]) / 100
@@ -62,7 +62,7 @@ def test_the_estimate_from_exact_times_lies_no_further_below_the_curve_than_is_s
 
 
 def test_events_that_come_last_are_those_of_the_bound() -> None:
-    found = rise(AtRisk(np.array([4.0, 1.0]), np.array([10.0, 3.0])), np.array([3.0, 1.0]))
+    found = find_censoring_bias(AtRisk(np.array([4.0, 1.0]), np.array([10.0, 3.0])), np.array([3.0, 1.0]))
     assert found == pytest.approx([4 / 7 - 0.4, 6 / 10 * 2 / 3 - 3 / 7 * 1 / 2])
 
 
@@ -71,7 +71,7 @@ def test_notes_are_given_where_times_are_finer_than_cells_and_not_where_nobody_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In each of 6 releases; and in none of 30, of which each may speak by chance at 4 standard deviations."""
-    monkeypatch.setattr(leaving, "draws_for", lambda _: 400)
+    monkeypatch.setattr(leaving, "choose_draws", lambda _: 400)
     for seed in range(6):
         found = released(given(20_000, seed), 6, "1", seed)
         assert all(

@@ -16,9 +16,9 @@ from covered_scores import GROUPS
 from covered_survivals import population
 from kinds import DATA, POPULATIONS, Counts, FloatArray, people
 
-from dpcurves.curves import CDF, ROC, CdfQuestion, QuantilesQuestion, Reading, Scores, ScoresQuestion, SummaryQuestion
-from dpcurves.curves.class_table import groups_of_cells, left_open
-from dpcurves.inference import dvoretzky, public_generator
+from dpcurves.curves import CDF, ROC, CdfQuestion, Metric, QuantilesQuestion, Scores, ScoresQuestion, SummaryQuestion
+from dpcurves.curves.class_table import find_discretization_error, group_cells_evenly
+from dpcurves.inference import dkw_bound, public_generator
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.summaries import auc_of_counts
 from dpcurves.summaries.two_classes import calibration_gaps
@@ -106,13 +106,13 @@ def scatter_of_area(counts: Counts) -> float:
 
 def tied(curve: ROC) -> float:
     """The share of the pairs that lie in one cell, as the unbiased counts tell."""
-    negative, positive = curve.evidence.unbiased
+    negative, positive = curve.evidence.unbiased_cells
     return float(negative @ positive / (negative.sum() * positive.sum()))
 
 
 def width_by_noise(curve: ROC) -> float:
     """How far noise moves both ends: the area with all ties lost, and with all of them won."""
-    sizes = curve.evidence.unbiased.sum(axis=1)
+    sizes = curve.evidence.unbiased_cells.sum(axis=1)
     believed = np.stack([np.diff(rates)[::-1] for rates in (curve.fpr, curve.tpr)]) * sizes[:, None]
     noise = curve.evidence.sums.simulate(curve.evidence.total, 1000, public_generator(None))
     noisy = believed + np.concatenate([each for each, _ in noise])
@@ -148,28 +148,30 @@ def test_numbers_of_scores_are_no_wider_than_boxes_and_differences_add_up_ties_a
     question = ScoresQuestion("y", "s", of.grid, GROUPS)
     found = answer(question, columns, PrivacyLoss.pure(1), both(2 * UNITS)[1], 3)
     sides = [
-        np.abs(np.subtract(scores.interval(Reading.AUC, LEVEL), scores.value(Reading.AUC))) for scores in found.values()
+        np.abs(np.subtract(scores.interval(Metric.AUC, LEVEL), scores.value(Metric.AUC))) for scores in found.values()
     ]
-    ties = [left_open(scores.table, Reading.AUC) for scores in found.values()]
+    ties = [find_discretization_error(scores.table, Metric.AUC) for scores in found.values()]
     (low, high), (less, more) = (np.maximum(side - tie, 0) for side, tie in zip(sides, ties, strict=True))
-    difference = found.difference(Reading.AUC, 0, 1, LEVEL)
+    difference = found.difference(Metric.AUC, 0, 1, LEVEL)
     by_noise = np.hypot(low, more) + np.hypot(high, less)
     assert difference.upper - difference.lower <= by_noise + np.sum(ties) + 1e-9
     for scores in found.values():
-        box, (low, high) = scores.roc().band(LEVEL), scores.interval(Reading.KS, LEVEL)
+        box, (low, high) = scores.roc().band(LEVEL), scores.interval(Metric.KS, LEVEL)
         assert high - low <= (box.fpr_upper - box.fpr_lower + box.tpr_upper - box.tpr_lower).max()
         for population_too in (False, True):
-            low, high = scores.interval(Reading.ECE, LEVEL, population=population_too)
+            low, high = scores.interval(Metric.ECE, LEVEL, population=population_too)
             assert high - low <= 2 * SIMULATED * errors_of_groups(scores, population=population_too)
-            low, high = scores.interval(Reading.AVERAGE_PRECISION, LEVEL, population=population_too)
+            low, high = scores.interval(Metric.AVERAGE_PRECISION, LEVEL, population=population_too)
             assert high - low <= between_the_ends_of_precision(scores, population=population_too)
 
 
 def errors_of_groups(scores: Scores, *, population: bool) -> float:
     """How far the error of calibration of each group may be off, each on its own, all at their worst."""
-    table, likely = scores.table, scores.table.counts.likely
-    starts, errors = groups_of_cells(table, 10), table.errors(population=population)
-    exact, moved = (calibration_gaps(table.inside(cells), table.middles, starts) for cells in (likely, likely + errors))
+    table, likely = scores.table, scores.table.counts.likely_counts
+    starts, errors = group_cells_evenly(table, 10), table.simulate_errors(population=population)
+    exact, moved = (
+        calibration_gaps(table.drop_outside(cells), table.middles, starts) for cells in (likely, likely + errors)
+    )
     return float(np.quantile(np.abs(moved - exact), (1 + LEVEL) / 2, axis=0).sum())
 
 
@@ -189,10 +191,10 @@ def test_searches_leave_open_what_noise_and_samples_may_do_at_each_look_and_pair
     for epsilon in EPSILONS:
         asked = QuantilesQuestion("x", grid, p, search=LEVEL)
         found = answer(asked, {"x": sample}, PrivacyLoss.pure(epsilon), both(UNITS)[1], 3)
-        law, error, cell = found.turns[0].path, (1 - LEVEL) / len(p), (grid.upper - grid.lower) / grid.cells
+        law, error, cell = found.rounds[0].path_sums, (1 - LEVEL) / len(p), (grid.upper - grid.lower) / grid.cells
         noise = SIMULATED * sqrt(2 * log(2 * grid.cells.bit_length() / error) * law.levels * law.noise.variance)
         for population_too in (False, True):
-            sampling = UNITS * dvoretzky(UNITS, 1 - error / 2) if population_too else 0.0
+            sampling = UNITS * dkw_bound(UNITS, 1 - error / 2) if population_too else 0.0
             left, right = np.clip(found.intervals(LEVEL, population=population_too), grid.lower, grid.upper).T
             inside = (left[:, None] + cell <= sample) & (sample < right[:, None] - cell)
             assert inside.sum(axis=1).max() <= 4 * noise + 2 * sampling

@@ -17,7 +17,7 @@ from dpcurves.data import Axis, Categories
 from dpcurves.noise import Randomness
 from dpcurves.privacy import Unit
 from dpcurves.records import open_records
-from dpcurves.records.source import Kind
+from dpcurves.records.source import ColumnKind
 
 ROWS = 500
 GRID = dp.Grid(0, 10, cells=7)
@@ -97,11 +97,11 @@ def counted(folder: Path) -> dict[str, Any]:
         with open_records(data, unit=Unit("name", 50), key=b"key") as records:
             columns = records._engine.columns
             for name, held in ((column.name, column.kind) for column in columns):
-                if held in {Kind.NUMBERS, Kind.UNTYPED}:
+                if held in {ColumnKind.NUMBERS, ColumnKind.UNTYPED}:
                     found[f"{name} of {kind}"] = records.counts([Axis(name, GRID)]).tolist()
-                elif held is not Kind.TIMES:
+                elif held is not ColumnKind.TIMES:
                     found[f"{name} of {kind}"] = records.counts([Categories(name, ("ä", "b", "d?"))]).tolist()
-        for name in (column.name for column in columns if column.kind is Kind.TIMES):
+        for name in (column.name for column in columns if column.kind is ColumnKind.TIMES):
             with open_records(data, unit=Unit(name, 1), key=b"key") as records:
                 found[f"{name} of {kind}"] = [records.units(), records.counts([Axis("x", GRID)]).tolist()]
         with dp.Session(

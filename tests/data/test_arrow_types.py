@@ -12,7 +12,7 @@ import pytest
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import open_records
-from dpcurves.records.source import Kind, column_of, plain_array, plain_type
+from dpcurves.records.source import ColumnKind, column_from_arrow_type, plain_array, plain_type
 
 NUMBERS = [
     pa.bool_(), pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.decimal128(9, 2),
@@ -34,7 +34,7 @@ OTHERS = [
 ]  # fmt: skip
 
 
-KINDS = {Kind.NUMBERS: NUMBERS, Kind.TEXT: TEXTS, Kind.TIMES: TIMES, Kind.OTHER: OTHERS}
+KINDS = {ColumnKind.NUMBERS: NUMBERS, ColumnKind.TEXT: TEXTS, ColumnKind.TIMES: TIMES, ColumnKind.OTHER: OTHERS}
 DECLARED = [(held, kind) for kind, types in KINDS.items() for held in types]
 HELD = [held for held, _ in DECLARED]
 
@@ -42,8 +42,8 @@ HELD = [held for held, _ in DECLARED]
 @pytest.mark.parametrize(
     ("declared", "kind"), [(held, kind) for kind, types in KINDS.items() for held in types], ids=str
 )
-def test_a_type_says_what_a_column_holds(declared: pa.DataType, kind: Kind) -> None:
-    assert column_of("x", declared).kind is kind
+def test_a_type_says_what_a_column_holds(declared: pa.DataType, kind: ColumnKind) -> None:
+    assert column_from_arrow_type("x", declared).kind is kind
 
 
 @pytest.mark.parametrize("declared", [held for held in HELD if not pa.types.is_union(held)], ids=str)
@@ -57,14 +57,17 @@ def test_rows_that_are_all_null_are_opened_counted_and_ranked(declared: pa.DataT
     for unit, used in ((EACH_RECORD, 3), (Unit("u", 1), 2), (Unit("x", 1), 1)):
         with open_records(table, unit=unit, key=b"k") as records:
             assert records.counts([Axis("n", Grid(0, 1, cells=2))]).tolist() == [0, used, 0]
-            kind = column_of("x", declared).kind
-            if kind not in {Kind.TIMES, Kind.OTHER}:
-                fitting: dict[Kind, tuple[int | str, int | str]] = {Kind.TEXT: ("b", "a"), Kind.NUMBERS: (1, 2)}
+            kind = column_from_arrow_type("x", declared).kind
+            if kind not in {ColumnKind.TIMES, ColumnKind.OTHER}:
+                fitting: dict[ColumnKind, tuple[int | str, int | str]] = {
+                    ColumnKind.TEXT: ("b", "a"),
+                    ColumnKind.NUMBERS: (1, 2),
+                }
                 assert records.counts([Categories("x", fitting.get(kind, (1, "a")))]).tolist() == [0, 0, used]
 
 
 def test_nulls_without_a_type_are_missing_numbers_and_missing_text() -> None:
-    assert column_of("x", pa.null()).kind is Kind.UNTYPED
+    assert column_from_arrow_type("x", pa.null()).kind is ColumnKind.UNTYPED
     with open_records(pa.table({"x": pa.nulls(2)}), unit=EACH_RECORD, key=b"k") as records:
         assert records.counts([Axis("x", Grid(0, 1, cells=1))]).tolist() == [0, 2]
         assert records.counts([Categories("x", ("a", 0))]).tolist() == [0, 0, 2]

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpcurves.data import Grid, Outside
-from dpcurves.records.engines.duckdb import category_slot, double, grid_slot, slot_type
-from dpcurves.records.engines.engine import formula_of
-from dpcurves.records.value_names import number_in
-from dpcurves_engines.slots import clipped_formula_of
+from dpcurves.records.engines.duckdb import category_slot_sql, double_literal, grid_slot_sql, slot_type
+from dpcurves.records.engines.engine import find_formula
+from dpcurves.records.value_names import parse_number
+from dpcurves_engines.slots import find_clipped_formula
 
 CONNECTION = duckdb.connect()
 
 
 def slots_of(grid: Grid, values: NDArray[np.float64]) -> list[int]:
     kind = slot_type([grid.slots])
-    sql = grid_slot(grid, "x", kind)
+    sql = grid_slot_sql(grid, "x", kind)
     if sql is None:
         return [int(slot) for slot in grid.cell_of(values)]
     CONNECTION.register("v", pa.table({"i": np.arange(len(values)), "x": values}))
@@ -60,9 +60,9 @@ def test_the_slots_of_any_linear_grid_are_those_of_the_definition(
     ],
 )
 def test_most_linear_grids_have_a_formula(grid: Grid, corrected: bool) -> None:
-    formula = formula_of(grid)
+    formula = find_formula(grid)
     assert formula is not None
-    assert formula.corrected is corrected
+    assert formula.needs_correction is corrected
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_most_linear_grids_have_a_formula(grid: Grid, corrected: bool) -> None:
     [Grid.geometric(1, 2, cells=3), Grid.from_edges([0, 1, 2]), Grid(0, 5e-323, cells=3), Grid(0, 1, cells=2**25)],
 )
 def test_other_grids_have_none(grid: Grid) -> None:
-    assert formula_of(grid) is None
-    assert grid_slot(grid, "x", "INTEGER") is None
+    assert find_formula(grid) is None
+    assert grid_slot_sql(grid, "x", "INTEGER") is None
 
 
 @settings(deadline=None)
@@ -83,7 +83,7 @@ def test_what_is_clipped_to_inner_edges_is_guessed_in_its_cell_or_one_above(
         grid = Grid(lower, lower + width, cells=cells)
     except ValueError:
         return
-    formula = clipped_formula_of(grid)
+    formula = find_clipped_formula(grid)
     if formula is None:
         return
     edges = grid.edges
@@ -111,13 +111,13 @@ def test_slots_fit_their_type() -> None:
 
 @given(st.floats(allow_nan=False))
 def test_a_double_is_written_exactly(value: float) -> None:
-    ((found,),) = CONNECTION.sql(f"SELECT {double(value)}").fetchall()
+    ((found,),) = CONNECTION.sql(f"SELECT {double_literal(value)}").fetchall()
     assert np.float64(found).tobytes() == np.float64(value).tobytes()
 
 
 def test_a_category_may_hold_any_character() -> None:
     names = ("it's", 'a "quote"', "{0}", "back\\slash", "nul\0", "new\nline", "'; DROP TABLE v; --", "\ud800")
-    sql = category_slot([[name] for name in names], "NULL", "CAST(t AS VARCHAR)", "INTEGER")
+    sql = category_slot_sql([[name] for name in names], "NULL", "CAST(t AS VARCHAR)", "INTEGER")
     texts = [name.encode("utf-8", "backslashreplace") for name in (*names, "other")]
     CONNECTION.register("t", pa.table({"i": range(len(texts)), "t": pa.array(texts, pa.binary())}))
     found = CONNECTION.sql(f"SELECT {sql} FROM t ORDER BY i").fetchall()
@@ -125,6 +125,6 @@ def test_a_category_may_hold_any_character() -> None:
 
 
 def test_text_spells_a_number_in_a_column_of_numbers() -> None:
-    assert [number_in(value) for value in ("7", "7.5", "-inf", "nan", "x")] == [
+    assert [parse_number(value) for value in ("7", "7.5", "-inf", "nan", "x")] == [
         7, 7.5, float("-inf"), None, None,
     ]  # fmt: skip

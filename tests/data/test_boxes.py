@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dpcurves.queries import Boxes, Splitting
+from dpcurves.queries import Boxes, SplitRule
 
 CASES = [
     ((7,), (2,)),
@@ -28,10 +28,10 @@ def covered(boxes: Boxes, shape: tuple[int, ...]) -> np.ndarray:
 
 @pytest.mark.parametrize(("shape", "fans"), CASES)
 def test_parts_hold_each_cell_once_and_are_about_equal(shape: tuple[int, ...], fans: tuple[int, ...]) -> None:
-    splitting = Splitting(shape, fans)
-    boxes, generations = splitting.whole, 0
-    while splitting.divisible(boxes).any():
-        boxes = splitting.divided(boxes)
+    splitting = SplitRule(shape, fans)
+    boxes, generations = splitting.whole_box, 0
+    while splitting.is_divisible(boxes).any():
+        boxes = splitting.divide(boxes)
         generations += 1
         assert (covered(boxes, shape) == 1).all()
         assert (np.ptp(boxes.width, axis=0) <= generations).all()
@@ -41,24 +41,24 @@ def test_parts_hold_each_cell_once_and_are_about_equal(shape: tuple[int, ...], f
 
 @pytest.mark.parametrize(("shape", "fans"), CASES)
 def test_leaves_hold_each_cell_once_whatever_is_decided(shape: tuple[int, ...], fans: tuple[int, ...]) -> None:
-    splitting, generator = Splitting(shape, fans), np.random.default_rng(1)
+    splitting, generator = SplitRule(shape, fans), np.random.default_rng(1)
     for _ in range(20):
-        boxes, decisions = splitting.whole, []
+        boxes, decisions = splitting.whole_box, []
         while len(boxes.lower):
-            boxes = boxes.where(splitting.divisible(boxes))
+            boxes = boxes.select(splitting.is_divisible(boxes))
             divided = generator.random(len(boxes.lower)) < 0.6
             decisions += divided.astype(int).tolist()
-            boxes = splitting.divided(boxes.where(divided))
-        assert (covered(splitting.leaves(decisions), shape) == 1).all()
+            boxes = splitting.divide(boxes.select(divided))
+        assert (covered(splitting.find_leaves(decisions), shape) == 1).all()
 
 
 def test_a_box_has_at_most_so_many_parts() -> None:
     for (shape, fans), extra in product(CASES, (0, 1)):
-        splitting = Splitting(tuple(cells + extra for cells in shape), fans)
-        assert len(splitting.divided(splitting.whole).lower) == splitting.most_parts
+        splitting = SplitRule(tuple(cells + extra for cells in shape), fans)
+        assert len(splitting.divide(splitting.whole_box).lower) == splitting.most_parts
 
 
 @pytest.mark.parametrize("decisions", [[], [1], [1, 0], [0, 0], [1, 0, 0, 0]])
 def test_decisions_that_do_not_fit_are_refused(decisions: list[int]) -> None:
     with pytest.raises(ValueError, match="^decisions: "):
-        Splitting((4,), (2,)).leaves(decisions)
+        SplitRule((4,), (2,)).find_leaves(decisions)

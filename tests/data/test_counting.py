@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.privacy import EACH_RECORD
-from dpcurves.queries import CountQuery, QuantileCutsQuery, Read, SumQuery
+from dpcurves.queries import CountQuery, CountUse, QuantileCutsQuery, SumQuery
 from dpcurves.records import Records, open_records, tabulate
 
 KEY = b"a key of the data set"
@@ -242,7 +242,7 @@ def is_of_another_kind(declared: tuple[Any, ...], kind: str, source: str) -> boo
 def test_tabulate_answers_every_kind_of_query() -> None:
     axes = (Axis("x", HALVES),)
     with opened({"x": np.array([0.1, 0.9, np.nan])}) as records:
-        assert tabulate(records, CountQuery(axes, Read.CELLS)).tolist() == [1, 1, 1]
+        assert tabulate(records, CountQuery(axes, CountUse.CELLS)).tolist() == [1, 1, 1]
         assert tabulate(records, QuantileCutsQuery(axes, pieces=2)).dtype == np.int64
         sums = tabulate(records, SumQuery(axes, half=2**39))
         assert sums.dtype == object

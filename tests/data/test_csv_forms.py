@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import dpcurves as dp
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 
 CELLS = dp.Grid(0, 10_000, cells=10_000)
 LOUD = dp.PrivacyLoss.pure(10**6)
@@ -73,7 +73,8 @@ def test_a_damaged_file_is_refused_before_the_charge_and_says_nothing_of_its_rec
         (tmp_path / "a.csv.gz").write_bytes(damaged)
         with dp.Session(tmp_path / "a.csv.gz", budget=LOUD, adjacency=dp.ADD_REMOVE) as session:
             with pytest.raises(
-                Refused, match=r"^data: 'a.csv.gz' (cannot be read(: it is no whole file of gzip)?$|is not compressed)"
+                InvalidArgument,
+                match=r"^data: 'a.csv.gz' (cannot be read(: it is no whole file of gzip)?$|is not compressed)",
             ):
                 session.ask(dp.CountQuestion("x"), LOUD)
             assert not session.statement.grants
@@ -85,7 +86,7 @@ def test_a_damaged_file_is_refused_before_the_charge_and_says_nothing_of_its_rec
      ({"dates": "1/2/2020"}, "dates"), ({"delimiter": '"'}, "delimiter"), ({"delimiter": "ab"}, "delimiter")],
 )  # fmt: skip
 def test_another_form_is_refused(given: dict[str, str], named: str) -> None:
-    with pytest.raises(Refused, match=f"^{named}: "):
+    with pytest.raises(InvalidArgument, match=f"^{named}: "):
         dp.CsvFile("a.csv", **given)
 
 

@@ -56,7 +56,7 @@ def written(folder: Path, body: bytes, header: bytes = b"x,y\n") -> Path:
 def read(source: CsvSource) -> tuple[list[list[bytes | None]], list[bytes | None]]:
     rows: list[list[bytes | None]] = []
     whole: list[bytes | None] = []
-    for lines in source._lines():
+    for lines in source._read_blocks():
         columns = [lines.field(place).to_pylist() for place in range(len(source.columns))]
         rows += [list(row) for row in zip(*columns, strict=True)]
         whole += lines.texts().to_pylist()
@@ -72,7 +72,7 @@ def test_fields_are_those_of_the_definition_however_the_file_is_cut(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_lines, "READ_AT_ONCE", block)
         patch.setattr("dpcurves.records.source.LONGEST_TEXT", longest)
-        patch.setattr(csv_lines, "header_of", lambda file: file.readline())
+        patch.setattr(csv_lines, "read_header", lambda file: file.readline())
         rows, whole = read(source)
     assert rows == [fields_of(line, 2, longest) for line in lines_of(body)]
     assert whole == [line + b"\n" if len(line) < longest else None for line in lines_of(body)]

@@ -14,7 +14,7 @@ import pytest
 from dpcurves.data import Axis, Grid
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.records import Records
-from dpcurves.records.engines.duckdb import DuckEngine, Engine
+from dpcurves.records.engines.duckdb import DuckConnection, DuckEngine
 from dpcurves.records.opening import source_of_mapping
 
 SCRIPT = """
@@ -38,7 +38,7 @@ def test_nothing_is_printed_even_if_records_are_never_closed(tmp_path: Path) -> 
 
 def test_what_does_not_fit_in_memory_goes_where_nobody_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    opened = Engine()
+    opened = DuckConnection()
     (folder,) = tmp_path.iterdir()
     assert folder.stat().st_mode & 0o077 == 0
     assert opened.connection.sql("SELECT current_setting('temp_directory')").fetchall() == [(str(folder),)]
@@ -49,7 +49,7 @@ def test_what_does_not_fit_in_memory_goes_where_nobody_reads(tmp_path: Path, mon
 
 
 def test_names_in_a_query_are_never_looked_up_among_variables() -> None:
-    opened, surprise = Engine(), {"x": [1]}
+    opened, surprise = DuckConnection(), {"x": [1]}
     with pytest.raises(Exception, match="surprise"):
         opened.connection.sql("SELECT * FROM surprise").fetchall()
     opened.close()

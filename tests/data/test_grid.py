@@ -197,7 +197,7 @@ def test_log_odds_without_a_probability_are_refused(bound: float) -> None:
 
 def test_explicit_edges_have_no_formula() -> None:
     with pytest.raises(ValueError, match="^grid: explicit edges"):
-        Grid.spaced(Spacing.EXPLICIT, 0, 1, cells=3)
+        Grid.from_spacing(Spacing.EXPLICIT, 0, 1, cells=3)
 
 
 @pytest.mark.parametrize("edges", [[], [1], [1, 1], [2, 1], [0, np.nan, 1], [0, np.inf]])
@@ -226,8 +226,8 @@ def test_a_grid_can_be_written_and_read_again() -> None:
 
 
 def test_a_cut_keeps_the_ends() -> None:
-    assert Grid(0, 1, cells=4).cut([4, 1, 0]).edges.tolist() == [0, 0.25, 1]
-    assert Grid(0, 1, cells=4, outside=Outside.APART).cut([]).slots == 3
+    assert Grid(0, 1, cells=4).merge_cells([4, 1, 0]).edges.tolist() == [0, 0.25, 1]
+    assert Grid(0, 1, cells=4, outside=Outside.APART).merge_cells([]).slots == 3
 
 
 @pytest.mark.parametrize("grid", [Grid(-3, 5, cells=8), Grid.geometric(1, 256, cells=8), Grid.from_edges([0, 1, 7, 9])])
@@ -297,7 +297,7 @@ def test_cells_that_do_not_fit_are_refused_with_what_would(
 @pytest.mark.parametrize("spaced", [Spacing.LINEAR, Spacing.GEOMETRIC])
 def test_few_values_lie_in_the_cells_in_which_they_lie_among_many(spaced: Spacing) -> None:
     """Few are looked up by bisection, many among all edges."""
-    grid = Grid.spaced(spaced, 1, 1.7, cells=9000)
+    grid = Grid.from_spacing(spaced, 1, 1.7, cells=9000)
     edges = grid.edge(np.arange(0, 9001, 900))
     values = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 2), [np.nan, np.inf, -np.inf, 0, 3]])
     together = grid.cell_of(values)

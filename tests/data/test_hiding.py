@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpcurves.records.source import hidden
+from dpcurves.records.source import hide_failure
 
 
 def test_a_failure_is_said_in_other_words() -> None:
@@ -12,9 +12,9 @@ def test_a_failure_is_said_in_other_words() -> None:
         raise RuntimeError("a value")
 
     with pytest.raises(ValueError, match="^data: in other words$") as caught:
-        hidden(fails, "in other words")
+        hide_failure(fails, "in other words")
     assert caught.value.__context__ is None
-    assert hidden(lambda: 3, "") == 3
+    assert hide_failure(lambda: 3, "") == 3
 
 
 def test_an_interrupt_is_no_failure() -> None:
@@ -22,7 +22,7 @@ def test_an_interrupt_is_no_failure() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        hidden(stops, "in other words")
+        hide_failure(stops, "in other words")
 
 
 def test_a_panic_is_a_failure() -> None:
@@ -33,4 +33,4 @@ def test_a_panic_is_a_failure() -> None:
         raise Panic("a value")
 
     with pytest.raises(ValueError, match="^data: in other words$"):
-        hidden(panics, "in other words")
+        hide_failure(panics, "in other words")

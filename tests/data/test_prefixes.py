@@ -76,7 +76,7 @@ def test_prefixes_are_those_of_numpy(source: str, tmp_path: Path) -> None:
 @given(st.sampled_from(GRIDS), st.lists(st.floats(), max_size=30), st.data())
 def test_a_value_is_below_a_bound_where_its_cell_is(grid: Grid, values: list[float], data: st.DataObject) -> None:
     at = np.array(sorted(data.draw(st.lists(st.integers(0, grid.slots), min_size=1, max_size=9))))
-    bounds, tried = grid.bound(at), np.array([*values, *edges_of(grid)])
+    bounds, tried = grid.exclusive_bound(at), np.array([*values, *edges_of(grid)])
     place = np.searchsorted(bounds, tried, side="right")
     below = place[:, None] <= np.searchsorted(bounds, bounds)[None, :]
     strictly = np.array([[grid.cell_of(np.array([value]))[0] < slots for slots in at] for value in tried])

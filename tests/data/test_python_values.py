@@ -14,7 +14,7 @@ import pytest
 from arro3.core import DataType
 
 from dpcurves.records import source
-from dpcurves.records.source import array_of, text_of, texts
+from dpcurves.records.source import encode_text, to_arrow_array, to_text_array
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from dpcurves.records.source import array_of, text_of, texts
     ],
 )  # fmt: skip
 def test_a_value_is_known_by_its_text(value: Any, text: bytes | None) -> None:
-    assert text_of(value) == text
+    assert encode_text(value) == text
 
 
 def test_an_object_that_refuses_has_no_text() -> None:
@@ -38,14 +38,14 @@ def test_an_object_that_refuses_has_no_text() -> None:
         def __str__(self) -> str:
             raise RuntimeError
 
-    assert texts([Rude(), "a", 10**5000]).to_pylist() == [None, b"a", None]
+    assert to_text_array([Rude(), "a", 10**5000]).to_pylist() == [None, b"a", None]
 
 
 def test_memory_is_lent_until_the_last_array_that_lies_in_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     lent = dict[int, tuple[Any, ...]]()
     monkeypatch.setattr(source, "_lent", lent)
     days = np.array(["2013-01-01", "NaT", "2013-01-03"] * 1000, "datetime64[D]")
-    whole = array_of(days)
+    whole = to_arrow_array(days)
     part = whole.slice(1, 2)
     assert len(lent) == 1
     del whole, days
@@ -53,7 +53,7 @@ def test_memory_is_lent_until_the_last_array_that_lies_in_it_is_gone(monkeypatch
     del part
     assert not lent
     with pytest.raises(Exception, match="type"):  # three places of numbers have room for no text
-        source.of_buffers(DataType.struct([]), 3, np.zeros(1, np.uint8), np.arange(3))
+        source.array_from_buffers(DataType.struct([]), 3, np.zeros(1, np.uint8), np.arange(3))
     assert not lent
 
 
@@ -61,7 +61,7 @@ def test_an_engine_that_fails_between_two_batches_ends_them_without_its_words() 
     secret = "CASE WHEN range = 290000 THEN error('zebrafinch') ELSE 'a' END AS text"
     with duckdb.connect() as connection:
         connection.execute("SET threads = 1")
-        batches = source.batches_from(connection.sql(f"SELECT range, {secret} FROM range(300000)"))
+        batches = source.read_batches(connection.sql(f"SELECT range, {secret} FROM range(300000)"))
         first, _ = next(batches)
         assert first.to_numpy()[:2].tolist() == [0, 1]
         with pytest.raises(RuntimeError, match="^a batch could not be read$"):
@@ -90,17 +90,17 @@ def test_an_engine_that_fails_between_two_batches_ends_them_without_its_words() 
     ],
 )
 def test_an_array_is_taken_by_its_type(array: np.ndarray[Any, Any], held: pa.DataType) -> None:
-    assert array_of(array).type == held
-    assert array_of(array[:0]).type == held
-    assert len(array_of(array)) == len(array)
+    assert to_arrow_array(array).type == held
+    assert to_arrow_array(array[:0]).type == held
+    assert len(to_arrow_array(array)) == len(array)
 
 
 @pytest.mark.parametrize("values", [[1.5, 2.5], [1, 2], ["a", "b"]])
 def test_what_is_masked_is_missing(values: list[Any]) -> None:
-    found = array_of(np.ma.MaskedArray(values, mask=[False, True])).to_pylist()
+    found = to_arrow_array(np.ma.MaskedArray(values, mask=[False, True])).to_pylist()
     assert [value is None for value in found] == [False, True]
 
 
 def test_what_is_no_time_is_missing() -> None:
-    assert array_of(np.array(["2013-01-01", "NaT"], "datetime64[D]")).null_count == 1
-    assert array_of(np.array(["2013", "NaT"], "datetime64[Y]")).null_count == 1
+    assert to_arrow_array(np.array(["2013-01-01", "NaT"], "datetime64[D]")).null_count == 1
+    assert to_arrow_array(np.array(["2013", "NaT"], "datetime64[Y]")).null_count == 1

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from dpcurves.data import Axis, Categories, Grid, Outside
-from dpcurves.queries import CountQuery, PrefixQuery, QuantileCutsQuery, Read, SumQuery
+from dpcurves.queries import CountQuery, CountUse, PrefixQuery, QuantileCutsQuery, SumQuery
 
 AXES = (Categories("label", (0, 1)), Axis("score", Grid(0, 1, cells=4, outside=Outside.APART)))
 
 
 def test_a_table_has_a_row_for_each_cell_of_the_axes_before_the_last() -> None:
-    query = CountQuery(AXES, Read.CELLS)
+    query = CountQuery(AXES, CountUse.CELLS)
     assert (query.shape, query.rows, query.cells) == ((2, 6), 2, 6)
 
 
 def test_a_record_adds_one_to_a_count_and_half_a_cell_to_a_sum() -> None:
     assert (
-        CountQuery(AXES, Read.PREFIXES).per_record_sensitivity
+        CountQuery(AXES, CountUse.PREFIXES).per_record_sensitivity
         == QuantileCutsQuery(AXES[1:], pieces=4).per_record_sensitivity
         == 1
     )
@@ -26,8 +26,8 @@ def test_a_record_adds_one_to_a_count_and_half_a_cell_to_a_sum() -> None:
 
 
 def test_a_query_is_paid_as_itself() -> None:
-    query = CountQuery(AXES, Read.CELLS)
-    assert query.paid_as == query
+    query = CountQuery(AXES, CountUse.CELLS)
+    assert query.charged_query == query
 
 
 FINE = Axis("x", Grid(0, 1, cells=2**32))
@@ -35,8 +35,8 @@ FINE = Axis("x", Grid(0, 1, cells=2**32))
 
 def test_counts_of_prefixes_are_paid_together() -> None:
     query = PrefixQuery((FINE,), (5, 2**32, 0, 5))
-    assert query.paid_as == query.paid_as.paid_as == PrefixQuery((FINE,), ())
-    assert query.paid_as != PrefixQuery((Axis("x", Grid(0, 1, cells=2**31)),), ())
+    assert query.charged_query == query.charged_query.charged_query == PrefixQuery((FINE,), ())
+    assert query.charged_query != PrefixQuery((Axis("x", Grid(0, 1, cells=2**31)),), ())
     assert query.slots == 2**32
     assert PrefixQuery((Categories("c", ("a", "b")), FINE), (2**33,)).slots == 2**33
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.queries import IntervalPartitionQuery, Read, RegionQuery, WorstBoxQuery
+from dpcurves.queries import CountUse, IntervalPartitionQuery, RegionQuery, WorstBoxQuery
 
 AXES = (Categories("label", (0, 1)), Axis("score", Grid(0, 1, cells=3)))
 
@@ -20,21 +20,21 @@ def test_an_order_has_each_cell_once() -> None:
         (-1, 0, 1, 2, 3, 4),
     ):
         with pytest.raises(ValueError, match="order: all 6 cells"):
-            RegionQuery(AXES, order, ((0,),), Read.CELLS)
-    assert RegionQuery(AXES, (5, 4, 3, 2, 1, 0), (range(6),), Read.CELLS).shape == (2, 3)
+            RegionQuery(AXES, order, ((0,),), CountUse.CELLS)
+    assert RegionQuery(AXES, (5, 4, 3, 2, 1, 0), (range(6),), CountUse.CELLS).shape == (2, 3)
 
 
 @pytest.mark.parametrize("tilings", [(), ((),), ((1,),), ((0, 0),), ((0, 2, 1),), ((0, 6),), (range(1, 6),)])
 def test_tilings_begin_at_the_first_place_and_rise(tilings: tuple[tuple[int, ...], ...]) -> None:
     with pytest.raises(ValueError, match="tilings"):
-        RegionQuery(AXES, range(6), tilings, Read.CELLS)
+        RegionQuery(AXES, range(6), tilings, CountUse.CELLS)
 
 
 def test_tilings_are_nested() -> None:
     with pytest.raises(ValueError, match="nested"):
-        RegionQuery(AXES, range(6), ((0, 2), (0, 3)), Read.CELLS)
+        RegionQuery(AXES, range(6), ((0, 2), (0, 3)), CountUse.CELLS)
     with pytest.raises(ValueError, match="prefixes are read of one tiling"):
-        RegionQuery(AXES, range(6), ((0,), (0, 3)), Read.PREFIXES)
+        RegionQuery(AXES, range(6), ((0,), (0, 3)), CountUse.PREFIXES)
 
 
 def test_buckets_are_of_different_cells() -> None:

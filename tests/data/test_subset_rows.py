@@ -30,9 +30,9 @@ def pairs(monkeypatch: pytest.MonkeyPatch, table: dict[str, Any], unit: Unit, ke
         seen.append((columns[1], subset))
         return 0
 
-    monkeypatch.setattr(counting, "confirmed", noted)
+    monkeypatch.setattr(counting, "count_confirming_subsets", noted)
     records = open_records(table, unit=unit, key=key)
-    records.confirmed(SubsetQuery(AXES, 7, 0, above=0.0))
+    records.count_confirming_subsets(SubsetQuery(AXES, 7, 0, above=0.0))
     records.close()
     (found,) = seen
     return found

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import Unit
 from dpcurves.records import Records, open_records
-from dpcurves.records.engines.duckdb import pads, units_in, used_rows
+from dpcurves.records.engines.duckdb import hmac_pads, unit_count_sql, used_rows_sql
 from dpcurves.records.opening import source_of_mapping
-from dpcurves.records.source import Column, Kind
+from dpcurves.records.source import Column, ColumnKind
 
 KEY = b"a secret key"
 CONNECTION = duckdb.connect()
@@ -65,8 +65,8 @@ def used(request: pytest.FixtureRequest) -> Used:
     with duckdb.connect() as connection:
         arrow = {"c0": unit, "c1": values, "c2": numbers, "c3": places, "whole": [text.encode() for text in texts]}
         connection.register("rows", pa.table(arrow))
-        sql = used_rows("rows", Column("u", Kind.TEXT, ""), 0, (1, 2, 3), request.param)
-        rows = connection.execute(sql, pads(KEY)).fetchall()
+        sql = used_rows_sql("rows", Column("u", ColumnKind.TEXT, ""), 0, (1, 2, 3), request.param)
+        rows = connection.execute(sql, hmac_pads(KEY)).fetchall()
     listed = tables()
     for value, number, place in rows:
         found[listed[number]][place][2 if np.isnan(value) else int(value)] += 1
@@ -139,7 +139,7 @@ def test_sums_keep_the_bound(rows: list[Row], most: int) -> None:
 @settings(max_examples=50, deadline=None)
 def test_rows_are_ranked_by_hmac(key: bytes, row: bytes) -> None:
     sql = "SELECT sha256($outer::BLOB || unhex(sha256($inner::BLOB || $row::BLOB)))"
-    ((found,),) = CONNECTION.execute(sql, {**pads(key), "row": row}).fetchall()
+    ((found,),) = CONNECTION.execute(sql, {**hmac_pads(key), "row": row}).fetchall()
     assert found == hmac.new(key, row, "sha256").hexdigest()
 
 
@@ -154,8 +154,8 @@ def test_the_first_record_by_hmac_is_used() -> None:
     first = min(lines, key=lambda line: hmac.new(KEY, line, "sha256").digest())
     with duckdb.connect() as connection:
         connection.register("rows", pa.table({"c0": ["a"] * 30, "c1": lines, "whole": lines}))
-        sql = used_rows("rows", Column("u", Kind.TEXT, ""), 0, (1,), 1)
-        assert connection.execute(sql, pads(KEY)).fetchall() == [(first,)]
+        sql = used_rows_sql("rows", Column("u", ColumnKind.TEXT, ""), 0, (1,), 1)
+        assert connection.execute(sql, hmac_pads(KEY)).fetchall() == [(first,)]
 
 
 def test_all_columns_are_ranked_not_only_those_that_are_counted() -> None:
@@ -215,7 +215,7 @@ def test_units_are_counted_with_those_that_are_missing_as_one() -> None:
     with duckdb.connect() as connection:
         for values, units in (([], 0), ([None, None], 1), (["a", None, "a", "b"], 3), (["a"], 1)):
             connection.register("rows", pa.table({"c0": pa.array(values, pa.string())}))
-            assert connection.sql(units_in("rows", Column("u", Kind.TEXT, ""), 0)).fetchall() == [(units,)]
+            assert connection.sql(unit_count_sql("rows", Column("u", ColumnKind.TEXT, ""), 0)).fetchall() == [(units,)]
 
 
 def test_rows_that_differ_differ_as_a_whole() -> None:

@@ -99,10 +99,10 @@ def test_values_beyond_are_clamped_or_counted_apart() -> None:
 
 def test_joined_cells_have_no_values() -> None:
     grid = Values(range(5))
-    assert grid.cut([2]).values is None
-    assert grid.cut([2]).edges.tolist() == [-0.5, 1.5, 4.5]
-    assert grid.cut(range(6)) is grid
-    assert grid.laid_out() is grid
+    assert grid.merge_cells([2]).values is None
+    assert grid.merge_cells([2]).edges.tolist() == [-0.5, 1.5, 4.5]
+    assert grid.merge_cells(range(6)) is grid
+    assert grid.to_explicit() is grid
 
 
 @pytest.mark.parametrize(

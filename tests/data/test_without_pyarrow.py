@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 from counted import Stream, counted
 
-from dpcurves.arguments import NotInstalled
+from dpcurves.arguments import MissingPackage
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import Records, open_records
-from dpcurves.records.source import BATCH, batches_from
+from dpcurves.records.source import BATCH, read_batches
 
 WITHOUT = """
 import sys
@@ -72,14 +72,14 @@ def test_columns_of_parquet_that_duckdb_refuses_by_their_values_are_not_read(tmp
         for name in ("moment", "clock"):
             with pytest.raises(ValueError, match=f"^column: '{name}' holds dates, times or durations"):
                 records.check([Axis(name, GRID)])
-        with pytest.raises(NotInstalled, match=r"^data: column 'json' holds neither numbers, .*") as caught:
+        with pytest.raises(MissingPackage, match=r"^data: column 'json' holds neither numbers, .*") as caught:
             records.check([Categories("json", ("{",))])
         assert str(caught.value).endswith(HINT)
-    with pytest.raises(NotInstalled, match=r"^data: column 'nested' "):
+    with pytest.raises(MissingPackage, match=r"^data: column 'nested' "):
         opened(path, Unit("n", 1))  # whole rows are ranked
     with (
         opened(parquet(tmp_path, {"n": numbers, "N": numbers})) as records,
-        pytest.raises(NotInstalled, match="letters"),
+        pytest.raises(MissingPackage, match="letters"),
     ):
         records.check([Axis("n", GRID)])
 
@@ -101,7 +101,9 @@ def test_nested_values_in_memory_are_not_read() -> None:
     table = {"x": [0.5, 1.5], "nested": pl.Series([[1], [2]])}
     with opened(table) as records:
         assert records.counts([Axis("x", GRID)]).tolist() == [1, 1, 0, 0, 0, 0]
-    with pytest.raises(NotInstalled, match=r"^data: column 'nested' holds lists, other nested values or intervals; py"):
+    with pytest.raises(
+        MissingPackage, match=r"^data: column 'nested' holds lists, other nested values or intervals; py"
+    ):
         opened(table, Unit("x", 1))
 
 
@@ -109,7 +111,7 @@ def test_nested_values_in_memory_are_not_read() -> None:
 def test_a_batch_of_a_relation_has_room_for_its_text() -> None:
     with duckdb.connect() as connection:
         rows = connection.sql(f"SELECT i FROM range({2 * BATCH + 1}) t(i)")
-        assert max(len(column) for (column,) in batches_from(rows)) <= BATCH
+        assert max(len(column) for (column,) in read_batches(rows)) <= BATCH
         texts = connection.sql("SELECT repeat('a', n) AS x FROM (VALUES (1), (16383), (16384)) t(n)")
         with opened(texts, Unit("x", 1)) as records:
             assert records.units() == 3  # of 3 texts one is too long, and its unit is missing

@@ -12,7 +12,7 @@ from dpcurves.display import (
     POPULATION,
     RECORDS,
     Shade,
-    covering,
+    describe_interval,
     draw_calibration,
     draw_hosmer_lemeshow,
     headless_axes,
@@ -24,7 +24,7 @@ PREDICTED = np.array([0.1, 0.5, 0.9])
 OBSERVED = np.array([0.2, 0.4, 0.8])
 COUNT = np.array([50.0, 100.0, 0.0])
 SHADES = tuple(
-    Shade(OBSERVED - width, OBSERVED + width, covering(0.9, "individual interval", whom))
+    Shade(OBSERVED - width, OBSERVED + width, describe_interval(0.9, "individual interval", whom))
     for width, whom in ((0.1, POPULATION), (0.05, RECORDS))
 )
 GROUPS = [
@@ -68,14 +68,14 @@ def test_intervals_are_drawn_and_say_their_level_and_of_whom_they_speak() -> Non
     ax = draw_calibration(PREDICTED, OBSERVED, COUNT, PRIVACY, shades=SHADES, ax=headless_axes())
     assert legend_of(ax)[:2] == [f"90% individual interval for {whom}" for whom in ("the population", "these records")]
     for shade in SHADES:
-        bars = segments_of(ax, shade.words)
+        bars = segments_of(ax, shade.label)
         assert [(bar[0][1], bar[1][1]) for bar in bars] == list(
             zip(*np.asarray(shade[:2], dtype=float).tolist(), strict=True)
         )
 
 
 def test_a_group_of_which_nothing_is_known_is_hollow_and_off_the_line() -> None:
-    wide = Shade([0.1, 0.0, 0.7], [0.3, 1.0, 0.9], SHADES[1].words)
+    wide = Shade([0.1, 0.0, 0.7], [0.3, 1.0, 0.9], SHADES[1].label)
     ax = draw_calibration(PREDICTED, OBSERVED, COUNT, PRIVACY, shades=[wide], ax=headless_axes())
     (hollow,) = (line for line in ax.lines if line.get_label() == "anything from 0 to 1")
     assert hollow.get_xdata().tolist() == [0.5]  # type: ignore[union-attr]

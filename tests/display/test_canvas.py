@@ -10,18 +10,18 @@ import matplotlib.pyplot as plt
 import pytest
 
 from dpcurves.display import SQUARE, headless_axes
-from dpcurves.display.canvas import LANDSCAPE, canvas
+from dpcurves.display.canvas import LANDSCAPE, prepare_axes
 
 mpl.use("Agg")
 
 
 def test_axes_that_are_given_are_used() -> None:
     ax = headless_axes()
-    assert canvas(ax, SQUARE) is ax
+    assert prepare_axes(ax, SQUARE) is ax
 
 
 def test_without_axes_a_pyplot_figure_is_made() -> None:
-    ax = canvas(None, LANDSCAPE)
+    ax = prepare_axes(None, LANDSCAPE)
     assert plt.gcf() is ax.figure
     assert tuple(plt.gcf().get_size_inches()) == LANDSCAPE
     plt.close("all")
@@ -33,7 +33,7 @@ def test_headless_axes_leave_pyplot_alone() -> None:
     assert plt.get_fignums() == []
 
 
-@pytest.mark.parametrize("make", [headless_axes, lambda: canvas(None, SQUARE)])
+@pytest.mark.parametrize("make", [headless_axes, lambda: prepare_axes(None, SQUARE)])
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch, make: object) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"^plot: .* pip install 'dpcurves\[plot\]'$"):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpcurves.conversation import MISSING_RULE, PrivacyStatement
-from dpcurves.display import bundle, curve_json, curve_schema, envelope, opened
+from dpcurves.display import curve_json, curve_schema, encode_curve, encode_curves, parse_curve
 
 PRIVACY = PrivacyStatement(
     0.1, 0.005, "replace-one", "tailnum", 5, 1000, "one curator", "tree", True, "request 1", "taken as public"
@@ -45,9 +45,9 @@ NESTED = {"curves": {name: {"kind": "cdf", **BODIES["cdf"]} for name in ("AA", "
 
 @pytest.mark.parametrize("kind", BODIES)
 def test_every_kind_comes_back_the_same_and_fits_the_schema(kind: str) -> None:
-    text = envelope(kind, BODIES[kind], PRIVACY, EVIDENCE)
+    text = encode_curve(kind, BODIES[kind], PRIVACY, EVIDENCE)
     jsonschema.validate(json.loads(text), dict(curve_schema()), cls=jsonschema.Draft202012Validator)
-    curve = opened(text, kind)
+    curve = parse_curve(text, kind)
     assert (curve.kind, curve.privacy, curve.evidence) == (kind, PRIVACY, EVIDENCE)
     assert curve.arrays.keys() == BODIES[kind].keys()
     for name, array in BODIES[kind].items():
@@ -56,28 +56,28 @@ def test_every_kind_comes_back_the_same_and_fits_the_schema(kind: str) -> None:
 
 
 def test_curves_by_category_come_back_as_objects() -> None:
-    text = envelope("curves", NESTED, PRIVACY, EVIDENCE)
+    text = encode_curve("curves", NESTED, PRIVACY, EVIDENCE)
     jsonschema.validate(json.loads(text), dict(curve_schema()), cls=jsonschema.Draft202012Validator)
-    curves = opened(text, "curves").arrays["curves"]
+    curves = parse_curve(text, "curves").arrays["curves"]
     assert curves["AA"] == {"kind": "cdf", "x": THIRDS.tolist(), "y": (THIRDS**2).tolist()}
 
 
 def test_whole_curves_may_stand_inside_curves() -> None:
-    inner = json.loads(envelope("cdf", BODIES["cdf"], PRIVACY, EVIDENCE))
-    text = envelope("curves", {"curves": {"AA": inner}}, PRIVACY, EVIDENCE)
-    again = json.dumps(opened(text, "curves").arrays["curves"]["AA"])
-    np.testing.assert_array_equal(opened(again, "cdf").arrays["x"], THIRDS)
+    inner = json.loads(encode_curve("cdf", BODIES["cdf"], PRIVACY, EVIDENCE))
+    text = encode_curve("curves", {"curves": {"AA": inner}}, PRIVACY, EVIDENCE)
+    again = json.dumps(parse_curve(text, "curves").arrays["curves"]["AA"])
+    np.testing.assert_array_equal(parse_curve(again, "cdf").arrays["x"], THIRDS)
 
 
 def test_a_bundle_of_written_curves_is_a_curve_and_looks_at_none_of_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = {name: envelope("cdf", BODIES["cdf"], PRIVACY, EVIDENCE) for name in ('a "b"', "é")}
+    texts = {name: encode_curve("cdf", BODIES["cdf"], PRIVACY, EVIDENCE) for name in ('a "b"', "é")}
     checked: list[Any] = []
     with monkeypatch.context() as patch:
         patch.setattr(curve_json, "check_document", checked.append)
-        text = bundle(texts, PRIVACY, {"question": {"by": "ward"}, "releases": []})
+        text = encode_curves(texts, PRIVACY, {"question": {"by": "ward"}, "releases": []})
     assert [document["curves"] for document in checked] == [{}]
     jsonschema.validate(json.loads(text), dict(curve_schema()), cls=jsonschema.Draft202012Validator)
-    found = opened(text, "curves")
+    found = parse_curve(text, "curves")
     assert {name: json.dumps(curve) for name, curve in found.arrays["curves"].items()} == texts
 
 
@@ -92,11 +92,11 @@ def test_a_bundle_of_written_curves_is_a_curve_and_looks_at_none_of_them_again(m
     ],
 )
 def test_every_face_comes_back_the_same(privacy: PrivacyStatement) -> None:
-    assert opened(envelope("cdf", BODIES["cdf"], privacy, EVIDENCE), "cdf").privacy == privacy
+    assert parse_curve(encode_curve("cdf", BODIES["cdf"], privacy, EVIDENCE), "cdf").privacy == privacy
 
 
 def test_the_privacy_object_has_all_that_was_promised() -> None:
-    privacy = json.loads(envelope("cdf", BODIES["cdf"], PRIVACY, EVIDENCE))["privacy"]
+    privacy = json.loads(encode_curve("cdf", BODIES["cdf"], PRIVACY, EVIDENCE))["privacy"]
     assert privacy == {
         "epsilon": 0.1, "rho": 0.005, "adjacency": "replace-one", "unit": "tailnum", "rows_per_unit": 5, "units": 1000,
         "trust": "one curator", "mechanism": "tree", "seeded": True, "grant": "request 1",
@@ -105,21 +105,24 @@ def test_the_privacy_object_has_all_that_was_promised() -> None:
 
 
 def test_what_is_not_finite_is_null() -> None:
-    text = envelope("cdf", {"x": [np.nan, np.inf, 1.0], "y": np.array([-np.inf, np.nan, 0.5])}, PRIVACY, EVIDENCE)
+    text = encode_curve("cdf", {"x": [np.nan, np.inf, 1.0], "y": np.array([-np.inf, np.nan, 0.5])}, PRIVACY, EVIDENCE)
     assert json.loads(text)["x"] == [None, None, 1.0]
     assert json.loads(text)["y"] == [None, None, 0.5]
-    np.testing.assert_array_equal(opened(text, "cdf").arrays["y"], [np.nan, np.nan, 0.5])
+    np.testing.assert_array_equal(parse_curve(text, "cdf").arrays["y"], [np.nan, np.nan, 0.5])
 
 
 def test_integers_stay_integers() -> None:
     assert (
-        opened(envelope("histogram", BODIES["histogram"], PRIVACY, EVIDENCE), "histogram").arrays["count"].dtype == int
+        parse_curve(encode_curve("histogram", BODIES["histogram"], PRIVACY, EVIDENCE), "histogram")
+        .arrays["count"]
+        .dtype
+        == int
     )
 
 
 def test_what_has_no_form_in_json_is_refused() -> None:
     with pytest.raises(TypeError, match=r"^curve: complex has no form in JSON$"):
-        envelope("cdf", {"x": [1j], "y": [0]}, PRIVACY, EVIDENCE)
+        encode_curve("cdf", {"x": [1j], "y": [0]}, PRIVACY, EVIDENCE)
 
 
 @pytest.mark.parametrize(
@@ -134,11 +137,11 @@ def test_what_has_no_form_in_json_is_refused() -> None:
 )
 def test_what_would_not_fit_the_schema_is_not_written(kind: str, arrays: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"^curve"):
-        envelope(kind, arrays, PRIVACY, EVIDENCE)
+        encode_curve(kind, arrays, PRIVACY, EVIDENCE)
 
 
 def edited(**changes: Any) -> str:
-    return json.dumps({**json.loads(envelope("cdf", BODIES["cdf"], PRIVACY, EVIDENCE)), **changes})
+    return json.dumps({**json.loads(encode_curve("cdf", BODIES["cdf"], PRIVACY, EVIDENCE)), **changes})
 
 
 @pytest.mark.parametrize(
@@ -169,7 +172,7 @@ def edited(**changes: Any) -> str:
 )
 def test_every_kind_of_damage_is_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as refusal:
-        opened(text, "cdf")
+        parse_curve(text, "cdf")
     assert str(refusal.value).startswith("curve")
     assert len(str(refusal.value).splitlines()) == 1
     assert refusal.value.__cause__ is None
@@ -179,4 +182,4 @@ def test_a_text_cut_anywhere_is_refused() -> None:
     text = edited()
     for end in range(0, len(text), 7):
         with pytest.raises(ValueError, match=r"^curve: "):
-            opened(text[:end], "cdf")
+            parse_curve(text[:end], "cdf")

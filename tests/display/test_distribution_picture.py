@@ -12,7 +12,7 @@ from dpcurves.display import (
     POPULATION,
     RECORDS,
     Shade,
-    covering,
+    describe_interval,
     draw_bars,
     draw_cdf,
     draw_quantiles,
@@ -51,7 +51,10 @@ def test_a_band_is_drawn_in_steps_that_hold_inside_cells() -> None:
 
 def test_what_covers_the_population_is_paler_and_of_several_curves_one_entry_speaks_for_all() -> None:
     ax = headless_axes()
-    shades = [Shade(Y - 0.2, Y + 0.2, covering(0.95, "band", POPULATION)), Shade(Y, Y, covering(0.95, "band", RECORDS))]
+    shades = [
+        Shade(Y - 0.2, Y + 0.2, describe_interval(0.95, "band", POPULATION)),
+        Shade(Y, Y, describe_interval(0.95, "band", RECORDS)),
+    ]
     for name in ("a", "b"):
         draw_cdf(X, Y, PRIVACY, label="x", shades=shades, ax=ax, name=name)
     assert sorted(legend_of(ax)) == ["95% band for the population", "95% band for these records", "a", "b", ANYWHERE]

@@ -26,7 +26,7 @@ LINE = np.linspace(0.0, 1.0, 5)
 
 
 def note_of(ax: Axes) -> Footnote:
-    note = Footnote.of(ax)
+    note = Footnote.from_axes(ax)
     assert note is not None
     return note
 

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dpcurves.display import columns_of, stack_frames, to_frame
+from dpcurves.display import frame_columns, stack_frames, to_frame
 
 COLUMNS = {"x": np.array([1.0, 2.0]), "count": np.array([3, 4]), "carrier": np.array(["AA", "UA"])}
 
@@ -48,7 +48,7 @@ def test_without_any_library_of_frames_an_arrow_table_is_given_too(monkeypatch: 
     wanted = {name: column.tolist() for name, column in COLUMNS.items()}
     assert type(table).__module__.startswith("arro3")
     assert pa.table(table).to_pydict() == wanted
-    assert {name: column.tolist() for name, column in columns_of(table).items()} == wanted
+    assert {name: column.tolist() for name, column in frame_columns(table).items()} == wanted
     assert pa.table(both).to_pydict() == {
         "by": ["a"] * 2 + ["b"] * 2,
         **{name: 2 * each for name, each in wanted.items()},

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcurves.display.canvas import BLOCKS, hull_in_blocks, visible
+from dpcurves.display.canvas import BLOCKS, hull_in_blocks, select_visible_points
 
 
 def test_short_curves_are_drawn_whole() -> None:
     x = np.linspace(0, 1, 2 * BLOCKS)
-    assert len(visible(x, x**2)) == 2 * BLOCKS
+    assert len(select_visible_points(x, x**2)) == 2 * BLOCKS
 
 
 def test_long_curves_move_by_less_than_a_thousandth() -> None:
     x = np.geomspace(1, 1e6, 2**17)
     y = np.clip(np.log(x) - 6, 0, 2) + (x > 1e5)
-    seen = visible(x, y)
+    seen = select_visible_points(x, y)
     assert len(seen) <= 6 * BLOCKS
     assert (seen[0], seen[-1]) == (0, len(x) - 1)
     assert np.abs(np.interp(x, x[seen], y[seen]) - y).max() <= (y.max() - y.min()) / BLOCKS
@@ -24,7 +24,7 @@ def test_long_curves_move_by_less_than_a_thousandth() -> None:
 def test_a_jump_between_two_edges_stays_upright() -> None:
     x = np.linspace(0, 1, 2**16)
     y = (x > 0.3).astype(float)
-    seen = visible(x, y)
+    seen = select_visible_points(x, y)
     jump = int(np.flatnonzero(np.diff(y))[0])
     assert {jump, jump + 1} <= set(seen.tolist())
 
@@ -32,7 +32,7 @@ def test_a_jump_between_two_edges_stays_upright() -> None:
 def test_flat_and_unknown_curves_are_no_error() -> None:
     x = np.linspace(0, 1, 5000)
     for y in (np.zeros(5000), np.full(5000, np.nan)):
-        seen = visible(x, y)
+        seen = select_visible_points(x, y)
         assert (seen[0], seen[-1]) == (0, 4999)
 
 

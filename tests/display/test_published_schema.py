@@ -12,9 +12,9 @@ import jsonschema
 import pytest
 
 from dpcurves.conversation import PrivacyStatement
-from dpcurves.display import check_document, curve_schema, envelope
+from dpcurves.display import check_document, curve_schema, encode_curve
 from dpcurves.display import curve_json as published_schema
-from dpcurves.display.curve_json import faults
+from dpcurves.display.curve_json import find_faults
 
 PRIVACY = PrivacyStatement(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a", "public")
 LEVELS = [
@@ -38,7 +38,7 @@ PATH = {
 }  # fmt: skip
 RELEASES = [{"chosen": [1, 2]}, MEASURED, CONTRASTS, CONVOLVED, PATH]
 EVIDENCE = {"question": {"column": "delay"}, "releases": RELEASES}
-DOCUMENT = json.loads(envelope("cdf", {"x": [0.0, 1.0], "y": [None, 1.0]}, PRIVACY, EVIDENCE))
+DOCUMENT = json.loads(encode_curve("cdf", {"x": [0.0, 1.0], "y": [None, 1.0]}, PRIVACY, EVIDENCE))
 VALIDATOR = jsonschema.Draft202012Validator(curve_schema())
 OTHERS: list[Any] = [None, True, 0, -1, 1.5, "", "text", [], [1], {}, {"a": 1}]
 
@@ -86,7 +86,7 @@ def changed(path: tuple[Any, ...], value: Any = None, *, gone: bool = False) -> 
 
 
 def passes(document: Any) -> bool:
-    return next(faults(document, curve_schema(), "curve"), None) is None
+    return next(find_faults(document, curve_schema(), "curve"), None) is None
 
 
 @pytest.mark.parametrize("path", list(places(DOCUMENT)), ids=str)
@@ -110,10 +110,10 @@ def visits(document: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> int:
 
     def counted(value: Any, rule: Any, place: str) -> Iterator[tuple[str, str]]:
         seen.append(place)
-        return faults(value, rule, place)
+        return find_faults(value, rule, place)
 
     with monkeypatch.context() as patch:
-        patch.setattr(published_schema, "faults", counted)
+        patch.setattr(published_schema, "find_faults", counted)
         check_document(document)
     return len(seen)
 
@@ -124,6 +124,6 @@ def test_what_is_looked_at_does_not_grow_with_the_numbers_of_a_curve(monkeypatch
         release = {**MEASURED, "cells": cells, "levels": [level], "values": [1] * (cells + 1)}
         question = {"label": "delay", "edges": list(range(cells + 1))}
         arrays = {"x": [0.5] * cells, "y": [0.5] * cells}
-        return json.loads(envelope("cdf", arrays, PRIVACY, {"question": question, "releases": [release]}))  # type: ignore[no-any-return]
+        return json.loads(encode_curve("cdf", arrays, PRIVACY, {"question": question, "releases": [release]}))  # type: ignore[no-any-return]
 
     assert visits(of(10), monkeypatch) == visits(of(10_000), monkeypatch) < 250

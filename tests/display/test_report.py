@@ -17,7 +17,7 @@ from dpcurves.display import (
     draw_cdf,
     headless_axes,
     html_summary,
-    report,
+    render_report,
     svg_text,
 )
 
@@ -70,7 +70,7 @@ def curve_summary(privacy: PrivacyStatement = PRIVACY, title: str = "Delay") -> 
 
 
 def whole() -> str:
-    return report("Flights", "First.\n\nSecond.", [curve_summary(), curve_summary()], [BALANCE], [REFUSAL])
+    return render_report("Flights", "First.\n\nSecond.", [curve_summary(), curve_summary()], [BALANCE], [REFUSAL])
 
 
 def test_the_page_refers_to_nothing_outside() -> None:
@@ -105,11 +105,11 @@ def test_the_page_tells_prices_what_is_left_and_what_was_refused() -> None:
 
 
 def test_without_refusals_there_is_no_box() -> None:
-    assert "Refused" not in report("a", "", [], [BALANCE])
+    assert "Refused" not in render_report("a", "", [], [BALANCE])
 
 
 def test_without_accounts_there_is_no_list_of_prices() -> None:
-    assert "Privacy budget" not in report("Curves", "Read from two servers.", [], [])
+    assert "Privacy budget" not in render_report("Curves", "Read from two servers.", [], [])
 
 
 def test_the_page_can_be_listened_to() -> None:
@@ -138,17 +138,17 @@ def test_text_stands_out_from_its_ground_by_day_and_by_night() -> None:
 
 
 def test_one_seeded_curve_marks_the_whole_page() -> None:
-    header = report("a", "", [curve_summary(), curve_summary(replace(PRIVACY, seeded=True))], []).partition(
+    header = render_report("a", "", [curve_summary(), curve_summary(replace(PRIVACY, seeded=True))], []).partition(
         "</header>"
     )[0]
     assert SEEDED in header
-    assert SEEDED not in report("a", "", [curve_summary()], [])
+    assert SEEDED not in render_report("a", "", [curve_summary()], [])
 
 
 def test_everything_from_outside_is_escaped() -> None:
     privacy = replace(PRIVACY, unit=NASTY, model=NASTY, trust=NASTY)
     balance = BalanceReport(NASTY, NASTY, NASTY, NASTY, [ChargeRow(NASTY, NASTY, NASTY, NASTY)])
-    page = Page(report(NASTY, NASTY, [curve_summary(privacy, NASTY)], [balance], [RefusalRow(NASTY, NASTY)]))
+    page = Page(render_report(NASTY, NASTY, [curve_summary(privacy, NASTY)], [balance], [RefusalRow(NASTY, NASTY)]))
     assert page.open == []
     assert not {"script", "img"} & {tag for tag, _ in page.tags}
     assert page.values("src") == page.values("onerror") == []

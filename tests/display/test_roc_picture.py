@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from dpcurves.conversation import PrivacyStatement
-from dpcurves.display import DrawnArea, Region, Shade, draw_roc, headless_axes
+from dpcurves.display import AreaInterval, Region, Shade, draw_roc, headless_axes
 
 PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 FPR = np.array([0.0, 0.2, 1.0])
@@ -35,8 +35,8 @@ CHANCE = "chance level (AUC = 0.5)"
 
 def test_the_legend_states_the_area_and_whom_its_intervals_speak_of() -> None:
     assert legend_of(draw_roc(FPR, TPR, 0.75, PRIVACY, ax=headless_axes())) == [CHANCE, "ROC curve (AUC = 0.75)"]
-    records = DrawnArea(0.70123, 0.71977, "95% interval for these records")
-    population = DrawnArea(0.6501, 0.7603, "95% interval for the population")
+    records = AreaInterval(0.70123, 0.71977, "95% interval for these records")
+    population = AreaInterval(0.6501, 0.7603, "95% interval for the population")
     ax = draw_roc(FPR, TPR, 0.71054, PRIVACY, areas=(records, population), ax=headless_axes(), name="model B")
     assert legend_of(ax)[1].splitlines() == [
         "model B (AUC = 0.711)",

@@ -17,7 +17,7 @@ from dpcurves.data import Categories, Grid, Outside
 from dpcurves.data.axis import Axis
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import Records, open_records
-from dpcurves_engines.conformance import numbers_for
+from dpcurves_engines.conformance import collect_test_numbers
 
 Load = Callable[[Mapping[str, pa.Array]], Any]
 KEY = b"a key of the data set"
@@ -51,7 +51,7 @@ def opened(load: Load, unit: Unit = EACH_RECORD, **columns: Any) -> Records:
 
 
 def test_all_edges_and_their_neighbours_are_counted_where_they_lie(load: Load) -> None:
-    values = np.unique(np.concatenate([numbers_for(grid) for grid in grids()]))
+    values = np.unique(np.concatenate([collect_test_numbers(grid) for grid in grids()]))
     with opened(load, x=values) as records:
         for grid in grids():
             cells, axes, half = grid.cell_of(values), (Axis("x", grid),), 2**40 + 1
@@ -70,7 +70,7 @@ FINE = (Grid(0, 1, cells=2**50), Grid.geometric(1, 8, cells=2**33, outside=Outsi
 
 @pytest.mark.parametrize("grid", FINE, ids=str)
 def test_prefixes_of_grids_that_nobody_lays_out(load: Load, grid: Grid) -> None:
-    values = np.unique(numbers_for(grid))
+    values = np.unique(collect_test_numbers(grid))
     at = [0, 1, 2, 999, grid.slots // 2, grid.slots - 1, grid.slots]
     cells, classes = grid.cell_of(values), np.arange(len(values)) % 3
     with opened(load, x=values, c=classes) as records:

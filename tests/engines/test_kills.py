@@ -50,7 +50,7 @@ def kill(postgres_url: str) -> Kill:
     """End the server process behind a session."""
 
     def end(session: dp.Session) -> None:
-        records: Any = session._opened()
+        records: Any = session._open_records()
         engine = records._engine
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute("SELECT pg_terminate_backend(%s, 5000)", [engine._link._connection.info.backend_pid])
@@ -79,10 +79,10 @@ def test_before_the_charge_nothing_is_charged(postgres_url: str, table: str, kil
         with pytest.raises(ValueError, match="did not answer, and its snapshot is gone") as caught:
             session.ask(QUESTION, LOSS, "once")
         assert line_of(caught.value).startswith("data: PostgreSQL did not answer")
-        assert session.left == CAP
+        assert session.remaining == CAP
         with pytest.raises(ValueError, match="snapshot are gone; ask again in a new session"):
             session.ask(QUESTION, LOSS, "once")
-        assert session.left == CAP
+        assert session.remaining == CAP
 
 
 @pytest.mark.parametrize("changed", [False, True], ids=["the same snapshot", "another snapshot"])
@@ -100,7 +100,9 @@ def test_after_the_charge_it_goes_on_in_the_same_snapshot_or_not_at_all(
     ledger = f"sqlite:///{tmp_path}/budget.db"
     with opened(postgres_url, table, ledger) as session:
         assert len(session.plan(QUESTION, LOSS)) > 1
-        monkeypatch.setattr(dp.Session, "_require_moment", _killing(dp.Session._require_moment, turn, session, kill))
+        monkeypatch.setattr(
+            dp.Session, "_require_same_snapshot", _killing(dp.Session._require_same_snapshot, turn, session, kill)
+        )
         with pytest.raises(ValueError, match="snapshot is gone") as caught:
             session.ask(QUESTION, LOSS, "once")
     monkeypatch.undo()
@@ -115,7 +117,7 @@ def test_after_the_charge_it_goes_on_in_the_same_snapshot_or_not_at_all(
         else:
             curve = session.ask(QUESTION, LOSS, "once")
             assert session.ask(QUESTION, LOSS, "once").to_json() == curve.to_json()
-        assert session.left.epsilon == Fraction(2)
+        assert session.remaining.epsilon == Fraction(2)
 
 
 def _killing(action: Callable[..., None], turn: int, session: dp.Session, kill: Kill) -> Callable[..., None]:
@@ -140,7 +142,7 @@ def test_an_answer_that_was_stored_is_given_again_whatever_became_of_the_server(
         connection.execute(f"INSERT INTO {table} VALUES (1)")
     with opened(postgres_url, table, ledger) as session:
         assert session.ask(QUESTION, LOSS, "once").to_json() == curve.to_json()
-        assert session.left.epsilon == Fraction(2)
+        assert session.remaining.epsilon == Fraction(2)
 
 
 class Server:
@@ -187,12 +189,12 @@ def test_a_whole_server_that_is_killed_is_one_line_in_every_phase(
         connection.execute("CREATE TABLE lived AS SELECT (100 * random())::float8 AS x FROM generate_series(1, 20000)")
     with opened(server.url, "lived", ledger) as session:
         assert session.plan(QUESTION, LOSS)
-        session._opened()
+        session._open_records()
         server.kill()
         with pytest.raises(ValueError, match="did not answer, and its snapshot is gone") as caught:
             session.ask(QUESTION, LOSS, "once")
         line_of(caught.value)
-        assert session.left == CAP
+        assert session.remaining == CAP
     with (
         pytest.raises(ValueError, match="was not reached: nobody listens there") as caught,
         opened(server.url, "lived", ledger) as session,
@@ -201,8 +203,8 @@ def test_a_whole_server_that_is_killed_is_one_line_in_every_phase(
     line_of(caught.value)
     server.start()
     with opened(server.url, "lived", ledger) as session:
-        killing = _killing(dp.Session._require_moment, 1, session, lambda _: server.kill())
-        monkeypatch.setattr(dp.Session, "_require_moment", killing)
+        killing = _killing(dp.Session._require_same_snapshot, 1, session, lambda _: server.kill())
+        monkeypatch.setattr(dp.Session, "_require_same_snapshot", killing)
         with pytest.raises(ValueError, match="snapshot is gone") as caught:
             session.ask(QUESTION, LOSS, "once")
         line_of(caught.value)
@@ -211,9 +213,9 @@ def test_a_whole_server_that_is_killed_is_one_line_in_every_phase(
     with opened(server.url, "lived", ledger) as session:
         with pytest.raises(ValueError, match="may have changed since this request began; ask under a new request"):
             session.ask(QUESTION, LOSS, "once")
-        assert session.left.epsilon == Fraction(2)
+        assert session.remaining.epsilon == Fraction(2)
         session.ask(QUESTION, LOSS, "another")
-        assert session.left.epsilon == Fraction(1)
+        assert session.remaining.epsilon == Fraction(1)
 
 
 class Sail:
@@ -246,21 +248,21 @@ def test_a_spark_that_is_gone_is_one_line_and_what_was_paid_goes_on_for_nothing(
     first = Sail()
     with asked(dp.spark(first.session.read.parquet(file)), ledger) as session:
         assert len(session.plan(QUESTION, LOSS)) > 1
-        session._opened()
+        session._open_records()
         if turn < 0:
             first.kill()
-        killing = _killing(dp.Session._require_moment, turn, session, lambda _: first.kill())
-        monkeypatch.setattr(dp.Session, "_require_moment", killing)
+        killing = _killing(dp.Session._require_same_snapshot, turn, session, lambda _: first.kill())
+        monkeypatch.setattr(dp.Session, "_require_same_snapshot", killing)
         with pytest.raises(ValueError, match="data: Spark did not answer") as caught:
             session.ask(QUESTION, LOSS, "once")
         line_of(caught.value)
-        assert session.left.epsilon == Fraction(3 if turn < 0 else 2)
+        assert session.remaining.epsilon == Fraction(3 if turn < 0 else 2)
     monkeypatch.undo()
     second = Sail()
     with asked(dp.spark(second.session.read.parquet(file)), ledger) as session:
         curve = session.ask(QUESTION, LOSS, "once")
         assert session.ask(QUESTION, LOSS, "once").to_json() == curve.to_json()
-        assert session.left.epsilon == Fraction(2)
+        assert session.remaining.epsilon == Fraction(2)
     second.kill()
 
 
@@ -331,16 +333,16 @@ def test_a_spark_with_java_that_is_killed_is_one_line_in_every_phase(
     table = f"parquet.`{file}`"
     with asked(dp.spark_at(java.url, table=table), ledger) as session:
         assert len(session.plan(QUESTION, LOSS)) > 1
-        session._opened()
+        session._open_records()
         if turn < 0:
             java.kill()
-        killing = _killing(dp.Session._require_moment, turn, session, lambda _: java.kill())
+        killing = _killing(dp.Session._require_same_snapshot, turn, session, lambda _: java.kill())
         with monkeypatch.context() as patch:
-            patch.setattr(dp.Session, "_require_moment", killing)
+            patch.setattr(dp.Session, "_require_same_snapshot", killing)
             with pytest.raises(ValueError, match="data: Spark did not answer") as caught:
                 session.ask(QUESTION, LOSS, "once")
         line_of(caught.value)
-        assert session.left.epsilon == Fraction(3 if turn < 0 else 2)
+        assert session.remaining.epsilon == Fraction(3 if turn < 0 else 2)
     with (
         pytest.raises(ValueError, match="data: Spark was not reached") as caught,
         asked(dp.spark_at(java.url, table=table), ledger) as session,
@@ -352,6 +354,6 @@ def test_a_spark_with_java_that_is_killed_is_one_line_in_every_phase(
         with asked(dp.spark_at(second.url, table=table), ledger) as session:
             curve = session.ask(QUESTION, LOSS, "once")
             assert session.ask(QUESTION, LOSS, "once").to_json() == curve.to_json()
-            assert session.left.epsilon == Fraction(2)
+            assert session.remaining.epsilon == Fraction(2)
     finally:
         second.kill()

@@ -24,7 +24,7 @@ PEOPLE = "SELECT range AS person_id, (range * 37 % 500) * 1000 AS wage FROM rang
 
 
 def left(folder: Path) -> Any:
-    return dp.Ledger.existing(f"sqlite:///{folder}/budget.db").balance("people").left.exact
+    return dp.Ledger.open_existing(f"sqlite:///{folder}/budget.db").balance("people").remaining.exact
 
 
 class Task:
@@ -80,7 +80,7 @@ def test_the_task_of_airflow_is_tried_again_for_nothing(tmp_path: Path, monkeypa
         spent.append(float(left(tmp_path)))
     assert spent == pytest.approx([0.2, 0.2])
     assert task["bash_command"].count("{{ ds }}") == 2  # the request and the file of another month are others
-    found: Any = dp.read(tmp_path / "wages-2026-01-01.json")
+    found: Any = dp.read_result(tmp_path / "wages-2026-01-01.json")
     assert abs(found.quantile(0.5) - 250_000) < 10_000
 
 
@@ -95,5 +95,5 @@ def test_the_project_of_dbt_builds_asks_and_asks_again_for_nothing(tmp_path: Pat
         written.append((folder / "wages.json").read_text())
     assert written[0] == written[1]
     assert left(folder) == 1
-    found: Any = dp.read(folder / "wages.json")
+    found: Any = dp.read_result(folder / "wages.json")
     assert {name: round(found[name].count, -3) for name in found} == {"north": 7000, "south": 13_000}

@@ -14,7 +14,7 @@ import dpcurves as dp
 from dpcurves.data import Categories, Grid, Weights
 from dpcurves.data.axis import Axis
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.queries import Read, SquaredWeightQuery, WeightQuery
+from dpcurves.queries import CountUse, SquaredWeightQuery, WeightQuery
 from dpcurves.records import Records, open_records, tabulate
 
 psycopg = pytest.importorskip("psycopg")
@@ -155,7 +155,7 @@ def test_time_outs_of_the_role_do_not_stop_a_count(admin: Any, postgres_url: str
         admin.execute(f"ALTER ROLE {role} SET {limit} = '30s'")
     with opened(as_role(postgres_url, role), "visits") as records:
         engine: Any = records._engine
-        assert [engine._link.rows(f"SELECT current_setting('{limit}')") for limit in limits] == [[("0",)]] * 2
+        assert [engine._link.fetch_rows(f"SELECT current_setting('{limit}')") for limit in limits] == [[("0",)]] * 2
         assert records.counts((AGE,)).sum() == 3
 
 
@@ -230,7 +230,7 @@ def test_the_state_of_a_table_changes_with_its_own_rows_alone(admin: Any, postgr
     # A view has no versions of rows, and who may read some columns alone sees none: the snapshot is compared.
     assert states("seen", postgres_url)[1] is states("partly")[1] is None
     with opened(postgres_url, "alone", Unit("age", 1)) as records:
-        other = records.using(Unit("age", 2))
+        other = records.with_unit(Unit("age", 2))
         assert other is not None
         assert records.state() == other.state() is not None
 
@@ -261,10 +261,10 @@ def test_a_request_of_thresholds_goes_on_after_commits_elsewhere(
 
 
 def test_cells_are_the_same_by_formula(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpcurves_engines import checked_postgres, postgres_sql
+    from dpcurves_engines import check_postgres, postgres_sql
 
     monkeypatch.setattr(postgres_sql, "MOST_AS_PARAMETER", 0)
-    assert [each for each in checked_postgres(postgres_url).findings if not each.fits] == []
+    assert [each for each in check_postgres(postgres_url).findings if not each.is_equal] == []
 
 
 def test_a_password_stands_in_no_repr_statement_log_or_ledger(
@@ -300,13 +300,13 @@ def test_each_turn_scans_the_table_once_and_a_distribution_function_three_times_
     admin: Any, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether two turns do or a third one is asked for depends on noise, so those that were asked are counted."""
-    from dpcurves_engines.postgres_link import Link
+    from dpcurves_engines.postgres_link import SnapshotConnection
 
     admin.execute("CREATE TABLE scored AS SELECT random() AS s, i % 2 AS y FROM generate_series(1, 2000) AS numbers(i)")
     scans, turns = list[str](), list[object]()
-    rows, run = Link.rows, dp.Session._run
+    rows, run = SnapshotConnection.fetch_rows, dp.Session._run
 
-    def noted(self: Link, statement: str, *given: Any) -> Any:
+    def noted(self: SnapshotConnection, statement: str, *given: Any) -> Any:
         scans.extend(["scan"] * (statement.count('."scored"') if "LIMIT 0" not in statement else 0))
         return rows(self, statement, *given)
 
@@ -314,7 +314,7 @@ def test_each_turn_scans_the_table_once_and_a_distribution_function_three_times_
         turns.append(given)
         return run(self, *given)
 
-    monkeypatch.setattr(Link, "rows", noted)
+    monkeypatch.setattr(SnapshotConnection, "fetch_rows", noted)
     monkeypatch.setattr(dp.Session, "_run", turned)
     loss, grid = dp.PrivacyLoss.pure(1), Grid(0, 1, cells=2**16)
     questions: tuple[tuple[dp.Question[Any], int], ...] = (
@@ -336,7 +336,10 @@ def test_survey_weights_are_added_up_as_they_are_elsewhere(admin: Any, postgres_
     with admin.cursor() as cursor:
         cursor.executemany("INSERT INTO weighed VALUES (%s, %s)", rows)
     columns = {name: [row[place] for row in rows] for place, name in enumerate(("age", "w"))}
-    for query in (WeightQuery((AGE,), Weights("w", 4.0), Read.PREFIXES), SquaredWeightQuery((AGE,), Weights("w", 4.0))):
+    for query in (
+        WeightQuery((AGE,), Weights("w", 4.0), CountUse.PREFIXES),
+        SquaredWeightQuery((AGE,), Weights("w", 4.0)),
+    ):
         with opened(postgres_url, f"{schema(admin)}.weighed") as there:
             found = tabulate(there, query).tolist()
         with open_records(columns, unit=EACH_RECORD, key=b"k") as here:

@@ -41,7 +41,7 @@ def test_rows_whose_hashes_all_tie_are_used_in_an_order_of_their_own(
 ) -> None:
     """Two rows differ in one column each; long texts, and equal numbers that are written otherwise, are told apart."""
     if columns == "few":
-        monkeypatch.setattr(postgres_ranks, "_hashed", lambda *_: "0::int8")
+        monkeypatch.setattr(postgres_ranks, "_row_hash_sql", lambda *_: "0::int8")
     else:
         monkeypatch.setattr(postgres_ranks, "MOST_COMPARED", 0)
     digest = f"encode(sha256(convert_to(repeat('a', {LONG}), 'UTF8')), 'hex')"

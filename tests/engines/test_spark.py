@@ -16,16 +16,16 @@ from dpcurves.data import Grid
 from dpcurves.data.axis import Axis
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import open_records
-from dpcurves_engines.conformance import findings
+from dpcurves_engines.conformance import run_checks
 
 pytest.importorskip("pysail")
 AGE = Axis("age", Grid(0, 100, cells=4))
 
 
 def test_sail_counts_as_it_should_by_all_that_is_tried(sail: Any) -> None:
-    from dpcurves_engines.spark_engine import SparkProver
+    from dpcurves_engines.spark_engine import CheckableSpark
 
-    assert [finding for finding in findings(SparkProver(sail)) if not finding.fits] == []
+    assert [finding for finding in run_checks(CheckableSpark(sail)) if not finding.is_equal] == []
 
 
 def test_an_engine_that_rounds_otherwise_is_refused_before_the_charge(
@@ -33,12 +33,12 @@ def test_an_engine_that_rounds_otherwise_is_refused_before_the_charge(
 ) -> None:
     from dpcurves_engines import spark_sql
 
-    monkeypatch.setattr(spark_sql, "double", lambda value: f"CAST('{value:.6g}' AS DOUBLE)")
+    monkeypatch.setattr(spark_sql, "double_literal", lambda value: f"CAST('{value:.6g}' AS DOUBLE)")
     frame = sail.createDataFrame(pa.table({"age": [30.0, 40.0]}))
     with dp.Session(dp.spark(frame), budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
         with pytest.raises(ValueError, match=r"data: Spark \S+ does not find the cells of 'age' as dpcurves does"):
             session.ask(dp.CdfQuestion("age", Grid(0.1, 99.7, cells=777)), dp.PrivacyLoss.pure(1))
-        assert session.left == dp.PrivacyLoss.pure(1)
+        assert session.remaining == dp.PrivacyLoss.pure(1)
 
 
 def test_statements_name_spark_and_errors_quote_nothing(sail: Any) -> None:

@@ -89,7 +89,7 @@ def test_wrong_urls_are_one_line_each(url: str, line: str) -> None:
 
 
 def test_a_server_that_went_away_is_waited_for_twenty_seconds_in_all() -> None:
-    state = spark_link._policy().to_state()
+    state = spark_link._build_retry_policy().to_state()
     pauses = iter(state.next_attempt, None)
     assert 5_000 < sum(pauses) <= 20_000
 
@@ -101,11 +101,11 @@ def test_a_server_that_went_away_costs_one_line_and_closing_waits_for_nobody(
     table = table_of(tmp_path / "rows.parquet", 100)
     budget = dp.PrivacyLoss.pure(1)
     with dp.Session(dp.spark_at(server.url, table=table), budget=budget, adjacency=dp.ADD_REMOVE) as session:
-        opened: Any = session._opened()
+        opened: Any = session._open_records()
         server.kill()
         with pytest.raises(ValueError, match="data: Spark did not answer"):
             session.ask(dp.CdfQuestion("age", AGE.grid), budget)
-        assert session.left == budget
+        assert session.remaining == budget
         client = opened._engine._session.client
         assert client.get_retry_policies() != []
     assert client.get_retry_policies() == []

@@ -77,7 +77,7 @@ def test_the_name_of_the_dataset_carries_the_version_and_another_one_is_refused(
             session(second, dataset)
     with session(first, f"visits@{first}") as asked:
         assert asked.ask(question, LOSS, "once").to_json() == curve.to_json()
-        assert asked.left.epsilon == 1
+        assert asked.remaining.epsilon == 1
 
 
 def test_versions_that_are_not_there_are_one_line_each(sail: Any, written: Versions) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dpcurves as dp
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 
 pytest.importorskip("sqlglot", reason="sqlglot is not installed: no statements of SQL")
 duckdb = pytest.importorskip("duckdb")
@@ -45,9 +45,9 @@ SAME: dict[str, Any] = {
     "select DP_CDF(wage, 0, 5e5, 64, measured_in => 'EUR', hint => 'atoms') from main.people;": dp.CdfQuestion(
         "wage", GRID, measured_in="EUR", hint=dp.Hint.ATOMS
     ),
-    "SELECT dp_cdf(wage) FROM people": dp.UnboundedCdfQuestion("wage"),
-    "SELECT dp_histogram(wage) FROM people": dp.UnboundedHistogramQuestion("wage"),
-    "SELECT dp_mean(wage) FROM people": dp.UnboundedMeanQuestion("wage"),
+    "SELECT dp_cdf(wage) FROM people": dp.AutoRangeCdfQuestion("wage"),
+    "SELECT dp_histogram(wage) FROM people": dp.AutoRangeHistogramQuestion("wage"),
+    "SELECT dp_mean(wage) FROM people": dp.AutoRangeMeanQuestion("wage"),
     "SELECT dp_sum(wage, lower => 0, upper => 9) FROM people": dp.SumQuestion("wage", 0, 9),
     "SELECT dp_quantiles(wage, (0.1, 0.9), 0, 500000, 64) FROM people": dp.QuantilesQuestion("wage", GRID, (0.1, 0.9)),
     "SELECT dp_quantile(wage, 0.9, 0, 500000, 64) FROM people": dp.QuantilesQuestion("wage", GRID, (0.9,)),
@@ -78,11 +78,11 @@ SAME: dict[str, Any] = {
 
 @pytest.mark.parametrize("statement", SAME)
 def test_a_statement_is_the_question_of_the_python_face(statement: str) -> None:
-    assert SqlQuestion.read(statement).question({}) == SAME[statement]
+    assert SqlQuestion.from_sql(statement).build_question({}) == SAME[statement]
 
 
 def test_each_function_is_among_those_that_were_tried() -> None:
-    assert {SqlQuestion.read(each).function for each in SAME} == set(FUNCTIONS)
+    assert {SqlQuestion.from_sql(each).function for each in SAME} == set(FUNCTIONS)
 
 
 @pytest.mark.parametrize("statement", [each for each in SAME if "GROUP" in each])
@@ -209,7 +209,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("statement", REFUSED)
 def test_all_else_is_refused_by_one_line_before_a_table_is_looked_for(statement: str) -> None:
-    with pytest.raises(Refused, match=REFUSED[statement]) as caught:
+    with pytest.raises(InvalidArgument, match=REFUSED[statement]) as caught:
         asked(None, statement)
     assert caught.value.argument == "statement"
     assert "\n" not in str(caught.value)
@@ -229,15 +229,15 @@ WORDS = re.split(
 
 def test_no_word_is_passed_over() -> None:
     """A word more, or less, or twice, is refused or changes what is read."""
-    words, read = BASE.split(), SqlQuestion.read(BASE)
+    words, read = BASE.split(), SqlQuestion.from_sql(BASE)
     changed = [[*words[:place], more, *words[place:]] for place in range(len(words) + 1) for more in WORDS]
     changed += [words[:place] + words[place + 1 :] for place in range(len(words))]
     changed += [words[:place] + words[place : place + 1] + words[place:] for place in range(len(words))]
     same, other = [], 0
     for each in changed:
         try:
-            found = SqlQuestion.read(" ".join(each))
-        except Refused:
+            found = SqlQuestion.from_sql(" ".join(each))
+        except InvalidArgument:
             continue
         other += found != read
         same += [" ".join(each)] if found == read else []
@@ -246,13 +246,17 @@ def test_no_word_is_passed_over() -> None:
 
 
 def test_values_of_groups_are_declared_once_or_found(connection: Any) -> None:
-    grouped, questions = SqlQuestion.read("SELECT dp_count(wage) FROM people GROUP BY region"), []
-    questions += [grouped.question({"region": ("north", "south")})]
+    grouped, questions = SqlQuestion.from_sql("SELECT dp_count(wage) FROM people GROUP BY region"), []
+    questions += [grouped.build_question({"region": ("north", "south")})]
     questions += [
-        SqlQuestion.read("SELECT dp_count(wage) FROM t WHERE region IN ('north', 'south') GROUP BY region").question({})
+        SqlQuestion.from_sql(
+            "SELECT dp_count(wage) FROM t WHERE region IN ('north', 'south') GROUP BY region"
+        ).build_question({})
     ]
     assert questions == [dp.CountQuestion("wage", by=REGION)] * 2
-    assert grouped.question({}, found=True) == dp.CountQuestion("wage", by=dp.Unlisted("region"))
+    assert grouped.build_question({}, partition_selection=True) == dp.CountQuestion(
+        "wage", by=dp.UnlistedCategories("region")
+    )
     for text, declared, rule in (
         ("count(wage) FROM people GROUP BY region", {}, "GROUP BY region: its values are declared"),
         ("count(wage) FROM people GROUP BY region", {"sex": ("F",)}, "categories: 'sex' is no column of GROUP BY"),
@@ -261,8 +265,8 @@ def test_values_of_groups_are_declared_once_or_found(connection: Any) -> None:
         ("roc(x, s) FROM t WHERE y = 1", {}, "neither WHERE nor GROUP BY; these do: dp_cdf"),
         ("cdf(x) FROM t WHERE y = 1", {}, "cells are needed"),
     ):
-        with pytest.raises(Refused, match=rule):
-            SqlQuestion.read(f"SELECT dp_{text}").question(declared)
+        with pytest.raises(InvalidArgument, match=rule):
+            SqlQuestion.from_sql(f"SELECT dp_{text}").build_question(declared)
     found = asked(connection, "SELECT dp_count(wage) FROM people GROUP BY region", dp.PrivacyLoss.pure(4, "1e-6"))
     assert list(found) == ["north", "south", "other"]
 
@@ -292,7 +296,7 @@ def test_a_table_is_one_of_the_catalogue_by_the_spelling_that_it_has(
     assert count('"of 2026"."My ""Visits"') == ROWS
     assert count("adults") == 2390
     for table in ("nowhere", "People", "variable", "'people.csv'", '"people.csv"', "pg_class", "other.people", "a.b.c"):
-        with pytest.raises(Refused, match="FROM .*: there is no such table"):
+        with pytest.raises(InvalidArgument, match="FROM .*: there is no such table"):
             count(table)
     connection.execute("CREATE TEMP TABLE people AS SELECT * FROM main.people LIMIT 100")
     assert count("people") == 100
@@ -314,12 +318,12 @@ def test_what_is_refused_later_costs_nothing_either(connection: Any, tmp_path: P
     assert again.to_json() == first.to_json()
     with pytest.raises(dp.BudgetExceeded):
         asked(connection, "SELECT dp_count(age) FROM people", dp.PrivacyLoss.pure(2), **terms | {"request": "third"})
-    assert dp.Ledger.existing(ledger).balance("people").left.exact == 1
+    assert dp.Ledger.open_existing(ledger).balance("people").remaining.exact == 1
 
 
 def test_a_connection_of_another_kind_is_refused() -> None:
     statement = "SELECT dp_count(wage) FROM people"
     with pytest.raises(TypeError, match="connection: a connection of DuckDB, .* is needed, got list"):
         asked([1], statement)
-    with pytest.raises(Refused, match="FROM people: there are visits"):
+    with pytest.raises(InvalidArgument, match="FROM people: there are visits"):
         asked({"visits": {"wage": [1.0]}}, statement)

@@ -55,7 +55,7 @@ def asked(table: Any, question: Any, loss: dp.PrivacyLoss, **more: Any) -> tuple
     ("column", "loss"), [("wage", LOSS), ("day", dp.PrivacyLoss.zcdp(1)), ("moment", LOSS)], ids=str
 )
 def test_a_range_is_found_by_counts_of_the_engine(tables: tuple[Any, Any], column: str, loss: dp.PrivacyLoss) -> None:
-    here, there = (asked(table, dp.UnboundedCdfQuestion(column), loss) for table in tables)
+    here, there = (asked(table, dp.AutoRangeCdfQuestion(column), loss) for table in tables)
     assert here == there
     assert any("was chosen by noisy counts" in note for note in here[1])
 
@@ -75,7 +75,7 @@ def test_a_bound_of_rows_is_found_and_all_turns_see_one_state(tables: tuple[Any,
 )
 def test_groups_are_found(tables: tuple[Any, Any], column: str, unit: dict[str, Any]) -> None:
     loss = dp.PrivacyLoss.pure(4, DELTA)
-    question = dp.CountQuestion("wage", by=dp.Unlisted(column))
+    question = dp.CountQuestion("wage", by=dp.UnlistedCategories(column))
     here, there = (asked(table, question, loss, **unit) for table in tables)
     assert here == there
     assert any("are told" in note for note in here[1])
@@ -86,7 +86,7 @@ def test_counts_of_units_and_names_are_exact(tables: tuple[Any, Any]) -> None:
     for table in tables:
         for unit in (EACH_RECORD, Unit("who", 2)):
             with open_records(table, unit=unit, key=bytes(32)) as records:
-                names = [records.names(dp.Unlisted(column)) for column in ("ward", "flag", "size")]
+                names = [records.names(dp.UnlistedCategories(column)) for column in ("ward", "flag", "size")]
                 sizes = [] if unit == EACH_RECORD else records.unit_sizes(MOST_DOUBLINGS).tolist()
                 sized = [records.sized_units(axis, MOST_DOUBLINGS).tolist() for axis in AXES if sizes]
             assert all(sum(each) == sum(sizes) for each in sized)
@@ -107,8 +107,8 @@ def test_names_of_any_letters_and_truths_are_counted_as_such_and_the_rest_has_a_
     there = [((kind == KIND) & ~NOBODY).sum() for kind in range(len(NAMES))]
     for table in tables:
         with dp.Session(table, budget=dp.PrivacyLoss.pure(80, 2 * loss.delta), adjacency=dp.ADD_REMOVE) as session:
-            wards = session.ask(dp.CountQuestion("wage", by=dp.Unlisted("ward")), loss)
-            flags = session.ask(dp.CountQuestion("wage", by=dp.Unlisted("flag")), loss)
+            wards = session.ask(dp.CountQuestion("wage", by=dp.UnlistedCategories("ward")), loss)
+            flags = session.ask(dp.CountQuestion("wage", by=dp.UnlistedCategories("flag")), loss)
         assert list(wards) == [*NAMES[:-1], "other groups groups"]
         assert [each.count for each in wards.values()] == pytest.approx(there, abs=5)
         assert [each.count for each in flags.values()] == pytest.approx([600, 2700, 0], abs=5)

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpcurves as dp
-from dpcurves.data import Categories, Hashed, Unlisted
+from dpcurves.data import Categories, HashUniverse, UnlistedCategories
 from dpcurves.privacy import EACH_RECORD, Unit
 from dpcurves.records import Records, open_records
 
@@ -73,20 +73,24 @@ EXPECTED = {
 
 def require_names(records: Records, kind: str, expected: Mapping[str, int], missing: int) -> None:
     """Select, count and hash the groups of a column, and compare all of it with Python's names."""
-    column, more = Unlisted(kind), sum(expected.values())
+    column, more = UnlistedCategories(kind), sum(expected.values())
     assert records.names(column) == dict(expected)
     names = tuple(sorted(expected))
-    assert records.counts((column.among(names),)).tolist() == [*(expected[name] for name in names), 0, missing]
+    assert records.counts((column.to_selected_categories(names),)).tolist() == [
+        *(expected[name] for name in names),
+        0,
+        missing,
+    ]
     few = names[:2]
     of_few = [expected[name] for name in few]
-    assert records.counts((column.among(few),)).tolist() == [*of_few, more - sum(of_few), missing]
-    hashed = Hashed(52)
+    assert records.counts((column.to_selected_categories(few),)).tolist() == [*of_few, more - sum(of_few), missing]
+    hashed = HashUniverse(52)
     labels = tuple(hashed.label(name) for name in names)
-    by_hash = Unlisted(kind, universe=hashed).among(labels)
+    by_hash = UnlistedCategories(kind, universe=hashed).to_selected_categories(labels)
     assert records.counts((by_hash,)).tolist() == [*(expected[name] for name in names), 0, missing]
     declared = Categories(kind, names)
     assert records.counts((declared,)).tolist() == [*(expected[name] for name in names), missing]
-    hidden = Unlisted(kind, universe=hashed).among(labels[1:])
+    hidden = UnlistedCategories(kind, universe=hashed).to_selected_categories(labels[1:])
     places = Counter(records.places((hidden, declared)).tolist())
     assert places[(len(names) - 1) * len(names)] == expected[names[0]]
 
@@ -173,9 +177,9 @@ def test_numeric_columns_hold_null_nan_and_numbers_beyond_doubles(url: str) -> N
     table = table_in_postgres(url, "numeric", "x", values)
     names = NAMES_OF_NUMERIC + Counter(["inf", "-inf"] if infinite else [])
     with opened(dp.postgres(url, table=table)) as records:
-        assert records.names(Unlisted("x")) == dict(names)
+        assert records.names(UnlistedCategories("x")) == dict(names)
         told = tuple(sorted(names))
-        counted = records.counts((Unlisted("x").among(told),)).tolist()
+        counted = records.counts((UnlistedCategories("x").to_selected_categories(told),)).tolist()
         assert counted == [*(names[name] for name in told), 3, 2]
 
 

@@ -27,7 +27,7 @@ def parted(load: Load, table: Mapping[str, Any], unit: Unit, key: bytes = KEY) -
     arrays = {name: each if isinstance(each, pa.Array) else pa.array(each) for name, each in table.items()}
     with open_records(load(arrays), unit=unit, key=key) as records:
         engine: Any = records
-        batches = list(engine._engine.in_subsets(engine._bound(AXES), SUBSETS))
+        batches = list(engine._engine.in_subsets(engine._bind_axes(AXES), SUBSETS))
     x, subset = (np.concatenate([batch[at] for batch in batches]).tolist() for at in (1, 3))
     return dict(zip(x, subset, strict=True))
 
@@ -63,7 +63,7 @@ def test_records_that_are_the_same_lie_in_all_subsets_and_one_more_moves_none_of
         table = {"x": np.ones(many), "y": np.ones(many), "c": pa.array(["a"] * many)}
         with open_records(load({k: pa.array(v) for k, v in table.items()}), unit=EACH_RECORD, key=KEY) as records:
             engine: Any = records
-            batches = list(engine._engine.in_subsets(engine._bound(AXES), SUBSETS))
+            batches = list(engine._engine.in_subsets(engine._bind_axes(AXES), SUBSETS))
         subset = np.concatenate([batch[3] for batch in batches]).astype(int)
         return [int(each) for each in np.bincount(subset, minlength=SUBSETS)]
 
@@ -81,9 +81,9 @@ def test_a_claim_is_verified_where_the_records_are(load: Load) -> None:
         "y": pa.array(2 * x + generator.normal(0, 30, 4000)),
         "who": pa.array(np.arange(4000) // 2),
     }
-    columns = (dp.Ranged("x", 0, 100),)
+    columns = (dp.NumericColumn("x", 0, 100),)
     for above, share in ((0.0, 1.0), (2.5, 0.0)):
-        question = dp.VerifyQuestion(dp.Ranged("y", -100, 300), columns, "x", above=above, subsets=20)
+        question = dp.VerifyQuestion(dp.NumericColumn("y", -100, 300), columns, "x", above=above, subsets=20)
         budget = dp.PrivacyLoss.pure(200)
         with dp.Session(load(table), budget=budget, adjacency=dp.ADD_REMOVE, unit="who", rows_per_unit=2) as session:
             assert session.ask(question, budget).share == share

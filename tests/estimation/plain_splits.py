@@ -129,7 +129,7 @@ def _uneven(known: Measurements, ascent: Ascent, total: float) -> tuple[Plain, f
         rows = {family: _likelihood(split) for family, split in splits.items() if _tells(split)}
         classes = [{family: row for family, row in rows.items() if rough[family[0]] == kind} for kind in (0, 1)]
         weights, before = [END_PRIOR, END_PRIOR], [END_PRIOR, END_PRIOR]
-        if not halving.off_end:
+        if not halving.is_end_cell:
             weights = [_learned(list(classes[kind].values()), prior[kind]) for kind in (0, 1)]
             before, prior = prior, [(own + _stepped_down(own)) / 2 for own in weights]
         for (parent, left, right), split in splits.items():
@@ -137,7 +137,7 @@ def _uneven(known: Measurements, ascent: Ascent, total: float) -> tuple[Plain, f
             own = weights[kind]
             if family in rows:
                 odds += np.log(max(rows[family][0], np.finfo(np.float64).tiny)) - np.log(before[kind] @ rows[family])
-                if not halving.off_end:
+                if not halving.is_end_cell:
                     others = [row for other, row in classes[kind].items() if other != family]
                     own = _of_others(others, weights[kind], before[kind])
             mean, square = _under(split, own)
@@ -147,7 +147,7 @@ def _uneven(known: Measurements, ascent: Ascent, total: float) -> tuple[Plain, f
             doubt[left] = split.share**2 * doubt[parent] + variance[parent]
             doubt[right] = (1 - split.share) ** 2 * doubt[parent] + variance[parent]
             is_rough = square > ROUGH * split.size**2 * split.share * (1 - split.share)
-            rough[left] = rough[right] = rough[parent] if halving.off_end else is_rough
+            rough[left] = rough[right] = rough[parent] if halving.is_end_cell else is_rough
     return Plain(counts, variance, 0.0), odds
 
 
@@ -162,7 +162,7 @@ def _even(known: Measurements, ascent: Ascent, total: float) -> Plain:
             mean, square = 0.0, split.size * split.share * (1 - split.share)
             if square > 0 and np.isfinite(split.variance):
                 found = kindwise_posterior(split.rows)
-                mean, square = float(found.mean[0, 0]), float(found.second[0, 0])
+                mean, square = float(found.mean[0, 0]), float(found.second_moment[0, 0])
             counts[left] = min(max(split.share * split.size + mean, 0.0), split.size)
             counts[right] = split.size - counts[left]
             variance[parent] = max(square - mean**2, 0.0)
@@ -195,7 +195,7 @@ def families(layout: Layout, halving: Halving) -> list[Family]:
 
 
 def _upwards(known: Measurements) -> Ascent:
-    ascent = Ascent(known.precision.tolist(), known.value.tolist(), known.fourth.tolist())
+    ascent = Ascent(known.precision.tolist(), known.value.tolist(), known.fourth_cumulant.tolist())
     precision, value, fourth = ascent
     for halving in reversed(known.layout.halvings):
         for parent, left, right in families(known.layout, halving):
@@ -244,7 +244,7 @@ def _under(split: Split, weights: FloatArray) -> tuple[float, float]:
         return 0.0, float(weights[:SMOOTH] @ smooth + weights[SMOOTH:].sum() * split.size**2 * even)
     posterior = kindwise_posterior(split.rows)
     chance = weights * posterior.likelihood[0] / (weights @ posterior.likelihood[0])
-    return float(chance @ posterior.mean[0]), float(chance @ posterior.second[0])
+    return float(chance @ posterior.mean[0]), float(chance @ posterior.second_moment[0])
 
 
 def _stepped_down(weights: FloatArray) -> FloatArray:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csc_matrix, csr_matrix, diags, hstack, identity
 
-from dpcurves.smoothing import AtMost, Exactly, NoiseGraph, noise_graph, prefix_graph
-from dpcurves.smoothing.least_change import Ceiling, steps_to
+from dpcurves.smoothing import AtMost, Exactly, NoiseGraph, build_noise_graph, build_prefix_graph
+from dpcurves.smoothing.least_change import Ceiling, compute_steps
 
 FloatArray = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class Task(NamedTuple):
 
     @property
     def steps(self) -> FloatArray:
-        return steps_to(self.noisy, self.graph.points, self.ceiling)
+        return compute_steps(self.noisy, self.graph.points, self.ceiling)
 
     @property
     def noisy_slots(self) -> NDArray[np.intp]:
@@ -102,7 +102,9 @@ def hard_task(seed: int, most: int = 1024) -> Task:
     points = int(2 ** generator.uniform(2, np.log2(most)))
     graph = [path, prefix, k_ary, uneven][seed % 4](points, generator)
     if seed % 3 == 0:
-        graph = graph.at(np.flatnonzero(np.append(generator.random(points - 1) < generator.uniform(0.05, 0.9), True)))
+        graph = graph.restrict_to_points(
+            np.flatnonzero(np.append(generator.random(points - 1) < generator.uniform(0.05, 0.9), True))
+        )
     noisy = hard_curve(HARD[seed % 5], graph.points, generator)
     total = float(np.rint(abs(noisy[-1]) + generator.integers(0, 50)))
     ceilings: tuple[Ceiling, ...] = (AtMost(total), Exactly(total), None)
@@ -120,7 +122,7 @@ def path(points: int, generator: np.random.Generator) -> NoiseGraph:
 
 def prefix(points: int, generator: np.random.Generator) -> NoiseGraph:
     bounds = regular_bounds(points, int(generator.integers(2, 8)))
-    return prefix_graph(bounds, level_variances(len(bounds), generator))
+    return build_prefix_graph(bounds, level_variances(len(bounds), generator))
 
 
 def k_ary(points: int, generator: np.random.Generator) -> NoiseGraph:
@@ -139,4 +141,4 @@ def uneven(points: int, generator: np.random.Generator) -> NoiseGraph:
             middle = int(generator.integers(start + 1, end))
             ends += [(start, middle), (middle, end)]
     first, last = np.array(stretches).T
-    return noise_graph(points, first, last, np.exp(generator.normal(2, 1, len(first))))
+    return build_noise_graph(points, first, last, np.exp(generator.normal(2, 1, len(first))))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.inference.areas import CountedAreas, Pairs, area_interval, moves, spread_of
+from dpcurves.inference.areas import Pairs, RankedClassCounts, area_interval, estimate_area_spread, simulate_pair_noise
 
 SILENT = [np.zeros((1000, 2, 4))]
 
@@ -22,7 +22,7 @@ def tables(draw: st.DrawFn) -> NDArray[np.float64]:
 
 
 def interval_of(table: NDArray[Any], noise: list[NDArray[Any]] = SILENT, **options: Any) -> tuple[float, float]:
-    return area_interval(CountedAreas(table, table / table.sum(axis=1, keepdims=True), noise), 0.95, **options)
+    return area_interval(RankedClassCounts(table, table / table.sum(axis=1, keepdims=True), noise), 0.95, **options)
 
 
 def pairs_won(negative: NDArray[Any], positive: NDArray[Any]) -> float:
@@ -34,14 +34,14 @@ def test_pairs_are_won_and_lost_as_by_the_best_and_the_worst_order_within_cells(
     best, worst = np.zeros((2, 2, 2 * table.shape[1]))
     best[0, ::2], best[1, 1::2] = table
     worst[0, 1::2], worst[1, ::2] = table
-    found, every = Pairs.of(*table), table[0].sum() * table[1].sum()
+    found, every = Pairs.from_counts(*table), table[0].sum() * table[1].sum()
     assert [float(each) for each in found] == [pairs_won(*best), every - pairs_won(*worst), every]
 
 
 def test_without_noise_the_interval_is_what_ties_leave_open() -> None:
     table = np.array([[3.0, 2.0, 0.0, 5.0], [0.0, 1.0, 4.0, 5.0]])
-    found = Pairs.of(*table)
-    expected = (1 - found.lost / found.every, found.won / found.every)
+    found = Pairs.from_counts(*table)
+    expected = (1 - found.discordant / found.total, found.concordant / found.total)
     assert interval_of(table) == pytest.approx(expected, abs=1e-6)
 
 
@@ -55,9 +55,9 @@ def test_noise_that_may_have_made_a_class_leaves_every_area_open() -> None:
 def test_all_draws_are_moved_at_once() -> None:
     chance = np.random.default_rng(1)
     table, noise = chance.integers(0, 9, (2, 4)).astype(float), chance.integers(-3, 4, (1, 5, 2, 4)).astype(float)
-    found = moves(table, list(noise))
+    found = simulate_pair_noise(table, list(noise))
     for draw in range(5):
-        one, exact = Pairs.of(*(table + noise[0, draw])), Pairs.of(*table)
+        one, exact = Pairs.from_counts(*(table + noise[0, draw])), Pairs.from_counts(*table)
         assert [each[draw] for each in found] == [a - b for a, b in zip(one, exact, strict=True)]
 
 
@@ -69,7 +69,7 @@ def test_samples_scatter_as_many_of_them_do() -> None:
     for _ in range(1000):
         table = np.array([chance.multinomial(size, share) for size, share in zip(sizes, shares, strict=True)])
         areas.append(pairs_won(*table) / (sizes[0] * sizes[1]))
-    spread = spread_of(shares * np.array(sizes)[:, None], chance.normal(size=10))
+    spread = estimate_area_spread(shares * np.array(sizes)[:, None], chance.normal(size=10))
     area = float(np.mean(areas))
     predicted = spread.scale * sqrt(area * (1 - area)) / (sizes[0] * sizes[1])
     assert predicted == pytest.approx(np.std(areas), rel=0.02 + 4 / sqrt(2 * 1000))
@@ -77,7 +77,7 @@ def test_samples_scatter_as_many_of_them_do() -> None:
 
 def test_where_all_pairs_are_won_samples_scatter_as_they_can_at_most() -> None:
     table = np.array([[50.0, 0, 0, 0], [0.0, 0, 0, 25]])
-    spread = spread_of(table, np.random.default_rng(1).normal(size=1000))
+    spread = estimate_area_spread(table, np.random.default_rng(1).normal(size=1000))
     assert spread.scale / (50 * 25) == pytest.approx(sqrt(1 / 49 + 1 / 24))
     low, high = interval_of(table, sampling=np.random.default_rng(1))
     assert high == 1

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpcurves.inference import (
-    dvoretzky,
-    interval,
+    basic_interval,
+    dkw_bound,
     monotone_hull,
     simultaneous_band,
     simultaneous_errors,
     upper_quantile,
 )
-from dpcurves.inference.bands import RISK, SLACK, level_of_an_end, safe_rank
-from dpcurves.inference.moments import largest_interval
-from dpcurves.inference.simulation import draws_for
+from dpcurves.inference.bands import RISK, SLACK, end_level, safe_rank
+from dpcurves.inference.moments import largest_absolute_interval
+from dpcurves.inference.simulation import choose_draws
 from dpcurves.laws import Family, IntervalSums, Noise, Tier, least_squares
 from dpcurves.summaries import counts_to_prefixes
 
@@ -38,12 +38,12 @@ def curve_of(law: IntervalSums, values: NDArray[np.int64]) -> NDArray[np.float64
 
 
 def deviations_of(law: IntervalSums, draws: int) -> NDArray[np.float64]:
-    return np.concatenate(list(law.simulated_prefixes(TOTAL, draws, np.random.default_rng(2)))) / TOTAL
+    return np.concatenate(list(law.simulate_prefixes(TOTAL, draws, np.random.default_rng(2)))) / TOTAL
 
 
 def releases_of(law: IntervalSums) -> NDArray[np.int64]:
     exact = np.concatenate([np.add.reduceat(TRUTH, np.asarray(level.starts)) for level in law.levels])
-    return exact + law.raw_noise(RELEASES, np.random.default_rng(3)).astype(np.int64)
+    return exact + law.simulate_values(RELEASES, np.random.default_rng(3)).astype(np.int64)
 
 
 @pytest.mark.parametrize("law", [FINE, MERGED])
@@ -60,7 +60,7 @@ def test_a_band_holds_the_whole_curve_as_often_as_it_says(law: IntervalSums, lev
 def test_an_interval_holds_the_truth_as_often_as_it_says() -> None:
     exact, deviations, held = TRUTH[:5].sum() / TOTAL, deviations_of(FINE, 999)[:, 5], 0
     for values in releases_of(FINE):
-        lower, upper = interval(float(curve_of(FINE, values)[5]), deviations, 0.9)
+        lower, upper = basic_interval(float(curve_of(FINE, values)[5]), deviations, 0.9)
         held += bool(lower <= exact <= upper)
     assert abs(held / RELEASES - 0.9) <= 4 * sqrt(0.09 / RELEASES)
 
@@ -127,8 +127,8 @@ def test_the_rank_is_the_least_of_which_few_simulations_hold_less_than_the_level
 
 def test_few_simulations_miss_a_level_by_more_than_a_fifth_of_a_point_and_none_is_far_above_it() -> None:
     """Takes 2,000 simulations (4 sigma of the share that may be unlucky), where the level that each holds is exact."""
-    rank, chance = safe_rank(draws_for(100), 0.95), np.random.default_rng(6)
-    held = chance.beta(rank, draws_for(100) + 1 - rank, 2000)
+    rank, chance = safe_rank(choose_draws(100), 0.95), np.random.default_rng(6)
+    held = chance.beta(rank, choose_draws(100) + 1 - rank, 2000)
     assert np.mean(held < 0.95 - SLACK) <= RISK + 4 * sqrt(RISK / 2000)
     assert 0.95 < held.mean() < 0.955
 
@@ -147,13 +147,13 @@ def test_levels_outside_zero_and_one_are_refused(level: float) -> None:
     with pytest.raises(ValueError, match="level: a number between 0 and 1"):
         upper_quantile(np.arange(9.0), level)
     with pytest.raises(ValueError, match="level: a number between 0 and 1"):
-        dvoretzky(10, level)
+        dkw_bound(10, level)
 
 
 @pytest.mark.parametrize("units", [0, -3, float("inf"), float("nan")])
 def test_sampling_needs_units(units: float) -> None:
     with pytest.raises(ValueError, match="units: a number above zero"):
-        dvoretzky(units, 0.9)
+        dkw_bound(units, 0.9)
 
 
 def test_the_sampling_bound_holds_for_the_uniform_law() -> None:
@@ -162,7 +162,7 @@ def test_the_sampling_bound_holds_for_the_uniform_law() -> None:
         sample = np.sort(generator.random(50))
         ranks = np.arange(51) / 50
         distance = max(np.max(ranks[1:] - sample), np.max(sample - ranks[:-1]))
-        held += bool(distance <= dvoretzky(50, 0.9))
+        held += bool(distance <= dkw_bound(50, 0.9))
     assert held / RELEASES >= 0.9 - 4 * sqrt(0.09 / RELEASES)
 
 
@@ -171,7 +171,7 @@ def test_a_number_between_two_ends_is_missed_no_oftener_than_where_it_lies_at_on
     from scipy.stats import norm
 
     for apart in (0.0, 0.1, 1.0, 2.5, 40.0):
-        own = norm.ppf(level_of_an_end(apart, level))
+        own = norm.ppf(end_level(apart, level))
         held = norm.cdf(own + apart * np.linspace(0, 1, 21)) + norm.cdf(own + apart * np.linspace(1, 0, 21)) - 1
         assert held.min() >= level - 1e-9
         assert held.min() <= max(level, 0.51) + 1e-9
@@ -187,7 +187,7 @@ def test_the_largest_of_several_numbers_is_held_wherever_it_lies(shape: str, lev
     errors, held = np.cumsum(chance.normal(size=(1000, numbers)), axis=1) / 4, 0
     for _ in range(600):
         found = truth + np.cumsum(chance.normal(size=numbers)) / 4
-        low, high = largest_interval(found, errors, level)
+        low, high = largest_absolute_interval(found, errors, level)
         held += low <= np.abs(truth).max() <= high
     assert held / 600 >= level - allowed
     if shape == "one":

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcurves.inference import Bracket, bisected
-from dpcurves.summaries import non_decreasing
+from dpcurves.inference import Bracket, bisect_bracket
+from dpcurves.summaries import isotonic_projection
 
 
 @pytest.mark.parametrize("cells", [*range(1, 40), 2**20, 2**32, 2**40 - 7])
@@ -18,7 +18,7 @@ def test_a_rising_curve_is_crossed_where_it_crosses_in_as_few_looks_as_promised(
             asked.append(threshold)
             return threshold >= crossing
 
-        assert bisected(cells, reached) == (crossing - 1, crossing)
+        assert bisect_bracket(cells, reached) == (crossing - 1, crossing)
         assert len(asked) <= (cells - 1).bit_length()
         divided = [threshold & -threshold for threshold in asked]
         assert divided == sorted(set(divided), reverse=True)
@@ -26,10 +26,10 @@ def test_a_rising_curve_is_crossed_where_it_crosses_in_as_few_looks_as_promised(
 
 def test_it_stops_where_answers_end_and_says_what_is_asked_next() -> None:
     answers = {8: True, 4: False}
-    bracket = bisected(16, answers.get)
+    bracket = bisect_bracket(16, answers.get)
     assert bracket == Bracket(4, 8)
-    assert bracket.middle() == 6
-    assert Bracket(4, 5).middle() is None
+    assert bracket.next_threshold() == 6
+    assert Bracket(4, 5).next_threshold() is None
 
 
 def test_the_crossing_is_that_of_the_isotonic_curve_of_all_looks() -> None:
@@ -44,7 +44,9 @@ def test_the_crossing_is_that_of_the_isotonic_curve_of_all_looks() -> None:
             looks[threshold] = float(curve[threshold])  # noqa: B023
             return looks[threshold] >= level  # noqa: B023
 
-        _, high = bisected(cells, reached)
+        _, high = bisect_bracket(cells, reached)
         places = np.array(sorted(looks))
-        rising = non_decreasing(np.array([looks[place] for place in places]), generator.uniform(0.1, 9, len(places)))
+        rising = isotonic_projection(
+            np.array([looks[place] for place in places]), generator.uniform(0.1, 9, len(places))
+        )
         assert np.array_equal(rising >= level, places >= high)

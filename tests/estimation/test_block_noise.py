@@ -10,7 +10,7 @@ from baselines import path_graph, regular_bounds, subtraction_graph, subtraction
 from test_noise_graph import FloatArray, covariance_of_points
 
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
-from dpcurves.smoothing import prefix_graph
+from dpcurves.smoothing import build_prefix_graph
 
 LEVELS = [3.0, 5.0, 0.5, 2.0, 7.0, 1.5, 4.0]
 
@@ -36,7 +36,9 @@ def test_a_prefix_is_made_of_as_few_blocks_as_can_be(cells: int, arity: int) -> 
     bounds = regular_bounds(cells, arity)
     variances = LEVELS[: len(bounds)]
     made_of = [_fewest_blocks(end, [ends.tolist() for ends in bounds]) for end in range(1, cells + 1)]
-    np.testing.assert_allclose(covariance_of_points(prefix_graph(bounds, variances)), covariance(made_of, variances))
+    np.testing.assert_allclose(
+        covariance_of_points(build_prefix_graph(bounds, variances)), covariance(made_of, variances)
+    )
 
 
 def _fewest_blocks(end: int, bounds: list[list[int]]) -> set[tuple[int, int]]:
@@ -81,7 +83,7 @@ def test_prefixes_read_by_subtraction_have_these_variances() -> None:
 
 
 def test_what_makes_no_tree_is_refused() -> None:
-    for build in (path_graph, prefix_graph):
+    for build in (path_graph, build_prefix_graph):
         with pytest.raises(ValueError, match="variances"):
             build(regular_bounds(4, 2), [1.0])
         with pytest.raises(ValueError, match="variances"):
@@ -99,6 +101,6 @@ def test_what_makes_no_tree_is_refused() -> None:
 
 def test_levels_that_are_not_nested_are_refused() -> None:
     crossing = [np.array([0, 3, 6]), np.array([0, 2, 4, 6])]
-    for build in (path_graph, prefix_graph):
+    for build in (path_graph, build_prefix_graph):
         with pytest.raises(ValueError, match="union of blocks"):
             build(crossing, [1.0, 1.0])

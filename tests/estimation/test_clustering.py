@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcurves.histograms.partitions import clusters
+from dpcurves.histograms.partitions import cluster_counts
 
 
 def by_the_rule(rising: list[float], variance: float) -> list[int]:
@@ -33,8 +33,8 @@ def test_numbers_join_as_the_rule_says() -> None:
     for _ in range(60):
         rising = np.sort(generator.integers(0, 30, generator.integers(1, 15)).astype(np.float64))
         variance = float(generator.choice([0.1, 2.0, 50.0]))
-        assert clusters(rising, variance).tolist() == by_the_rule(rising.tolist(), variance)
+        assert cluster_counts(rising, variance).tolist() == by_the_rule(rising.tolist(), variance)
 
 
 def test_equal_numbers_are_one_cluster() -> None:
-    assert clusters(np.full(5, 3.0), 1.0).tolist() == [0] * 5
+    assert cluster_counts(np.full(5, 3.0), 1.0).tolist() == [0] * 5

@@ -12,27 +12,27 @@ from hypothesis.strategies import floats, integers, just, sampled_from
 from numpy.typing import NDArray
 from plain_splits import plain_estimate
 
-from dpcurves.estimation.binary_tree import WHOLE, Dyadic, Measurements, gather
-from dpcurves.estimation.empirical_bayes import Splits, estimate, least_squares_total, reestimate
+from dpcurves.estimation.binary_tree import WHOLE, DyadicLayout, Measurements, merge_measurements
+from dpcurves.estimation.empirical_bayes import TreeEstimate, estimate_tree, least_squares_total, reestimate_tree
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.laws.interval_sums import least_squares
-from dpcurves.strategies.prefixes import first_turn
+from dpcurves.strategies.prefixes import first_tilings
 
-Layout = Callable[[int], Dyadic]
-LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]
+Layout = Callable[[int], DyadicLayout]
+LAYOUTS = [DyadicLayout.from_cells, DyadicLayout.from_cells_with_ends]
 Counts = NDArray[np.int64]
 
 
-def turn(layout: Dyadic, noise: Noise, depths: tuple[int, ...] | None = None) -> IntervalSums:
-    tilings = first_turn(layout) if depths is None else [
-        tuple(np.sort(layout.begin[layout.at_depth(depth)]).tolist()) for depth in depths
+def turn(layout: DyadicLayout, noise: Noise, depths: tuple[int, ...] | None = None) -> IntervalSums:
+    tilings = first_tilings(layout) if depths is None else [
+        tuple(np.sort(layout.begin[layout.nodes_at_depth(depth)]).tolist()) for depth in depths
     ]  # fmt: skip
     return IntervalSums(1, layout.cells, tuple(Tier(starts, noise) for starts in tilings), missing=None)
 
 
 def released(law: IntervalSums, truth: Counts, seed: int) -> Counts:
     sums = [np.add.reduceat(truth, np.asarray(level.starts)) for level in law.levels]
-    noise = law.raw_noise(1, np.random.default_rng(seed))[0]
+    noise = law.simulate_values(1, np.random.default_rng(seed))[0]
     values: Counts = np.concatenate(sums) + noise.astype(np.int64)
     return values
 
@@ -47,7 +47,7 @@ def data(cells: int) -> dict[str, Counts]:
     return {"even": even, "one cell": one, "nothing": nothing, "normal": normal, "ends": ends}
 
 
-def sound(splits: Splits, total: float) -> None:
+def sound(splits: TreeEstimate, total: float) -> None:
     assert splits.cells.shape == (splits.layout.cells,)
     assert np.all(splits.cells >= 0)
     assert splits.cells.sum() == pytest.approx(max(total, 0), abs=1e-6 * max(1, abs(total)))
@@ -64,13 +64,13 @@ def test_the_estimate_is_the_one_told_node_by_node(make: Layout, cells: int, fam
         for parameter in (Fraction(1, 2), Fraction(40)):
             first = turn(layout, Noise(family, parameter))
             second = turn(layout, Noise(family, parameter / 3), (layout.depth // 2,))
-            known = gather(layout, [(law, released(law, truth, number)) for law in (first, second)])
-            found, total = estimate(known, truth.sum()), float(truth.sum())
+            known = merge_measurements(layout, [(law, released(law, truth, number)) for law in (first, second)])
+            found, total = estimate_tree(known, truth.sum()), float(truth.sum())
             counts, variance, even = plain_estimate(known, total)
             real = layout.width > 0
             np.testing.assert_allclose(found.counts[real], counts[real], atol=1e-7 * max(total, 1))
             np.testing.assert_allclose(found.variance[real], variance[real], atol=1e-6 * max(total, 1) ** 2)
-            assert found.even == pytest.approx(even, abs=1e-6)
+            assert found.even_probability == pytest.approx(even, abs=1e-6)
 
 
 @settings(max_examples=40)
@@ -88,12 +88,12 @@ def test_whatever_is_released_counts_are_not_negative_and_add_up(
     wild = np.random.default_rng(cells).integers(-(10**12), 10**12, laws[0].size)
     for values in (np.zeros(laws[0].size, dtype=np.int64), wild, np.full(laws[0].size, 10**15)):
         for together in (laws[:1], laws[1:], laws):
-            sound(estimate(gather(layout, [(law, values) for law in together]), total), total)
+            sound(estimate_tree(merge_measurements(layout, [(law, values) for law in together]), total), total)
 
 
 @given(cells=integers(1, 100), make=sampled_from(LAYOUTS))
 def test_before_anything_is_known_all_cells_are_alike(make: Layout, cells: int) -> None:
-    found = estimate(Measurements.nothing(make(cells)), 50)
+    found = estimate_tree(Measurements.empty(make(cells)), 50)
     np.testing.assert_allclose(found.cells, 50 / cells)
 
 
@@ -103,31 +103,31 @@ def test_without_noise_the_estimate_is_the_truth(family: Family, make: Layout) -
     layout = make(100)
     law = turn(layout, Noise(family, Fraction(1, 10**6)))
     for truth in data(100).values():
-        found = estimate(gather(layout, [(law, released(law, truth, 1))]), truth.sum())
+        found = estimate_tree(merge_measurements(layout, [(law, released(law, truth, 1))]), truth.sum())
         np.testing.assert_allclose(found.cells, truth, atol=1e-5)
         assert found.variance.max() < 1e-3
 
 
 def test_in_much_noise_cells_are_alike() -> None:
-    layout = Dyadic.plain(64)
+    layout = DyadicLayout.from_cells(64)
     law = turn(layout, Noise(Family.LAPLACE, Fraction(10**9)))
-    found = estimate(gather(layout, [(law, released(law, data(64)["normal"], 2))]), 900)
+    found = estimate_tree(merge_measurements(layout, [(law, released(law, data(64)["normal"], 2))]), 900)
     np.testing.assert_allclose(found.cells, 900 / 64, rtol=1e-3)
 
 
 def test_a_total_is_that_of_least_squares() -> None:
-    layout = Dyadic.plain(32)
+    layout = DyadicLayout.from_cells(32)
     law = turn(layout, Noise(Family.LAPLACE, Fraction(9)))
     values = released(law, data(32)["normal"], 3)
     expected = least_squares(law, values, None).cells.sum()
-    found, precision = least_squares_total(gather(layout, [(law, values)]))
+    found, precision = least_squares_total(merge_measurements(layout, [(law, values)]))
     assert found == pytest.approx(expected)
     assert 1 / precision == pytest.approx(law.prefix_variances(total_is_public=False)[0, -1])
-    assert least_squares_total(Measurements.nothing(layout)) == (0, 0)
+    assert least_squares_total(Measurements.empty(layout)) == (0, 0)
 
 
 def test_what_all_cells_hold_stands_at_the_whole() -> None:
-    assert estimate(Measurements.nothing(Dyadic.plain(8)), 3.5).counts[WHOLE] == 3.5
+    assert estimate_tree(Measurements.empty(DyadicLayout.from_cells(8)), 3.5).counts[WHOLE] == 3.5
 
 
 @pytest.mark.parametrize("family", Family)
@@ -137,33 +137,36 @@ def test_records_that_lie_evenly_are_taken_to_and_others_are_not(make: Layout, f
     even = np.random.default_rng(8).poisson(20, 256)
     for truth, few, most in ((even, 0.5, 1.0), (data(256)["normal"], 0.0, 1e-6), (data(256)["ends"], 0.0, 1e-6)):
         law = turn(layout, Noise(family, Fraction(12)))
-        found = estimate(gather(layout, [(law, released(law, truth, 4))]), truth.sum())
-        assert few <= found.even <= most
+        found = estimate_tree(merge_measurements(layout, [(law, released(law, truth, 4))]), truth.sum())
+        assert few <= found.even_probability <= most
 
 
 def test_a_value_that_noise_may_give_does_not_fill_an_empty_half() -> None:
-    layout = Dyadic.plain(64)
+    layout = DyadicLayout.from_cells(64)
     law = IntervalSums(1, 64, (Tier(range(0, 64, 32), Noise(Family.LAPLACE, Fraction(3))),), missing=None)
-    few, many = (estimate(gather(layout, [(law, [10_000, value])]), 10_000).cells[32:].sum() for value in (15, 100))
+    few, many = (
+        estimate_tree(merge_measurements(layout, [(law, [10_000, value])]), 10_000).cells[32:].sum()
+        for value in (15, 100)
+    )
     assert few < 2  # five times its scale, which one of 300 noises is
     assert many > 40  # half: what the other half says has the same noise
 
 
 def test_a_count_in_doubt_puts_its_split_in_doubt() -> None:
-    layout = Dyadic.plain(4)
+    layout = DyadicLayout.from_cells(4)
     halves = [Tier(range(0, 4, 2), Noise(Family.GAUSSIAN, Fraction(variance))) for variance in (1, 10_000)]
     laws = [IntervalSums(1, 4, (level,), missing=None) for level in halves]
-    sure, unsure = (estimate(gather(layout, [(law, [800, 200])]), 1000) for law in laws)
+    sure, unsure = (estimate_tree(merge_measurements(layout, [(law, [800, 200])]), 1000) for law in laws)
     assert unsure.variance[3] / unsure.counts[3] ** 2 > sure.variance[3] / sure.counts[3] ** 2
 
 
 def test_an_estimate_that_knows_nothing_is_made_again_just_so() -> None:
-    layout = Dyadic.plain(64)
+    layout = DyadicLayout.from_cells(64)
     law = turn(layout, Noise(Family.LAPLACE, Fraction(8)))
-    known = gather(layout, [(law, released(law, data(64)["normal"], seed=1))])
-    once = estimate(known, 900)
-    nothing = Splits(layout, once.counts, np.full(layout.nodes, np.inf), once.even)
-    assert np.array_equal(reestimate(known, 900, nothing).counts, once.counts)
+    known = merge_measurements(layout, [(law, released(law, data(64)["normal"], seed=1))])
+    once = estimate_tree(known, 900)
+    nothing = TreeEstimate(layout, once.counts, np.full(layout.nodes, np.inf), once.even_probability)
+    assert np.array_equal(reestimate_tree(known, 900, nothing).counts, once.counts)
 
 
 @pytest.mark.parametrize("kind", ["even", "one cell", "nothing", "normal", "ends"])
@@ -174,21 +177,21 @@ def test_whatever_was_released_it_is_also_sound_once_more(cells: int, kind: str,
         layout = make(cells)
         law = turn(layout, Noise(family, parameter))
         values = released(law, data(cells)[kind], seed=2)
-        known = gather(layout, [(law, values)])
-        once = estimate(known, float(values[0]))
-        sound(reestimate(known, float(values[0]), once), float(values[0]))
+        known = merge_measurements(layout, [(law, values)])
+        once = estimate_tree(known, float(values[0]))
+        sound(reestimate_tree(known, float(values[0]), once), float(values[0]))
 
 
 def test_where_every_other_cell_is_empty_prefixes_are_better_once_more() -> None:
     """Counts of empty cells are noise alone: of 40 releases the error is less by a tenth or more."""
-    layout, noise = Dyadic.plain(128), Noise(Family.LAPLACE, Fraction(6))
+    layout, noise = DyadicLayout.from_cells(128), Noise(Family.LAPLACE, Fraction(6))
     truth = np.where(np.arange(128) % 2 == 0, np.random.default_rng(3).integers(500, 1500, 128), 0)
     law = turn(layout, noise, depths=(2, 7))
     errors = []
     for seed in range(40):
-        known = gather(layout, [(law, released(law, truth, seed))])
-        once = estimate(known, float(truth.sum()))
-        again = reestimate(known, float(truth.sum()), once)
+        known = merge_measurements(layout, [(law, released(law, truth, seed))])
+        once = estimate_tree(known, float(truth.sum()))
+        again = reestimate_tree(known, float(truth.sum()), once)
         errors.append([np.square(np.cumsum(each.cells - truth)).mean() for each in (once, again)])
     first, second = np.mean(errors, axis=0)
     assert second < 0.81 * first

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves.curves.result import crowded_ends
+from dpcurves.curves.result import find_crowded_end_cells
 
 DRAW = np.random.default_rng(11)
 N = 50_000
@@ -28,7 +28,7 @@ def counted(values: NDArray[np.float64], lower: float, upper: float, cells: int)
     below = np.append([np.sum(values < edge) for edge in edges[:-1]], len(values)).astype(np.float64)
     below[0] = 0.0
     noise = np.concatenate([[0.0], DRAW.laplace(0, 20, cells - 1), [0.0]])
-    return crowded_ends(edges, below + noise, (20 * sqrt(2), 20 * sqrt(2)))
+    return find_crowded_end_cells(edges, below + noise, (20 * sqrt(2), 20 * sqrt(2)))
 
 
 @pytest.mark.parametrize("cells", [5, 8, 20, 90, 360])
@@ -53,8 +53,8 @@ def test_noise_alone_is_never_taken_for_records() -> None:
     edges, spread = np.arange(9.0), (sqrt(2) * 30, sqrt(2) * 30)
     for _ in range(2000):
         below = np.concatenate([[0.0], np.cumsum(DRAW.laplace(0, 30, 8))])
-        assert crowded_ends(edges, below, spread) == (0.0, 0.0)
+        assert find_crowded_end_cells(edges, below, spread) == (0.0, 0.0)
 
 
 def test_few_cells_have_no_neighbours_to_compare_with() -> None:
-    assert crowded_ends(np.arange(3.0), np.array([0.0, 90, 100]), (0.0, 0.0)) == (0.0, 0.0)
+    assert find_crowded_end_cells(np.arange(3.0), np.array([0.0, 90, 100]), (0.0, 0.0)) == (0.0, 0.0)

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 
 from dpcurves.inference import GroupCounts, GroupNoise, hosmer_lemeshow, simulated_p_value
 from dpcurves.laws import Family, Noise
-from dpcurves.laws.law import draw
+from dpcurves.laws.law import simulate_noise
 
 FloatArray = NDArray[np.float64]
 EDGES = np.array([0.0, 0.1, 0.3, 0.35, 0.6, 1.0])
@@ -43,8 +43,8 @@ def exact_groups(score: FloatArray, label: NDArray[np.bool_]) -> GroupCounts:
 
 def noises(draws: int, generator: np.random.Generator) -> GroupNoise:
     """Noise of positives, negatives, and centred sums, whose lattice steps are in proportion to the width."""
-    sums = draw(SUM, (draws, 5), generator) * WIDTH / (2 * LATTICE)
-    return GroupNoise(draw(COUNT, (draws, 5), generator), draw(COUNT, (draws, 5), generator), sums)
+    sums = simulate_noise(SUM, (draws, 5), generator) * WIDTH / (2 * LATTICE)
+    return GroupNoise(simulate_noise(COUNT, (draws, 5), generator), simulate_noise(COUNT, (draws, 5), generator), sums)
 
 
 def with_noise(groups: GroupCounts, generator: np.random.Generator) -> GroupCounts:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.summaries import inverse_at, value_at
-from dpcurves.summaries.two_classes import numbers
+from dpcurves.summaries import inverse_at, linear_value_at
+from dpcurves.summaries.two_classes import as_numbers
 
 X = np.array([0.0, 1.0, 3.0, 4.0])
 Y = np.array([0.0, 0.2, 0.2, 1.0])
@@ -18,15 +18,15 @@ curves = st.lists(st.integers(0, 8), min_size=2, max_size=8).map(lambda steps: n
 
 def test_a_curve_is_linear_inside_cells_and_clamped_outside() -> None:
     at = [-np.inf, -1e-9, 0, 0.5, 2, 3.5, 4, np.inf]
-    assert value_at(X, Y, at).tolist() == pytest.approx([0, 0, 0, 0.1, 0.2, 0.6, 1, 1])
+    assert linear_value_at(X, Y, at).tolist() == pytest.approx([0, 0, 0, 0.1, 0.2, 0.6, 1, 1])
 
 
 def test_below_the_first_edge_a_curve_is_zero_even_if_it_starts_higher() -> None:
-    assert value_at(np.array([0.0, 1.0]), np.array([0.3, 0.9]), [-1, 0, 1, 2]).tolist() == [0, 0.3, 0.9, 0.9]
+    assert linear_value_at(np.array([0.0, 1.0]), np.array([0.3, 0.9]), [-1, 0, 1, 2]).tolist() == [0, 0.3, 0.9, 0.9]
 
 
 def test_nan_is_read_as_nan() -> None:
-    assert np.isnan(value_at(X, Y, np.nan))
+    assert np.isnan(linear_value_at(X, Y, np.nan))
 
 
 def test_a_flat_stretch_is_left_at_its_left_end() -> None:
@@ -52,8 +52,8 @@ def test_the_inverse_is_the_smallest_place_that_reaches_the_level(y: NDArray[np.
     x = np.arange(len(y), dtype=np.float64) * 1.5
     place = inverse_at(x, y, p)
     if p <= y[-1]:
-        assert value_at(x, y, place) >= p - 1e-9
-        assert p <= y[0] or value_at(x, y, place - 1e-3) < p
+        assert linear_value_at(x, y, place) >= p - 1e-9
+        assert p <= y[0] or linear_value_at(x, y, place - 1e-3) < p
     else:
         assert place == x[-1]
 
@@ -67,4 +67,4 @@ def test_levels_outside_zero_and_one_are_refused(p: float | list[float]) -> None
 @pytest.mark.parametrize("value", ["x", [object()], 10**400, {}])
 def test_what_is_no_number_is_refused_by_its_name(value: Any) -> None:
     with pytest.raises(TypeError, match=r"^p: a number is needed, or an array of numbers, got "):
-        numbers("p", value)
+        as_numbers("p", value)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.estimation.binary_tree import Dyadic, Measurements, gather
+from dpcurves.estimation.binary_tree import DyadicLayout, Measurements, merge_measurements
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.laws.law import LAPLACE_EXCESS
 
@@ -19,16 +19,16 @@ def law(cells: int, *levels: Tier, rows: int = 1, missing: Noise | None = None) 
 
 
 def test_measurements_of_one_interval_are_one_by_inverse_variance() -> None:
-    layout = Dyadic.plain(4)
+    layout = DyadicLayout.from_cells(4)
     first = law(4, Tier(range(0, 4, 2), LAPLACE), missing=LAPLACE)
     second = law(4, Tier((0,), GAUSSIAN), Tier((0, 2, 3), GAUSSIAN))
-    known = gather(layout, [(first, (10, 20, 99)), (second, (33, 13, 4, 5))])
+    known = merge_measurements(layout, [(first, (10, 20, 99)), (second, (33, 13, 4, 5))])
     weights = np.array([1 / LAPLACE.variance, 1 / GAUSSIAN.variance])
     assert known.precision[2] == pytest.approx(weights.sum())
     assert known.value[2] == pytest.approx(weights @ [10, 13] / weights.sum())
     fourth = (weights[0] / weights.sum()) ** 4 * LAPLACE_EXCESS * LAPLACE.variance**2
-    assert known.fourth[2] == pytest.approx(fourth)
-    assert (known.value[1], known.precision[1], known.fourth[1]) == (33, pytest.approx(weights[1]), 0)
+    assert known.fourth_cumulant[2] == pytest.approx(fourth)
+    assert (known.value[1], known.precision[1], known.fourth_cumulant[1]) == (33, pytest.approx(weights[1]), 0)
     assert known.precision.tolist()[4:] == pytest.approx([0, 0, weights[1], weights[1]])
 
 
@@ -37,12 +37,14 @@ def test_without_noise_the_value_stands() -> None:
     noisy = Tier(range(2), LAPLACE)
     for order in ((exact, noisy), (noisy, exact)):
         values = [(7, 0) if level is exact else (-50, 50) for level in order]
-        known = gather(Dyadic.plain(2), [(law(2, level), own) for level, own in zip(order, values, strict=True)])
+        known = merge_measurements(
+            DyadicLayout.from_cells(2), [(law(2, level), own) for level, own in zip(order, values, strict=True)]
+        )
         assert known.value[2:].tolist() == pytest.approx([7, 0])
 
 
 def test_cells_that_are_not_there_hold_nothing() -> None:
-    known = Measurements.nothing(Dyadic.plain(3))
+    known = Measurements.empty(DyadicLayout.from_cells(3))
     assert known.precision[known.layout.width == 0].min() == np.inf
     assert known.precision[known.layout.width > 0].max() == 0
 
@@ -58,4 +60,4 @@ def test_cells_that_are_not_there_hold_nothing() -> None:
 )
 def test_what_does_not_fit_is_refused(found: IntervalSums, values: tuple[int, ...], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        gather(Dyadic.plain(4), [(found, values)])
+        merge_measurements(DyadicLayout.from_cells(4), [(found, values)])

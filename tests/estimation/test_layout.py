@@ -24,17 +24,17 @@ def tilings(draw: st.DrawFn) -> list[Bounds]:
 
 @given(tilings())
 def test_all_intervals_and_all_cells_are_nodes(nested: list[Bounds]) -> None:
-    layout = Layout.nested(nested)
+    layout = Layout.from_tilings(nested)
     for bounds in (*nested, np.arange(layout.cells + 1)):
-        found = layout.find(bounds)
+        found = layout.find_nodes(bounds)
         assert layout.begin[found].tolist() == bounds[:-1].tolist()
         assert layout.width[found].tolist() == np.diff(bounds).tolist()
-    assert layout.begin[layout.single].tolist() == list(range(layout.cells))
+    assert layout.begin[layout.cell_nodes].tolist() == list(range(layout.cells))
 
 
 @given(tilings())
 def test_each_node_is_its_two_halves_and_comes_before_them(nested: list[Bounds]) -> None:
-    layout = Layout.nested(nested)
+    layout = Layout.from_tilings(nested)
     numbers = np.arange(layout.nodes)
     reached = {WHOLE}
     for parent, left, right, off_end in layout.halvings:
@@ -49,7 +49,7 @@ def test_each_node_is_its_two_halves_and_comes_before_them(nested: list[Bounds])
 
 
 def test_widths_that_are_powers_of_two_make_even_halves() -> None:
-    layout = Layout.nested([np.arange(0, 65, 16), np.arange(0, 65, 4)])
+    layout = Layout.from_tilings([np.arange(0, 65, 16), np.arange(0, 65, 4)])
     assert [len(halving.parent) for halving in layout.halvings if isinstance(halving.parent, np.ndarray)] == [
         1, 2, 4, 8, 16, 32,
     ]  # fmt: skip
@@ -57,11 +57,11 @@ def test_widths_that_are_powers_of_two_make_even_halves() -> None:
 
 
 def test_many_intervals_under_one_are_halved_in_few_steps() -> None:
-    layout = Layout.nested([np.array([0, 1000])])
+    layout = Layout.from_tilings([np.array([0, 1000])])
     assert len(layout.halvings) == 10
 
 
 def test_tilings_that_are_not_nested_are_not_found() -> None:
     coarse, fine = np.array([0, 3, 8]), np.array([0, 4, 8])
     with pytest.raises(ValueError, match="cells 0 to 3 of 8 are no interval of this tree"):
-        Layout.nested([coarse, fine]).find(fine)
+        Layout.from_tilings([coarse, fine]).find_nodes(fine)

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from plain_splits import Split, integrated
 
-from dpcurves.estimation.empirical_bayes import KINDS, SMOOTH, kindwise_posterior, mixture_weights, prior_square
+from dpcurves.estimation.empirical_bayes import (
+    KINDS,
+    SMOOTH,
+    fit_mixture_weights,
+    kindwise_posterior,
+    prior_second_moment,
+)
 
 ORDINARY = [
     Split(part * count, variance, excess, count, share)
@@ -25,7 +31,7 @@ def test_each_kind_has_the_moments_of_its_posterior(split: Split) -> None:
     scale = split.size + abs(split.deviation)
     np.testing.assert_allclose(found.likelihood[0, seen], (likelihood / likelihood.max())[seen], rtol=1e-6)
     np.testing.assert_allclose(found.mean[0, seen] / scale, mean[seen] / scale, atol=1e-7)
-    np.testing.assert_allclose(found.second[0, seen] / scale**2, second[seen] / scale**2, atol=1e-7)
+    np.testing.assert_allclose(found.second_moment[0, seen] / scale**2, second[seen] / scale**2, atol=1e-7)
 
 
 EXTREME = [
@@ -41,8 +47,8 @@ def test_whatever_the_noise_there_is_a_likeliest_kind_and_moments_are_finite(spl
     found = kindwise_posterior(split.rows)
     assert found.likelihood.max() == 1
     assert np.isfinite(found.mean).all()
-    assert np.isfinite(found.second).all()
-    mean, second = found.under(np.full((1, KINDS), 1 / KINDS))
+    assert np.isfinite(found.second_moment).all()
+    mean, second = found.mix_kinds(np.full((1, KINDS), 1 / KINDS))
     assert np.isfinite(mean).all()
     assert np.isfinite(second).all()
 
@@ -50,8 +56,10 @@ def test_whatever_the_noise_there_is_a_likeliest_kind_and_moments_are_finite(spl
 def test_no_splits_have_no_moments() -> None:
     found = kindwise_posterior(Split(0, 1, 0, 1, 0.5).rows[:0])
     assert found.likelihood.shape == (0, KINDS)
-    assert [len(moment) for moment in found.under(np.empty((0, KINDS)))] == [0, 0]
-    assert mixture_weights(found.likelihood, np.full(KINDS, 1 / KINDS)).tolist() == pytest.approx([1 / KINDS] * KINDS)
+    assert [len(moment) for moment in found.mix_kinds(np.empty((0, KINDS)))] == [0, 0]
+    assert fit_mixture_weights(found.likelihood, np.full(KINDS, 1 / KINDS)).tolist() == pytest.approx(
+        [1 / KINDS] * KINDS
+    )
 
 
 def test_many_splits_are_judged_as_each_alone() -> None:
@@ -69,7 +77,7 @@ def test_weights_lean_towards_the_kind_that_is_seen() -> None:
     prior = np.full(KINDS, 1 / KINDS)
     likelihood = np.full((500, KINDS), 1e-6)
     likelihood[:, 3] = 1
-    weights = mixture_weights(likelihood, prior)
+    weights = fit_mixture_weights(likelihood, prior)
     assert weights.sum() == pytest.approx(1)
     assert weights[3] == pytest.approx((500 + prior[3]) / 501, abs=1e-5)
 
@@ -78,5 +86,5 @@ def test_where_nothing_is_known_the_expected_square_is_that_of_the_prior() -> No
     split = Split(0.0, 1e30, 0.0, 200.0, 0.5)
     vague = [integrated(split, kind)[2] for kind in range(KINDS)]
     for kind in range(SMOOTH + 1):
-        (found,) = prior_square(split.rows, np.eye(KINDS), np.array([kind], dtype=np.int8))
+        (found,) = prior_second_moment(split.rows, np.eye(KINDS), np.array([kind], dtype=np.int8))
         assert found == pytest.approx(vague[kind], rel=1e-6)

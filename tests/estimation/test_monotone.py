@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcurves.summaries import counts_to_prefixes, monotone_prefixes, non_decreasing
+from dpcurves.summaries import counts_to_prefixes, isotonic_projection, monotone_prefixes
 
 numbers = st.lists(st.integers(-20, 20), min_size=1, max_size=12)
 
@@ -18,13 +18,13 @@ def test_isotonic_regression_is_the_max_min_of_means(values: list[int], seed: in
         return float(np.average(y[first : last + 1], weights=weights[first : last + 1]))
 
     exact = [max(min(mean(a, b) for b in range(i, n)) for a in range(i + 1)) for i in range(n)]
-    np.testing.assert_allclose(non_decreasing(y, weights), exact, atol=1e-9)
+    np.testing.assert_allclose(isotonic_projection(y, weights), exact, atol=1e-9)
 
 
 @given(numbers)
 def test_a_sequence_that_rises_stays_as_it_is(values: list[int]) -> None:
     rising = np.sort(np.array(values, dtype=np.float64))
-    np.testing.assert_array_equal(non_decreasing(rising), rising)
+    np.testing.assert_array_equal(isotonic_projection(rising), rising)
 
 
 def test_prefixes_start_at_zero_on_any_leading_axes() -> None:

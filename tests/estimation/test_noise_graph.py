@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dpcurves.smoothing import NoiseGraph, noise_graph
+from dpcurves.smoothing import NoiseGraph, build_noise_graph
 
 FloatArray = NDArray[np.float64]
 Stretch = tuple[int, int, float]
@@ -27,7 +27,7 @@ def nested_stretches(draw: st.DrawFn) -> tuple[int, list[Stretch]]:
 
 def graph_of(points: int, stretches: list[Stretch]) -> NoiseGraph:
     columns = np.array(stretches, dtype=np.float64).reshape(-1, 3)
-    return noise_graph(points, columns[:, 0].astype(int), columns[:, 1].astype(int), columns[:, 2])
+    return build_noise_graph(points, columns[:, 0].astype(int), columns[:, 1].astype(int), columns[:, 2])
 
 
 def covariance_of_points(graph: NoiseGraph) -> FloatArray:
@@ -55,7 +55,7 @@ def test_points_have_the_covariance_of_their_noises(noise: tuple[int, list[Stret
 def test_a_subset_of_points_keeps_its_covariance(noise: tuple[int, list[Stretch]], data: st.DataObject) -> None:
     graph = graph_of(*noise)
     kept = sorted(data.draw(st.sets(st.integers(0, graph.points - 1), min_size=1)))
-    part = graph.at(kept)
+    part = graph.restrict_to_points(kept)
     assert part.points == len(kept)
     np.testing.assert_allclose(covariance_of_points(part), covariance_of_points(graph)[np.ix_(kept, kept)])
 
@@ -74,17 +74,17 @@ def test_of_equal_stretches_the_largest_variance_is_known(noise: tuple[int, list
 @given(nested_stretches())
 def test_every_inner_step_is_eliminated_once_between_its_two_neighbours(noise: tuple[int, list[Stretch]]) -> None:
     slots, points = graph_of(*noise).slots, noise[0]
-    np.testing.assert_array_equal(slots.upper[slots.left], slots.lower[slots.right])
-    np.testing.assert_array_equal(slots.lower[slots.left], slots.lower[points:])
-    np.testing.assert_array_equal(slots.upper[slots.right], slots.upper[points:])
-    assert sorted(slots.upper[slots.left].tolist()) == list(range(1, points))
+    np.testing.assert_array_equal(slots.upper[slots.left_slot], slots.lower[slots.right_slot])
+    np.testing.assert_array_equal(slots.lower[slots.left_slot], slots.lower[points:])
+    np.testing.assert_array_equal(slots.upper[slots.right_slot], slots.upper[points:])
+    assert sorted(slots.upper[slots.left_slot].tolist()) == list(range(1, points))
     assert (slots.lower[-1], slots.upper[-1]) == (0, points)
 
 
 @pytest.mark.parametrize("last", [[3, 4], [4, 3]])
 def test_stretches_that_cross_are_refused(last: list[int]) -> None:
     with pytest.raises(ValueError, match="cross"):
-        noise_graph(5, [0, 2] if last[0] < last[1] else [2, 0], last, 1.0)
+        build_noise_graph(5, [0, 2] if last[0] < last[1] else [2, 0], last, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ def test_noise_that_is_none_is_refused(
     points: int, first: list[int], last: list[int], variance: float, named: str
 ) -> None:
     with pytest.raises(ValueError, match=named):
-        noise_graph(points, first, last, variance)
+        build_noise_graph(points, first, last, variance)
 
 
 @pytest.mark.parametrize("points", [[], [-1, 0], [0, 4], [1, 1], [2, 1], [[1]]])
 def test_points_outside_or_out_of_order_are_refused(points: list[int]) -> None:
     with pytest.raises(ValueError, match="points: rising numbers from 0 to 3"):
-        noise_graph(4, [0], [4], 1.0).at(points)
+        build_noise_graph(4, [0], [4], 1.0).restrict_to_points(points)

@@ -21,7 +21,7 @@ def assert_close(found: NDArray[np.float64], expected: NDArray[np.float64]) -> N
 
 
 def test_the_chance_below_a_point_is_known_to_fourteen_digits() -> None:
-    assert_close(normal_tail(POINTS).log_chance, log_ndtr(POINTS))
+    assert_close(normal_tail(POINTS).log_probability, log_ndtr(POINTS))
 
 
 def test_the_density_over_the_chance_is_known_to_fourteen_digits() -> None:

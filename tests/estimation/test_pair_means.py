@@ -13,12 +13,16 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.laws import law_from_json
 from dpcurves_parties.pairs.mechanisms import COLLISION, GINI, KENDALL, Kernel
 from dpcurves_parties.pairs.queries import PairAnswers, PairSum
-from dpcurves_parties.pairs.readings import pair_interval, pair_mean
+from dpcurves_parties.pairs.readings import estimate_pair_mean, find_pair_interval
 
 PEOPLE, KINDS, RELEASES, LEVEL = 400, 64, 250, 0.8
-EACH, ON_SUM = dp.pairs.Noise.EACH, dp.pairs.Noise.ON_SUM
+EACH, ON_SUM = dp.pairs.NoisePlacement.EACH, dp.pairs.NoisePlacement.ON_SUM
 BYTE = dp.pairs.Unsigned(8)
-KENDALL_8, GINI_8, COLLISION_8 = KENDALL.on(first=BYTE, second=BYTE), GINI.on(value=BYTE), COLLISION.on(value=BYTE)
+KENDALL_8, GINI_8, COLLISION_8 = (
+    KENDALL.with_columns(first=BYTE, second=BYTE),
+    GINI.with_columns(value=BYTE),
+    COLLISION.with_columns(value=BYTE),
+)
 
 
 def population(kind: str) -> tuple[IntArray, FloatArray]:
@@ -36,12 +40,12 @@ def population(kind: str) -> tuple[IntArray, FloatArray]:
     return np.stack([first, np.clip(first + generator.integers(-60, 60, KINDS), 0, 255)]), even
 
 
-def held(kernel: Kernel, kind: str, noise: dp.pairs.Noise, each: int, epsilon: int) -> tuple[float, float]:
+def held(kernel: Kernel, kind: str, noise: dp.pairs.NoisePlacement, each: int, epsilon: int) -> tuple[float, float]:
     """How often intervals have the population's mean, and that of all pairs of these people."""
     columns, shares = population(kind)
     values = dict(zip(kernel.columns, columns, strict=False))
     one, other = np.repeat(np.arange(KINDS), KINDS), np.tile(np.arange(KINDS), KINDS)
-    table = kernel.evaluated(*({name: each_[who] for name, each_ in values.items()} for who in (one, other)))
+    table = kernel.evaluate(*({name: each_[who] for name, each_ in values.items()} for who in (one, other)))
     means = table.reshape(KINDS, KINDS)
     plan = dp.pairs.plan(kernel, people=PEOPLE, pairs_per_person=each, loss=dp.PrivacyLoss.pure(epsilon), noise=noise)
     generator, found = np.random.default_rng(7), np.zeros(2)
@@ -87,10 +91,10 @@ def test_intervals_of_a_noisy_sum_hold_and_are_exact_for_a_kernel_of_two_values(
 def test_where_no_pair_came_nothing_is_known() -> None:
     known = (9, 0, 0, 0, -1, 1, Fraction(1, 2))
     for law in (PairAnswers(*known, Fraction(0), Fraction(1, 3)), PairSum(*known, Fraction(1))):
-        values = law.blank()
-        assert pair_mean(law, values) == 0
+        values = law.blank_values()
+        assert estimate_pair_mean(law, values) == 0
         for population_too in (True, False):
-            assert pair_interval(law, values, 0.9, population=population_too) == (-0.5, 0.5)
+            assert find_pair_interval(law, values, 0.9, population=population_too) == (-0.5, 0.5)
         assert law_from_json(law.to_json(values, None)) == law
 
 
@@ -99,5 +103,5 @@ def test_intervals_stay_in_range_whatever_was_told() -> None:
     total = PairSum(100, 50, 0, 50, 0, 1, Fraction(1), Fraction(1, 100))
     for told in (-(10**9), 0, 25, 50, 10**9):
         for law, values in ((answers, (told, abs(told), 0)), (total, (told,))):
-            low, high = pair_interval(law, values, 0.95, population=True)
+            low, high = find_pair_interval(law, values, 0.95, population=True)
             assert 0 <= low <= high <= 1

@@ -36,19 +36,24 @@ def everything(law: PathSums, total: int | None, exact: IntArray, generator: np.
     values = (exact[:-1] + noise).tolist()
     if law.missing is not None:
         values.append(int(exact[-1] + laplace(law.missing, 1, generator)[0]))
-    return Evidence(replace(law, at=tuple(range(law.cells + 1))), tuple(values), total)
+    return Evidence(replace(law, prefix_lengths=tuple(range(law.cells + 1))), tuple(values), total)
 
 
 def searched(evidence: Evidence, p: float, level: float = 0.9) -> tuple[PathQuantile, int]:
     """The search that asks for what it needs and no more, and how many times it asked."""
-    at, values = evidence.path.at, dict(zip(evidence.path.at, evidence.values, strict=False))
+    at, values = (
+        evidence.path_sums.prefix_lengths,
+        dict(zip(evidence.path_sums.prefix_lengths, evidence.values, strict=False)),
+    )
     missing = evidence.values[len(at) :]
-    search = PathQuantile.of(Evidence(replace(evidence.path, at=()), missing, evidence.total), p, level)
+    search = PathQuantile.from_evidence(
+        Evidence(replace(evidence.path_sums, prefix_lengths=()), missing, evidence.total), p, level
+    )
     turns, known = 0, dict[int, int]()
-    while search.asked:
-        turns, known = turns + 1, known | {slots: values[slots] for slots in search.asked}
-        law = replace(evidence.path, at=tuple(known))
-        search = PathQuantile.of(Evidence(law, (*known.values(), *missing), evidence.total), p, level)
+    while search.next_thresholds:
+        turns, known = turns + 1, known | {slots: values[slots] for slots in search.next_thresholds}
+        law = replace(evidence.path_sums, prefix_lengths=tuple(known))
+        search = PathQuantile.from_evidence(Evidence(law, (*known.values(), *missing), evidence.total), p, level)
     return search, turns
 
 
@@ -69,7 +74,7 @@ def test_without_noise_the_interval_is_one_cell() -> None:
     evidence = everything(PathSums(8, (), 4, tiny, tiny), 35, exact, np.random.default_rng(1))
     for p, slots in ((0.05, 1), (0.09, 1), (0.2, 3), (0.33, 3), (0.35, 4), (0.5, 5), (0.99, 8)):
         search, _ = searched(evidence, p)
-        assert search.present == 30
+        assert search.present_records == 30
         assert search.brackets == ((slots - 1, slots),) * 3
 
 

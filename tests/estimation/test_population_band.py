@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import beta, binom
 
 from dpcurves.inference import Sample, mean_intervals, population_band, simultaneous_band
-from dpcurves.inference.bands import means_at_once, seen
+from dpcurves.inference.bands import clip_unseen_shares, simultaneous_mean_ends
 
 LEVEL, RELEASES, DRAWS = 0.9, 400, 1000
 ALLOWED = 4 * sqrt(LEVEL * (1 - LEVEL) / RELEASES)  # 4 sigma: a false alarm in 1 of 16,000
@@ -27,7 +27,7 @@ def test_a_band_holds_a_smooth_distribution_as_often_as_it_says_and_no_oftener(s
             0, scale, len(EVEN)
         )
         found = np.cumsum(passed) / units
-        likely = seen(np.maximum.accumulate(np.clip(found, 0, 1)), units)
+        likely = clip_unseen_shares(np.maximum.accumulate(np.clip(found, 0, 1)), units)
         lower, upper = population_band(found, [noise], LEVEL, Sample(likely, units, chance))
         held += bool(((lower <= EVEN) & (upper >= EVEN)).all())
     assert abs(held / RELEASES - LEVEL) <= ALLOWED
@@ -39,7 +39,7 @@ def test_a_rare_share_is_held_without_noise_too(share: float) -> None:
     units, chance, held = 1000, np.random.default_rng(2), 0.0
     below = np.arange(binom.ppf(1e-4, units, share), binom.ppf(1 - 1e-4, units, share) + 1)
     for found in below / units:
-        sample = Sample(seen(np.array([0.0, found, 1.0]), units), units, chance)
+        sample = Sample(clip_unseen_shares(np.array([0.0, found, 1.0]), units), units, chance)
         lower, upper = population_band(np.array([0, found, 1.0]), [np.zeros((DRAWS, 3))], LEVEL, sample)
         held += binom.pmf(round(found * units), units, share) * bool(lower[1] <= share <= upper[1])
     assert held >= LEVEL - 0.005
@@ -61,7 +61,7 @@ def test_counts_of_rare_and_of_full_cells_are_held_at_once(cells: list[float]) -
     units, held = round(means.sum()), 0
     for counts in chance.multinomial(units, means / units, RELEASES).astype(np.float64):
         errors = chance.multinomial(units, counts / units, DRAWS) - counts
-        lower, upper = means_at_once(counts, np.zeros(len(means)), [errors], counts, units, LEVEL)
+        lower, upper = simultaneous_mean_ends(counts, np.zeros(len(means)), [errors], counts, units, LEVEL)
         held += bool(((lower <= means) & (means <= upper)).all())
     assert held / RELEASES >= LEVEL - ALLOWED
 

@@ -84,5 +84,5 @@ def test_the_region_holds_whatever_staircase_runs_through_the_boxes() -> None:
         first = CHANCE.random(8) < 0.5  # up before across, or across before up
         for start, end, up in zip(corners.T[:-1], corners.T[1:], first, strict=True):
             turn = (start[0], end[1]) if up else (end[0], start[1])
-            lower, upper = band.at([turn[0]])
+            lower, upper = band.tpr_at([turn[0]])
             assert lower[0] - 1e-12 <= turn[1] <= upper[0] + 1e-12

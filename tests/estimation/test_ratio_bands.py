@@ -13,10 +13,10 @@ from dpcurves.inference.rates import (
     PRECISION,
     RECALL,
     Ratio,
-    Simulated,
-    above,
-    benefit_at,
-    from_none_to_all,
+    SimulatedCounts,
+    cumulate_from_top,
+    net_benefit_ratio,
+    pin_share_ends,
     ratio_bands,
 )
 
@@ -24,7 +24,7 @@ LEVEL, RELEASES, DRAWS, CELLS, UNITS = 0.9, 200, 1000, 8, 1000
 ALLOWED = 4 * sqrt(LEVEL * (1 - LEVEL) / RELEASES)  # 4 sigma: a false alarm in 1 of 16,000
 WEIGHTS = np.stack([np.arange(CELLS, 0, -1) * 3.0, np.arange(1, CELLS + 1) * 1.5])
 WEIGHTS /= WEIGHTS.sum()
-BENEFIT = benefit_at(np.array([3.0, 1.0, 0.3]), np.array([2, 4, 6]), CELLS + 1)
+BENEFIT = net_benefit_ratio(np.array([3.0, 1.0, 0.3]), np.array([2, 4, 6]), CELLS + 1)
 ASKED: dict[str, tuple[Ratio, ...]] = {
     "precision and recall": (PRECISION, RECALL),
     "shares": (FLAGGED,),
@@ -35,22 +35,26 @@ ASKED: dict[str, tuple[Ratio, ...]] = {
 def held(ratios: tuple[Ratio, ...], scale: float) -> FloatArray:
     """How often all are held under Laplace noise of this scale: of these records, and of the population."""
     chance, found = np.random.default_rng(1), np.zeros(2)
-    noise = above(chance.laplace(0, scale, (DRAWS, 2, CELLS)))
+    noise = cumulate_from_top(chance.laplace(0, scale, (DRAWS, 2, CELLS)))
     for _ in range(RELEASES):
         drawn = chance.multinomial(UNITS, WEIGHTS.ravel()).reshape(WEIGHTS.shape).astype(np.float64)
         counts = drawn + chance.laplace(0, scale, WEIGHTS.shape)
         likely = np.maximum(counts, 0.0)
         shares = likely / likely.sum()
         sampled = chance.multinomial(UNITS, shares.ravel(), DRAWS).reshape(DRAWS, *shares.shape) - UNITS * shares
-        for whom, errors in enumerate((None, noise + above(sampled))):
-            truth = above(drawn if whom == 0 else UNITS * WEIGHTS)
-            bands = ratio_bands(Simulated(above(counts), above(UNITS * shares), noise, errors), ratios, LEVEL)
+        for whom, errors in enumerate((None, noise + cumulate_from_top(sampled))):
+            truth = cumulate_from_top(drawn if whom == 0 else UNITS * WEIGHTS)
+            bands = ratio_bands(
+                SimulatedCounts(cumulate_from_top(counts), cumulate_from_top(UNITS * shares), noise, errors),
+                ratios,
+                LEVEL,
+            )
             found[whom] += all(holds(ratio, truth, *band) for ratio, band in zip(ratios, bands, strict=True))
     return found / RELEASES
 
 
 def holds(ratio: Ratio, truth: FloatArray, lower: FloatArray, upper: FloatArray) -> bool:
-    part, whole = ratio.of(truth)
+    part, whole = ratio.numerator_and_whole(truth)
     there = whole > 0
     exact = part[there] / whole[there]
     return bool(((lower[there] <= exact + 1e-9) & (exact <= upper[there] + 1e-9)).all())
@@ -66,8 +70,11 @@ def test_all_thresholds_are_held_at_once_as_often_as_is_said_and_no_oftener(
 
 def test_where_noise_may_have_made_all_records_every_ratio_is_held() -> None:
     chance = np.random.default_rng(2)
-    counts, noise = above(np.array([[500.0, 0.0], [400.0, 1.0]])), above(chance.laplace(0, 10, (DRAWS, 2, 2)))
-    found = Simulated(counts, counts, noise, noise)
+    counts, noise = (
+        cumulate_from_top(np.array([[500.0, 0.0], [400.0, 1.0]])),
+        cumulate_from_top(chance.laplace(0, 10, (DRAWS, 2, 2))),
+    )
+    found = SimulatedCounts(counts, counts, noise, noise)
     ((lower, upper),) = ratio_bands(found, (PRECISION,), LEVEL)
     assert (lower[:2] == 0).all()
     assert (upper[:2] == 1).all()
@@ -75,12 +82,12 @@ def test_where_noise_may_have_made_all_records_every_ratio_is_held() -> None:
 
 
 def test_without_noise_ratios_of_these_records_are_exact_and_shares_run_from_none_to_all() -> None:
-    counts, none = above(np.array([[4.0, 1.0], [1.0, 3.0]])), np.zeros((DRAWS, 2, 3))
-    precision, recall = ratio_bands(Simulated(counts, counts, none, None), (PRECISION, RECALL), LEVEL)
+    counts, none = cumulate_from_top(np.array([[4.0, 1.0], [1.0, 3.0]])), np.zeros((DRAWS, 2, 3))
+    precision, recall = ratio_bands(SimulatedCounts(counts, counts, none, None), (PRECISION, RECALL), LEVEL)
     for ends in precision:
         assert ends[1:] == pytest.approx([3 / 4, 4 / 9])
-    for ends in from_none_to_all(recall):
+    for ends in pin_share_ends(recall):
         assert ends == pytest.approx([0, 3 / 4, 1])
-    with_samples = Simulated(counts, counts, none, none)
-    lower, upper = from_none_to_all(ratio_bands(with_samples, (RECALL,), LEVEL)[0])
+    with_samples = SimulatedCounts(counts, counts, none, none)
+    lower, upper = pin_share_ends(ratio_bands(with_samples, (RECALL,), LEVEL)[0])
     assert (lower[0], upper[0], lower[-1], upper[-1]) == (0, 0, 1, 1)

@@ -11,8 +11,8 @@ import pytest
 from dense_sums import Law, dense_sums, design, random_contrasts, random_laws, value_variances
 from numpy.typing import NDArray
 
-from dpcurves.estimation import shrunken_estimate, unbiased
-from dpcurves.estimation.joint_estimate import smoothed
+from dpcurves.estimation import estimate_unbiased, shrink_estimate
+from dpcurves.estimation.joint_estimate import smooth_cells
 from dpcurves.laws import Family, HaarSums, IntervalSums, Noise, Tier, ToeplitzSums, least_squares
 from dpcurves.summaries import counts_to_prefixes
 
@@ -32,7 +32,7 @@ def random_values(law: Law) -> NDArray[np.int64]:
 def test_readings_are_what_dense_matrices_give(total: int | None) -> None:
     for law in random_laws():
         values = random_values(law)
-        ours = unbiased(law, values.tolist(), total)
+        ours = estimate_unbiased(law, values.tolist(), total)
         theirs = dense_sums(law, values.astype(np.float64), total).estimate
         cells = law.rows * law.cells
         np.testing.assert_allclose(ours.cells.ravel(), theirs[:cells], rtol=1e-7, atol=1e-6, err_msg=str(law))
@@ -73,14 +73,14 @@ def test_where_missing_records_were_not_counted_a_public_total_promises_nothing(
 def test_exact_values_are_read_without_bias() -> None:
     for law in random_laws():
         truth = np.abs(random_values(law))[: law.rows * law.points + (law.missing is not None)]
-        estimate = unbiased(law, np.rint(design(law) @ truth).astype(np.int64), int(truth.sum()))
+        estimate = estimate_unbiased(law, np.rint(design(law) @ truth).astype(np.int64), int(truth.sum()))
         points = np.add.reduceat(estimate.cells, law.bounds[:-1], axis=1)
         np.testing.assert_allclose(points.ravel(), truth[: law.rows * law.points], rtol=1e-9, atol=1e-6)
 
 
 def test_a_public_total_is_met() -> None:
     for law in random_laws():
-        estimate = unbiased(law, random_values(law), 600)
+        estimate = estimate_unbiased(law, random_values(law), 600)
         assert estimate.cells.sum() + estimate.missing == pytest.approx(600, abs=1e-6)
 
 
@@ -90,7 +90,7 @@ def test_a_batch_is_its_releases_one_by_one() -> None:
         cells, missing = law.reconstruct(values.astype(np.float64), 70)
         assert cells.shape == (2, 3, law.rows, law.cells)
         assert missing.shape == (2, 3)
-        one = unbiased(law, values[1, 2], 70)
+        one = estimate_unbiased(law, values[1, 2], 70)
         np.testing.assert_allclose(cells[1, 2], one.cells, atol=1e-7)
         assert missing[1, 2] == pytest.approx(one.missing, abs=1e-7)
 
@@ -101,7 +101,7 @@ def test_without_its_total_a_row_is_what_is_not_missing() -> None:
             continue
         bare = replace(law, top=None)
         values = random_values(bare)
-        estimate = unbiased(bare, values, 400)
+        estimate = estimate_unbiased(bare, values, 400)
         assert estimate.missing == values[-1]
         assert estimate.cells.sum() == pytest.approx(400 - values[-1])
         assert bare.prefix_variances(total_is_public=True)[0, -1] == pytest.approx(law.missing.variance)
@@ -110,7 +110,7 @@ def test_without_its_total_a_row_is_what_is_not_missing() -> None:
 def test_without_anything_that_tells_a_total_nothing_can_be_read() -> None:
     for law, total in ((replace(HAAR, top=None), 5), (replace(HAAR, rows=1, top=None), None)):
         with pytest.raises(ValueError, match="without totals"):
-            unbiased(law, [0] * law.size, total)
+            estimate_unbiased(law, [0] * law.size, total)
         with pytest.raises(ValueError, match="without totals"):
             law.prefix_variances(total_is_public=total is not None)
 
@@ -118,14 +118,14 @@ def test_without_anything_that_tells_a_total_nothing_can_be_read() -> None:
 def test_values_that_do_not_fit_the_law_are_refused() -> None:
     for law in (HAAR, ROOT):
         with pytest.raises(ValueError, match="values: 1?[0-9] are needed"):
-            unbiased(law, [1, 2], None)
+            estimate_unbiased(law, [1, 2], None)
 
 
 def test_nested_sums_are_read_by_least_squares_and_smoothed() -> None:
     law = IntervalSums(2, 9, (Tier(range(0, 9, 3), LAPLACE), Tier(range(9), LAPLACE)), LAPLACE)
     values = list(range(law.size))
-    assert np.array_equal(unbiased(law, values, 40).cells, least_squares(law, values, 40).cells)
-    assert np.array_equal(shrunken_estimate(law, values, 40), smoothed(law, values, 40))
+    assert np.array_equal(estimate_unbiased(law, values, 40).cells, least_squares(law, values, 40).cells)
+    assert np.array_equal(shrink_estimate(law, values, 40), smooth_cells(law, values, 40))
 
 
 def test_each_row_is_smoothed_on_its_own() -> None:
@@ -133,14 +133,16 @@ def test_each_row_is_smoothed_on_its_own() -> None:
     values = np.random.default_rng(4).integers(0, 90, law.size)
     one = replace(law, rows=1)
     first, second = np.concatenate([values[:3], values[6:15]]), np.concatenate([values[3:6], values[15:]])
-    assert smoothed(law, values, None).tolist() == [smoothed(one, row, None)[0].tolist() for row in (first, second)]
+    assert smooth_cells(law, values, None).tolist() == [
+        smooth_cells(one, row, None)[0].tolist() for row in (first, second)
+    ]
 
 
 def test_cells_are_never_negative_and_keep_the_total_of_least_squares() -> None:
     law = IntervalSums(1, 10, (Tier((0, 3, 7), LAPLACE), Tier((0, 1, 3, 7, 8), LAPLACE)), LAPLACE)
     for seed in range(20):
         values = np.random.default_rng(seed).integers(-20, 60, law.size)
-        (cells,) = smoothed(law, values, 100)
+        (cells,) = smooth_cells(law, values, 100)
         assert cells.min() >= 0
         assert cells.sum() == pytest.approx(max(least_squares(law, values, 100).cells.sum(), 0))
         assert np.ptp(cells[3:7]) == pytest.approx(0)  # counted as one, with neighbours that tell nothing about it
@@ -149,24 +151,24 @@ def test_cells_are_never_negative_and_keep_the_total_of_least_squares() -> None:
 def test_what_is_drawn_even_keeps_the_totals_of_the_rows() -> None:
     for law in random_laws():
         values = random_values(law)
-        even = shrunken_estimate(law, values, 600)
+        even = shrink_estimate(law, values, 600)
         assert even.shape == (law.rows, law.cells)
-        expected = unbiased(law, values, 600).cells.sum(axis=1)
+        expected = estimate_unbiased(law, values, 600).cells.sum(axis=1)
         np.testing.assert_allclose(even.sum(axis=1), expected, rtol=1e-9, atol=1e-6)
 
 
 def test_contrasts_that_noise_explains_are_taken_back_and_clear_ones_stand() -> None:
     noise = Noise(Family.GAUSSIAN, Fraction(100))
     law = HaarSums(1, 8, 1, noise, (noise,) * 3, None)
-    assert shrunken_estimate(law, [80, 3, 0, 1, 2, -1, 0, 1], None).tolist() == [[10.0] * 8]
-    halves = shrunken_estimate(law, [80, 70, 0, 1, 2, -1, 0, 1], None)[0]
+    assert shrink_estimate(law, [80, 3, 0, 1, 2, -1, 0, 1], None).tolist() == [[10.0] * 8]
+    halves = shrink_estimate(law, [80, 70, 0, 1, 2, -1, 0, 1], None)[0]
     assert halves.tolist() == [18.75] * 4 + [1.25] * 4
 
 
 def test_an_even_split_of_a_node_that_is_cut_off_is_by_its_cells() -> None:
     noise = Noise(Family.GAUSSIAN, Fraction(100))
     law = HaarSums(1, 7, 2, noise, (noise,) * 2, None)
-    assert np.allclose(shrunken_estimate(law, [70, 10, 0, 10], None), 10)
+    assert np.allclose(shrink_estimate(law, [70, 10, 0, 10], None), 10)
 
 
 @pytest.mark.parametrize("law", [HAAR, ROOT])
@@ -194,5 +196,5 @@ def test_long_rows_are_read_to_the_rounding_of_doubles() -> None:
     law = ToeplitzSums(1, 2**13, 1, 20, Noise(Family.GAUSSIAN, Fraction(1)), None)
     truth = np.random.default_rng(4).poisson(3.0, 2**13)
     values = np.rint(np.convolve(truth.astype(np.float64), law.weights.astype(np.float64))[: 2**13]).astype(np.int64)
-    prefixes = np.cumsum(unbiased(law, values, None).cells[0])
+    prefixes = np.cumsum(estimate_unbiased(law, values, None).cells[0])
     np.testing.assert_allclose(prefixes, np.cumsum(truth), atol=1e-9 * truth.sum())

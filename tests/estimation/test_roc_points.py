@@ -76,8 +76,8 @@ def test_the_ends_of_the_area_are_reached_by_the_worst_and_the_best_order_within
     table: NDArray[np.float64],
 ) -> None:
     positive, negative = table
-    pairs = Pairs.of(negative, positive)
-    lowest, highest = 1 - pairs.lost / pairs.every, pairs.won / pairs.every
+    pairs = Pairs.from_counts(negative, positive)
+    lowest, highest = 1 - pairs.discordant / pairs.total, pairs.concordant / pairs.total
     worst, best = np.zeros((2, 2, 2 * table.shape[1]))
     worst[0, ::2], worst[1, 1::2] = table
     best[0, 1::2], best[1, ::2] = table

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from dpcurves.inference.areas import FEW_DRAWS, CountedAreas, area_error, settled_area, shares_of
+from dpcurves.inference.areas import FEW_DRAWS, RankedClassCounts, area_error, combine_areas, shares_from_rates
 from dpcurves.summaries import auc, auc_of_counts, roc_points
 
 CELLS = 48
@@ -27,8 +27,10 @@ def errors(records: int, scale: float, releases: int) -> tuple[FloatArray, list[
     for _ in range(releases):
         counts = table + chance.laplace(0, scale, table.shape)
         curve = roc_points(counts[1], counts[0])
-        counted = CountedAreas(counts, shares_of(*curve), [chance.laplace(0, scale, (FEW_DRAWS, *table.shape))])
-        areas = settled_area(curve, counts, counted), float(auc(*curve)), float(auc_of_counts(counts[1], counts[0]))
+        counted = RankedClassCounts(
+            counts, shares_from_rates(*curve), [chance.laplace(0, scale, (FEW_DRAWS, *table.shape))]
+        )
+        areas = combine_areas(curve, counts, counted), float(auc(*curve)), float(auc_of_counts(counts[1], counts[0]))
         found.append(np.array(areas) - exact)
         said.append(area_error(counted, float(auc(*curve))))
     return np.array(found), said
@@ -56,4 +58,4 @@ def test_where_a_class_has_no_records_the_area_is_one_half() -> None:
     table = np.zeros((2, CELLS))
     curve = roc_points(table[1], table[0])
     noise = [np.random.default_rng(1).laplace(0, 20, (FEW_DRAWS, 2, CELLS))]
-    assert settled_area(curve, table, CountedAreas(table, shares_of(*curve), noise)) == pytest.approx(0.5)
+    assert combine_areas(curve, table, RankedClassCounts(table, shares_from_rates(*curve), noise)) == pytest.approx(0.5)

@@ -13,7 +13,7 @@ from scipy.stats import chi2, norm
 
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.laws import law as simulation
-from dpcurves.laws.law import WIDE_GAUSSIAN, WIDE_LAPLACE, draw
+from dpcurves.laws.law import WIDE_GAUSSIAN, WIDE_LAPLACE, simulate_noise
 from dpcurves.summaries import counts_to_prefixes
 
 LAPLACE, GAUSSIAN = Noise(Family.LAPLACE, Fraction(7, 2)), Noise(Family.GAUSSIAN, Fraction(9, 2))
@@ -34,7 +34,7 @@ def test_draws_follow_the_exact_law(family: Family, parameter: Fraction) -> None
     noise = Noise(family, parameter)
     support = np.arange(-3000, 3001)
     expected = 200_000 * exact_chances(noise, support)
-    found = draw(noise, (200_000,), np.random.default_rng(5))
+    found = simulate_noise(noise, (200_000,), np.random.default_rng(5))
     seen = np.bincount(found.astype(np.int64) + 3000, minlength=len(support))
     common = expected >= 20
     expected = np.append(expected[common], expected[~common].sum() + 1e-9)
@@ -49,7 +49,7 @@ def test_few_draws_of_gaussian_noise_follow_the_law_that_many_do() -> None:
     chances = exact_chances(noise, np.arange(-100, 101))[94:107]
     for draws, times in ((2000, 100), (200_000, 1)):
         generator = np.random.default_rng(13)
-        found = np.concatenate([draw(noise, (draws,), generator) for _ in range(times)])
+        found = np.concatenate([simulate_noise(noise, (draws,), generator) for _ in range(times)])
         seen = np.count_nonzero(found[:, None] == support, axis=0)
         assert np.all(np.abs(seen / len(found) - chances) <= 4 * np.sqrt(chances / len(found)))
 
@@ -65,7 +65,7 @@ def test_few_draws_of_gaussian_noise_follow_the_law_that_many_do() -> None:
     ],
 )
 def test_wide_laws_have_their_variance_on_both_sides_of_the_border(noise: Noise) -> None:
-    found = draw(noise, (100_000,), np.random.default_rng(6))
+    found = simulate_noise(noise, (100_000,), np.random.default_rng(6))
     assert np.array_equal(found, np.rint(found))
     sigma = sqrt(5 / 100_000)  # relative, for a Laplace law; a Gaussian one has less
     assert np.mean((found / sqrt(noise.variance)) ** 2) == pytest.approx(1, abs=4 * sigma)
@@ -73,7 +73,7 @@ def test_wide_laws_have_their_variance_on_both_sides_of_the_border(noise: Noise)
 
 @pytest.mark.parametrize("family", Family)
 def test_noise_too_small_to_see_is_none(family: Family) -> None:
-    assert not draw(Noise(family, Fraction(1, 10**6)), (1000,), np.random.default_rng(7)).any()
+    assert not simulate_noise(Noise(family, Fraction(1, 10**6)), (1000,), np.random.default_rng(7)).any()
 
 
 @pytest.mark.parametrize("law", [TREE, MERGED])
@@ -125,14 +125,14 @@ def test_what_each_value_does_to_the_cells_adds_up_to_their_covariance(law: Inte
 @pytest.mark.parametrize("total", [None, 0])
 def test_sums_of_intervals_need_no_cells(total: int | None) -> None:
     law = IntervalSums(1, 9, (*MERGED.levels,), LAPLACE)
-    noise = law.raw_noise(5, np.random.default_rng(1))
-    cells, short = (each.reconstruct(noise, total)[0][:, 0] for each in (law, law.of_intervals))
+    noise = law.simulate_values(5, np.random.default_rng(1))
+    cells, short = (each.reconstruct(noise, total)[0][:, 0] for each in (law, law.interval_law))
     np.testing.assert_allclose(np.cumsum(short, axis=-1), np.cumsum(cells, axis=-1)[:, law.bounds[1:] - 1], atol=1e-9)
 
 
 @pytest.mark.parametrize("law", [IntervalSums(1, 9, MERGED.levels, LAPLACE), IntervalSums(1, 7, TREE.levels, LAPLACE)])
 def test_noise_of_prefixes_has_the_variances_that_are_exact(law: IntervalSums) -> None:
-    noise = np.concatenate(list(law.simulated_prefixes(total=1, draws=5000, generator=np.random.default_rng(3))))
+    noise = np.concatenate(list(law.simulate_prefixes(total=1, draws=5000, generator=np.random.default_rng(3))))
     exact = law.prefix_variances(total_is_public=True)[0][law.bounds]
     assert noise.shape == (5000, len(law.bounds))
     np.testing.assert_allclose((noise**2).mean(axis=0), exact, rtol=4 * sqrt(5 / 5000))  # kurtosis is 6 at most

@@ -10,8 +10,8 @@ from hypothesis.strategies import integers
 from smoothing_oracles import FloatArray, Task, clarabel_least_squares, hard_task, incidence
 from test_noise_graph import covariance_of_points
 
-from dpcurves.smoothing import AtMost, Ceiling, Exactly, noise_graph, smooth_squares
-from dpcurves.smoothing.least_change import least_squares_change
+from dpcurves.smoothing import AtMost, Ceiling, Exactly, build_noise_graph, project_isotonic_l2
+from dpcurves.smoothing.least_change import solve_least_squares
 
 SEEDS = integers(0, 10**6)
 
@@ -24,14 +24,14 @@ def half_cost(task: Task, noise: FloatArray) -> float:
 @given(seed=SEEDS)
 def test_it_costs_what_clarabel_finds_on_hard_curves(seed: int) -> None:
     task = hard_task(seed)
-    change = least_squares_change(task.steps, task.graph, task.ceiling)
+    change = solve_least_squares(task.steps, task.graph, task.ceiling)
     assert half_cost(task, change.noise) == pytest.approx(clarabel_least_squares(task), rel=1e-9, abs=1e-9)
 
 
 @given(seed=SEEDS)
 def test_the_change_of_noises_makes_the_curve(seed: int) -> None:
     task = hard_task(seed)
-    change = least_squares_change(task.steps, task.graph, task.ceiling)
+    change = solve_least_squares(task.steps, task.graph, task.ceiling)
     rises = incidence(task)
     moved = task.steps[: rises.shape[0]] + rises @ change.noise[task.noisy_slots]
     np.testing.assert_allclose(moved, change.steps[: len(moved)], atol=1e-9 * np.abs(task.noisy).max())
@@ -40,7 +40,7 @@ def test_the_change_of_noises_makes_the_curve(seed: int) -> None:
 @given(seed=SEEDS)
 def test_the_curve_rises_between_zero_and_its_ceiling(seed: int) -> None:
     task = hard_task(seed)
-    assert_rises(smooth_squares(task.noisy, task.graph, task.ceiling), task.ceiling)
+    assert_rises(project_isotonic_l2(task.noisy, task.graph, task.ceiling), task.ceiling)
 
 
 def assert_rises(curve: FloatArray, ceiling: Ceiling) -> None:
@@ -57,7 +57,7 @@ def test_it_is_the_best_of_all_ways_to_hold_steps_of_tiny_curves(seed: int) -> N
     """Every set of steps is held at 0 in turn, with dense matrices; the closest feasible curve is the solution."""
     task = hard_task(seed, most=6)
     covariance = covariance_of_points(task.graph)
-    ours = smooth_squares(task.noisy, task.graph, task.ceiling)
+    ours = project_isotonic_l2(task.noisy, task.graph, task.ceiling)
     precision = np.linalg.pinv(covariance)
     best = min(
         (float((curve - task.noisy) @ precision @ (curve - task.noisy)), i)
@@ -89,32 +89,32 @@ def _feasible_corners(task: Task, covariance: FloatArray) -> list[FloatArray]:
 def test_a_curve_that_rises_as_it_must_stays_to_the_bit(ceiling: Ceiling) -> None:
     graph = path_graph(regular_bounds(4, 2), [1.0, 1.0, 1.0])
     rising = np.array([0.1, 0.3, 0.3, 30.1])
-    assert smooth_squares(rising, graph, ceiling).tolist() == rising.tolist()
+    assert project_isotonic_l2(rising, graph, ceiling).tolist() == rising.tolist()
 
 
 def test_noise_of_single_points_alone_is_isotonic_regression() -> None:
-    graph = noise_graph(5, range(5), range(1, 6), 2.0)
-    assert smooth_squares([3, 1, 2, 9, 7], graph, AtMost(20)) == pytest.approx([2, 2, 2, 8, 8])
+    graph = build_noise_graph(5, range(5), range(1, 6), 2.0)
+    assert project_isotonic_l2([3, 1, 2, 9, 7], graph, AtMost(20)) == pytest.approx([2, 2, 2, 8, 8])
 
 
 def test_nothing_to_count_is_nothing() -> None:
     graph = path_graph(regular_bounds(4, 2), [1.0, 1.0, 1.0])
     for ceiling in (AtMost(0), Exactly(0)):
-        assert smooth_squares([3.0, -1.0, 2.0, 5.0], graph, ceiling).tolist() == [0, 0, 0, 0]
+        assert project_isotonic_l2([3.0, -1.0, 2.0, 5.0], graph, ceiling).tolist() == [0, 0, 0, 0]
 
 
 def test_points_left_out_are_free() -> None:
     graph = path_graph(regular_bounds(4, 2), [0.0, 0.0, 1.0])
-    assert smooth_squares([2, 1], graph.at([0, 3]), None).tolist() == [1.5, 1.5]
+    assert project_isotonic_l2([2, 1], graph.restrict_to_points([0, 3]), None).tolist() == [1.5, 1.5]
 
 
 def test_a_fall_that_no_noise_explains_is_refused() -> None:
-    graph = noise_graph(2, [0], [2], 1.0)  # both points have the same noise
+    graph = build_noise_graph(2, [0], [2], 1.0)  # both points have the same noise
     with pytest.raises(ValueError, match="falls between points that noise does not move apart"):
-        smooth_squares([2, 1], graph, AtMost(5))
+        project_isotonic_l2([2, 1], graph, AtMost(5))
 
 
 def test_big_counts_do_not_hide_small_falls() -> None:
     graph = path_graph(regular_bounds(2, 2), [0.0, 1.0])
     start = 2.0**40
-    assert (smooth_squares([start + 1, start], graph, AtMost(2.0**50)) - start).tolist() == [0.5, 0.5]
+    assert (project_isotonic_l2([start + 1, start], graph, AtMost(2.0**50)) - start).tolist() == [0.5, 0.5]

@@ -7,18 +7,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.inference import Weighed, tail_bound
+from dpcurves.inference import WeightedNoise, tail_bound
 from dpcurves.laws import Family, Noise
 
 
-def tail(parts: tuple[Weighed, ...], bound: float) -> float:
+def tail(parts: tuple[WeightedNoise, ...], bound: float) -> float:
     """The exact chance that a sum of noises with weight 1 is at least `bound`."""
     law = np.ones(1)
     for part in parts:
         z = np.arange(-2000, 2001)
         scale = float(part.noise.parameter)
         weight = np.exp(-np.abs(z) / scale if part.noise.family is Family.LAPLACE else -(z**2) / (2 * scale))
-        for _ in range(part.times):
+        for _ in range(part.draws):
             law = np.convolve(law, weight / weight.sum())
     half = len(law) // 2
     return float(law[half + int(np.ceil(bound)) :].sum())
@@ -30,7 +30,7 @@ def tail(parts: tuple[Weighed, ...], bound: float) -> float:
 def test_the_chance_beyond_the_bound_is_at_most_what_was_asked(
     family: Family, times: int, parameter: str, chance: float
 ) -> None:
-    parts = (Weighed(times, 1.0, Noise(family, Fraction(parameter))),)
+    parts = (WeightedNoise(times, 1.0, Noise(family, Fraction(parameter))),)
     bound = tail_bound(parts, chance)
     assert tail(parts, bound) <= chance
     if chance <= 1e-3:
@@ -39,12 +39,17 @@ def test_the_chance_beyond_the_bound_is_at_most_what_was_asked(
 
 def test_weights_and_several_laws_count_as_they_should() -> None:
     noise = Noise(Family.LAPLACE, Fraction(10))
-    one = tail_bound((Weighed(4, 1.0, noise),), 0.01)
-    assert tail_bound((Weighed(2, 1.0, noise), Weighed(2, -1.0, noise)), 0.01) == pytest.approx(one, rel=1e-6)
-    assert tail_bound((Weighed(4, 0.5, noise),), 0.01) == pytest.approx(one / 2, rel=1e-6)
-    assert tail_bound((Weighed(4, 1.0, noise), Weighed(1, 0.0, noise), Weighed(0, 9.0, noise)), 0.01) == one
+    one = tail_bound((WeightedNoise(4, 1.0, noise),), 0.01)
+    assert tail_bound((WeightedNoise(2, 1.0, noise), WeightedNoise(2, -1.0, noise)), 0.01) == pytest.approx(
+        one, rel=1e-6
+    )
+    assert tail_bound((WeightedNoise(4, 0.5, noise),), 0.01) == pytest.approx(one / 2, rel=1e-6)
+    assert (
+        tail_bound((WeightedNoise(4, 1.0, noise), WeightedNoise(1, 0.0, noise), WeightedNoise(0, 9.0, noise)), 0.01)
+        == one
+    )
 
 
 def test_without_noise_nothing_is_beyond_0() -> None:
     assert tail_bound((), 0.01) == 0.0
-    assert tail_bound((Weighed(3, 1.0, Noise(Family.LAPLACE, Fraction(1, 10**6))),), 0.01) < 1e-4
+    assert tail_bound((WeightedNoise(3, 1.0, Noise(Family.LAPLACE, Fraction(1, 10**6))),), 0.01) < 1e-4

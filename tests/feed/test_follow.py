@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 import dpcurves as dp
 from dpcurves.data import Axis
 from dpcurves.ledger import Ledger
-from dpcurves.models import Power, Ranged, Term
-from dpcurves_streams.feed import CsvFile, CsvLines, Following, JsonLines, JsonLinesTuples, Window, follow
+from dpcurves.models import NumericColumn, Power, Term
+from dpcurves_streams.feed import CsvFile, CsvLines, FollowedStream, JsonLines, JsonLinesTuples, Window, follow
 from dpcurves_streams.feed.reading import JsonLinesFile
-from dpcurves_streams.readings import Aggregated, Counts, Groups, Jump, PrunedStates, Smoothing, Totals
+from dpcurves_streams.readings import AggregatedCounts, Counts, Groups, Jump, PrunedStates, Smoothing, Totals
 
 SURE = dp.PrivacyLoss.pure(10_000)
 """So large a loss that no noise is drawn: e^-10000 never comes."""
@@ -40,7 +40,7 @@ TUPLES = [dict(zip(("ts", "ap", "user"), row, strict=True)) for row in ROWS]
 PER_TUPLE = [(2, 0), (0, 2), (2, 1)]
 
 
-def followed(source: Any, counts: Any = COUNTS, **terms: Any) -> Following:
+def followed(source: Any, counts: Any = COUNTS, **terms: Any) -> FollowedStream:
     given = {"loss": SURE, "store": "sqlite://", "start": 0, "every": 10, "end": 30, "time": "ts", **terms}
     return follow(source, counts, **given)
 
@@ -198,7 +198,7 @@ FOREST = dp.streams.Forest.from_json({"all": {"left": ["a"], "right": ["b"]}})
         (Totals(STATES, windows=(2,)), [(2, 0), (2, 2), (4, 3)]),
         (Totals(STATES, forest=FOREST), [(2, 2, 0, 2, 0), (4, 2, 2, 2, 2), (7, 4, 3, 4, 3)]),
         (Groups(STATES, forest=FOREST), [(2, 2, 0, 2, 0), (2, 0, 2, 0, 2), (3, 2, 1, 2, 1)]),
-        (Aggregated("ap", FOREST), [(2, 2, 0, 2, 0), (2, 0, 2, 0, 2), (3, 2, 1, 2, 1)]),
+        (AggregatedCounts("ap", FOREST), [(2, 2, 0, 2, 0), (2, 0, 2, 0, 2), (3, 2, 1, 2, 1)]),
         (PrunedStates("ap", FOREST, 0), [(2, 2, 0, 2, 0), (2, 0, 2, 0, 2), (3, 2, 1, 2, 0)]),  # one is not looked into
     ],
     ids=["windows of totals", "totals", "groups", "aggregated", "pruned"],
@@ -211,17 +211,17 @@ def test_all_kinds_of_questions_are_followed_and_each_number_has_its_name(
     for readings in (first, again):
         np.testing.assert_allclose([reading.counts for reading in readings], expected, atol=1e-9)
         names = ["a", "b"] if len(expected[0]) == 2 else ["all", "left", "right", "a", "b"]
-        assert [line["ap"] for line in readings[1].lines() if "uncounted" not in line] == names
+        assert [line["ap"] for line in readings[1].to_dicts() if "uncounted" not in line] == names
     assert [reading.values for reading in first] == [reading.values for reading in again]
 
 
 def test_a_field_with_the_name_of_something_else_that_is_written_has_another_one() -> None:
-    line, *_ = next(followed([{"ts": 1, "level": "a"}], Counts((dp.Categories("level", ("a",)),)))).lines()
+    line, *_ = next(followed([{"ts": 1, "level": "a"}], Counts((dp.Categories("level", ("a",)),)))).to_dicts()
     assert (line["state:level"], line["level"], line["count"]) == ("a", 0.95, 1.0)
 
 
 def test_scores_of_models_are_no_states_of_a_stream(tmp_path: Path) -> None:
-    card = dp.Scorecard("risk", 0.0, (Ranged("ap", 0, 1),), (Term(1.0, (Power("ap"),)),))
+    card = dp.Scorecard("risk", 0.0, (NumericColumn("ap", 0, 1),), (Term(1.0, (Power("ap"),)),))
     for source in (TUPLES, csv_file(tmp_path), {"ts": [1], "ap": [1]}):
         with pytest.raises(ValueError, match="^axes: streams are counted by columns, not by models$"):
             followed(source, Counts((Axis(card, dp.Grid(0, 1, cells=2)),)))

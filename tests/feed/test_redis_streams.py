@@ -19,7 +19,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.ledger import Ledger
-from dpcurves_streams.feed import Following, RedisSink, RedisStream, follow, redis_streams
+from dpcurves_streams.feed import FollowedStream, RedisSink, RedisStream, follow, redis_streams
 from dpcurves_streams.feed.redis_streams import RedisWindows
 from dpcurves_streams.readings import Counts, Smoothing
 
@@ -65,12 +65,12 @@ def add(client: Any, arrives: int, when: Any, state: str) -> None:
     client.xadd("events", {"ts": str(when), "ap": state}, id=f"{arrives * 1000}-1")
 
 
-def followed(server: str, store: str, **terms: Any) -> Following:
+def followed(server: str, store: str, **terms: Any) -> FollowedStream:
     given = {"loss": SURE, "start": 0, "every": 10, "end": 30, "grace": 2, "time": "ts", **terms}
     return follow(RedisStream(server, "events"), COUNTS, store=store, **given)
 
 
-def values(stream: Following) -> list[tuple[int, ...]]:
+def values(stream: FollowedStream) -> list[tuple[int, ...]]:
     return [reading.values for reading in stream]
 
 
@@ -97,7 +97,7 @@ UNCOUNTED = [(0, 0, 0, 0), (0, 1, 1, 0), (1, 1, 1, 0)]
 """So far, of each reason, by the step that was open when an entry came."""
 
 
-def uncounted(stream: Following) -> list[tuple[float, ...]]:
+def uncounted(stream: FollowedStream) -> list[tuple[float, ...]]:
     return [tuple(reading.uncounted.noisy.values) for reading in stream]
 
 
@@ -161,8 +161,10 @@ def test_an_entry_that_is_late_is_counted_once_though_it_is_delivered_again(
     monkeypatch.setattr(redis_streams, "LEASE_SECONDS", 0.5)
 
     def begin() -> None:
-        monkeypatch.setattr(RedisWindows, "done", lambda *_: None)
-        monkeypatch.setattr(redis_streams._Entries, "now", lambda _: 25_000_000)  # the third step is open
+        monkeypatch.setattr(RedisWindows, "commit_windows", lambda *_: None)
+        monkeypatch.setattr(
+            redis_streams._GroupConsumer, "read_server_time", lambda _: 25_000_000
+        )  # the third step is open
         stream = followed(server, store)
         assert [next(stream).step, next(stream).step] == [1, 2]
         os.kill(os.getpid(), signal.SIGKILL)
@@ -243,7 +245,7 @@ def test_an_id_in_the_future_makes_no_other_tuple_late(
             looks.append(1)
         return (begun if len(looks) < 2 else begun + 10) * 1_000_000
 
-    monkeypatch.setattr(redis_streams._Entries, "now", now)
+    monkeypatch.setattr(redis_streams._GroupConsumer, "read_server_time", now)
     stream = followed(server, "sqlite://", start=begun, every=1, end=begun + 2, grace="4s")
     assert values(stream) == [(25_000, 1), (0, 0)]
     assert waiting(client) == 0
@@ -254,7 +256,9 @@ def test_of_two_who_read_a_group_one_waits_and_goes_on_when_the_other_is_killed(
 ) -> None:
     """Each tuple counts once, no step has two values, and none is skipped. The test is the clock."""
     monkeypatch.setattr(redis_streams, "LEASE_SECONDS", 600.0)  # nobody is passed who only stands still
-    monkeypatch.setattr(redis_streams._Entries, "now", lambda entries: int(entries._client.get("clock")))
+    monkeypatch.setattr(
+        redis_streams._GroupConsumer, "read_server_time", lambda entries: int(entries._client.get("clock"))
+    )
     store, begun = f"sqlite:///{tmp_path}/s.db", 10**9
     terms: dict[str, Any] = {"start": begun, "every": 1, "end": begun + 8, "grace": "3s", "loss": SURE}
     files = [tmp_path / "first", tmp_path / "second"]

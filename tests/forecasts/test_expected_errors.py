@@ -9,10 +9,10 @@ import pytest
 
 import dpcurves as dp
 from dpcurves import display
-from dpcurves.forecasts import Expected
-from dpcurves.forecasts.expected_errors import kind_of
-from dpcurves.forecasts.reference_laws import law_of
-from dpcurves.forecasts.true_readings import answers
+from dpcurves.forecasts import ExpectedError
+from dpcurves.forecasts.expected_errors import find_forecast_kind
+from dpcurves.forecasts.reference_laws import law_from_curve
+from dpcurves.forecasts.true_readings import rehearse_answers
 from dpcurves.models import Power, Term
 from dpcurves.noise.randomness import Randomness
 
@@ -21,21 +21,21 @@ GRID = dp.Grid(0, 1, cells=32)
 SMALL = dp.Grid(0, 1, cells=8)
 BOUNDS = dp.BoundsQuestion("x", 1, "0.9")
 AGE = Term(0.1, (Power("years"),))
-YEARS = dp.Ranged("years", 8, 20)
+YEARS = dp.NumericColumn("years", 8, 20)
 ROC = dp.RocQuestion("label", "score", pos_label="yes", neg_label="no")
 QUESTIONS = (
     dp.CdfQuestion("x", GRID),
     dp.QuantilesQuestion("x", GRID, (0.25, 0.5)),
     dp.HistogramQuestion("x", GRID),
-    dp.UnboundedCdfQuestion("x"),
-    dp.UnboundedQuantilesQuestion("x"),
-    dp.UnboundedScoresQuestion("label", "score"),
-    dp.UnboundedSurvivalQuestion("t", "e"),
-    dp.UnboundedHistogramQuestion("x"),
-    dp.UnboundedSumQuestion("x"),
-    dp.UnboundedMeanQuestion("x"),
-    dp.UnboundedVarianceQuestion("x"),
-    dp.UnboundedSummaryQuestion("x"),
+    dp.AutoRangeCdfQuestion("x"),
+    dp.AutoRangeQuantilesQuestion("x"),
+    dp.AutoRangeScoresQuestion("label", "score"),
+    dp.AutoRangeSurvivalQuestion("t", "e"),
+    dp.AutoRangeHistogramQuestion("x"),
+    dp.AutoRangeSumQuestion("x"),
+    dp.AutoRangeMeanQuestion("x"),
+    dp.AutoRangeVarianceQuestion("x"),
+    dp.AutoRangeSummaryQuestion("x"),
     ROC,
     dp.CalibrationQuestion("label", "score"),
     dp.BinnedResidualsQuestion("label", "score", dp.DISJOINT_RECORDS),
@@ -67,7 +67,7 @@ QUESTIONS = (
     dp.UpliftQuestion("good", "treated", "score", dp.Grid(0, 1, cells=20)),
     dp.QuantileForecastsQuestion(("e",), (0.5,), dp.Grid(-1, 1, cells=20)),
     dp.PredictedObservedQuestion("p", "y", dp.Grid(0, 1, cells=4), dp.Grid(0, 1, cells=20)),
-    dp.PairwiseScorerQuestion("label", (dp.Ranged("score", 0, 1), dp.Ranged("other", 0, 1))),
+    dp.PairwiseScorerQuestion("label", (dp.NumericColumn("score", 0, 1), dp.NumericColumn("other", 0, 1))),
     dp.VerifyQuestion(dp.Categories("y", ("no", "yes")), (YEARS, dp.Categories("c", ("a", "b"))), "c", "b", above=0),
 )
 
@@ -76,12 +76,12 @@ def test_every_public_question_has_a_forecast() -> None:
     public = {getattr(dp, name) for name in dir(dp) if name.endswith("Question") and name != "Question"}
     assert len(public) > 15
     assert public == {type(each) for each in QUESTIONS}
-    assert all(kind_of(each).words for each in QUESTIONS)
+    assert all(find_forecast_kind(each).error_label for each in QUESTIONS)
 
 
 REPEATED = (
-    dp.UnboundedQuantilesQuestion, dp.UnboundedScoresQuestion, dp.UnboundedSurvivalQuestion,
-    dp.UnboundedSumQuestion, dp.UnboundedVarianceQuestion, dp.UnboundedSummaryQuestion, dp.ScoresQuestion,
+    dp.AutoRangeQuantilesQuestion, dp.AutoRangeScoresQuestion, dp.AutoRangeSurvivalQuestion,
+    dp.AutoRangeSumQuestion, dp.AutoRangeVarianceQuestion, dp.AutoRangeSummaryQuestion, dp.ScoresQuestion,
     dp.CalibrationQuestion, dp.WeightedSurvivalQuestion,
 )  # fmt: skip
 """Questions that are answered as others here are, and take long; `make bench` tries these, too."""
@@ -97,8 +97,8 @@ REPRODUCTION = pytest.mark.reproduction
 
 @pytest.mark.parametrize("question", tried(*QUESTIONS), ids=lambda question: type(question).__name__)
 def test_with_next_to_no_noise_hardly_anything_is_off(question: Any) -> None:
-    kind = kind_of(question)
-    records = kind.columns(question, next(iter(kind.laws.values()))(np.random.default_rng(1), 400))
+    kind = find_forecast_kind(question)
+    records = kind.fill_columns(question, next(iter(kind.laws.values()))(np.random.default_rng(1), 400))
     loud, quiet = (
         dp.forecast(question, dp.PrivacyLoss.pure(epsilon), dp.REPLACE_ONE, like=records, rehearsals=2).high
         for epsilon in ("0.05", "1000")
@@ -116,25 +116,25 @@ def test_with_next_to_no_noise_hardly_anything_is_off(question: Any) -> None:
 )
 def test_an_answer_is_the_one_of_a_session(question: Any, adjacency: dp.Neighbours) -> None:
     """From the same random numbers the same values are released, turn by turn; subsets alone depend on a secret key."""
-    kind = kind_of(question)
-    records = kind.columns(question, next(iter(kind.laws.values()))(np.random.default_rng(2), 400))
+    kind = find_forecast_kind(question)
+    records = kind.fill_columns(question, next(iter(kind.laws.values()))(np.random.default_rng(2), 400))
     with catch_warnings(action="ignore", category=dp.CurveWarning):
         chance = Randomness.from_seed(8)
         asked = dp.Session(records, budget=LOSS, adjacency=adjacency, randomness=chance).ask(question, LOSS)
-    rehearsed = next(answers(question, records, LOSS, adjacency, 8))
+    rehearsed = next(rehearse_answers(question, records, LOSS, adjacency, 8))
     assert [turn.values for turn in _turns(asked)] == [turn.values for turn in _turns(rehearsed)]
 
 
 def _turns(curve: Any) -> Any:
-    return (curve.across.evidence, curve.upwards.evidence) if isinstance(curve, dp.PlaneBounds) else curve.turns
+    return (curve.x.evidence, curve.y.evidence) if isinstance(curve, dp.PlaneBounds) else curve.rounds
 
 
 def test_each_kind_of_records_is_its_own() -> None:
     """Intervals for the population of means of made-up records differ with their deviations."""
     question, loss = dp.MeanQuestion("x", 0, 1), dp.PrivacyLoss.pure(50)
-    found = dp.forecast(question, loss, dp.ADD_REMOVE, records=4000, rehearsals=4).expected
-    assert len({round(each.population, 5) for each in found}) == len(found)
-    assert max(each.population for each in found) > 1.3 * min(each.population for each in found)
+    found = dp.forecast(question, loss, dp.ADD_REMOVE, records=4000, rehearsals=4).expected_errors
+    assert len({round(each.population_half_width, 5) for each in found}) == len(found)
+    assert max(each.population_half_width for each in found) > 1.3 * min(each.population_half_width for each in found)
 
 
 def test_it_says_the_error_that_answers_to_the_given_records_have() -> None:
@@ -143,8 +143,8 @@ def test_it_says_the_error_that_answers_to_the_given_records_have() -> None:
     found = dp.forecast(
         dp.HistogramQuestion("x", SMALL), dp.PrivacyLoss.pure(1), dp.REPLACE_ONE, like={"x": values}, rehearsals=60
     )
-    (given,) = found.expected
-    assert given.records == "the given records"
+    (given,) = found.expected_errors
+    assert given.distribution == "the given records"
     assert (
         abs(given.error - 8**0.5) < 4 * given.standard_error + 0.25
     )  # the mean of roots is below the root of the mean
@@ -209,7 +209,10 @@ def test_it_foretells_the_interval_that_is_printed() -> None:
         question, like = dp.MeanQuestion("x", 0, 1), {"x": values}
         found = dp.forecast(question, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE, like=like, rehearsals=8)
         asked = [dp.mean(values, bounds=(0, 1), epsilon=1, adjacency=dp.REPLACE_ONE) for _ in range(12)]
-        for whom, foretold in ((False, found.expected[0].half_width), (True, found.expected[0].population)):
+        for whom, foretold in (
+            (False, found.expected_errors[0].half_width),
+            (True, found.expected_errors[0].population_half_width),
+        ):
             printed = np.mean([np.diff(each.mean_interval(0.95, population=whom))[0] / 2 for each in asked])
             assert foretold == pytest.approx(float(printed), rel=0.1)
 
@@ -231,24 +234,24 @@ def test_records_of_a_law_that_is_given_are_drawn_anew() -> None:
     drawn: list[int] = []
     found = dp.forecast(QUESTIONS[2], LOSS, dp.ADD_REMOVE, records=90, like=law, rehearsals=6)
     assert drawn == [90] * 4
-    assert [each.records for each in found.expected] == ["the given law"]
+    assert [each.distribution for each in found.expected_errors] == ["the given law"]
 
 
 def test_a_released_curve_says_what_records_are_like() -> None:
     """Forecasts by curves without noise to speak of are those by the records themselves, for each kind of curve."""
     draw, loud = np.random.default_rng(4), dp.PrivacyLoss.pure(1000)
     for asked, released in RELEASED:
-        kind = kind_of(asked)
-        records = kind.columns(asked, next(iter(kind.laws.values()))(draw, 2000))
+        kind = find_forecast_kind(asked)
+        records = kind.fill_columns(asked, next(iter(kind.laws.values()))(draw, 2000))
         with catch_warnings(action="ignore", category=dp.CurveWarning):
             curve = dp.Session(records, budget=loud, adjacency=dp.ADD_REMOVE).ask(released, loud)
-        (alike,) = dp.forecast(asked, LOSS, dp.ADD_REMOVE, like=curve, rehearsals=8, generator=draw).expected
-        (exact,) = dp.forecast(asked, LOSS, dp.ADD_REMOVE, like=records, rehearsals=8, generator=draw).expected
-        assert alike.records == f"the released {type(curve).__name__}"
+        (alike,) = dp.forecast(asked, LOSS, dp.ADD_REMOVE, like=curve, rehearsals=8, generator=draw).expected_errors
+        (exact,) = dp.forecast(asked, LOSS, dp.ADD_REMOVE, like=records, rehearsals=8, generator=draw).expected_errors
+        assert alike.distribution == f"the released {type(curve).__name__}"
         sure = 5 * np.hypot(alike.standard_error, exact.standard_error)
         assert abs(alike.error - exact.error) < max(sure, 0.1 * exact.error)
-        if not np.isnan(exact.population):
-            assert alike.population == pytest.approx(exact.population, rel=0.2)
+        if not np.isnan(exact.population_half_width):
+            assert alike.population_half_width == pytest.approx(exact.population_half_width, rel=0.2)
 
 
 RELEASED: tuple[tuple[Any, Any], ...] = (
@@ -263,7 +266,7 @@ RELEASED: tuple[tuple[Any, Any], ...] = (
 def test_values_that_were_declared_are_drawn_as_they_are() -> None:
     values = dp.Values((1, 2, 5))
     curve = dp.cdf([1, 2, 2, 5] * 300, grid=values, epsilon=1000, adjacency=dp.ADD_REMOVE, label="x")
-    law, number = law_of(dp.MeanQuestion("x", 0, 9), curve, "")
+    law, number = law_from_curve(dp.MeanQuestion("x", 0, 9), curve, "")
     drawn = law(np.random.default_rng(1), 4000)["x"]
     assert set(drawn.tolist()) == {1.0, 2.0, 5.0}
     assert abs(np.mean(drawn == 2) - 0.5) < 0.04
@@ -285,8 +288,8 @@ def test_it_tells_how_far_it_is() -> None:
 
 
 def test_a_note_names_the_records_of_which_an_answer_says_nothing() -> None:
-    expected = tuple(Expected(name, 1.0, 0.1, half) for name, half in (("few", 0.4), ("many", 0.1)))
-    found = dp.Forecast("share", 10, 2, expected, "the band", nothing=0.25)
+    expected = tuple(ExpectedError(name, 1.0, 0.1, half) for name, half in (("few", 0.4), ("many", 0.1)))
+    found = dp.Forecast("share", 10, 2, expected, "the band", uninformative_width=0.25)
     assert found.notes == ("for few the interval would be as wide as half of all that is possible, or wider",)
     assert dp.Forecast("share", 10, 2, expected, "the band").notes == ()
 
@@ -297,23 +300,23 @@ PICTURED = dp.CdfQuestion, dp.HistogramQuestion, dp.RocQuestion, dp.CalibrationQ
 @pytest.mark.parametrize("question", [each for each in QUESTIONS if isinstance(each, PICTURED)])
 def test_its_picture_is_the_expected_curve_in_its_band(question: Any) -> None:
     found = dp.forecast(question, LOSS, dp.REPLACE_ONE, records=900, rehearsals=2)
-    for each, curve in zip(found.expected, found.curves, strict=True):
+    for each, curve in zip(found.expected_errors, found.curves, strict=True):
         assert len(curve.x) == len(curve.y) == len(curve.lower) == len(curve.upper)
-        assert (curve.lower <= curve.y + 1e-9).all(), each.records
-        assert (curve.y <= curve.upper + 1e-9).all(), each.records
-    name = found.expected[0].records
+        assert (curve.lower <= curve.y + 1e-9).all(), each.distribution
+        assert (curve.y <= curve.upper + 1e-9).all(), each.distribution
+    name = found.expected_errors[0].distribution
     ax = found.plot(name, ax=display.headless_axes())
     assert ax.get_title().startswith(f"{name}, 900 records; ")
     drawn = np.asarray(ax.lines[0].get_xydata())
     assert drawn[:, 1] == pytest.approx(np.interp(drawn[:, 0], found.curves[0].x, found.curves[0].y), nan_ok=True)
-    widest = max(found.expected, key=lambda each: each.half_width).records
+    widest = max(found.expected_errors, key=lambda each: each.half_width).distribution
     assert found.plot(ax=display.headless_axes()).get_title().startswith(f"{widest}, ")
 
 
 def test_the_half_width_is_that_of_the_band_that_is_drawn() -> None:
     question = dp.CdfQuestion("age", dp.Grid(0, 1, cells=32))
     found = dp.forecast(question, LOSS, dp.REPLACE_ONE, records=5000, rehearsals=4)
-    for each, curve in zip(found.expected, found.curves, strict=True):
+    for each, curve in zip(found.expected_errors, found.curves, strict=True):
         assert (curve.upper - curve.lower).max() / 2 == pytest.approx(each.half_width, rel=0.02)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from dpcurves.conversation import Release, Setting
 from dpcurves.data import Axis, Grid
 from dpcurves.histograms import AdaptiveGridEstimator
-from dpcurves.histograms.blocks import COARSE, parts_of
+from dpcurves.histograms.blocks import COARSE, choose_parts
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -21,7 +21,7 @@ EMPTY = np.zeros(64**2 + 1, dtype=np.int64)
 def test_noise_alone_divides_half_a_block_on_average() -> None:
     """Takes 400 tables of 10,000 empty blocks: 200 blocks, with a deviation of 14; within 4 sigma."""
     chance, scale = np.random.default_rng(3), 1 / float(COARSE)
-    divided = sum(np.count_nonzero(parts_of(chance.laplace(0, scale, 10_000), 1, axes=2) > 1) for _ in range(400))
+    divided = sum(np.count_nonzero(choose_parts(chance.laplace(0, scale, 10_000), 1, axes=2) > 1) for _ in range(400))
     assert abs(divided - 200) < 4 * np.sqrt(200)
 
 
@@ -42,11 +42,11 @@ def empty_total(seed: int) -> float:
         Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD)),
         Randomness.from_seed(seed),
     )
-    steps = AdaptiveGridEstimator().counts(PLANE, setting, Fraction(1))
+    steps = AdaptiveGridEstimator().estimate_table(PLANE, setting, Fraction(1))
     try:
         step = next(steps)
         while True:
-            plan = AUTO.plan(step.query, setting.loss * step.share, setting.adjacency)
+            plan = AUTO.plan(step.query, setting.loss * step.budget_fraction, setting.adjacency)
             step = steps.send(Release(plan, AUTO.run(EMPTY, plan, randomness), None, seeded=True))
     except StopIteration as end:
         return float(end.value.cells.sum())

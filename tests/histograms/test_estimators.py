@@ -56,15 +56,15 @@ def estimated(
     estimator: TableEstimator, axes: Axes, setting: Setting, answer: Answer
 ) -> tuple[EstimatedTable, Fraction]:
     """The estimate and what was spent. What is asked twice is an error: it would be answered once."""
-    steps = estimator.counts(axes, setting, Fraction(1))
+    steps = estimator.estimate_table(axes, setting, Fraction(1))
     asked, spent = set(), Fraction(0)
     try:
         step = next(steps)
         while True:
             assert step.query not in asked
             asked.add(step.query)
-            spent += step.share
-            plan = AUTO.plan(step.query, setting.loss * step.share, setting.adjacency)
+            spent += step.budget_fraction
+            plan = AUTO.plan(step.query, setting.loss * step.budget_fraction, setting.adjacency)
             step = steps.send(Release(plan, answer(plan), None, seeded=True))
     except StopIteration as end:
         return end.value, spent
@@ -75,13 +75,13 @@ def run(table: NDArray[np.int64], plan: Plan) -> tuple[int, ...]:
 
 
 def blank(plan: Plan) -> tuple[int, ...]:
-    return plan.law.blank()
+    return plan.law.blank_values()
 
 
 def wild(number: int, plan: Plan) -> tuple[int, ...]:
     """Choices are among what may be chosen; noisy sums can be anything."""
-    size = len(plan.law.blank())
-    return plan.law.blank() if plan.error == 0 else (number,) * size
+    size = len(plan.law.blank_values())
+    return plan.law.blank_values() if plan.error == 0 else (number,) * size
 
 
 ANSWERS: dict[Adjacency, tuple[Answer, ...]] = dict(
@@ -196,6 +196,6 @@ def test_parts_of_a_budget_and_rounds_are_checked() -> None:
         PrivTreeEstimator(least=-1)
     for part in (Fraction(0), Fraction(1)):
         with pytest.raises(ValueError, match="^growing: "):
-            PrivTreeEstimator(growing=part)
+            PrivTreeEstimator(partition_fraction=part)
     with pytest.raises(ValueError, match="rounds"):
         MwemEstimator(0)

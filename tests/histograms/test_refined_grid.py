@@ -29,11 +29,11 @@ def estimated(
     sides = [cells - 2 * (outside is Outside.APART) for cells in table.shape]
     axes = tuple(Axis(f"x{number}", Grid(0, 1, cells=cells, outside=outside)) for number, cells in enumerate(sides))
     setting = Setting(PrivacyLoss.pure(epsilon), ReplaceOne(EACH_RECORD, int(table.sum())))
-    steps, randomness = estimator.counts(axes, setting, Fraction(1)), Randomness.from_seed(seed)
+    steps, randomness = estimator.estimate_table(axes, setting, Fraction(1)), Randomness.from_seed(seed)
     try:
         step = next(steps)
         while True:
-            plan = AUTO.plan(step.query, setting.loss * step.share, setting.adjacency)
+            plan = AUTO.plan(step.query, setting.loss * step.budget_fraction, setting.adjacency)
             values = AUTO.run(np.append(table.ravel(), 0), plan, randomness)
             step = steps.send(Release(plan, values, None, seeded=True))
     except StopIteration as end:
@@ -56,7 +56,7 @@ def corner(records: int) -> Counts:
 
 @pytest.mark.parametrize("shape", [(8, 8), (5, 3), (1, 7), (2, 3, 4), (2, 9), (1, 1)], ids=str)
 def test_every_interval_of_every_tiling_is_a_box_of_the_table(shape: tuple[int, ...]) -> None:
-    tree = BoxTree.of(shape, beyond=3)
+    tree = BoxTree.from_shape(shape, beyond=3)
     assert sorted(tree.order.tolist()) == list(range(int(np.prod(shape))))
     for ends in tree.tilings:
         assert ends[-1] - ends[-2] == 3

@@ -22,7 +22,7 @@ def test_a_row_has_one_contrast_less_than_intervals_and_a_total(cells: int) -> N
         points = -(-cells // width)
         assert law(cells, width).points == points
         assert law(cells, width).size == points
-        assert len(law(cells, width).blank()) == points
+        assert len(law(cells, width).blank_values()) == points
 
 
 def test_only_nodes_with_a_right_half_have_a_contrast() -> None:

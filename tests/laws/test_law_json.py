@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.conversation import Evidence
 from dpcurves.laws import (
     Family,
@@ -56,7 +56,7 @@ LAWS: list[Law] = [
 
 
 def evidence(law: Law) -> Evidence:
-    values = law.blank() if law.missing is None else tuple(-(10**20) + i for i in range(len(law.blank())))
+    values = law.blank_values() if law.missing is None else tuple(-(10**20) + i for i in range(len(law.blank_values())))
     return Evidence(law, values, None if law.missing is None else 9)
 
 
@@ -68,7 +68,7 @@ def test_every_law_comes_back_the_same(law: Law) -> None:
 
 def test_weights_that_a_formula_gives_are_not_stored() -> None:
     law = ToeplitzSums(1, 4096, 1, 20, GAUSSIAN, LAPLACE)
-    stored = Evidence(law, law.blank(), 9).to_json()
+    stored = Evidence(law, law.blank_values(), 9).to_json()
     assert len(json.dumps({**stored, "values": []})) < 250
 
 
@@ -101,7 +101,7 @@ def test_what_is_of_another_form_is_read_or_refused_in_one_line(law: Law) -> Non
             reduce(getitem, path, changed)[last] = value
             try:
                 Evidence.from_json(changed)
-            except Refused as error:
+            except InvalidArgument as error:
                 lines.append(str(error))
     assert len(lines) > len(list(places(stored)))
     assert not any("\n" in line for line in lines)
@@ -115,12 +115,12 @@ def test_a_wavelet_of_too_few_levels_is_refused() -> None:
 
 def test_evidence_tells_sums_from_choices_and_intervals_from_other_sums() -> None:
     chosen, measured, contrasts = (evidence(law) for law in (LAWS[0], LAWS[1], LAWS[3]))
-    assert (measured.sums, measured.measured) == (measured.law, measured.law)
+    assert (measured.sums, measured.interval_sums) == (measured.law, measured.law)
     assert contrasts.sums == contrasts.law
     with pytest.raises(TypeError, match="NoisySums is needed, this release is under Selection"):
         _ = chosen.sums
     with pytest.raises(TypeError, match="IntervalSums is needed, this release is under HaarSums"):
-        _ = contrasts.measured
+        _ = contrasts.interval_sums
 
 
 @pytest.mark.parametrize(

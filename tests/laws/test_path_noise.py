@@ -22,7 +22,7 @@ def holds(block: tuple[int, int], place: int) -> bool:
 
 @pytest.mark.parametrize("threshold", range(1, 17))
 def test_a_path_has_the_one_block_of_each_level_that_holds_the_last_cell(threshold: int) -> None:
-    path = PathSums(16, (), 5, NOISE, None).path(threshold)
+    path = PathSums(16, (), 5, NOISE, None).blocks_on_path(threshold)
     assert [level for level, _ in path] == list(range(5))
     assert all(holds(block, threshold - 1) for block in path)
 
@@ -30,7 +30,9 @@ def test_a_path_has_the_one_block_of_each_level_that_holds_the_last_cell(thresho
 def test_counts_share_the_blocks_that_hold_both() -> None:
     for one in range(7):
         for other in range(7):
-            assert LAW.shared(one, other) == len(set(LAW.path(one)) & set(LAW.path(other)))
+            assert LAW.count_shared_noises(one, other) == len(
+                set(LAW.blocks_on_path(one)) & set(LAW.blocks_on_path(other))
+            )
 
 
 def test_the_covariance_counts_shared_blocks() -> None:
@@ -41,22 +43,22 @@ def test_the_covariance_counts_shared_blocks() -> None:
 
 
 def test_noises_of_several_parties_add_up() -> None:
-    both = LAW.by(2)
+    both = LAW.sum_over_parties(2)
     assert both.variance == 2 * LAW.variance
     np.testing.assert_allclose(both.covariance, 2 * LAW.covariance)
-    evidence = Evidence(both, both.blank(), 12)
+    evidence = Evidence(both, both.blank_values(), 12)
     stored = evidence.to_json()
     assert Evidence.from_json(stored) == evidence
 
 
 def test_a_path_through_2_to_the_32_cells_is_not_laid_out() -> None:
     law = PathSums(2**32, (2**31, 2**31 + 1), 32, NOISE, None)
-    assert law.shared(*law.at) == 0
-    assert law.path(2**32)[-1] == (31, 1)
+    assert law.count_shared_noises(*law.prefix_lengths) == 0
+    assert law.blocks_on_path(2**32)[-1] == (31, 1)
 
 
 def test_there_is_a_value_for_each_threshold_and_the_missing_cell() -> None:
-    assert LAW.size == len(LAW.blank()) == 6
+    assert LAW.size == len(LAW.blank_values()) == 6
     assert PathSums(6, (1,), 3, NOISE, None).size == 1
 
 
@@ -65,15 +67,15 @@ def test_evidence_comes_back_the_same(law: PathSums) -> None:
     total = None if law.missing is None else 12
     evidence = Evidence(law, tuple(range(law.size)), total)
     assert Evidence.from_json(evidence.to_json()) == evidence
-    assert evidence.path == law
+    assert evidence.path_sums == law
 
 
 def test_a_path_is_read_by_its_own_law() -> None:
     with pytest.raises(TypeError, match="PathSums"):
-        _ = Evidence(LAW, LAW.blank(), None).sums
+        _ = Evidence(LAW, LAW.blank_values(), None).sums
     for other in (Selection((1,)), IntervalSums(1, 2, (Tier(range(2), NOISE),), None)):
         with pytest.raises(TypeError, match="PathSums is needed"):
-            _ = Evidence(other, other.blank(), None).path
+            _ = Evidence(other, other.blank_values(), None).path_sums
 
 
 def test_noise_is_simulated_with_the_covariance_of_the_law() -> None:

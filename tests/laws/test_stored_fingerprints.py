@@ -11,7 +11,7 @@ import pytest
 from every_question import QUESTIONS
 
 import dpcurves as dp
-from dpcurves.conversation.release import canonical, fingerprint
+from dpcurves.conversation.release import fingerprint, to_canonical_json
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, ReplaceOne, Unit
 from dpcurves.trust import Central
 
@@ -27,7 +27,7 @@ CDF, BOUNDS = dp.CdfQuestion("x", dp.Grid(0, 1, cells=1024)), dp.BoundsQuestion(
     ],
 )
 def test_plans_have_the_fingerprints_that_ledgers_hold(question: Any, pinned: list[str]) -> None:
-    made = dp.rehearse(question, ONE, WHO)
+    made = dp.plan_question(question, ONE, WHO)
     assert [plan.fingerprint[:12] for plan in made] == pinned
 
 
@@ -39,7 +39,7 @@ def plans() -> list[Any]:
     for question in QUESTIONS:
         for loss, adjacency in zip(losses, who, strict=True):
             try:
-                made.extend(dp.rehearse(question, loss, adjacency))
+                made.extend(dp.plan_question(question, loss, adjacency))
             except dp.UnsupportedQuery:
                 continue
     return made
@@ -62,13 +62,13 @@ def test_facts_that_differ_have_different_forms() -> None:
         dp.Categories("x", (1,)), dp.Categories("x", ("1",)), dp.CdfQuestion("x", grid), dp.CdfQuestion("y", grid),
         dp.HistogramQuestion("x", grid),
     ]  # fmt: skip
-    assert len({canonical(fact) for fact in facts}) == len({fingerprint(fact) for fact in facts}) == len(facts)
+    assert len({to_canonical_json(fact) for fact in facts}) == len({fingerprint(fact) for fact in facts}) == len(facts)
 
 
 def test_an_answer_is_found_again_after_words_and_forecasts_changed_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    grid, plain = dp.Grid(0, 8, cells=8), Central.turn
+    grid, plain = dp.Grid(0, 8, cells=8), Central.plan_query
     terms: dict[str, Any] = {"budget": ONE, "adjacency": dp.REPLACE_ONE, "ledger": f"sqlite:///{tmp_path}/b.db"}
     with dp.Session({"x": [1, 2, 3]}, **terms) as session:
         first = session.ask(dp.CdfQuestion("x", grid, measured_in="years"), ONE, "paid").y.tolist()
@@ -77,7 +77,7 @@ def test_an_answer_is_found_again_after_words_and_forecasts_changed_and_no_other
         made = plain(self, *given)
         return replace(made, made_by=made.made_by.replace("one curator", "a curator"), error=made.error * 1.01)
 
-    monkeypatch.setattr(Central, "turn", reworded)
+    monkeypatch.setattr(Central, "plan_query", reworded)
     with dp.Session({"x": [1, 2, 3]}, **terms) as session:
         assert session.ask(dp.CdfQuestion("x", grid, measured_in="years of age"), ONE, "paid").y.tolist() == first
         with pytest.raises(ValueError, match="was used for another question"):

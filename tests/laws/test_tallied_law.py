@@ -9,14 +9,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import Evidence
-from dpcurves.estimation.joint_estimate import shrunken_estimate
+from dpcurves.estimation.joint_estimate import shrink_estimate
 from dpcurves.laws import law_from_json
 from dpcurves.noise import Randomness
-from dpcurves_local.responses import randomiser_named
-from dpcurves_local.tallied import Responses, Tallied, _sampling
+from dpcurves_local.responses import make_randomiser
+from dpcurves_local.tallied import AggregatedReports, LevelReports, _simulate_sampling_errors
 
 WAYS = ("k-ary", "hadamard", "subset", "unary")
 CELLS = 6
@@ -26,33 +26,33 @@ TILINGS: Tilings = ((0, 3), (0, 1, 3, 5), (0, 1, 2, 3, 4, 5))
 
 def law_of(
     names: tuple[str, ...], people: tuple[int, ...], epsilon: Fraction, rows: int = 1, tilings: Tilings = TILINGS
-) -> Tallied:
+) -> AggregatedReports:
     tilings = tilings[-len(names) :]
-    ways = [
-        randomiser_named(name, rows * len(starts) + 1, epsilon) for name, starts in zip(names, tilings, strict=True)
-    ]
+    ways = [make_randomiser(name, rows * len(starts) + 1, epsilon) for name, starts in zip(names, tilings, strict=True)]
     parts = zip(tilings, people, ways, strict=True)
-    return Tallied(rows, CELLS, tuple(Responses(starts, many, way.NAME, *way.support) for starts, many, way in parts))
+    return AggregatedReports(
+        rows, CELLS, tuple(LevelReports(starts, many, way.NAME, *way.support) for starts, many, way in parts)
+    )
 
 
 def tallied(
-    law: Tallied, epsilon: Fraction, slots: IntArray, source: Randomness, chance: np.random.Generator
+    law: AggregatedReports, epsilon: Fraction, slots: IntArray, source: Randomness, chance: np.random.Generator
 ) -> list[int]:
     """What a level asked is a sample of all people without replacement."""
     order, start, counts, missing = chance.permutation(slots), 0, [], []
     for level in law.levels:
-        way = randomiser_named(level.randomiser, law.rows * len(level.starts) + 1, epsilon)
+        way = make_randomiser(level.randomiser, law.rows * len(level.starts) + 1, epsilon)
         row, cell = np.divmod(order[start : start + level.reports], law.cells)
-        answers = row * len(level.starts) + np.searchsorted(level.first, cell, side="right") - 1
+        answers = row * len(level.starts) + np.searchsorted(level.first_cells, cell, side="right") - 1
         answers[row == law.rows] = way.answers - 1
-        tally = way.tally(way.draw(answers, source))
+        tally = way.count_support(way.draw(answers, source))
         counts += tally[:-1].tolist()
         missing.append(int(tally[-1]))
         start += level.reports
     return counts + missing
 
 
-def estimates(law: Tallied, epsilon: Fraction, slots: IntArray, runs: int) -> FloatArray:
+def estimates(law: AggregatedReports, epsilon: Fraction, slots: IntArray, runs: int) -> FloatArray:
     source, chance = Randomness.from_seed(2), np.random.default_rng(2)
     drawn = np.array([tallied(law, epsilon, slots, source, chance) for _ in range(runs)], dtype=np.float64)
     cells, missing = law.reconstruct(drawn, None)
@@ -98,9 +98,9 @@ def test_what_levels_asked_are_samples_without_replacement_of_all_people_togethe
     """All covariances within 5 of their standard deviations: by chance not so once in 2,000 runs; the seed is fixed."""
     shares, draws = np.random.default_rng(1).dirichlet(np.ones(CELLS + 1)), 20_000
     law = replace(law_of(("k-ary",) * 3, (300, 200, 500), Fraction(1)), shares=tuple(shares.tolist()))
-    found = np.cov(np.concatenate(_sampling(law, draws, np.random.default_rng(2)), axis=-1).T)
+    found = np.cov(np.concatenate(_simulate_sampling_errors(law, draws, np.random.default_rng(2)), axis=-1).T)
     one = np.diag(shares) - np.outer(shares, shares)
-    sums = [law.over(level, np.eye(CELLS + 1)).T for level in law.levels]
+    sums = [law.sum_over_answers(level, np.eye(CELLS + 1)).T for level in law.levels]
     parts = [[own @ one @ other.T * -1000 for other in sums] for own in sums]
     for place, level in enumerate(law.levels):
         parts[place][place] *= 1 - 1000 / level.reports
@@ -116,10 +116,10 @@ def test_rows_are_read_together_and_one_by_one() -> None:
     slots[slots >= 12] = 12
     values = tallied(law, Fraction(4), slots, Randomness.from_seed(1), np.random.default_rng(1))
     evidence = Evidence(law, tuple(values), 40_000)
-    assert np.abs(evidence.unbiased - counts[:2]).max() < 1200
-    shrunken = shrunken_estimate(evidence.sums, evidence.values, evidence.total)
+    assert np.abs(evidence.unbiased_cells - counts[:2]).max() < 1200
+    shrunken = shrink_estimate(evidence.sums, evidence.values, evidence.total)
     assert np.abs(np.cumsum(shrunken - counts[:2], axis=1)).max() < 1200
-    row = law.of_rows(1)
+    row = law.with_rows(1)
     split = [
         values[start : start + length]
         for start, length in ((4, 4), (8 + 6, 6))
@@ -134,7 +134,7 @@ def test_shares_that_are_told_are_not_negative_and_add_up() -> None:
     law = law_of(("subset", "subset", "unary"), (50, 50, 50), Fraction(1, 2))
     chance = np.random.default_rng(4)
     for _ in range(50):
-        shares = np.array(law.given(chance.integers(0, 40, law.size).tolist()).shares)
+        shares = np.array(law.condition_on(chance.integers(0, 40, law.size).tolist()).shares)
         assert shares.min() >= 0
         assert shares.sum() == pytest.approx(1)
 
@@ -145,7 +145,7 @@ def test_a_level_that_nobody_reported_about_is_left_out() -> None:
     cells, missing = law.reconstruct(np.array([30.0, 30, 20, 15] + [0] * 6 + [5, 0]), None)
     assert cells[0, 1] == cells[0, 2]
     assert cells.sum() + missing == pytest.approx(100)
-    with pytest.raises(Refused, match="reports"):
+    with pytest.raises(InvalidArgument, match="reports"):
         law_of(("k-ary", "k-ary"), (0, 0), Fraction(2))
 
 
@@ -176,4 +176,4 @@ def test_damaged_evidence_is_refused_in_one_line(damage: dict[str, object]) -> N
     stored = Evidence(law_of(("k-ary",), (100,), Fraction(1)), tuple(range(7)), 100).to_json()
     stored["tallied"][0] |= damage
     with pytest.raises(ValueError, match="."):
-        Evidence.from_json(stored).unbiased.sum()
+        Evidence.from_json(stored).unbiased_cells.sum()

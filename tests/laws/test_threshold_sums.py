@@ -21,7 +21,7 @@ def test_cells_are_unbiased_and_scatter_as_is_said(path: PathSums, rows: int, to
     law = ThresholdSums(path, rows)
     cells = np.arange(1.0, law.cells * rows + 1).reshape(rows, law.cells)
     missing = [] if path.missing is None else [50 - cells.sum()]
-    exact = np.array([*law.sums(cells)[0].ravel(), *missing])
+    exact = np.array([*law.apply_strategy(cells)[0].ravel(), *missing])
     assert exact.shape == (law.size,)
     if total is not None and path.missing is None:
         return
@@ -35,7 +35,7 @@ def test_cells_are_unbiased_and_scatter_as_is_said(path: PathSums, rows: int, to
 
 def test_it_is_written_as_the_law_of_the_path() -> None:
     evidence = Evidence(ROWS, (1, 2, 3, 4, 5), 9)
-    written = evidence.in_cells(2).to_json()
+    written = evidence.as_cell_counts(2).to_json()
     assert written == evidence.to_json()
-    assert Evidence.from_json(written).in_cells(2) == evidence.in_cells(2)
-    assert evidence.in_cells(2).in_cells(2) == evidence.in_cells(2)
+    assert Evidence.from_json(written).as_cell_counts(2) == evidence.as_cell_counts(2)
+    assert evidence.as_cell_counts(2).as_cell_counts(2) == evidence.as_cell_counts(2)

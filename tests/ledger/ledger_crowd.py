@@ -12,8 +12,8 @@ from contextlib import suppress
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from dpcurves.ledger import Account, Allowance, BudgetExceeded, Grant, Ledger, Member, Together
-from dpcurves.ledger.sqlite import place_of
+from dpcurves.ledger import Account, Allowance, AllowanceRule, BudgetExceeded, Grant, Ledger, Member
+from dpcurves.ledger.sqlite import parse_storage_url
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 
 QUESTION = "ab" * 32
@@ -41,8 +41,8 @@ def allow_all(ledger: Ledger, project: int, analyst: int) -> None:
     for number in range(4):
         whole = Allowance("flights", member(number).project, PrivacyLoss.pure(project))
         own = Allowance("flights", whole.project, PrivacyLoss.pure(analyst), member(number).analyst)
-        ledger.allow(whole, Together.MAY_EXCEED)
-        ledger.allow(own, Together.MAY_EXCEED)
+        ledger.allow(whole, AllowanceRule.MAY_EXCEED)
+        ledger.allow(own, AllowanceRule.MAY_EXCEED)
 
 
 def charge_for(ledger: Ledger, number: int, question: int) -> Grant:
@@ -89,7 +89,7 @@ def ask_the_same(url: str, number: int, start: Barrier, folder: Path) -> list[ob
     ledger = Ledger.open(url)
     start.wait(WAIT)
     grant = charge(ledger, "same")
-    return [grant.id, ledger.store(grant, 0, 0, f"[{number}]")]
+    return [grant.id, ledger.store_answer(grant, 0, 0, f"[{number}]")]
 
 
 def note_the_same(url: str, number: int, start: Barrier, folder: Path) -> dict[str, int]:
@@ -97,7 +97,7 @@ def note_the_same(url: str, number: int, start: Barrier, folder: Path) -> dict[s
     ledger = Ledger.open(url)
     grant = charge(ledger, "same")
     start.wait(WAIT)
-    return ledger.remember(grant, 0, {f"0:{name}": number for name in range(number, number + 20)})
+    return ledger.store_notes(grant, 0, {f"0:{name}": number for name in range(number, number + 20)})
 
 
 def ask_something_else(url: str, number: int, start: Barrier, folder: Path) -> str:
@@ -125,7 +125,7 @@ def reveal_until_killed(url: str, number: int, start: Barrier, folder: Path) -> 
     with (folder / f"revealed-{number}").open("a") as file:
         for i in range(100_000):
             request = f"{number}-{i}"
-            answer = ledger.store(charge(ledger, request), 0, 0, f"[{number}, {i}]")
+            answer = ledger.store_answer(charge(ledger, request), 0, 0, f"[{number}, {i}]")
             file.write(json.dumps([request, answer]) + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -137,7 +137,7 @@ def reveal_for_a_project(url: str, number: int, start: Barrier, folder: Path) ->
     with (folder / f"revealed-{number}").open("a") as file:
         for i in range(100_000):
             grant = charge_for(ledger, number, 100_000 * number + i)
-            file.write(json.dumps([grant.request, ledger.store(grant, 0, 0, f"[{number}, {i}]")]) + "\n")
+            file.write(json.dumps([grant.request, ledger.store_answer(grant, 0, 0, f"[{number}, {i}]")]) + "\n")
             file.flush()
             os.fsync(file.fileno())
 
@@ -154,7 +154,7 @@ def report(work: Work, url: str, number: int, start: Barrier, folder: Path) -> N
 
 
 def main(name: str, url: str, count: int, folder: Path) -> None:
-    place_of(url)  # imports the driver once for all
+    parse_storage_url(url)  # imports the driver once for all
     # Forked from here, where no ledger was opened yet: the processes share nothing but the code.
     processes = multiprocessing.get_context("fork")
     start = processes.Barrier(count)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpcurves.ledger import Account, Allowance, BudgetExceeded, Grant, Ledger, Member, Together
+from dpcurves.ledger import Account, Allowance, AllowanceRule, BudgetExceeded, Grant, Ledger, Member
 from dpcurves.privacy import PrivacyLoss
 
 KEY = bytes(range(32))
@@ -17,7 +17,7 @@ ANN, BOB, EVE = Member("delays", "ann"), Member("delays", "bob"), Member("noise"
 
 
 def allow(
-    ledger: Ledger, most: str, project: str, analyst: str | None = None, together: Together = Together.WITHIN
+    ledger: Ledger, most: str, project: str, analyst: str | None = None, together: AllowanceRule = AllowanceRule.WITHIN
 ) -> None:
     ledger.allow(Allowance("flights", project, PrivacyLoss.pure(most), analyst), together)
 
@@ -40,10 +40,15 @@ def shared(url: str, account: Account, key: bytes | None = None) -> Ledger:
 
 
 def left(ledger: Ledger, member: Member) -> list[str]:
-    remaining = ledger.remaining("flights", member)
+    remaining = ledger.find_member_balance("flights", member)
     return [
         amount.digits
-        for amount in (remaining.account.left, remaining.project.left, remaining.analyst.left, remaining.left)
+        for amount in (
+            remaining.account.remaining,
+            remaining.project.remaining,
+            remaining.analyst.remaining,
+            remaining.remaining,
+        )
     ]
 
 
@@ -79,7 +84,7 @@ def test_who_has_too_little_of_any_of_the_three_is_refused_and_nothing_is_writte
 ) -> None:
     path = tmp_path / "budget.db"
     ledger = shared(f"sqlite:///{path}", flights, KEY)
-    allow(ledger, "0.5", "delays", "bob", together=Together.MAY_EXCEED)
+    allow(ledger, "0.5", "delays", "bob", together=AllowanceRule.MAY_EXCEED)
     charge(ledger, ANN, "0.3")
     before = dump(path)
     own = r"^allowance: 'a CDF' costs epsilon 0.2; 0.1 of 0.4 is left to analyst 'ann' of project 'delays'$"
@@ -133,13 +138,13 @@ def test_allowances_add_up_to_more_only_if_that_was_said(flights: Account) -> No
     for most, project, analyst in (("0.5", "noise", None), ("0.3", "delays", "bob"), ("0.5", "delays", None)):
         with pytest.raises(ValueError, match=r"^allowance: those in .* say that they may exceed it$"):
             allow(ledger, most, project, analyst)
-        allow(ledger, most, project, analyst, together=Together.MAY_EXCEED)
+        allow(ledger, most, project, analyst, together=AllowanceRule.MAY_EXCEED)
     for most, project, analyst in (("1.1", "noise", None), ("0.6", "delays", "bob"), ("0.3", "delays", None)):
         with pytest.raises(ValueError, match=r"^allowance: one is more than the epsilon "):
-            allow(ledger, most, project, analyst, together=Together.MAY_EXCEED)
-    said = {each.words: each.together for each in ledger.statement("flights").allowances}
-    assert said["project 'delays'"] is Together.MAY_EXCEED
-    assert said["analyst 'ann' of project 'delays'"] is Together.WITHIN
+            allow(ledger, most, project, analyst, together=AllowanceRule.MAY_EXCEED)
+    said = {each.owner_label: each.rule for each in ledger.statement("flights").allowances}
+    assert said["project 'delays'"] is AllowanceRule.MAY_EXCEED
+    assert said["analyst 'ann' of project 'delays'"] is AllowanceRule.WITHIN
 
 
 def test_allowances_are_kept_in_the_accounts_currency_rounded_down(patients: Account) -> None:

@@ -12,7 +12,7 @@ ASKED = Event("ann", "asked", "a CDF", "flights")
 def test_events_stand_in_the_chain_in_their_order_and_by_dataset(url: str) -> None:
     ledger = Ledger.open(url)
     for event in (SIGNED_IN, ASKED, SIGNED_IN):
-        ledger.record(event, lambda connection: None)
+        ledger.record_event(event, lambda connection: None)
     assert [each.event for each in ledger.events()] == [SIGNED_IN, ASKED, SIGNED_IN]
     assert [each.event for each in ledger.events(dataset="flights")] == [ASKED]
     assert [each.event for each in ledger.events(ledger.events()[0].entry, 1)] == [ASKED]
@@ -26,13 +26,13 @@ def test_what_is_done_and_what_is_said_of_it_are_written_together_or_not_at_all(
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        ledger.record(SIGNED_IN, fail)
+        ledger.record_event(SIGNED_IN, fail)
     assert ledger.events() == ()
 
 
 def test_an_event_that_was_changed_without_the_key_is_found(url: str, environment_key: bytes) -> None:
     ledger = Ledger.open(url)
-    ledger.record(SIGNED_IN, lambda connection: None)
+    ledger.record_event(SIGNED_IN, lambda connection: None)
     engine = create_engine(url)
     with engine.begin() as connection:
         connection.execute(text("UPDATE dpcurves_events SET actor = 'eve'"))

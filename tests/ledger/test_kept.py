@@ -37,7 +37,7 @@ def charge(ledger: Ledger, request: str) -> None:
 def test_transactions_one_after_the_other_share_a_connection(
     tmp_path: Path, flights: Account, opened: list[sqlite3.Connection]
 ) -> None:
-    ledger = Ledger.kept(f"sqlite:///{tmp_path}/budget.db")
+    ledger = Ledger.open_persistent(f"sqlite:///{tmp_path}/budget.db")
     ledger.create(flights)
     ledger.balance("flights")
     before = len(opened)
@@ -49,7 +49,7 @@ def test_transactions_one_after_the_other_share_a_connection(
 
 
 def test_a_kept_ledger_that_was_moved_away_is_charged_no_more(tmp_path: Path, flights: Account) -> None:
-    ledger = Ledger.kept(f"sqlite:///{tmp_path}/budget.db")
+    ledger = Ledger.open_persistent(f"sqlite:///{tmp_path}/budget.db")
     ledger.create(flights)
     charge(ledger, "before")
     (tmp_path / "budget.db").rename(tmp_path / "moved.db")
@@ -60,22 +60,22 @@ def test_a_kept_ledger_that_was_moved_away_is_charged_no_more(tmp_path: Path, fl
 
 
 def test_a_kept_ledger_reads_and_writes_the_file_that_has_the_name_now(tmp_path: Path, flights: Account) -> None:
-    kept = Ledger.kept(f"sqlite:///{tmp_path}/budget.db", KEY)
+    kept = Ledger.open_persistent(f"sqlite:///{tmp_path}/budget.db", KEY)
     kept.create(flights)
     charge(kept, "in the first file")
     Ledger.open(f"sqlite:///{tmp_path}/other.db", KEY).create(flights)
     os.replace(tmp_path / "other.db", tmp_path / "budget.db")
     for ending in ("-wal", "-shm"):
         (tmp_path / f"budget.db{ending}").unlink(missing_ok=True)
-    assert kept.granted("flights", "in the first file") is None
+    assert kept.find_grant("flights", "in the first file") is None
     charge(kept, "in the second")
-    assert Ledger.open(f"sqlite:///{tmp_path}/budget.db", KEY).granted("flights", "in the second") is not None
+    assert Ledger.open(f"sqlite:///{tmp_path}/budget.db", KEY).find_grant("flights", "in the second") is not None
 
 
 def test_connections_are_closed_when_nobody_has_the_ledger_any_more(
     tmp_path: Path, flights: Account, opened: list[sqlite3.Connection]
 ) -> None:
-    ledger = Ledger.kept(f"sqlite:///{tmp_path}/budget.db")
+    ledger = Ledger.open_persistent(f"sqlite:///{tmp_path}/budget.db")
     ledger.create(flights)
     del ledger
     for connection in opened:
@@ -88,7 +88,7 @@ def test_a_process_that_was_forked_opens_connections_of_its_own(
 ) -> None:
     in_child: list[Callable[[], None]] = []
     monkeypatch.setattr(os, "register_at_fork", lambda *, after_in_child: in_child.append(after_in_child))
-    ledger = Ledger.kept(f"sqlite:///{tmp_path}/budget.db")
+    ledger = Ledger.open_persistent(f"sqlite:///{tmp_path}/budget.db")
     ledger.create(flights)
     ledger.balance("flights")
     carried = opened[-2:]
@@ -104,11 +104,13 @@ def test_a_process_that_was_forked_opens_connections_of_its_own(
 def test_connections_to_a_server_stay_open_and_are_opened_again_when_it_has_ended_them(
     new_database: Callable[[], str], flights: Account
 ) -> None:
-    ledger = Ledger.kept(new_database(), KEY)
+    ledger = Ledger.open_persistent(new_database(), KEY)
     ledger.create(flights)
-    numbers = [ledger.database.read(lambda one: one.execute(text("SELECT pg_backend_pid()")).scalar()) for _ in "123"]
+    numbers = [
+        ledger.database.run_read(lambda one: one.execute(text("SELECT pg_backend_pid()")).scalar()) for _ in "123"
+    ]
     assert len(set(numbers)) == 1
     end = text("SELECT pg_terminate_backend(:number)").bindparams(number=numbers[0])
-    ledger.database.write(lambda one: one.execute(end).scalar())
+    ledger.database.run_write(lambda one: one.execute(end).scalar())
     charge(ledger, "after the end")
     assert ledger.balance("flights").spent.digits == "0.1"

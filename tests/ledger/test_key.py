@@ -21,8 +21,8 @@ def test_a_short_key_is_refused() -> None:
 @pytest.mark.parametrize("other", [("a", "1"), ("a",), (1, "a"), ("a", 1, None), ("a", 1.5), ("a", b"1"), ("a1",)])
 def test_other_facts_have_another_seal(other: tuple[str | int | float | bytes | None, ...]) -> None:
     key = Key(SECRET)
-    assert key.fits(key.seal("a", 1), "a", 1)
-    assert not key.fits(key.seal("a", 1), *other)
+    assert key.is_valid_seal(key.seal("a", 1), "a", 1)
+    assert not key.is_valid_seal(key.seal("a", 1), *other)
 
 
 def test_bytes_are_not_the_text_that_describes_them() -> None:
@@ -32,18 +32,18 @@ def test_bytes_are_not_the_text_that_describes_them() -> None:
 
 @pytest.mark.parametrize("seal", [None, 7, b"00", "", "ä", "\ud800"])
 def test_what_is_no_seal_fits_nothing(seal: object) -> None:
-    assert not Key(SECRET).fits(seal, "a")
+    assert not Key(SECRET).is_valid_seal(seal, "a")
 
 
 def test_another_key_seals_otherwise() -> None:
-    assert not Key(bytes(32)).fits(Key(SECRET).seal("a"), "a")
+    assert not Key(bytes(32)).is_valid_seal(Key(SECRET).seal("a"), "a")
 
 
 def test_a_dataset_has_a_key_of_its_own() -> None:
-    keys = {Key(secret).of_dataset(dataset) for secret in (SECRET, bytes(32)) for dataset in ("a", "b")}
+    keys = {Key(secret).derive_dataset_key(dataset) for secret in (SECRET, bytes(32)) for dataset in ("a", "b")}
     assert len(keys) == 4
     assert all(len(key) == 32 for key in keys)
-    assert Key(SECRET).of_dataset("a") == Key(SECRET).of_dataset("a")
+    assert Key(SECRET).derive_dataset_key("a") == Key(SECRET).derive_dataset_key("a")
 
 
 def test_the_given_key_comes_before_the_environment_and_that_before_the_place(
@@ -61,7 +61,7 @@ def test_the_given_key_comes_before_the_environment_and_that_before_the_place(
 def test_an_unusable_environment_key_is_refused_without_showing_it(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("DPCURVES_LEDGER_KEY", text)
     with pytest.raises(ValueError, match="key: at least 64 hexadecimal digits are needed in DPCURVES") as caught:
-        find_key(None, Key.fresh)
+        find_key(None, Key.generate)
     assert text not in str(caught.value)
     assert caught.value.__context__ is None
 

@@ -74,7 +74,7 @@ def test_a_charge_is_a_grant_and_stands_in_the_statement(ledger: Ledger) -> None
     grant = ask(ledger, PrivacyLoss.pure("0.7"), "1", purpose="a CDF")
     assert grant == Grant("1", PrivacyLoss.pure("0.7"), "flights", 3)  # rows 1 and 2 are the accounts
     statement = ledger.statement("flights")
-    assert (str(statement.spent), str(statement.left)) == ("epsilon 0.7", "epsilon 0.3")
+    assert (str(statement.spent), str(statement.remaining)) == ("epsilon 0.7", "epsilon 0.3")
     (line,) = statement.grants
     assert (line.id, line.request, line.purpose, line.loss) == (3, "1", "a CDF", PrivacyLoss.pure("0.7"))
     assert line.when.endswith("+00:00")
@@ -86,11 +86,11 @@ def test_what_is_left_and_whether_a_request_was_charged_are_read_off_one_row(
 ) -> None:
     _, second = (ask(ledger, PrivacyLoss.pure("0.3"), request) for request in "12")
     read: list[int] = []
-    monkeypatch.setattr(Chain, "require", lambda chain, table, row: read.append(row["entry"]))
-    assert str(ledger.balance("flights").left) == "epsilon 0.4"
-    assert ledger.granted("flights", "2") == second
-    assert ledger.granted("flights", "3") is None
-    assert ledger.granted("patients", "1") is None
+    monkeypatch.setattr(Chain, "require_sealed", lambda chain, table, row: read.append(row["entry"]))
+    assert str(ledger.balance("flights").remaining) == "epsilon 0.4"
+    assert ledger.find_grant("flights", "2") == second
+    assert ledger.find_grant("flights", "3") is None
+    assert ledger.find_grant("patients", "1") is None
     assert read == [1, second.id]  # the account, and the one charge
 
 
@@ -104,7 +104,7 @@ def test_the_cap_may_be_reached_but_not_passed(ledger: Ledger) -> None:
     assert spent(ledger) == Fraction(7, 10)
     assert len(ledger.statement("flights").grants) == 1
     ask(ledger, PrivacyLoss.pure("0.3"), "4")
-    assert ledger.statement("flights").left.exact == 0
+    assert ledger.statement("flights").remaining.exact == 0
     with pytest.raises(BudgetExceeded):
         ask(ledger, PrivacyLoss.pure("1e-30"), "5")
 
@@ -207,25 +207,29 @@ def test_a_cap_is_kept_rounded_down(ledger: Ledger, flights: Account) -> None:
 
 def test_the_first_answer_stays(ledger: Ledger, url: str) -> None:
     grant = ask(ledger, PrivacyLoss.pure(0.1), "1")
-    assert ledger.stored(grant, 0, 0) is None
-    assert ledger.store(grant, 0, 0, "[1, 2]") == "[1, 2]"
-    assert Ledger.open(url).store(grant, 0, 0, "[3, 4]") == "[1, 2]"
-    assert ledger.store(grant, 0, 1, "[5]") == "[5]"
-    assert ledger.store(grant, 1, 0, "[6]") == "[6]"
-    assert [ledger.stored(grant, turn, part) for turn, part in [(0, 0), (0, 1), (1, 0)]] == ["[1, 2]", "[5]", "[6]"]
+    assert ledger.find_answer(grant, 0, 0) is None
+    assert ledger.store_answer(grant, 0, 0, "[1, 2]") == "[1, 2]"
+    assert Ledger.open(url).store_answer(grant, 0, 0, "[3, 4]") == "[1, 2]"
+    assert ledger.store_answer(grant, 0, 1, "[5]") == "[5]"
+    assert ledger.store_answer(grant, 1, 0, "[6]") == "[6]"
+    assert [ledger.find_answer(grant, turn, part) for turn, part in [(0, 0), (0, 1), (1, 0)]] == [
+        "[1, 2]",
+        "[5]",
+        "[6]",
+    ]
 
 
 def test_an_answer_of_a_megabyte_is_kept(ledger: Ledger) -> None:
     grant = ask(ledger, PrivacyLoss.pure(0.1), "1")
     answer = "ä7" * 500_000
-    ledger.store(grant, 0, 0, answer)
-    assert ledger.stored(grant, 0, 0) == answer
+    ledger.store_answer(grant, 0, 0, answer)
+    assert ledger.find_answer(grant, 0, 0) == answer
 
 
 def test_answers_belong_to_one_grant(ledger: Ledger) -> None:
     first, second = (ask(ledger, PrivacyLoss.pure(0.1), request) for request in "12")
-    ledger.store(first, 0, 0, "[1]")
-    assert ledger.stored(second, 0, 0) is None
+    ledger.store_answer(first, 0, 0, "[1]")
+    assert ledger.find_answer(second, 0, 0) is None
 
 
 def test_a_grant_that_was_not_given_stores_nothing(ledger: Ledger) -> None:
@@ -239,17 +243,17 @@ def test_a_grant_that_was_not_given_stores_nothing(ledger: Ledger) -> None:
     )
     for forged in forgeries:
         with pytest.raises(ValueError, match="grant: this ledger has not granted"):
-            ledger.store(forged, 0, 0, "[1]")
+            ledger.store_answer(forged, 0, 0, "[1]")
         with pytest.raises(ValueError, match="grant: this ledger has not granted"):
-            ledger.stored(forged, 0, 0)
+            ledger.find_answer(forged, 0, 0)
 
 
 def test_turns_and_parts_are_counted_from_zero_and_answers_are_texts(ledger: Ledger) -> None:
     grant = ask(ledger, PrivacyLoss.pure(0.1), "1")
     with pytest.raises(ValueError, match="turn, part: they are counted from 0"):
-        ledger.store(grant, -1, 0, "[1]")
+        ledger.store_answer(grant, -1, 0, "[1]")
     with pytest.raises(ValueError, match="answer: a text"):
-        ledger.store(grant, 0, 0, "")
+        ledger.store_answer(grant, 0, 0, "")
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("of a driver")])
@@ -259,13 +263,13 @@ def test_an_error_that_leaves_open_whether_it_was_charged_tells_the_request(
     def fail(_: Connection) -> None:
         raise error
 
-    event.listen(ledger._database.writing, "commit", fail)
+    event.listen(ledger._database.write_engine, "commit", fail)
     with pytest.raises(type(error)) as caught:
         ask(ledger, PrivacyLoss.pure("0.5"), "monday")
     receipt = receipt_of(caught.value)
     assert receipt is not None
     assert receipt.request == "monday"
-    event.remove(ledger._database.writing, "commit", fail)
+    event.remove(ledger._database.write_engine, "commit", fail)
     ask(ledger, PrivacyLoss.pure("0.5"), receipt.request)
     assert spent(ledger) == Fraction(1, 2)
     with pytest.raises(ValueError, match="request: 'monday' was used") as refused:

@@ -65,7 +65,7 @@ def fewest_of_eight(url: str, tmp_path: Path) -> float:
     ledger.create(account(cap=300))
     reports = together("spend_sixty", 8, url, tmp_path)
     assert [sum(report[kind] for report in reports) for kind in ("granted", "refused")] == [300, 180]
-    assert ledger.statement("flights").left.exact == 0
+    assert ledger.statement("flights").remaining.exact == 0
     assert ledger.verify().entries == 301
     rate = 480 / max(report["seconds"] for report in reports)
     print(f"\n{url.split(':', maxsplit=1)[0]}: 480 charges (300 granted) by 8 processes: {rate:.0f} per second")
@@ -150,7 +150,7 @@ def test_what_eight_killed_processes_revealed_is_recorded(url: str, tmp_path: Pa
     assert len(revealed) >= 32
     assert revealed.keys() <= recorded.keys()
     again = {request: charge(ledger, request) for request in revealed}  # costs nothing
-    assert {request: ledger.stored(grant, 0, 0) for request, grant in again.items()} == revealed
+    assert {request: ledger.find_answer(grant, 0, 0) for request, grant in again.items()} == revealed
     assert ledger.statement("flights").spent.exact == len(recorded)
     assert ledger.verify().entries >= 1 + 2 * len(revealed)
     print(f"\n{url.split(':', maxsplit=1)[0]}: {len(recorded)} recorded, {len(revealed)} revealed")
@@ -163,7 +163,7 @@ def test_eight_processes_exceed_neither_their_allowances_nor_the_cap(url: str, t
     granted = together("spend_for_a_project", 8, url, tmp_path)
     assert sum(granted) == 30  # 80 were asked for
     statement = ledger.statement("flights")
-    assert statement.left.exact == 0
+    assert statement.remaining.exact == 0
     for each in statement.allowances:
         of_it = [
             count

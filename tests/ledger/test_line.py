@@ -43,7 +43,7 @@ def another(path: Path) -> Iterator[int]:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        with WriterQueue(path).turn():
+        with WriterQueue(path).wait_turn():
             os.write(writing, b"!")
             time.sleep(WAIT)
         os._exit(0)
@@ -67,11 +67,11 @@ def test_who_comes_first_is_served_first(tmp_path: Path) -> None:
     path, served = tmp_path / "budget.db", list[int]()
 
     def come(number: int) -> None:
-        with WriterQueue(path).turn():
+        with WriterQueue(path).wait_turn():
             served.append(number)
 
     threads = [threading.Thread(target=come, args=(number,)) for number in range(12)]
-    with WriterQueue(path).turn():
+    with WriterQueue(path).wait_turn():
         for number, thread in enumerate(threads):
             thread.start()
             until(lambda number=number: numbers(path)[0] == number + 2)  # type: ignore[misc]
@@ -85,7 +85,7 @@ def test_who_comes_first_is_served_first(tmp_path: Path) -> None:
 def test_nobody_waits_for_a_process_that_was_killed(tmp_path: Path) -> None:
     path = tmp_path / "budget.db"
     with another(path) as child:
-        waiting = threading.Thread(target=lambda: WriterQueue(path).turn().__enter__())
+        waiting = threading.Thread(target=lambda: WriterQueue(path).wait_turn().__enter__())
         waiting.start()
         until(lambda: numbers(path)[0] == 2)
         assert waiting.is_alive()
@@ -101,10 +101,10 @@ def test_a_process_that_was_stopped_is_passed_once_and_not_waited_for_again(
     with another(path) as child:
         os.kill(child, signal.SIGSTOP)
         monkeypatch.setattr(line, "PATIENCE_SECONDS", 0.05)
-        with WriterQueue(path).turn():
+        with WriterQueue(path).wait_turn():
             pass
         monkeypatch.setattr(line, "PATIENCE_SECONDS", 10**6)
-        with WriterQueue(path).turn():
+        with WriterQueue(path).wait_turn():
             pass
         assert numbers(path) == (3, 3)
 
@@ -117,13 +117,13 @@ def test_who_is_interrupted_before_its_turn_leaves_the_others_in_their_order(
         raise KeyboardInterrupt
 
     path = tmp_path / "budget.db"
-    with WriterQueue(path).turn():
+    with WriterQueue(path).wait_turn():
         with monkeypatch.context() as waiting:
             waiting.setattr(line, "sleep", interrupt)
-            with pytest.raises(KeyboardInterrupt), WriterQueue(path).turn():
+            with pytest.raises(KeyboardInterrupt), WriterQueue(path).wait_turn():
                 pytest.fail("this was not its turn")
         assert numbers(path) == (2, 0)
-    with WriterQueue(path).turn():
+    with WriterQueue(path).wait_turn():
         assert numbers(path) == (3, 1)
     assert numbers(path) == (3, 3)
 
@@ -131,12 +131,12 @@ def test_who_is_interrupted_before_its_turn_leaves_the_others_in_their_order(
 @pytest.mark.usefixtures("nobody_is_passed")
 def test_a_child_that_was_forked_during_a_turn_does_not_prolong_it(tmp_path: Path) -> None:
     path = tmp_path / "budget.db"
-    with WriterQueue(path).turn():
+    with WriterQueue(path).wait_turn():
         child = os.fork()
         if child == 0:
             time.sleep(WAIT)
             os._exit(0)
-    with WriterQueue(path).turn():
+    with WriterQueue(path).wait_turn():
         os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
 

@@ -59,7 +59,7 @@ def test_a_ledger_file_is_durable_and_lets_others_read(tmp_path: Path) -> None:
 
 def test_every_connection_waits_for_the_disk(tmp_path: Path) -> None:
     ledger = Ledger.open(f"sqlite:///{tmp_path}/budget.db")
-    for engine in (ledger._database.reading, ledger._database.writing):
+    for engine in (ledger._database.read_engine, ledger._database.write_engine):
         with engine.begin() as connection:
             assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
             assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 60_000
@@ -69,7 +69,7 @@ def test_a_server_that_answers_before_the_disk_is_told_to_wait(new_database: Cal
     url = new_database() + "%20-csynchronous_commit%3Doff%20-cdefault_transaction_isolation%3Dserializable"
     database = Ledger.open(url, KEY)._database
     shown = {
-        name: database.write(lambda connection, name=name: connection.exec_driver_sql(f"SHOW {name}").scalar())  # type: ignore[misc]
+        name: database.run_write(lambda connection, name=name: connection.exec_driver_sql(f"SHOW {name}").scalar())  # type: ignore[misc]
         for name in ("synchronous_commit", "transaction_isolation", "lock_timeout")
     }
     assert shown == {"synchronous_commit": "on", "transaction_isolation": "read committed", "lock_timeout": "1min"}
@@ -78,7 +78,7 @@ def test_a_server_that_answers_before_the_disk_is_told_to_wait(new_database: Cal
 def test_a_path_with_odd_characters_is_a_path(tmp_path: Path, flights: Account) -> None:
     url = f"sqlite:///{tmp_path}/a b#cä.db"
     Ledger.open(url).create(flights)
-    assert Ledger.existing(url).accounts() == (flights,)
+    assert Ledger.open_existing(url).accounts() == (flights,)
     assert {path.name for path in tmp_path.iterdir()} == {"a b#cä.db", "a b#cä.db.key", "a b#cä.db-line"}
 
 
@@ -133,7 +133,7 @@ def test_a_ledger_that_is_gone_is_not_begun_again_beside_its_key(
     )
     assert refusal(url, key) == line
     with pytest.raises(ValueError, match="it is gone, and its key is still there"):
-        Ledger.existing(url, key)
+        Ledger.open_existing(url, key)
     assert [path.name for path in tmp_path.iterdir()] == ["budget.db.key"]
 
 
@@ -146,7 +146,7 @@ def test_a_ledger_that_cannot_be_made_leaves_no_key(
 
     url = f"sqlite:///{tmp_path}/budget.db"
     with monkeypatch.context() as full:
-        full.setattr(sqlite.FilePlace if stage == "_write" else sqlite, stage, fill_up)
+        full.setattr(sqlite.FileStorage if stage == "_write" else sqlite, stage, fill_up)
         assert refusal(url) == f"ledger: '{tmp_path}/budget.db': it cannot be made (No space left on device)"
     assert list(tmp_path.iterdir()) == []
     Ledger.open(url).create(flights)
@@ -156,11 +156,11 @@ def test_a_ledger_that_another_process_makes_between_two_looks_opens_under_its_k
     tmp_path: Path, flights: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = f"sqlite:///{tmp_path}/budget.db"
-    ready_with_a_key = sqlite.FilePlace.key
+    ready_with_a_key = sqlite.FileStorage.key
 
-    def overtaken(place: sqlite.FilePlace) -> Key:
+    def overtaken(place: sqlite.FileStorage) -> Key:
         found = ready_with_a_key(place)
-        if not place.is_there():
+        if not place.exists():
             process = os.fork()
             if process == 0:
                 try:
@@ -172,7 +172,7 @@ def test_a_ledger_that_another_process_makes_between_two_looks_opens_under_its_k
             assert os.waitpid(process, 0)[1] == 0
         return found
 
-    monkeypatch.setattr(sqlite.FilePlace, "key", overtaken)
+    monkeypatch.setattr(sqlite.FileStorage, "key", overtaken)
     assert Ledger.open(url).accounts() == (flights,)
 
 
@@ -192,7 +192,7 @@ def test_who_finds_a_key_waits_for_the_ledger_of_whoever_makes_both(tmp_path: Pa
 def test_only_a_ledger_that_is_there_can_be_read(tmp_path: Path, new_database: Callable[[], str]) -> None:
     for url in (f"sqlite:///{tmp_path}/budget.db", new_database(), "sqlite://"):
         with pytest.raises(ValueError, match="ledger: there is none at this URL"):
-            Ledger.existing(url, KEY)
+            Ledger.open_existing(url, KEY)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -268,8 +268,8 @@ def test_a_copy_where_nothing_can_be_written_is_read_and_verified(
         (tmp_path / "copy").mkdir(exist_ok=True)
         shutil.copy(tmp_path / name, tmp_path / "copy")
     monkeypatch.setattr(os, "access", lambda *_: False)  # whoever is root may write all the same
-    copy = Ledger.existing(f"sqlite:///{tmp_path}/copy/budget.db")
-    with copy._database.reading.connect() as connection:
+    copy = Ledger.open_existing(f"sqlite:///{tmp_path}/copy/budget.db")
+    with copy._database.read_engine.connect() as connection:
         connection.exec_driver_sql("SELECT * FROM dpcurves_book").all()
         assert {path.name for path in (tmp_path / "copy").iterdir()} == {"budget.db", "budget.db.key"}
     assert copy.accounts() == (flights,)
@@ -316,8 +316,8 @@ def test_a_ledger_and_its_key_are_not_shown(tmp_path: Path) -> None:
 def test_a_disk_without_locks_is_named_with_what_to_do(code: str, tmp_path: Path) -> None:
     cause = sqlite3.OperationalError("no")
     cause.sqlite_errorname = code
-    place = sqlite.FilePlace(str(tmp_path / "budget.db"))
-    place.found(place.key())
+    place = sqlite.FileStorage(str(tmp_path / "budget.db"))
+    place.create(place.key())
 
     def fail(connection: object) -> None:
         raise OperationalError("SELECT secret", {}, cause)
@@ -325,5 +325,5 @@ def test_a_disk_without_locks_is_named_with_what_to_do(code: str, tmp_path: Path
     with pytest.raises(
         ValueError, match=r"^ledger: .*its disk gives no locks.*keep it on a disk of this machine"
     ) as told:
-        place.database().write(fail)
+        place.open_database().run_write(fail)
     assert "secret" not in str(told.value)

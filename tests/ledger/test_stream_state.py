@@ -26,7 +26,7 @@ def granted(ledger: Ledger, account: Account, request: str = "stream") -> Grant:
 
 
 def standing(ledger: Ledger, grant: Grant) -> tuple[int, bytes] | None:
-    stands = ledger.standing(grant)
+    stands = ledger.find_stream_state(grant)
     return None if stands is None else (stands.tick, stands.state)
 
 
@@ -38,7 +38,7 @@ def test_ticks_and_state_are_found_again_in_order(url: str, flights: Account) ->
     assert ledger.advance(grant, {2: "[2]", 3: "[3]"}, SECRET) == {2: "[2]", 3: "[3]"}
     again = Ledger.open(url)
     assert standing(again, grant) == (3, SECRET)
-    assert again.answered(grant, range(1, 4)) == {1: "[1]", 2: "[2]", 3: "[3]"}
+    assert again.find_answers(grant, range(1, 4)) == {1: "[1]", 2: "[2]", 3: "[3]"}
     assert again.verify().entries == 5  # the account, the grant, one row a tick
 
 
@@ -71,7 +71,7 @@ def test_a_tick_that_is_left_out_or_a_foreign_grant_is_refused(flights: Account)
     ledger.advance(grant, {1: "[1]"}, SECRET)
     with pytest.raises(ValueError, match=r"^ticks: the next one is 2, got 3: none is left out$"):
         ledger.advance(grant, {3: "[1]"}, SECRET)
-    for refused in (ledger.standing, lambda foreign: ledger.advance(foreign, {2: "[1]"}, SECRET)):
+    for refused in (ledger.find_stream_state, lambda foreign: ledger.advance(foreign, {2: "[1]"}, SECRET)):
         with pytest.raises(ValueError, match=r"^grant: "):
             refused(replace(grant, request="b"))
 
@@ -82,9 +82,9 @@ def test_streams_and_questions_of_one_ledger_do_not_disturb_each_other(url: str,
     for tick in range(3):
         ledger.advance(one, {tick + 1: f"[{tick}]"}, b"one")
         ledger.advance(other, {tick + 1: f"[-{tick}]"}, b"other")
-        ledger.store(granted(ledger, flights, "question"), 0, 0, "[5]")
+        ledger.store_answer(granted(ledger, flights, "question"), 0, 0, "[5]")
     assert [standing(ledger, grant) for grant in (one, other)] == [(3, b"one"), (3, b"other")]
-    assert ledger.answered(other, range(2, 4)) == {2: "[-1]", 3: "[-2]"}
+    assert ledger.find_answers(other, range(2, 4)) == {2: "[-1]", 3: "[-2]"}
     assert ledger.verify().entries == 11
 
 
@@ -112,8 +112,8 @@ def test_a_state_is_encrypted_and_replaced(tmp_path: Path, flights: Account) -> 
         ((later,),) = connection.execute("SELECT sealed FROM dpcurves_states").fetchall()
     assert later != sealed
     assert len(later) == len(sealed)  # the length does not tell what is held
-    assert SECRET not in Key(KEY).disclose(later)
-    assert SECRET in Key(KEY).disclose(sealed)
+    assert SECRET not in Key(KEY).decrypt(later)
+    assert SECRET in Key(KEY).decrypt(sealed)
     for kept in path.parent.iterdir():
         assert SECRET not in kept.read_bytes()
 
@@ -139,9 +139,9 @@ def test_a_stream_that_was_cut_is_refused_and_never_begun_again(
     edit(path, *edits)
 
     def go_on_or_read() -> None:
-        stands = ledger.standing(grant)
+        stands = ledger.find_stream_state(grant)
         assert stands is not None, "the stream would be begun again"
-        ledger.answered(grant, range(1, stands.tick + 1))
+        ledger.find_answers(grant, range(1, stands.tick + 1))
 
     for refused in (go_on_or_read, ledger.verify):
         with pytest.raises(ValueError, match=refusal):
@@ -156,7 +156,7 @@ def test_an_older_state_that_was_put_back_is_found(tmp_path: Path, flights: Acco
     edit(path, "CREATE TABLE copies AS SELECT * FROM dpcurves_states")
     ledger.advance(grant, {4: "[3]"}, b"later")
     edit(path, "UPDATE dpcurves_states SET sealed = (SELECT sealed FROM copies)")
-    for refused in (lambda: ledger.standing(grant), ledger.verify):
+    for refused in (lambda: ledger.find_stream_state(grant), ledger.verify):
         with pytest.raises(ValueError, match=r"^ledger: the state of 'stream' is not the one behind its last answer: "):
             refused()
     with pytest.raises(ValueError, match="refused a row that breaks its rules"):
@@ -176,7 +176,7 @@ def test_the_state_of_another_stream_does_not_fit(tmp_path: Path, flights: Accou
         f'UPDATE dpcurves_states SET sealed = (SELECT max(sealed) FROM dpcurves_states WHERE "grant" = {other.id})',
     )
     with pytest.raises(ValueError, match=r"^ledger: the state of 'stream' is that of another stream: "):
-        ledger.standing(grant)
+        ledger.find_stream_state(grant)
 
 
 def counted(work: Callable[[], object]) -> int:

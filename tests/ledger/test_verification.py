@@ -45,16 +45,16 @@ def made(tmp_path_factory: pytest.TempPathFactory, flights: Account, patients: A
         grant = ledger.charge(
             dataset, loss, purpose=f"a CDF {i}", request=f"request {i}", binding=f"{i}" * 64, units=units
         )
-        ledger.store(grant, i, i, f"[{i}]")
-    ledger.remember(grant, 0, {"0:5": -3, "1:2": 70})
-    ledger.remember(grant, 1, {"0:5": 4})
+        ledger.store_answer(grant, i, i, f"[{i}]")
+    ledger.store_notes(grant, 0, {"0:5": -3, "1:2": 70})
+    ledger.store_notes(grant, 1, {"0:5": 4})
     ledger.advance(grant, {1: "[1]"}, b"state")
     ledger.advance(grant, {2: "[2]"}, b"state")
     for analyst in (None, "ann"):
         ledger.allow(Allowance("patients", "delays", PrivacyLoss.zcdp("0.3"), analyst))
     paid = PrivacyLoss.zcdp("0.01")
     ledger.charge_for(Member("delays", "ann"), "patients", paid, purpose="a CDF 4", binding="4" * 64, units=7)
-    ledger.record(Event("ann", "asked", "a CDF 4", "patients"), lambda _: None)
+    ledger.record_event(Event("ann", "asked", "a CDF 4", "patients"), lambda _: None)
     return path
 
 
@@ -293,21 +293,21 @@ def test_what_was_answered_is_not_answered_anew(
     grant = opened(early).charge("flights", PrivacyLoss.pure("0.1"), **question)  # type: ignore[arg-type]
     shutil.copy(early, path)
     ledger = opened(path)
-    assert ledger.store(grant, 0, 0, "[1]") == "[1]"
+    assert ledger.store_answer(grant, 0, 0, "[1]") == "[1]"
     for turn in range(1, ENTRIES - 3):
-        ledger.store(grant, turn, 0, "[0]")
+        ledger.store_answer(grant, turn, 0, "[0]")
     edit(path, f"ATTACH '{early}' AS early", *statements)
-    assert ledger.stored(grant, 0, 0) is None
+    assert ledger.find_answer(grant, 0, 0) is None
     with pytest.raises(ValueError, match=f"^ledger: {line}"):
-        ledger.store(grant, 0, 0, "[2]")
+        ledger.store_answer(grant, 0, 0, "[2]")
 
 
 def test_what_was_charged_and_never_answered_is_answered_later(path: Path) -> None:
     ledger = opened(path)
     question = {"purpose": "a CDF 0", "request": "request 0", "binding": "0" * 64, "units": None}
     grant = ledger.charge("flights", PrivacyLoss.pure("0.1"), **question)  # type: ignore[arg-type]
-    assert (grant.id, ledger.stored(grant, 5, 0)) == (3, None)
-    assert ledger.store(grant, 5, 0, "[5]") == "[5]"
+    assert (grant.id, ledger.find_answer(grant, 5, 0)) == (3, None)
+    assert ledger.store_answer(grant, 5, 0, "[5]") == "[5]"
     assert ledger.verify().entries == ENTRIES + 1
 
 
@@ -340,14 +340,14 @@ def test_a_changed_answer_or_grant_is_not_shown_again(path: Path) -> None:
     grant = ledger.charge("flights", PrivacyLoss.pure("0.1"), **question)  # type: ignore[arg-type]
     edit(path, "UPDATE dpcurves_answers SET answer = '[9]'")
     with pytest.raises(ValueError, match="ledger: row 4 was changed without the key"):
-        ledger.stored(grant, 0, 0)
+        ledger.find_answer(grant, 0, 0)
     with pytest.raises(ValueError, match="ledger: row 4 was changed without the key"):
-        ledger.store(grant, 0, 0, "[1]")
+        ledger.store_answer(grant, 0, 0, "[1]")
     edit(path, "UPDATE dpcurves_grants SET amount = 1")
     with pytest.raises(ValueError, match="ledger: row 3 was changed without the key"):
         ledger.charge("flights", PrivacyLoss.pure("0.1"), **question)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="ledger: row 3 was changed without the key"):
-        ledger.stored(grant, 0, 0)
+        ledger.find_answer(grant, 0, 0)
     with pytest.raises(ValueError, match="ledger: row 3 was changed without the key"):
         ledger.statement("flights")
 

@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 
 import dpcurves as dp
 from dpcurves_local import Inviter, Task
-from dpcurves_local.collection import invited
-from dpcurves_local.report_server import Quota, Reception, ReportStore, create_app
+from dpcurves_local.collection import verify_invitation
+from dpcurves_local.report_server import Quota, ReportReceiver, ReportStore, create_app
 
 QUESTION = dp.CdfQuestion("age", dp.Grid(0, 100, cells=16))
 
@@ -23,34 +23,40 @@ def task(**more: object) -> Task:
 
 
 def served(path: Path, asked: Task, *, most: int | None = None, quota: Quota | None = None) -> TestClient:
-    return TestClient(create_app(Reception(asked, ReportStore(path, asked, most), quota or Quota())))
+    return TestClient(create_app(ReportReceiver(asked, ReportStore(path, asked, most), quota or Quota())))
 
 
 def test_an_invitation_is_for_one_name_of_one_task_and_a_changed_one_is_none(tmp_path: Path) -> None:
-    inviter = Inviter.found(tmp_path / "key.pem")
-    assert Inviter.found(tmp_path / "key.pem").public == inviter.public
+    inviter = Inviter.load_or_create(tmp_path / "key.pem")
+    assert Inviter.load_or_create(tmp_path / "key.pem").public_key == inviter.public_key
     assert (tmp_path / "key.pem").stat().st_mode & 0o077 == 0
-    asked = task(invitations=inviter.public)
+    asked = task(invitations=inviter.public_key)
     assert Task.from_json(asked.to_json()) == asked
-    token = inviter.invitation(asked, "anna")
-    assert invited(asked, token) == asked.name_of("anna")
+    token = inviter.sign_invitation(asked, "anna")
+    assert verify_invitation(asked, token) == asked.hash_name("anna")
     octets = urlsafe_b64decode(token)
     changed = [octets[:place] + bytes([octets[place] ^ 1]) + octets[place + 1 :] for place in (0, 7, 8, 40, 71)]
-    other, stranger = replace(asked, people=101), Inviter.found(tmp_path / "other.pem")
+    other, stranger = replace(asked, people=101), Inviter.load_or_create(tmp_path / "other.pem")
     wrong = [urlsafe_b64encode(each).decode() for each in (*changed, octets[:-1], b"", octets[:8])]
-    own = replace(asked, invitations=stranger.public)
-    for told in (*wrong, "é", "no token", inviter.invitation(other, "anna"), stranger.invitation(own, "anna")):
+    own = replace(asked, invitations=stranger.public_key)
+    for told in (
+        *wrong,
+        "é",
+        "no token",
+        inviter.sign_invitation(other, "anna"),
+        stranger.sign_invitation(own, "anna"),
+    ):
         with pytest.raises(ValueError, match="^invitation: it is no invitation to this task$"):
-            invited(asked, told)
+            verify_invitation(asked, told)
     with pytest.raises(ValueError, match="^task: it names another key for invitations, or none$"):
-        inviter.invitation(task(), "anna")
+        inviter.sign_invitation(task(), "anna")
 
 
 @pytest.mark.parametrize("held", [b"", b"no key", b"-----BEGIN PRIVATE KEY-----\n"])
 def test_a_file_that_holds_no_key_is_refused_and_left_as_it_is(held: bytes, tmp_path: Path) -> None:
     (tmp_path / "key.pem").write_bytes(held)
     with pytest.raises(ValueError, match="^inviting: the file holds no Ed25519 private key without a password$"):
-        Inviter.found(tmp_path / "key.pem")
+        Inviter.load_or_create(tmp_path / "key.pem")
     assert (tmp_path / "key.pem").read_bytes() == held
 
 
@@ -61,16 +67,16 @@ def test_a_task_takes_no_other_text_for_a_key(key: object) -> None:
 
 
 def test_a_server_takes_the_report_of_who_is_invited_and_no_name_is_taken_by_another(tmp_path: Path) -> None:
-    inviter = Inviter.found(tmp_path / "key.pem")
-    asked = task(invitations=inviter.public)
-    client, path = served(tmp_path / "reports.bin", asked), f"/tasks/{asked.form.task.hex()}/reports"
+    inviter = Inviter.load_or_create(tmp_path / "key.pem")
+    asked = task(invitations=inviter.public_key)
+    client, path = served(tmp_path / "reports.bin", asked), f"/tasks/{asked.report_format.task.hex()}/reports"
     anna, bert = asked.randomize(3, person="anna"), asked.randomize(4, person="bert")
 
     def sent(report: bytes, token: str) -> tuple[int, object]:
         answer = client.post(path, content=report, headers={"Authorization": f"Bearer {token}"} if token else {})
         return answer.status_code, answer.json()
 
-    invitation = inviter.invitation(asked, "anna")
+    invitation = inviter.sign_invitation(asked, "anna")
     for token in ("", os.urandom(9).hex()):
         assert sent(anna, token) == (403, {"error": "invitation: a report to this task needs one"})
     refused = {"error": "reports: 1 refused: damaged, cut off, or of another task"}
@@ -85,9 +91,9 @@ def test_reports_in_a_minute_are_bounded_for_one_address_and_for_all(
 ) -> None:
     monkeypatch.setattr("time.monotonic", lambda: 1000.0)
     asked = task()
-    path = f"/tasks/{asked.form.task.hex()}/reports"
+    path = f"/tasks/{asked.report_format.task.hex()}/reports"
     ten = asked.randomize_table({"age": [3.0] * 10})
-    for number, (quota, whose) in enumerate(((Quota(of_one=25), "of one address"), (Quota(of_all=25), "of all"))):
+    for number, (quota, whose) in enumerate(((Quota(per_address=25), "of one address"), (Quota(total=25), "of all"))):
         client = served(tmp_path / f"{number}.bin", asked, quota=quota)
         assert [client.post(path, content=ten).status_code for _ in range(2)] == [200, 200]
         answer = client.post(path, content=ten)
@@ -99,7 +105,7 @@ def test_a_store_that_is_full_says_so_and_still_knows_who_is_in_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = task()
-    client, path = served(tmp_path / "reports.bin", asked, most=25), f"/tasks/{asked.form.task.hex()}/reports"
+    client, path = served(tmp_path / "reports.bin", asked, most=25), f"/tasks/{asked.report_format.task.hex()}/reports"
     parts = [asked.randomize_table({"age": [3.0] * 10}) for _ in range(3)]
     assert [client.post(path, content=part).status_code for part in parts] == [200, 200, 507]
     full = {"error": "store: it holds 20 of at most 25 reports, and these do not fit"}

@@ -16,8 +16,8 @@ import pytest
 import dpcurves as dp
 from dpcurves.data import Axis, Categories
 from dpcurves.noise import Randomness
-from dpcurves_local import Collection, Kept, Task, aggregate
-from dpcurves_local.device import slot_of
+from dpcurves_local import Collection, ReportMemo, Task, aggregate
+from dpcurves_local.device import find_slot
 
 GRID = dp.Grid(0, 1, cells=64)
 TASK = Task(dp.CdfQuestion("x", GRID), dp.PrivacyLoss.pure(4), people=20_000)
@@ -59,7 +59,7 @@ def test_a_roc_curve_of_private_labels_and_a_histogram_are_read_too() -> None:
     counted = Collection(bars)
     counted.add(bars.randomize_table({"s": score}, randomness=Randomness.from_seed(2)))
     found = counted.curve()
-    assert np.all(np.abs(found.unbiased - np.histogram(score, 8, (0, 1))[0]) < 6 * found.error + 600)
+    assert np.all(np.abs(found.unbiased_counts - np.histogram(score, 8, (0, 1))[0]) < 6 * found.error + 600)
 
 
 def test_missing_values_are_answers_like_others() -> None:
@@ -109,40 +109,40 @@ def test_whatever_a_value_is_it_has_a_place_and_nothing_is_raised() -> None:
         None, "0.5", b"0.5", bytearray(b"1"), True, np.True_, float("nan"), Decimal("sNaN"), 1j, Odd(0.5), object(),
         [0.5], np.array([0.5, 0.5]), np.ma.masked, np.datetime64("now"), Closed(x=0.5), {"y": 0.5},
     )  # fmt: skip
-    assert [slot_of(axes, value) for value in missing] == [64] * len(missing)
+    assert [find_slot(axes, value) for value in missing] == [64] * len(missing)
     ends = (huge, Fraction(huge), Decimal("1e999999"), float("inf"), np.int64(7), 1)
-    assert [slot_of(axes, value) for value in ends] == [63] * len(ends)
-    assert [slot_of(axes, value) for value in (-huge, Fraction(-huge), float("-inf"), np.float32(0))] == [0] * 4
+    assert [find_slot(axes, value) for value in ends] == [63] * len(ends)
+    assert [find_slot(axes, value) for value in (-huge, Fraction(-huge), float("-inf"), np.float32(0))] == [0] * 4
     both = (Categories("y", ("a", 1)), *axes)
     found = ("a", np.str_("a"), 1, 1.0, np.int8(1), True, "1")
-    assert [slot_of(both, {"y": label, "x": 0}) for label in found] == [0, 0] + [64] * 5
+    assert [find_slot(both, {"y": label, "x": 0}) for label in found] == [0, 0] + [64] * 5
     lost = (None, huge, -huge, Odd(1), Text("a"), b"a", "b", float("nan"), object(), np.datetime64("now"))
-    assert {slot_of(both, {"y": label, "x": 0}) for label in lost} == {128}
-    assert {slot_of(both, value) for value in (0.5, Closed(y=1, x=0), {"y": 1}, {"y": 1, "x": "0"})} == {128}
+    assert {find_slot(both, {"y": label, "x": 0}) for label in lost} == {128}
+    assert {find_slot(both, value) for value in (0.5, Closed(y=1, x=0), {"y": 1}, {"y": 1, "x": "0"})} == {128}
 
 
 def test_a_name_that_is_none_is_refused_whether_a_report_is_kept_or_not(tmp_path: Path) -> None:
     for name in (7, b"anna", "", "anna\ud800"):
-        for kept in (None, Kept.at(tmp_path / "kept.db")):
+        for kept in (None, ReportMemo.from_path(tmp_path / "kept.db")):
             with pytest.raises((TypeError, ValueError), match="^person: "):
-                TASK.randomize(0.5, person=name, kept=kept)  # type: ignore[arg-type]
+                TASK.randomize(0.5, person=name, memo=kept)  # type: ignore[arg-type]
 
 
 def test_asked_a_thousand_times_a_device_sends_one_report(tmp_path: Path) -> None:
-    kept = Kept.at(tmp_path / "kept.db")
-    first = TASK.randomize(0.2, person="anna", kept=kept)
-    assert {TASK.randomize(value, person="anna", kept=kept) for value in np.linspace(0, 1, 100)} == {first}
+    kept = ReportMemo.from_path(tmp_path / "kept.db")
+    first = TASK.randomize(0.2, person="anna", memo=kept)
+    assert {TASK.randomize(value, person="anna", memo=kept) for value in np.linspace(0, 1, 100)} == {first}
     with ThreadPoolExecutor(8) as pool:
-        crowd = pool.map(lambda _: TASK.randomize(0.5, person="bert", kept=Kept.at(kept.path)), range(40))
+        crowd = pool.map(lambda _: TASK.randomize(0.5, person="bert", memo=ReportMemo.from_path(kept.path)), range(40))
         assert len(set(crowd)) == 1
     other = Task(TASK.question, TASK.loss, people=30_000)
-    assert other.randomize(0.2, person="anna", kept=kept) != first
+    assert other.randomize(0.2, person="anna", memo=kept) != first
     assert aggregate([first] * 5 + [TASK.randomize(0.4) for _ in range(20)], TASK).privacy.units == 21
     with pytest.raises(ValueError, match="^person: "):
-        TASK.randomize(0.2, kept=kept)
+        TASK.randomize(0.2, memo=kept)
     (tmp_path / "damaged.db").write_text("no store " * 500)
     with pytest.raises(ValueError, match="^kept: "):
-        TASK.randomize(0.2, person="anna", kept=Kept.at(tmp_path / "damaged.db"))
+        TASK.randomize(0.2, person="anna", memo=ReportMemo.from_path(tmp_path / "damaged.db"))
     with closing(sqlite3.connect(kept.path)) as store:
         assert store.execute("SELECT count(*) FROM kept").fetchone() == (3,)
 
@@ -151,7 +151,7 @@ def test_a_task_is_the_same_for_everybody_who_reads_it(tmp_path: Path) -> None:
     for loss in (dp.PrivacyLoss.pure("0.3"), dp.PrivacyLoss.zcdp("0.125")):
         task = Task(dp.RocQuestion("y", "s", GRID, "bad", "good"), loss, people=1000)
         task.write(tmp_path / "task.json")
-        again = Task.read(tmp_path / "task.json")
+        again = Task.load(tmp_path / "task.json")
         assert (again, again.hash, again.plan) == (task, task.hash, task.plan)
     assert TASK.hash != Task(TASK.question, dp.PrivacyLoss.pure(3), people=20_000).hash
 
@@ -187,9 +187,9 @@ def test_what_people_can_not_report_is_no_task() -> None:
 
 def test_one_person_of_a_file_and_many(tmp_path: Path) -> None:
     (tmp_path / "me.csv").write_text("x\n0.25\n")
-    kept = Kept.at(tmp_path / "kept.db")
-    mine = TASK.randomize_one(str(tmp_path / "me.csv"), "anna", kept=kept)
-    assert mine == TASK.randomize(0.9, person="anna", kept=kept)
+    kept = ReportMemo.from_path(tmp_path / "kept.db")
+    mine = TASK.randomize_one(str(tmp_path / "me.csv"), "anna", memo=kept)
+    assert mine == TASK.randomize(0.9, person="anna", memo=kept)
     (tmp_path / "us.csv").write_text("x\n0.25\n0.5\n")
     with pytest.raises(ValueError, match="^data: one row"):
         TASK.randomize_one(str(tmp_path / "us.csv"), "anna")

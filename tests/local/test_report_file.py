@@ -8,8 +8,8 @@ import pytest
 import dpcurves as dp
 from dpcurves.noise import Randomness
 from dpcurves_local import Collection, Task
-from dpcurves_local.collection import Seen
-from dpcurves_local.report_file import MAGIC, MOST_AT_ONCE, NAME, Form, counted
+from dpcurves_local.collection import SortedNameSet
+from dpcurves_local.report_file import MAGIC, MOST_AT_ONCE, NAME, ReportFormat, encode_count
 
 GRID = dp.Grid(0, 1, cells=16)
 TASK = Task(dp.CdfQuestion("x", GRID), dp.PrivacyLoss.pure(1), people=500)
@@ -33,9 +33,9 @@ def test_reports_are_counted_one_by_one_or_as_one_part() -> None:
     reports = sent(300)
     whole = Collection(TASK)
     whole.add_each(reports)
-    records = [record for report in reports for record in TASK.form.read(report)]
+    records = [record for report in reports for record in TASK.report_format.parse_reports(report)]
     names, messages = (np.concatenate([getattr(each, of) for each in records]) for of in ("names", "messages"))
-    part = TASK.form.written_all(names, messages)
+    part = TASK.report_format.encode_reports(names, messages)
     assert counts(part) == counts(b"".join(reports)) == (300, 0, 0)
     assert counts(part + b"".join(reports)) == (300, 300, 0)
     assert whole.reports == 300
@@ -45,11 +45,11 @@ def test_reports_are_counted_one_by_one_or_as_one_part() -> None:
 def test_a_person_is_counted_once_in_a_part_and_later() -> None:
     reports = sent(50)
     assert counts(b"".join(reports[:30] + reports[10:40] + reports[:50])) == (50, 60, 0)
-    seen, chance = Seen(), np.random.default_rng(2)
+    seen, chance = SortedNameSet(), np.random.default_rng(2)
     known: set[int] = set()
     for size in (1, 3, 1, 40, 7, 0, 100, 2):
         names = chance.integers(0, 120, size).astype("<u8")
-        first = seen.new(names.view(np.uint8).reshape(-1, NAME))
+        first = seen.mark_new(names.view(np.uint8).reshape(-1, NAME))
         expected = []
         for name in names.tolist():
             expected.append(name not in known)
@@ -71,7 +71,7 @@ def test_what_is_foreign_cut_off_or_between_reports_is_refused_and_counted() -> 
 
 
 def test_one_changed_octet_in_a_record_is_always_found() -> None:
-    report, head = sent(1)[0], len(TASK.form.head)
+    report, head = sent(1)[0], len(TASK.report_format.header_prefix)
     for place in range(head, len(report)):
         for change in (1, 128, 255):
             damaged = bytearray(report)
@@ -110,25 +110,25 @@ def undone(touched: set[int], mutated: bytearray, data: bytes, length: int) -> i
 def test_counts_of_records_that_are_not_there_are_no_harm() -> None:
     reports = b"".join(sent(3))
     for said in (0, 2, 7, 2**32 - 1):
-        right, repeated, refused = counts(TASK.form.head + counted(said) + reports)
+        right, repeated, refused = counts(TASK.report_format.header_prefix + encode_count(said) + reports)
         assert right <= 3
         assert repeated == 0
-        assert refused <= 3 + len(reports) // TASK.form.record
-        assert counts(TASK.form.head + said.to_bytes(4, "little") + bytes(4) + reports) == (3, 0, 1)
-    assert counts(TASK.form.head + counted(0) + reports) == (3, 0, 0)
+        assert refused <= 3 + len(reports) // TASK.report_format.record_size
+        assert counts(TASK.report_format.header_prefix + said.to_bytes(4, "little") + bytes(4) + reports) == (3, 0, 1)
+    assert counts(TASK.report_format.header_prefix + encode_count(0) + reports) == (3, 0, 0)
 
 
 def test_a_part_of_many_records_is_read_some_at_a_time() -> None:
-    form = Form(1, bytes(16), 3)
+    form = ReportFormat(1, bytes(16), 3)
     many = MOST_AT_ONCE + 5
     names = np.arange(many, dtype="<u8").view(np.uint8).reshape(-1, NAME)
     messages = np.ones((many, 3), dtype=np.uint8)
-    read = list(form.read(form.written_all(names, messages)))
+    read = list(form.parse_reports(form.encode_reports(names, messages)))
     assert [len(part.names) for part in read] == [MOST_AT_ONCE, 5]
     assert np.array_equal(np.concatenate([part.names for part in read]), names)
-    cut = list(form.read(form.written_all(names, messages)[:-1]))
+    cut = list(form.parse_reports(form.encode_reports(names, messages)[:-1]))
     assert sum(len(part.names) for part in cut) == many - 1
-    assert sum(part.damaged for part in cut) == 1
+    assert sum(part.damaged_count for part in cut) == 1
 
 
 @pytest.mark.parametrize("name", ["missing.bin", "."])

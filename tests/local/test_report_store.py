@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves_local.report_file import Records
+from dpcurves_local.report_file import ReportBatch
 from dpcurves_local.report_server import ReportStore
 from dpcurves_local.task import Task
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 
 TASK = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(2), people=1000)
 OTHER = Task(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(1), people=1000)
 ONE = len(TASK.randomize(3, person="anna"))
 
 
-def records(data: bytes) -> Records:
-    (found,) = TASK.form.read(data)
+def records(data: bytes) -> ReportBatch:
+    (found,) = TASK.report_format.parse_reports(data)
     return found
 
 
@@ -111,7 +111,7 @@ def test_a_disk_that_is_full_promises_nothing_and_forgets_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        with pytest.raises(ProtocolAborted, match=r"^store: it takes no more reports now \(No space left on device\)$"):
+        with pytest.raises(ProtocolError, match=r"^store: it takes no more reports now \(No space left on device\)$"):
             added(store, people)
     assert (tmp_path / "reports.bin").stat().st_size == ONE
     assert added(store, people) == 40
@@ -127,10 +127,10 @@ def test_what_fails_after_a_report_was_written_stops_the_store_and_counts_it_onc
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(store._seen, "keep", fail)
+        patched.setattr(store._seen, "insert_run", fail)
         with pytest.raises(MemoryError):
             added(store, anna)
-    with pytest.raises(ProtocolAborted, match="an earlier report failed halfway: start the server again"):
+    with pytest.raises(ProtocolError, match="an earlier report failed halfway: start the server again"):
         added(store, people)
     store.close()
     again = ReportStore(tmp_path / "reports.bin", TASK)

@@ -12,11 +12,11 @@ from dpcurves.arrays import FloatArray
 from dpcurves.curves.pair_mean import ROUNDED
 from dpcurves.data import Axis
 from dpcurves.noise import Randomness
-from dpcurves.noise.exponential import decay
-from dpcurves.summaries.kernels import AtMiddles
+from dpcurves.noise.exponential import bound_exp_neg
+from dpcurves.summaries.kernels import CellMiddleKernel
 from dpcurves_local import Coins, Collection, Rounding, Task
 from dpcurves_local import device as rounding
-from dpcurves_local.device import PARTS, ByChance
+from dpcurves_local.device import PARTS, StochasticRounding
 from dpcurves_local.responses import RANDOMISERS, Randomiser
 
 
@@ -43,13 +43,13 @@ def test_a_rounded_value_loses_at_most_epsilon(
 ) -> None:
     """All values and reports, in whole numbers, where 32 fine cells tell values; a missing one is among them."""
     monkeypatch.setattr(rounding, "FINEST", 32)
-    below = Fraction(decay(epsilon, 512)[1], 2**512)
+    below = Fraction(bound_exp_neg(epsilon, 512)[1], 2**512)
     for cells in (2, 3, 5):
-        way, chance = kind(cells + 1, epsilon), ByChance(Axis("x", dp.Grid(0, 1, cells=cells)))
-        before, parts = (each.tolist() for each in chance.chances(np.arange(chance.fine.slots)))
+        way, chance = kind(cells + 1, epsilon), StochasticRounding(Axis("x", dp.Grid(0, 1, cells=cells)))
+        before, parts = (each.tolist() for each in chance.find_probabilities(np.arange(chance.fine_axis.slots)))
         mixtures = [(first, Fraction(part, PARTS)) for first, part in zip(before, parts, strict=True)]
-        for report in way.every_report():
-            of = [way.chance(answer, report) for answer in range(cells + 1)]
+        for report in way.list_reports():
+            of = [way.find_probability(answer, report) for answer in range(cells + 1)]
             row = [(1 - part) * of[first] + part * of[first + (part > 0)] for first, part in mixtures]
             assert max([*row, of[-1]]) * below <= min([*row, of[-1]])
 
@@ -57,35 +57,35 @@ def test_a_rounded_value_loses_at_most_epsilon(
 @pytest.mark.parametrize("cells", [2, 3, 7, 1000])
 def test_a_value_between_middles_is_kept_on_average_and_others_go_to_the_ends(cells: int) -> None:
     """Exactly, but for a part of a cell in 2**32."""
-    chance = ByChance(Axis("x", dp.Grid(0, cells, cells=cells)))
-    fine = np.unique(np.linspace(0, chance.fine.slots - 1, 5000).round().astype(np.int64))
-    before, parts = chance.chances(fine)
+    chance = StochasticRounding(Axis("x", dp.Grid(0, cells, cells=cells)))
+    fine = np.unique(np.linspace(0, chance.fine_axis.slots - 1, 5000).round().astype(np.int64))
+    before, parts = chance.find_probabilities(fine)
     for number, first, part in zip(fine.tolist(), before.tolist(), parts.tolist(), strict=True):
-        middle = Fraction(2 * number + 1, 2) * cells / chance.fine.slots
+        middle = Fraction(2 * number + 1, 2) * cells / chance.fine_axis.slots
         kept = min(max(middle, Fraction(1, 2)), cells - Fraction(1, 2))
         assert 0 <= kept - (first + Fraction(1, 2) + Fraction(part, PARTS)) < Fraction(1, PARTS)
 
 
 def test_coins_fall_by_their_chances_and_what_is_missing_stays_so() -> None:
     """Within 4 standard deviations; the seed is fixed."""
-    chance, many = ByChance(Axis("x", dp.Grid(0, 1, cells=3))), 40_000
+    chance, many = StochasticRounding(Axis("x", dp.Grid(0, 1, cells=3))), 40_000
     for share in (0.2, 0.4, 0.6):
-        place = int(share * chance.fine.slots)
-        drawn = chance.rounded(np.full(many, place), Randomness.from_seed(3))
+        place = int(share * chance.fine_axis.slots)
+        drawn = chance.round_cells(np.full(many, place), Randomness.from_seed(3))
         part = (share * 3 - 0.5) % 1
         assert set(drawn.tolist()) == {int(share * 3 - 0.5), int(share * 3 + 0.5)}
         assert abs((drawn > share * 3 - 0.5).mean() - part) < 4 * np.sqrt(part * (1 - part) / many)
-    assert set(chance.rounded(np.full(9, chance.fine.slots), Randomness.from_seed(3)).tolist()) == {3}
+    assert set(chance.round_cells(np.full(9, chance.fine_axis.slots), Randomness.from_seed(3)).tolist()) == {3}
 
 
 def test_kernels_of_middles_leave_nothing_open_where_they_are_linear() -> None:
     edges = np.linspace(0, 1, 9)
-    sums = AtMiddles(lambda x, y: x + y)(edges)
-    assert np.abs(sums.reach[1:-1, 1:-1]).max() < 1e-12
-    assert sums.reach[0, 3] == pytest.approx(1 / 16), "what lies before the first middle was rounded there"
-    apart = AtMiddles(lambda x, y: np.abs(x - y))(edges)
+    sums = CellMiddleKernel(lambda x, y: x + y)(edges)
+    assert np.abs(sums.max_deviation[1:-1, 1:-1]).max() < 1e-12
+    assert sums.max_deviation[0, 3] == pytest.approx(1 / 16), "what lies before the first middle was rounded there"
+    apart = CellMiddleKernel(lambda x, y: np.abs(x - y))(edges)
     near = np.abs(np.subtract.outer(np.arange(6), np.arange(6))) < 2
-    assert np.abs(apart.reach[1:-1, 1:-1] - np.where(near, 1 / 16, 0)).max() < 1e-12
+    assert np.abs(apart.max_deviation[1:-1, 1:-1] - np.where(near, 1 / 16, 0)).max() < 1e-12
 
 
 def test_sums_are_unbiased_on_few_cells_where_simple_rounding_is_off() -> None:
@@ -123,9 +123,9 @@ def test_a_rounded_histogram_says_so_and_tells_no_collisions() -> None:
     for table in (curve, again):
         with pytest.raises(ValueError, match="^curve: values were rounded by chance"):
             dp.collision_probability(table)
-        assert dp.u_statistic(table, dp.OnCells(np.ones((8, 8)))).value == pytest.approx(1, abs=0.05)
+        assert dp.u_statistic(table, dp.CellKernel(np.ones((8, 8)))).value == pytest.approx(1, abs=0.05)
     product = dp.u_statistic(curve, lambda x, y: x * y)
-    assert product.value == dp.u_statistic(again, dp.Midpoint(lambda x, y: x * y)).value
+    assert product.value == dp.u_statistic(again, dp.MidpointKernel(lambda x, y: x * y)).value
 
 
 def test_rounding_is_said_in_public_and_what_can_not_be_rounded_is_refused() -> None:
@@ -135,7 +135,7 @@ def test_rounding_is_said_in_public_and_what_can_not_be_rounded_is_refused() -> 
     assert "rounding" not in asked(how=Rounding.SIMPLE).to_json()
     assert len({len(task.randomize(value)) for value in (0.3, None, "x", float("nan"), float("inf"))}) == 1
     both = Task(task.question, task.loss, task.people, coins=Coins.PUBLIC, rounding=Rounding.CHANCE)
-    assert both.form.octets == 1
+    assert both.report_format.message_octets == 1
     grids = dp.Grid(0, 1, cells=4, outside=dp.Outside.APART), dp.Grid.geometric(1, 8, cells=3)
     for question in (dp.CdfQuestion("x", dp.Grid(0, 1, cells=4)), *(dp.HistogramQuestion("x", grid) for grid in grids)):
         with pytest.raises(dp.UnsupportedQuery, match="^rounding: "):

@@ -29,7 +29,7 @@ from dpcurves.data import Axis, doubling_grid
 from dpcurves.laws import Noise, ThresholdAnswers
 from dpcurves.mechanisms import AUTO, exponential, smooth_sensitivity, thresholds
 from dpcurves.noise import exponential as selection
-from dpcurves.noise.exponential import Chances
+from dpcurves.noise.exponential import PartitionLaw
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import (
@@ -85,9 +85,15 @@ class Walk:
         return self.pick(law_of_choice(tuple(penalties.tolist()), rate))
 
     def choose_partition(self, deviations: Any, rate: Fraction, prior: float, randomness: Randomness) -> IntArray:
-        chances, place, firsts = Chances.of(deviations, rate, prior), deviations.shape[1] - 1, list[int]()
+        chances, place, firsts = (
+            PartitionLaw.from_penalties(deviations, rate, prior),
+            deviations.shape[1] - 1,
+            list[int](),
+        )
         while place:
-            terms = [float(Fraction(whole) * Fraction(2) ** scale) for whole, scale in chances.last(place)]
+            terms = [
+                float(Fraction(whole) * Fraction(2) ** scale) for whole, scale in chances.last_interval_weights(place)
+            ]
             place -= 1 << self.pick([term / sum(terms) for term in terms])
             firsts.append(place)
         return np.array(firsts[::-1], dtype=np.int64)
@@ -131,9 +137,9 @@ def compared(table: IntArray, plan: Plan) -> list[float]:
         seen.append(exact)
         return (0,) * most
 
-    with patch.object(thresholds, "reached", reached):
+    with patch.object(thresholds, "select_reached", reached):
         AUTO.run(table, plan, ANY)
-    return list(_of_differences(tuple(seen[0]), plan.law.required(ThresholdAnswers)))
+    return list(_of_differences(tuple(seen[0]), plan.law.require_type(ThresholdAnswers)))
 
 
 @lru_cache(maxsize=10_000)
@@ -154,7 +160,7 @@ def merged(table: IntArray, plan: Plan) -> list[float]:
         noises.append(noise)
         return np.zeros(size, dtype=np.int64)
 
-    with patch.object(thresholds, "ends", ends), patch.object(thresholds, "draws", draws):
+    with patch.object(thresholds, "mark_interval_ends", ends), patch.object(thresholds, "sample_noise", draws):
         AUTO.run(table, plan, ANY)
     counts, least = seen[0]
     return list(law_of_merged(counts, least, noises[0]))
@@ -168,7 +174,7 @@ def cauchy(table: IntArray, plan: Plan) -> list[float]:
         seen.append([float(centre), float(scale)])
         return 0
 
-    with patch.object(smooth_sensitivity, "whole_below", whole_below):
+    with patch.object(smooth_sensitivity, "sample_cauchy_floor", whole_below):
         AUTO.run(table, plan, ANY)
     return seen[0]
 

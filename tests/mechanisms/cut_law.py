@@ -22,11 +22,11 @@ ANY = Randomness.from_seed(0)
 
 @lru_cache(maxsize=100_000)
 def law_of_choice(penalties: tuple[int, ...], rate: Fraction) -> tuple[float, ...]:
-    return tuple(selection.probabilities(np.array(penalties), rate).tolist())
+    return tuple(selection.selection_probabilities(np.array(penalties), rate).tolist())
 
 
 class Path:
-    """Answers `selection.choose` from a list, and notes what was offered and how likely the answers were."""
+    """Answers `selection.sample_exponential_mechanism` from a list, and notes what was offered and how likely the answers were."""
 
     def __init__(self) -> None:
         self.taken: list[int] = []
@@ -55,7 +55,7 @@ class Path:
 
 @contextmanager
 def on_path(path: Path) -> Iterator[None]:
-    with patch.object(selection, "choose", path.choose):
+    with patch.object(selection, "sample_exponential_mechanism", path.choose):
         yield
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tiny_tables import IntArray, data_sets, kinds, neighbours
 
 from dpcurves.laws import Family, Noise, NoisySums
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.privacy import Adjacency
 from dpcurves.queries import CountQuery, SumQuery
 
@@ -23,8 +23,8 @@ def worst_loss(query: CountQuery | SumQuery, law: NoisySums, adjacency: Adjacenc
     contributions = kinds(query)
     sets = data_sets(len(contributions), 3)
     pairs = neighbours(sets, adjacency)
-    noises = [noise for _, noise in exact_sums(np.zeros(contributions.shape[1], dtype=np.int64), law)]
-    released = [[part for part, _ in exact_sums(table, law)] for table in sets @ contributions]
+    noises = [noise for _, noise in compute_exact_sums(np.zeros(contributions.shape[1], dtype=np.int64), law)]
+    released = [[part for part, _ in compute_exact_sums(table, law)] for table in sets @ contributions]
     parts = [np.array(part, dtype=np.int64) for part in zip(*released, strict=True)]
     norms = np.stack([_norm(part, pairs, noise) for part, noise in zip(parts, noises, strict=True)], axis=1)
     return max(
@@ -36,7 +36,7 @@ def worst_loss(query: CountQuery | SumQuery, law: NoisySums, adjacency: Adjacenc
 def losses_of_pairs(tables: IntArray, law: NoisySums, pairs: IntArray) -> NDArray[np.float64]:
     """What each pair of these exact tables loses by one turn of noisy sums, as `worst_loss` has it."""
     ours, theirs = pairs.T
-    released = [exact_sums(table, law) for table in tables]
+    released = [compute_exact_sums(table, law) for table in tables]
     lost = np.zeros(len(ours))
     for part, (_, noise) in enumerate(released[0]):
         sums = np.array([found[part][0] for found in released], dtype=np.float64)

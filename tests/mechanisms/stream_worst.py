@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dpcurves.laws import Family, Noise
-from dpcurves_streams.laws import GroupedCounts, PrefixTree, block_noise, denominator
+from dpcurves_streams.laws import GroupedCounts, PrefixTree, prefix_denominator, prefix_noise
 from dpcurves_streams.mechanisms.pegasus import UNIT
 
 FloatArray = NDArray[np.float64]
@@ -68,7 +68,7 @@ def log_chance_of_group(values: IntArray, law: GroupedCounts) -> float:
 
     Where scales are large, over every k-th: what is summed is smooth on a thousandth of the scale.
     """
-    found, scale, own = deviations(values), float(law.common.parameter), float(law.own.parameter)
+    found, scale, own = deviations(values), float(law.threshold_noise.parameter), float(law.test_noise.parameter)
     step, far = max(1, int(scale / 1000)), int(found.max() - law.threshold + 40 * scale)
     noise = np.arange(-int(12 * scale) // step, far // step) * step
     logs = -np.abs(noise) / scale
@@ -121,8 +121,8 @@ def laws_of_answers(tree: PrefixTree, rule: Tuples, reach: int) -> tuple[FloatAr
     weights = np.zeros(grid.shape[1])
     for nodes, noise in zip(np.split(grid, np.cumsum(sizes)[:-1]), tree.noises, strict=True):
         weights += _log_weights(nodes, noise).sum(axis=0)
-    chances, noises = np.exp(weights - logsumexp(weights)), block_noise(tree, np.split(grid, np.cumsum(sizes)[:-1]))[0]
-    over = denominator(tree)
+    chances, noises = np.exp(weights - logsumexp(weights)), prefix_noise(tree, np.split(grid, np.cumsum(sizes)[:-1]))[0]
+    over = prefix_denominator(tree)
     keys = []
     for more in (False, True):
         shown, come = np.zeros((0, grid.shape[1]), dtype=np.int64), np.zeros(grid.shape[1], dtype=np.bool_)

@@ -13,12 +13,12 @@ from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Selection
 from dpcurves.mechanisms import AUTO, ExponentialPartition
-from dpcurves.mechanisms.exponential import prior, rate_of, window_deviations
-from dpcurves.noise.exponential import Chances
+from dpcurves.mechanisms.exponential import deviation_rate, interval_prior, window_deviations
+from dpcurves.noise.exponential import PartitionLaw
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import IntervalPartitionQuery
-from dpcurves.queries.query import laid_out
+from dpcurves.queries.query import places_to_array
 
 FloatArray = NDArray[np.float64]
 PURE = PrivacyLoss.pure("1.5")
@@ -32,27 +32,29 @@ def query_of(cells: int) -> IntervalPartitionQuery:
     return IntervalPartitionQuery(axes(1, cells), range(cells))
 
 
-def law(chances: Chances) -> list[Fraction]:
+def law(chances: PartitionLaw) -> list[Fraction]:
     """The chances of all partitions, in one order."""
 
     def walk(place: int, chance: Fraction) -> list[Fraction]:
         if not place:
             return [chance]
-        terms = [Fraction(whole) * Fraction(2) ** scale for whole, scale in chances.last(place)]
+        terms = [Fraction(whole) * Fraction(2) ** scale for whole, scale in chances.last_interval_weights(place)]
         return [
             end for power, term in enumerate(terms) for end in walk(place - (1 << power), chance * term / sum(terms))
         ]
 
-    return walk(len(chances.sums.parts) - 1, Fraction(1))
+    return walk(len(chances.sums.mantissas) - 1, Fraction(1))
 
 
 @lru_cache(maxsize=64)
 def log_chances(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> FloatArray:
     """One row for each tiny data set; missing records do not matter."""
-    rate, places = rate_of(query, loss, adjacency), len(query.order)
+    rate, places = deviation_rate(query, loss, adjacency), len(query.order)
     sets = data_sets(query.cells * query.rows + 1, RECORDS)
-    tables, alike = np.unique(sets[:, :-1][:, laid_out(query.order)], axis=0, return_inverse=True)
-    chances = [law(Chances.of(window_deviations(table), rate, prior(places))) for table in tables]
+    tables, alike = np.unique(sets[:, :-1][:, places_to_array(query.order)], axis=0, return_inverse=True)
+    chances = [
+        law(PartitionLaw.from_penalties(window_deviations(table), rate, interval_prior(places))) for table in tables
+    ]
     return np.log(np.array(chances, dtype=np.float64))[alike]
 
 
@@ -104,7 +106,7 @@ def test_a_plan_says_what_is_chosen() -> None:
 def test_rounding_is_paid_for() -> None:
     """A loss that does not pay for the errors of the chances is refused."""
     query = query_of(1024)
-    assert 2 * rate_of(query, PURE, AddRemove(EACH_RECORD)) < Fraction(3, 2)
+    assert 2 * deviation_rate(query, PURE, AddRemove(EACH_RECORD)) < Fraction(3, 2)
     with pytest.raises(UnsupportedQuery, match="too little"):
         ExponentialPartition().plan(query, PrivacyLoss.pure("1e-12"), PUBLIC)
     with pytest.raises(UnsupportedQuery, match="too little"):

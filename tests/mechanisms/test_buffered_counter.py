@@ -15,7 +15,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.laws import LATTICE, BufferedPrefixes
 from dpcurves_streams.mechanisms import STREAMS, BufferedCounter
-from dpcurves_streams.mechanisms.counters import BITS, Buffers, buffers_for, moved, squared_length
+from dpcurves_streams.mechanisms.counters import BITS, Buffers, choose_buffers, squared_sensitivity, update_buffers
 from dpcurves_streams.readings import Totals
 
 ONE, HALF = AddRemove(EACH_RECORD), PrivacyLoss.zcdp("0.5")
@@ -25,7 +25,7 @@ def released(stream: list[list[int]], buffers: Buffers) -> list[int]:
     """All exact values of a stream, tick by tick and key by key."""
     kept, found = ((0,) * len(buffers.decays),) * len(stream[0]), list[int]()
     for counts in stream:
-        values, kept = moved(counts, kept, buffers)
+        values, kept = update_buffers(counts, kept, buffers)
         found += values
     return found
 
@@ -34,8 +34,8 @@ def released(stream: list[list[int]], buffers: Buffers) -> list[int]:
 def test_the_worst_neighbours_lose_no_more_than_is_claimed(adjacency: Adjacency) -> None:
     query = ticks(1, 3)
     plan = BufferedCounter().plan(query, HALF, adjacency)
-    variance = plan.law.required(BufferedPrefixes).noise.parameter
-    buffers, worst = buffers_for(3), 0
+    variance = plan.law.require_type(BufferedPrefixes).noise.parameter
+    buffers, worst = choose_buffers(3), 0
     for stream in streams(1, 3, 2):
         ours = released(stream.tolist(), buffers)
         for other in neighbours(stream, adjacency):
@@ -48,8 +48,8 @@ def test_one_tuple_moves_the_values_of_long_streams_within_the_bound_and_upwards
     """The coarser the buffers are rounded, the more there would be to see; the bound is nearly attained."""
     generator = np.random.default_rng(1)
     for length in (1, 2, 17, 1000):
-        buffers = buffers_for(length)
-        bound = squared_length(buffers, length)
+        buffers = choose_buffers(length)
+        bound = squared_sensitivity(buffers, length)
         counts = [[int(each)] for each in generator.integers(0, 1000, length)]
         base = released(counts, buffers)
         for tick in (0, length // 3):
@@ -79,14 +79,14 @@ def test_totals_are_exact_without_noise_and_scatter_as_the_law_says() -> None:
     question = Totals(ticks(2, 30).axes, ticks=30)
     for loss, runs in ((PrivacyLoss.zcdp(10**9), 1), (HALF, 120)):
         plan = STREAMS.plan(question.query, loss, ONE)
-        law, errors, randomness = plan.law.required(BufferedPrefixes), [], Randomness.from_seed(3)
+        law, errors, randomness = plan.law.require_type(BufferedPrefixes), [], Randomness.from_seed(3)
         for _ in range(runs):
             state, reader, row = STREAMS.begin(plan), question.reader(plan), []
             for tick in range(1, 31):
                 values, state = STREAMS.step(np.array([tick, 0]), tick, state, plan, randomness)
                 if tick == 20:
-                    state = STREAMS.restored(state.to_bytes(), plan)
-                reading, true = reader.read(values), [tick * (tick + 1) // 2, 0]
+                    state = STREAMS.restore_state(state.to_bytes(), plan)
+                reading, true = reader.read_next(values), [tick * (tick + 1) // 2, 0]
                 row.append(reading.noisy.values - true)  # totals that grow at all ticks scatter less than the law says
                 assert runs > 1 or np.abs(reading.totals - true).max() < 0.01
             errors.append(row)

@@ -13,11 +13,20 @@ from tiny_tables import axes, counts, cuts, sums
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import IntervalSums
-from dpcurves.mechanisms import AUTO, LINEAR, ExponentialQuantiles, Flat, Linear, Mechanism, SquareRoot, TreeSums
+from dpcurves.mechanisms import (
+    AUTO,
+    LINEAR,
+    ExponentialQuantiles,
+    FlatHistogram,
+    LinearMechanism,
+    Mechanism,
+    SquareRoot,
+    TreeSums,
+)
 from dpcurves.mechanisms.auto import ANSWERED_BY, resolution_error
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.queries import CountQuery, Hint, Read
+from dpcurves.queries import CountQuery, CountUse, Hint
 
 PURE = PrivacyLoss.pure(1)
 WEAK = PrivacyLoss.pure("0.01")
@@ -30,36 +39,40 @@ def public(units: int) -> ReplaceOne:
 
 def test_both_choosers_are_mechanisms() -> None:
     mechanism: Mechanism = AUTO
-    linear: Linear = LINEAR
+    linear: LinearMechanism = LINEAR
     assert mechanism.plan(sums(1, 4, 2), PURE, PRIVATE) == linear.plan(sums(1, 4, 2), PURE, PRIVATE)
 
 
 def test_cuts_are_chosen_and_single_cells_and_sums_are_flat() -> None:
-    assert AUTO.choose(cuts(8, 3), PURE, PRIVATE) == ExponentialQuantiles()
-    assert AUTO.choose(sums(1, 8, 5), PURE, PRIVATE) == Flat()
-    assert AUTO.choose(counts(1, 4096, Read.CELLS), PURE, public(10)) == Flat()
+    assert AUTO.choose_mechanism(cuts(8, 3), PURE, PRIVATE) == ExponentialQuantiles()
+    assert AUTO.choose_mechanism(sums(1, 8, 5), PURE, PRIVATE) == FlatHistogram()
+    assert AUTO.choose_mechanism(counts(1, 4096, CountUse.CELLS), PURE, public(10)) == FlatHistogram()
 
 
 def test_prefixes_of_few_cells_are_flat_and_of_many_a_tree() -> None:
-    assert LINEAR.choose(counts(1, 8), PURE, PRIVATE) == Flat()
-    assert LINEAR.choose(counts(1, 4096), PURE, PRIVATE) == TreeSums()
+    assert LINEAR.choose_mechanism(counts(1, 8), PURE, PRIVATE) == FlatHistogram()
+    assert LINEAR.choose_mechanism(counts(1, 4096), PURE, PRIVATE) == TreeSums()
 
 
 def test_next_to_no_noise_needs_no_tree() -> None:
-    assert LINEAR.choose(counts(1, 1024), PrivacyLoss.pure(100), PRIVATE) == Flat()
+    assert LINEAR.choose_mechanism(counts(1, 1024), PrivacyLoss.pure(100), PRIVATE) == FlatHistogram()
 
 
 def test_without_a_hint_every_cell_is_counted() -> None:
     for hint in (None, Hint.PEAKED, Hint.ATOMS):
         query = replace(counts(1, 4096), hint=hint)
-        assert LINEAR.choose(query, PURE, public(10**6)) == LINEAR.choose(query, WEAK, public(100)) == TreeSums()
+        assert (
+            LINEAR.choose_mechanism(query, PURE, public(10**6))
+            == LINEAR.choose_mechanism(query, WEAK, public(100))
+            == TreeSums()
+        )
 
 
 def test_of_spread_records_resolution_is_bought_where_it_can_be_afforded() -> None:
     query = replace(counts(1, 4096), hint=Hint.SPREAD)
-    assert LINEAR.choose(query, PURE, public(10**6)) == TreeSums()
-    few = LINEAR.choose(query, WEAK, public(100))
-    assert isinstance(few, TreeSums | Flat)
+    assert LINEAR.choose_mechanism(query, PURE, public(10**6)) == TreeSums()
+    few = LINEAR.choose_mechanism(query, WEAK, public(100))
+    assert isinstance(few, TreeSums | FlatHistogram)
     assert few.width >= 64
 
 
@@ -68,25 +81,25 @@ def test_of_spread_records_the_choice_has_the_least_predicted_error_of_all_width
     totals = {
         mechanism: mechanism.plan(query, PURE, who).error ** 2 + resolution_error(query, who, mechanism.width)
         for width in (2**power for power in range(11))
-        for mechanism in (Flat(width), TreeSums(width))
+        for mechanism in (FlatHistogram(width), TreeSums(width))
     }
-    chosen = LINEAR.choose(query, PURE, who)
-    assert isinstance(chosen, TreeSums | Flat)
+    chosen = LINEAR.choose_mechanism(query, PURE, who)
+    assert isinstance(chosen, TreeSums | FlatHistogram)
     assert chosen.width > 1
     assert totals[chosen] == min(totals.values())
 
 
 def test_full_cells_are_counted_through_a_square_root_if_the_loss_is_concentrated() -> None:
     query, rho = counts(1, 256), PrivacyLoss.zcdp("0.5")
-    assert AUTO.choose(query, rho, public(256 * 4)) == SquareRoot()  # the variance of a cell is 2
+    assert AUTO.choose_mechanism(query, rho, public(256 * 4)) == SquareRoot()  # the variance of a cell is 2
     for sparse in (
-        AUTO.choose(query, rho, public(256 * 3)),
-        AUTO.choose(query, PURE, public(10**6)),
-        AUTO.choose(query, rho, PRIVATE),
-        AUTO.choose(counts(2, 128), rho, public(10**6)),
-        LINEAR.choose(query, rho, public(10**6)),
+        AUTO.choose_mechanism(query, rho, public(256 * 3)),
+        AUTO.choose_mechanism(query, PURE, public(10**6)),
+        AUTO.choose_mechanism(query, rho, PRIVATE),
+        AUTO.choose_mechanism(counts(2, 128), rho, public(10**6)),
+        LINEAR.choose_mechanism(query, rho, public(10**6)),
     ):
-        assert isinstance(sparse, TreeSums | Flat)
+        assert isinstance(sparse, TreeSums | FlatHistogram)
     root, tree = (mechanism.plan(query, rho, public(1024)).error for mechanism in (AUTO, LINEAR))
     assert root < tree
 
@@ -95,10 +108,12 @@ def test_full_cells_are_counted_through_a_square_root_if_the_loss_is_concentrate
 def test_cells_that_are_unlike_their_neighbours_are_counted_through_a_square_root_however_few_records_they_hold(
     adjacency: Adjacency,
 ) -> None:
-    uneven, rho = replace(counts(1, 256), read=Read.UNEVEN), PrivacyLoss.zcdp("0.5")
-    assert AUTO.choose(uneven, rho, adjacency) == SquareRoot()
-    assert AUTO.choose(uneven, PURE, adjacency) == LINEAR.choose(counts(1, 256), PURE, adjacency)
-    assert isinstance(AUTO.choose(replace(counts(2, 128), read=Read.UNEVEN), rho, adjacency), TreeSums | Flat)
+    uneven, rho = replace(counts(1, 256), use=CountUse.UNEVEN), PrivacyLoss.zcdp("0.5")
+    assert AUTO.choose_mechanism(uneven, rho, adjacency) == SquareRoot()
+    assert AUTO.choose_mechanism(uneven, PURE, adjacency) == LINEAR.choose_mechanism(counts(1, 256), PURE, adjacency)
+    assert isinstance(
+        AUTO.choose_mechanism(replace(counts(2, 128), use=CountUse.UNEVEN), rho, adjacency), TreeSums | FlatHistogram
+    )
 
 
 def test_where_the_number_of_units_is_private_every_cell_is_counted() -> None:
@@ -112,7 +127,7 @@ def test_cells_apart_and_categories_are_never_merged() -> None:
     apart = Axis("score", Grid(0, 1, cells=64, outside=Outside.APART))
     names = Categories("name", tuple(range(66)))
     for axis in (apart, names):
-        law = AUTO.plan(CountQuery((axis,), Read.PREFIXES, Hint.SPREAD), WEAK, public(3)).law
+        law = AUTO.plan(CountQuery((axis,), CountUse.PREFIXES, Hint.SPREAD), WEAK, public(3)).law
         assert isinstance(law, IntervalSums)
         assert law.levels[-1].starts == range(66)
 
@@ -133,11 +148,11 @@ def test_chance_makes_a_sixth_of_the_records_of_an_interval_on_average() -> None
 
 
 def test_run_needs_no_more_than_the_plan() -> None:
-    for query in (counts(2, 16), counts(2, 16, Read.CELLS), sums(2, 16, 3), cuts(32, 5)):
+    for query in (counts(2, 16), counts(2, 16, CountUse.CELLS), sums(2, 16, 3), cuts(32, 5)):
         plan = AUTO.plan(query, PURE, public(40))
         table = np.ones(33, dtype=np.int64)
         values = AUTO.run(table, plan, Randomness.from_seed(5))
-        chosen = AUTO.choose(query, PURE, public(40))
+        chosen = AUTO.choose_mechanism(query, PURE, public(40))
         assert isinstance(chosen, Mechanism)
         direct = chosen.run(table, plan, Randomness.from_seed(5))
         assert values == direct
@@ -148,7 +163,7 @@ def test_a_mechanism_that_is_named_for_a_query_declares_that_it_answers_it() -> 
     for query, place in ANSWERED_BY.items():
         file, _, name = place.partition(":")
         mechanism = getattr(import_module(f"dpcurves.mechanisms.{file}"), name)
-        assert query in {kind.__name__ for kind in mechanism.answers}
+        assert query in {kind.__name__ for kind in mechanism.query_types}
 
 
 def test_plans_are_the_same_when_made_again() -> None:
@@ -160,4 +175,4 @@ def test_what_no_mechanism_can_do_is_refused() -> None:
     with pytest.raises(UnsupportedQuery):
         LINEAR.plan(cuts(8, 2), PURE, PRIVATE)
     with pytest.raises(UnsupportedQuery, match="loss above zero"):
-        AUTO.plan(CountQuery(axes(1, 4), Read.CELLS), PURE * Fraction(0), PRIVATE)
+        AUTO.plan(CountQuery(axes(1, 4), CountUse.CELLS), PURE * Fraction(0), PRIVATE)

@@ -54,7 +54,7 @@ def test_every_draw_of_small_noise_through_run_gives_the_law_in_closed_form(name
         start = len(noises) - size
         return np.array(drawn[start : start + size], dtype=np.int64)
 
-    with patch.object(thresholds, "draws", draws):
+    with patch.object(thresholds, "sample_noise", draws):
         for each_noise in product(range(-6, 7), repeat=4):
             drawn[:] = each_noise
             noises.clear()

@@ -17,9 +17,9 @@ from dpcurves.curves import CdfQuestion
 from dpcurves.data import Grid
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.mechanisms import AUTO
-from dpcurves.privacy import Adjacency, AnyRows, Neighbours, PrivacyLoss
+from dpcurves.privacy import Adjacency, AdjacencyWithoutBound, Neighbours, PrivacyLoss
 from dpcurves.queries import CountQuery, SizedUnitsQuery, UnitSizesQuery
-from dpcurves.session import bound_and_converse
+from dpcurves.session import ask_with_contribution_bound
 from dpcurves.strategies.contribution_bounds import LOOK
 from dpcurves.trust import Central
 
@@ -92,7 +92,7 @@ def test_the_bound_and_what_is_asked_under_it_lose_what_was_granted(
     tiny: Tiny, neighbours: Neighbours, loss: PrivacyLoss
 ) -> None:
     granted = loss.epsilon if loss.epsilon is not None else loss.rho
-    any_rows = AnyRows(neighbours, "patient", 3 if neighbours.knows_units else None)
+    any_rows = AdjacencyWithoutBound(neighbours, "patient", 3 if neighbours.has_public_units else None)
     near, bounds, tight = tiny.pairs(neighbours), set(), []
     for way in range(8):
         plans, spent = [], []
@@ -103,12 +103,15 @@ def test_the_bound_and_what_is_asked_under_it_lose_what_was_granted(
             values = answers(plans[-1].law.size, len(plans), way)  # type: ignore[arg-type] # noqa: B023
             return Release(plans[-1], tuple(values.tolist()), paid, seeded=True)  # noqa: B023
 
-        budget = QuestionBudget.rehearsing(loss)
+        budget = QuestionBudget.for_planning(loss)
         question = CdfQuestion("score", Grid(0, 1, cells=tiny.cells))
-        curve = bound_and_converse(question, any_rows, Central(), budget, reply)
+        curve = ask_with_contribution_bound(question, any_rows, Central(), budget, reply)
         rows = curve.privacy.rows_per_unit
         assert isinstance(plans[0].query, UnitSizesQuery if tiny is TINY[0] else SizedUnitsQuery)
-        assert [plan.adjacency for plan in plans] == [any_rows.of_units, *[any_rows.bounded(rows)] * (len(plans) - 1)]
+        assert [plan.adjacency for plan in plans] == [
+            any_rows.unit_adjacency,
+            *[any_rows.with_bound(rows)] * (len(plans) - 1),
+        ]
         assert spent[0] == loss * LOOK
         assert budget.left == 0
         assert sum((each.rho for each in spent), start=Fraction(0)) == loss.rho

@@ -22,7 +22,7 @@ from dpcurves.histograms import (
 )
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import RegionQuery
 
@@ -37,11 +37,11 @@ def _tiny_tables_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def asked(estimator: TableEstimator, setting: Setting, answer: Answer) -> list[Plan]:
     """All turns, where they are answered so."""
-    steps, plans = estimator.counts(axes(1, CELLS), setting, Fraction(1)), list[Plan]()
+    steps, plans = estimator.estimate_table(axes(1, CELLS), setting, Fraction(1)), list[Plan]()
     try:
         step = next(steps)
         while True:
-            plans.append(AUTO.plan(step.query, setting.loss * step.share, setting.adjacency))
+            plans.append(AUTO.plan(step.query, setting.loss * step.budget_fraction, setting.adjacency))
             step = steps.send(Release(plans[-1], answer(plans[-1]), None, seeded=True))
     except StopIteration:
         return plans
@@ -50,7 +50,7 @@ def asked(estimator: TableEstimator, setting: Setting, answer: Answer) -> list[P
 def drawn(seed: int) -> Answer:
     """Any counts: some blocks are divided, others are not."""
     chance = np.random.default_rng(seed)
-    return lambda plan: tuple(chance.integers(-10, 10 ** (1 + seed % 4), len(plan.law.blank())).tolist())
+    return lambda plan: tuple(chance.integers(-10, 10 ** (1 + seed % 4), len(plan.law.blank_values())).tolist())
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
@@ -70,7 +70,7 @@ def test_all_turns_together_lose_exactly_what_is_claimed(
         assert len(plans) in {2, 3}
         spent = np.sum([_spent(plan, sets, pairs) for plan in plans], axis=0)
         assert spent.max() == (loss.epsilon if loss.is_pure else loss.rho)
-        sizes.add(len(plans[-1].law.blank()))
+        sizes.add(len(plans[-1].law.blank_values()))
     assert len(sizes) > 1
 
 
@@ -78,7 +78,7 @@ def _spent(plan: Plan, sets: IntArray, pairs: IntArray) -> NDArray[np.object_]:
     """What one turn loses between the neighbours of each pair, exactly."""
     assert isinstance(plan.query, RegionQuery)
     assert isinstance(plan.law, IntervalSums)
-    released = [exact_sums(plan.query.arranged(table), plan.law) for table in sets]
+    released = [compute_exact_sums(plan.query.reorder_table(table), plan.law) for table in sets]
     spent = np.zeros(len(pairs), dtype=object)
     for parts in zip(*released, strict=True):
         sums = np.array([part for part, _ in parts], dtype=np.int64)
@@ -90,7 +90,7 @@ def _spent(plan: Plan, sets: IntArray, pairs: IntArray) -> NDArray[np.object_]:
 
 def test_shares_of_an_adaptive_grid_are_public_and_make_up_the_whole() -> None:
     for adjacency in ADJACENCIES:
-        rest = Fraction(99, 100) if adjacency.total is None else Fraction(1)
+        rest = Fraction(99, 100) if adjacency.public_record_count is None else Fraction(1)
         setting = Setting(PrivacyLoss.pure(1), adjacency)
         for seed in range(3):
             plans = asked(AdaptiveGridEstimator(), setting, drawn(seed))

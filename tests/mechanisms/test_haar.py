@@ -13,10 +13,10 @@ from tiny_tables import ADJACENCIES, counts, sums
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import Family, HaarSums, Noise
 from dpcurves.mechanisms import Haar
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.queries import Read
+from dpcurves.queries import CountUse
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")
@@ -46,13 +46,13 @@ def test_left_halves_are_summed_less_right_halves() -> None:
     """Five cells in two rows: 8, 4 and 2 cells to a node."""
     law = law_of(Haar().plan(counts(2, 5), PURE, PUBLIC))
     table = np.array([1, 2, 4, 8, 16, 10, 20, 40, 80, 160, 7])
-    parts = [part.tolist() for part, _ in exact_sums(table, law)]
+    parts = [part.tolist() for part, _ in compute_exact_sums(table, law)]
     assert parts == [[31, 310], [15 - 16, 150 - 160], [3 - 12, 30 - 120], [-1, -4, -10, -40], [7]]
 
 
 def test_wide_intervals_are_the_leaves() -> None:
     law = law_of(Haar(3).plan(counts(1, 7), PURE, PUBLIC))
-    parts = [part.tolist() for part, _ in exact_sums(np.array([1, 2, 4, 8, 16, 32, 64, 5]), law)]
+    parts = [part.tolist() for part, _ in compute_exact_sums(np.array([1, 2, 4, 8, 16, 32, 64, 5]), law)]
     assert parts == [[7 + 56 - 64], [7 - 56], [5]]
 
 
@@ -104,7 +104,7 @@ def test_each_level_has_mean_and_variance_of_its_noise_at_four_sigma(loss: Priva
     table = np.arange(3001)
     values = np.array(Haar().run(table, plan, Randomness.from_seed(3)))
     start = 0
-    for exact, noise in exact_sums(table, law_of(plan)):
+    for exact, noise in compute_exact_sums(table, law_of(plan)):
         errors = (values[start : start + exact.size] - exact).astype(np.float64)
         start += exact.size
         assert abs(errors.mean()) < FOUR_SIGMA * sqrt(noise.variance / exact.size)
@@ -114,7 +114,7 @@ def test_each_level_has_mean_and_variance_of_its_noise_at_four_sigma(loss: Priva
 
 
 def test_what_it_cannot_do_is_refused() -> None:
-    for query in (counts(1, 8, Read.CELLS), sums(1, 8, 1)):
+    for query in (counts(1, 8, CountUse.CELLS), sums(1, 8, 1)):
         with pytest.raises(UnsupportedQuery, match="prefixes"):
             Haar().plan(query, PURE, PUBLIC)
     with pytest.raises(ValueError, match="width"):

@@ -15,9 +15,9 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.laws import HierarchyCounts, NodeEstimates
 from dpcurves_streams.mechanisms import STREAMS, Hierarchy
-from dpcurves_streams.mechanisms.hierarchy import best_shares, mean_deviation
+from dpcurves_streams.mechanisms.hierarchy import best_budget_fractions, mean_deviation
 from dpcurves_streams.queries import Forest, HierarchyQuery, TickQuery
-from dpcurves_streams.readings import Aggregated, Low, Smoothing
+from dpcurves_streams.readings import AggregatedCounts, Low, Smoothing
 
 ONE = AddRemove(EACH_RECORD)
 UNEVEN = Forest.from_json({"all": {"left": ["a", "b", "c"], "right": {"far": ["d"], "near": ["f"]}}, "alone": ["e"]})
@@ -35,7 +35,7 @@ def sums(forest: Forest) -> Any:
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure(1), PrivacyLoss.zcdp("0.5")], ids=str)
 def test_the_worst_neighbours_lose_no_more_than_is_claimed(loss: PrivacyLoss, adjacency: Adjacency) -> None:
-    law = Hierarchy().plan(HierarchyQuery.of("ap", TINY), loss, adjacency).law.required(HierarchyCounts)
+    law = Hierarchy().plan(HierarchyQuery.from_forest("ap", TINY), loss, adjacency).law.require_type(HierarchyCounts)
     rows, worst = sums(TINY), Fraction(0)
     for stream in streams(3, 1, 2):
         for other in neighbours(stream, adjacency):
@@ -62,14 +62,14 @@ def test_estimates_are_least_squares_and_so_are_their_variances(forest: Forest) 
     estimates = NodeEstimates(forest.parents, variances)
     np.testing.assert_allclose(estimates.variances, np.diag(rows @ inverse @ rows.T))
     values = generator.normal(size=int(counted.sum()))
-    np.testing.assert_allclose(estimates.of(values), rows @ inverse @ strategy.T @ weights @ values)
+    np.testing.assert_allclose(estimates.estimate_nodes(values), rows @ inverse @ strategy.T @ weights @ values)
 
 
 def test_shares_of_levels_are_chosen_by_predicted_error_and_add_up_along_every_path() -> None:
-    deep = Forest.of({f"{size}:{start}": [f"s{start + each}" for each in range(size)]
+    deep = Forest.from_sets({f"{size}:{start}": [f"s{start + each}" for each in range(size)]
                       for size in (32, 8, 2) for start in range(0, 32, size)})  # fmt: skip
     for family in Family:
-        shares = best_shares(deep, family)
+        shares = best_budget_fractions(deep, family)
         for node in range(len(deep.names), len(shares)):
             path, above = shares[node], deep.parents[node]
             while above >= 0:
@@ -77,21 +77,21 @@ def test_shares_of_levels_are_chosen_by_predicted_error_and_add_up_along_every_p
             assert path == 1
         alone = tuple(Fraction(int(number >= len(deep.names))) for number in range(len(shares)))
         assert mean_deviation(deep, shares, family) <= mean_deviation(deep, alone, family)
-    assert best_shares(deep, Family.GAUSSIAN) != alone
+    assert best_budget_fractions(deep, Family.GAUSSIAN) != alone
 
 
 @pytest.mark.parametrize("smoothing", list(Smoothing))
 def test_without_noise_all_nodes_windows_and_events_are_exact(smoothing: Smoothing) -> None:
-    question = Aggregated("ap", UNEVEN, windows=(2,), events=(Low(2, 3),), smoothing=smoothing)
+    question = AggregatedCounts("ap", UNEVEN, windows=(2,), events=(Low(2, 3),), smoothing=smoothing)
     plan = STREAMS.plan(question.query, PrivacyLoss.pure(10**4), ONE)
     state, reader, rows = STREAMS.begin(plan), question.reader(plan), sums(UNEVEN)
     names = ("all", "left", "right", "alone", "far", "near", "a", "b", "c", "d", "f", "e")
-    assert question.states == tuple({"ap": name} for name in names)
+    assert question.state_labels == tuple({"ap": name} for name in names)
     tables = np.random.default_rng(2).integers(0, 9, (6, 6))
     for tick, table in enumerate(tables, start=1):
         values, state = STREAMS.step(table, tick, state, plan, Randomness.from_seed(tick))
-        state = STREAMS.restored(state.to_bytes(), plan)
-        found = reader.read(values)
+        state = STREAMS.restore_state(state.to_bytes(), plan)
+        found = reader.read_next(values)
         np.testing.assert_allclose(found.counts, rows @ table, atol=1e-9)
         window = rows @ tables[max(tick - 2, 0) : tick].sum(axis=0)
         np.testing.assert_allclose(found.windows[2], window, atol=1e-9)
@@ -100,7 +100,7 @@ def test_without_noise_all_nodes_windows_and_events_are_exact(smoothing: Smoothi
 
 def test_a_forest_is_as_definition_6_says() -> None:
     assert UNEVEN.parents == (-1, 0, 0, -1, 2, 2, 1, 1, 1, 4, 5, 3)
-    flat = Forest.of({"left": ["a", "b"], "all": ["a", "b", "c"], "right": ["c"]})
+    flat = Forest.from_sets({"left": ["a", "b"], "all": ["a", "b", "c"], "right": ["c"]})
     assert flat.parents == (-1, 0, 0, 1, 1, 2)
     assert (flat.names, flat.members) == (TINY.names, TINY.members)
     overlapping: tuple[Any, ...] = (
@@ -120,7 +120,7 @@ def test_a_forest_is_as_definition_6_says() -> None:
 
 
 def test_what_is_no_question_of_a_forest_is_refused() -> None:
-    axis = HierarchyQuery.of("ap", TINY).axes
+    axis = HierarchyQuery.from_forest("ap", TINY).axes
     with pytest.raises(UnsupportedQuery, match="question: aggregations of states"):
         Hierarchy().plan(TickQuery(axis), PrivacyLoss.pure(1), ONE)
     with pytest.raises(ValueError, match="hierarchy: the axis has the states"):

@@ -15,7 +15,7 @@ from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery
-from dpcurves.trust import Central, conversation
+from dpcurves.trust import Central, run_conversation
 
 ONE, TWO = dp.Grid(0, 1, cells=1), dp.Values((-1.0, 1.0))
 QUESTIONS: dict[str, Question[object]] = {
@@ -33,14 +33,14 @@ QUESTIONS: dict[str, Question[object]] = {
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
 def test_tiny_neighbours_lose_at_most_what_was_paid(name: str, adjacency: Adjacency) -> None:
     for loss, claimed in ((PrivacyLoss.pure("0.7"), "0.7"), (PrivacyLoss.zcdp("0.3"), "0.3")):
-        lost, steps = Fraction(0), conversation(QUESTIONS[name], loss, adjacency, Central())
+        lost, steps = Fraction(0), run_conversation(QUESTIONS[name], loss, adjacency, Central())
         step = next(steps)
         try:
             while True:
                 assert isinstance(step.query, CountQuery)
-                plan = AUTO.plan(step.query, loss * step.share, adjacency)
+                plan = AUTO.plan(step.query, loss * step.budget_fraction, adjacency)
                 assert isinstance(plan.law, NoisySums)
                 lost += worst_loss(step.query, plan.law, adjacency)
-                step = steps.send(Release.rehearsed(plan))
+                step = steps.send(Release.make_placeholder(plan))
         except StopIteration:
             assert 0.97 * float(claimed) < lost <= Fraction(claimed)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpcurves.laws import Family, Noise, PathSums
-from dpcurves_parties.serving.noise_key import FORMAT, NoiseKey, noise_name
+from dpcurves_parties.serving.noise_key import FORMAT, NoiseKey, format_noise_law
 
 LAW = PathSums(6, (), 4, Noise(Family.LAPLACE, Fraction(3)), None)
 AT = tuple(range(7))
@@ -22,13 +22,13 @@ def key(number: int) -> bytes:
 
 def test_a_threshold_has_the_same_noise_whatever_is_asked_beside_it() -> None:
     fine = PathSums(2**40, (), 40, Noise(Family.GAUSSIAN, Fraction(9)), None)
-    together = NoiseKey(key(1)).noises(fine, [1, 2**39, 2**40, 2**39 + 1])
-    assert [NoiseKey(key(1)).noises(fine, [each])[0] for each in (1, 2**39, 2**40, 2**39 + 1)] == together
-    assert NoiseKey(key(2)).noises(fine, [2**39]) != [together[1]]
+    together = NoiseKey(key(1)).derive_path_noise(fine, [1, 2**39, 2**40, 2**39 + 1])
+    assert [NoiseKey(key(1)).derive_path_noise(fine, [each])[0] for each in (1, 2**39, 2**40, 2**39 + 1)] == together
+    assert NoiseKey(key(2)).derive_path_noise(fine, [2**39]) != [together[1]]
 
 
 def test_the_first_no_cells_have_no_noise() -> None:
-    assert NoiseKey(key(1)).noises(LAW, [0]) == [0]
+    assert NoiseKey(key(1)).derive_path_noise(LAW, [0]) == [0]
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,12 @@ def test_the_first_no_cells_have_no_noise() -> None:
 )
 def test_the_same_key_under_another_law_has_other_noises(other: PathSums) -> None:
     """By chance all 60 noises are alike once in far more than 2**60 keys."""
-    ours, theirs = ([NoiseKey(key(n)).noises(law, [1, 2, 3, 4, 5, 6]) for n in range(10)] for law in (LAW, other))
+    ours, theirs = (
+        [NoiseKey(key(n)).derive_path_noise(law, [1, 2, 3, 4, 5, 6]) for n in range(10)] for law in (LAW, other)
+    )
     assert ours != theirs
-    assert noise_name(LAW) != noise_name(other)
-    assert noise_name(LAW) == noise_name(replace(LAW, at=AT))
+    assert format_noise_law(LAW) != format_noise_law(other)
+    assert format_noise_law(LAW) == format_noise_law(replace(LAW, prefix_lengths=AT))
 
 
 @pytest.mark.parametrize(
@@ -62,14 +64,14 @@ def test_noises_are_those_of_format_1(cells: int, levels: int, noise: Noise, kno
     """A task that runs has no others: if one of these changes, `FORMAT` has to."""
     assert FORMAT == 1
     at = sorted({1, cells // 2, cells - 1, cells} - {0})
-    assert NoiseKey(key(1)).noises(PathSums(cells, (), levels, noise, None), at) == known
+    assert NoiseKey(key(1)).derive_path_noise(PathSums(cells, (), levels, noise, None), at) == known
 
 
 @pytest.mark.parametrize("noise", [LAW.noise, Noise(Family.GAUSSIAN, Fraction(5))])
 def test_noises_have_mean_zero_and_the_covariance_of_the_law(noise: Noise) -> None:
     """1,500 keys; entries within 4 standard errors, of which one in 16,000 is further away by chance."""
-    law, draws = replace(LAW, noise=noise, at=AT), 1500
-    drawn = np.array([NoiseKey(key(number)).noises(law, AT) for number in range(draws)], dtype=np.float64)
+    law, draws = replace(LAW, noise=noise, prefix_lengths=AT), 1500
+    drawn = np.array([NoiseKey(key(number)).derive_path_noise(law, AT) for number in range(draws)], dtype=np.float64)
     assert np.all(np.abs(drawn.mean(axis=0)) <= 4 * np.sqrt(np.diag(law.covariance) / draws))
     products = drawn[:, :, None] * drawn[:, None, :]
     error = products.std(axis=0) / sqrt(draws)

@@ -10,8 +10,8 @@ import pytest
 from tiny_tables import counts, cuts, sums
 
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
-from dpcurves.mechanisms import ExactTable, ExponentialQuantiles, Flat, Linear, TreeSums
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms import ExactTable, ExponentialQuantiles, FlatHistogram, LinearMechanism, TreeSums
+from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
 
@@ -23,7 +23,7 @@ LOSSES = {"pure": PrivacyLoss.pure("0.5"), "concentrated": PrivacyLoss.zcdp("0.0
 
 
 def flat_list(table: ExactTable, law: IntervalSums) -> list[int]:
-    return [value for part, _ in exact_sums(table, law) for value in part.tolist()]
+    return [value for part, _ in compute_exact_sums(table, law) for value in part.tolist()]
 
 
 def test_sums_come_level_by_level_row_by_row_and_the_missing_cell_last() -> None:
@@ -43,23 +43,25 @@ def test_a_table_of_python_integers_has_exact_sums_of_any_size() -> None:
 
 
 def test_noise_on_top_of_the_largest_integers_does_not_overflow() -> None:
-    law_plan = Flat().plan(counts(1, 2), LOSSES["pure"], AddRemove(EACH_RECORD))
+    law_plan = FlatHistogram().plan(counts(1, 2), LOSSES["pure"], AddRemove(EACH_RECORD))
     top = 2**63 - 1
-    values = Flat().run(np.array([top, top, top]), law_plan, Randomness.from_seed(1))
+    values = FlatHistogram().run(np.array([top, top, top]), law_plan, Randomness.from_seed(1))
     assert all(abs(value - top) < 1000 for value in values)
     assert all(type(value) is int for value in values)
 
 
-@pytest.mark.parametrize("mechanism", [Flat(), Flat(3), TreeSums(), TreeSums(2)], ids=repr)
+@pytest.mark.parametrize("mechanism", [FlatHistogram(), FlatHistogram(3), TreeSums(), TreeSums(2)], ids=repr)
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=list(LOSSES))
-def test_each_level_has_mean_and_variance_of_its_noise_at_four_sigma(mechanism: Linear, loss: PrivacyLoss) -> None:
+def test_each_level_has_mean_and_variance_of_its_noise_at_four_sigma(
+    mechanism: LinearMechanism, loss: PrivacyLoss
+) -> None:
     """False alarm rate about 6.4e-5 for each of at most 13 parts and 2 moments. The kurtosis of Laplace noise is 6."""
     plan = mechanism.plan(counts(2, 3001), loss, ReplaceOne(EACH_RECORD, 100))
     assert isinstance(plan.law, IntervalSums)
     table = np.arange(2 * 3001 + 1)
     values = np.array(mechanism.run(table, plan, Randomness.from_seed(3)))
     start = 0
-    for exact, noise in exact_sums(table, plan.law):
+    for exact, noise in compute_exact_sums(table, plan.law):
         errors = (values[start : start + exact.size] - exact).astype(np.float64)
         start += exact.size
         assert abs(errors.mean()) < FOUR_SIGMA * sqrt(noise.variance / exact.size)
@@ -78,7 +80,7 @@ def test_the_same_seed_gives_the_same_noise_and_another_one_does_not() -> None:
 def test_the_shared_run_refuses_a_plan_of_choices() -> None:
     plan = ExponentialQuantiles().plan(cuts(4, 2), LOSSES["pure"], AddRemove(EACH_RECORD))
     with pytest.raises(TypeError, match="NoisySums is needed"):
-        Flat().run(np.zeros(5, dtype=np.int64), plan, Randomness.from_seed(1))
-    of_sums = Flat().plan(sums(1, 4, 2), LOSSES["pure"], AddRemove(EACH_RECORD))
+        FlatHistogram().run(np.zeros(5, dtype=np.int64), plan, Randomness.from_seed(1))
+    of_sums = FlatHistogram().plan(sums(1, 4, 2), LOSSES["pure"], AddRemove(EACH_RECORD))
     with pytest.raises(TypeError, match="recursive cuts"):
         ExponentialQuantiles().run(np.zeros(5, dtype=np.int64), of_sums, Randomness.from_seed(1))

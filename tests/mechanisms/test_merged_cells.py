@@ -16,7 +16,7 @@ from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Noise
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.thresholds import MergedCells, ends, noise_of
+from dpcurves.mechanisms.thresholds import MergedCells, calibrate_merge_noise, mark_interval_ends
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import MergePartitionQuery
@@ -59,7 +59,7 @@ def law(table: tuple[int, ...], least: int, noise: Noise) -> FloatArray:
 def test_no_answer_loses_more_than_is_claimed(cells: int, least: int, adjacency: Adjacency) -> None:
     sets = data_sets(cells + 1, 3)
     different, alike = np.unique(sets[:, :-1], axis=0, return_inverse=True)
-    noise = noise_of(PURE, adjacency)
+    noise = calibrate_merge_noise(PURE, adjacency)
     logs = np.log([law(tuple(row), least, noise) for row in different.tolist()])[alike.ravel()]
     pairs = neighbours(sets, adjacency)
     found = float(np.abs(logs[pairs[:, 0]] - logs[pairs[:, 1]]).max())
@@ -68,15 +68,15 @@ def test_no_answer_loses_more_than_is_claimed(cells: int, least: int, adjacency:
 
 def test_the_loss_nears_the_claim() -> None:
     """One record more in a cell that all but never reaches."""
-    noise = noise_of(PURE, AddRemove(EACH_RECORD))
+    noise = calibrate_merge_noise(PURE, AddRemove(EACH_RECORD))
     few, more = (law((0, n), 14, noise)[1] for n in (0, 1))  # ends behind the last cell
     assert 0.85 * 1.2 < np.log(more / few) <= 1.2 + 1e-9
 
 
 def test_the_published_noise_is_halved_where_the_number_of_records_is_private() -> None:
-    assert float(noise_of(PURE, AddRemove(EACH_RECORD)).parameter) == pytest.approx(1 / 1.2)
-    assert float(noise_of(PURE, ReplaceOne(EACH_RECORD, 9)).parameter) == pytest.approx(2 / 1.2)
-    concentrated = noise_of(PrivacyLoss.zcdp("0.5"), AddRemove(EACH_RECORD))
+    assert float(calibrate_merge_noise(PURE, AddRemove(EACH_RECORD)).parameter) == pytest.approx(1 / 1.2)
+    assert float(calibrate_merge_noise(PURE, ReplaceOne(EACH_RECORD, 9)).parameter) == pytest.approx(2 / 1.2)
+    concentrated = calibrate_merge_noise(PrivacyLoss.zcdp("0.5"), AddRemove(EACH_RECORD))
     assert concentrated.parameter >= 1
     assert float(concentrated.parameter) == pytest.approx(1)
 
@@ -88,22 +88,22 @@ def test_drawn_answers_have_the_enumerated_law_at_four_sigma() -> None:
     seen = dict.fromkeys(product((0, 1), repeat=3), 0)
     for _ in range(draws):
         seen[MergedCells().run(np.array([*table, 50]), plan, randomness)] += 1
-    expected = law(table, 3, noise_of(PURE, AddRemove(EACH_RECORD)))
+    expected = law(table, 3, calibrate_merge_noise(PURE, AddRemove(EACH_RECORD)))
     assert chisquare(list(seen.values()), draws * expected).pvalue > 6.4e-5
 
 
 def test_noise_of_the_number_is_fresh_for_each_interval() -> None:
     zeros = [0] * 5
-    assert list(ends([1, 2, 3, 0, 9], 3, zeros, zeros)) == [0, 1, 1, 0, 1]
-    assert list(ends([1, 2, 3, 0, 9], 3, zeros, [5, -99, 7, -99, -99])) == [0, 0, 0, 0, 1]
-    assert list(ends([1, 2, 3, 0, 9], 3, zeros, [0, 0, 0, 99, 0])) == [0, 1, 1, 0, 0]
-    assert list(ends([1, 2, 3, 0, 9], 3, [9, 0, -9, -9, -99], zeros)) == [1, 0, 0, 0, 0]
+    assert list(mark_interval_ends([1, 2, 3, 0, 9], 3, zeros, zeros)) == [0, 1, 1, 0, 1]
+    assert list(mark_interval_ends([1, 2, 3, 0, 9], 3, zeros, [5, -99, 7, -99, -99])) == [0, 0, 0, 0, 1]
+    assert list(mark_interval_ends([1, 2, 3, 0, 9], 3, zeros, [0, 0, 0, 99, 0])) == [0, 1, 1, 0, 0]
+    assert list(mark_interval_ends([1, 2, 3, 0, 9], 3, [9, 0, -9, -9, -99], zeros)) == [1, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 def test_without_noise_intervals_hold_enough(adjacency: Adjacency) -> None:
     plan = AUTO.plan(MergePartitionQuery(axes(1, 5), 4), PrivacyLoss.pure(10**9), adjacency)
-    assert plan.law.blank() == (1, 1, 1, 1, 1)
+    assert plan.law.blank_values() == (1, 1, 1, 1, 1)
     assert AUTO.run(np.array([1, 3, 0, 5, 2, 99]), plan, Randomness.from_seed(1)) == (0, 1, 0, 1, 0)
 
 

@@ -12,7 +12,7 @@ from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Selection
 from dpcurves.mechanisms import AUTO, ExponentialWorstBox
-from dpcurves.mechanisms.exponential import box_counts
+from dpcurves.mechanisms.exponential import count_boxes
 from dpcurves.mechanisms.exponential import misfit_rate as rate_of
 from dpcurves.noise import exponential as selection
 from dpcurves.noise.randomness import Randomness
@@ -30,8 +30,8 @@ ALPHAS = (1.01, 1.5, 2.0, 4.0, 16.0)
 def log_chances(loss: PrivacyLoss, adjacency: Adjacency) -> FloatArray:
     rate = rate_of(loss, adjacency)
     found = [
-        selection.probabilities(
-            -np.abs(box_counts(table[:-1].reshape(2, 2), BOXES) - np.array(QUERY.expected)), rate
+        selection.selection_probabilities(
+            -np.abs(count_boxes(table[:-1].reshape(2, 2), BOXES) - np.array(QUERY.expected)), rate
         )
         for table in data_sets(5, 4)
     ]  # fmt: skip
@@ -56,7 +56,7 @@ def test_boxes_count_what_lies_in_them() -> None:
     cells = generator.integers(0, 9, (3, 4, 5))
     boxes = [((0, 3), (0, 4), (0, 5)), ((1, 2), (2, 4), (0, 3)), ((2, 3), (3, 4), (4, 5))]
     sums = [int(cells[tuple(slice(*side) for side in box)].sum()) for box in boxes]
-    assert box_counts(cells, boxes).tolist() == sums
+    assert count_boxes(cells, boxes).tolist() == sums
 
 
 def test_the_worst_box_is_chosen_where_there_is_next_to_no_noise() -> None:

@@ -14,24 +14,24 @@ from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 from dpcurves.conversation import Plan
 from dpcurves.data import MissingReason
 from dpcurves.laws import Family
-from dpcurves.mechanisms import Flat, Haar, Regions, SquareRoot, TreeSums, draw_reasons, with_reasons
-from dpcurves.mechanisms.linear import Partition, exact_sums
+from dpcurves.mechanisms import FlatHistogram, Haar, RegionSums, SquareRoot, TreeSums, add_noise_to_reasons, add_reasons
+from dpcurves.mechanisms.linear import PartitionSums, compute_exact_sums
 from dpcurves.mechanisms.missing_reasons import SHARE
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.queries import PartitionQuery, PrefixQuery, Read, RegionQuery, SumQuery
+from dpcurves.queries import CountUse, PartitionQuery, PrefixQuery, RegionQuery, SumQuery
 
 REASONS = 3
 """The number of reasons that are counted: neighbours with more differ no more."""
 PLANS: dict[str, tuple[Any, Any]] = {
-    "flat": (Flat(), counts(1, 2, Read.CELLS)),
-    "rows": (Flat(), counts(2, 2, Read.CELLS)),
+    "flat": (FlatHistogram(), counts(1, 2, CountUse.CELLS)),
+    "rows": (FlatHistogram(), counts(2, 2, CountUse.CELLS)),
     "tree": (TreeSums(), counts(1, 4)),
     "haar": (Haar(), counts(1, 2)),
     "haar of rows": (Haar(), counts(2, 2)),
     "square root": (SquareRoot(), counts(1, 2)),
-    "partition": (Partition(), PartitionQuery(axes(1, 3), ((0,), (0, 2)))),
-    "regions": (Regions(), RegionQuery(axes(1, 3), (2, 0, 1), ((0, 1),), Read.CELLS)),
+    "partition": (PartitionSums(), PartitionQuery(axes(1, 3), ((0,), (0, 2)))),
+    "regions": (RegionSums(), RegionQuery(axes(1, 3), (2, 0, 1), ((0, 1),), CountUse.CELLS)),
 }
 GAUSSIAN_ONLY = {"square root"}
 LOSSES = {"0.7": PrivacyLoss.pure("0.7"), "0.3": PrivacyLoss.zcdp("0.3")}
@@ -44,7 +44,7 @@ def worst_loss(plan: Plan, adjacency: Adjacency) -> Fraction:
     assert plan.reasons is not None
     sets = data_sets(cells + REASONS, 3)
     tables = np.column_stack([sets[:, :cells], sets[:, cells:].sum(axis=1)])
-    released = [exact_sums(plan.query.arranged(table), law) for table in tables]
+    released = [compute_exact_sums(plan.query.reorder_table(table), law) for table in tables]
     prices = [price(noise) for _, noise in released[0]]
     parts = [
         np.array(part, dtype=np.int64) for part in zip(*([sums for sums, _ in each] for each in released), strict=True)
@@ -68,7 +68,7 @@ def test_tiny_neighbours_lose_at_most_what_was_paid(name: str, adjacency: Adjace
     mechanism, query = PLANS[name]
     if name in GAUSSIAN_ONLY and LOSSES[claimed].is_pure:
         claimed = "0.3"
-    plan = with_reasons(mechanism.plan(query, LOSSES[claimed], adjacency))
+    plan = add_reasons(mechanism.plan(query, LOSSES[claimed], adjacency))
     lost = worst_loss(plan, adjacency)
     assert lost <= Fraction(claimed)
     assert lost > Fraction(claimed) * Fraction(97, 100)  # nothing that was paid is wasted
@@ -78,13 +78,13 @@ def test_reasons_that_are_paid_by_nobody_lose_more_than_was_paid() -> None:
     """The sweep above can fail: with the whole noise of the missing cell left as it was, reasons cost on top."""
     mechanism, query = PLANS["flat"]
     plain = mechanism.plan(query, LOSSES["0.7"], ADJACENCIES[0])
-    assert worst_loss(replace(with_reasons(plain), law=plain.law), ADJACENCIES[0]) == Fraction("0.7") * (1 + SHARE)
+    assert worst_loss(replace(add_reasons(plain), law=plain.law), ADJACENCIES[0]) == Fraction("0.7") * (1 + SHARE)
 
 
 def test_cells_keep_their_noise_and_the_count_of_missing_records_a_little_less() -> None:
     for name, (mechanism, query) in PLANS.items():
         plain: Any = mechanism.plan(query, LOSSES["0.3" if name in GAUSSIAN_ONLY else "0.7"], ADJACENCIES[0])
-        plan: Any = with_reasons(plain)
+        plan: Any = add_reasons(plain)
         assert plan.law.parts == plain.law.parts
         assert plan.law.missing.parameter == plain.law.missing.parameter / (1 - SHARE)
         assert plan.reasons.parameter == plain.law.missing.parameter / SHARE
@@ -93,7 +93,7 @@ def test_cells_keep_their_noise_and_the_count_of_missing_records_a_little_less()
 
 @pytest.mark.parametrize("query", [SumQuery(axes(1, 2), 4), PrefixQuery(axes(1, 2), (1, 2))], ids=repr)
 def test_what_counts_no_missing_records_tells_no_reasons(query: Any) -> None:
-    law = Flat().plan(counts(1, 2), LOSSES["0.7"], ADJACENCIES[0]).law
+    law = FlatHistogram().plan(counts(1, 2), LOSSES["0.7"], ADJACENCIES[0]).law
     plan = Plan(query, LOSSES["0.7"], ADJACENCIES[0], "somebody", law, 1.0)
-    assert with_reasons(plan) is plan
-    assert draw_reasons(np.zeros(len(MissingReason), dtype=np.int64), plan, Randomness.system()) == ()
+    assert add_reasons(plan) is plan
+    assert add_noise_to_reasons(np.zeros(len(MissingReason), dtype=np.int64), plan, Randomness.from_system()) == ()

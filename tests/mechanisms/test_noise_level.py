@@ -10,22 +10,22 @@ from tiny_tables import ADJACENCIES, counts, data_sets, neighbours, squares, sum
 
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Family, Noise
-from dpcurves.mechanisms.linear import law_of, noise_of
-from dpcurves.mechanisms.tree_strategy import Shape, best_shape
+from dpcurves.mechanisms.linear import calibrate_noise, regular_tiling_law
+from dpcurves.mechanisms.tree_strategy import TreeShape, find_best_shape
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")
-FLAT = Shape((1,), (Fraction(1),))
+FLAT = TreeShape((1,), (Fraction(1),))
 SHAPES = {
-    1: [FLAT, Shape((1, 1), (Fraction(1, 3), Fraction(2, 3)))],
-    2: [FLAT, Shape((2, 1), (Fraction(1, 4), Fraction(3, 4)))],
-    3: [FLAT, Shape((2, 1), (Fraction(1, 2), Fraction(1, 2))), Shape((2,), (Fraction(1),))],
+    1: [FLAT, TreeShape((1, 1), (Fraction(1, 3), Fraction(2, 3)))],
+    2: [FLAT, TreeShape((2, 1), (Fraction(1, 4), Fraction(3, 4)))],
+    3: [FLAT, TreeShape((2, 1), (Fraction(1, 2), Fraction(1, 2))), TreeShape((2,), (Fraction(1),))],
     4: [
         FLAT,
-        Shape((4, 2, 1), (Fraction(1, 7), Fraction(2, 7), Fraction(4, 7))),
-        Shape((3, 1), (Fraction(1, 10), Fraction(9, 10))),
-        best_shape(1, 4, 1, Family.GAUSSIAN, total_is_public=False),
+        TreeShape((4, 2, 1), (Fraction(1, 7), Fraction(2, 7), Fraction(4, 7))),
+        TreeShape((3, 1), (Fraction(1, 10), Fraction(9, 10))),
+        find_best_shape(1, 4, 1, Family.GAUSSIAN, total_is_public=False),
     ],
 }
 
@@ -43,7 +43,7 @@ def test_neighbours_are_told_apart_by_adjacency() -> None:
 def test_counts_lose_exactly_what_is_claimed(cells: int, rows: int, adjacency: Adjacency) -> None:
     query = counts(rows, cells)
     for shape in SHAPES[cells]:
-        pure, concentrated = (law_of(query, shape, loss, adjacency) for loss in (PURE, CONCENTRATED))
+        pure, concentrated = (regular_tiling_law(query, shape, loss, adjacency) for loss in (PURE, CONCENTRATED))
         assert worst_loss(query, pure, adjacency) == PURE.epsilon
         assert worst_loss(query, concentrated, adjacency) == CONCENTRATED.rho
 
@@ -53,7 +53,7 @@ def test_counts_lose_exactly_what_is_claimed(cells: int, rows: int, adjacency: A
 def test_sums_with_signs_lose_exactly_what_is_claimed(cells: int, half: int, adjacency: Adjacency) -> None:
     """A record that adds -half may be replaced by one that adds +half to the same cell."""
     query = sums(1, cells, half)
-    pure, concentrated = (law_of(query, FLAT, loss, adjacency) for loss in (PURE, CONCENTRATED))
+    pure, concentrated = (regular_tiling_law(query, FLAT, loss, adjacency) for loss in (PURE, CONCENTRATED))
     assert worst_loss(query, pure, adjacency) == PURE.epsilon
     assert worst_loss(query, concentrated, adjacency) == CONCENTRATED.rho
 
@@ -63,27 +63,29 @@ def test_sums_with_signs_lose_exactly_what_is_claimed(cells: int, half: int, adj
 def test_sums_of_squares_lose_exactly_what_is_claimed(rows: int, half: int, adjacency: Adjacency) -> None:
     """A record in the middle may be replaced by one at an end: the one adds as much below zero as the other above."""
     query = squares(rows, 1, half)
-    pure, concentrated = (law_of(query, FLAT, loss, adjacency) for loss in (PURE, CONCENTRATED))
+    pure, concentrated = (regular_tiling_law(query, FLAT, loss, adjacency) for loss in (PURE, CONCENTRATED))
     assert worst_loss(query, pure, adjacency) == PURE.epsilon
     assert worst_loss(query, concentrated, adjacency) == CONCENTRATED.rho
 
 
 def test_missing_records_add_nothing_to_sums_and_are_not_counted_there() -> None:
-    assert law_of(sums(1, 2, 3), FLAT, PURE, AddRemove(EACH_RECORD)).missing is None
+    assert regular_tiling_law(sums(1, 2, 3), FLAT, PURE, AddRemove(EACH_RECORD)).missing is None
 
 
 def test_a_level_has_the_noise_of_its_share_and_the_missing_cell_that_of_all() -> None:
-    law = law_of(counts(2, 4), Shape((2, 1), (Fraction(1, 4), Fraction(3, 4))), PURE, ReplaceOne(EACH_RECORD, 9))
+    law = regular_tiling_law(
+        counts(2, 4), TreeShape((2, 1), (Fraction(1, 4), Fraction(3, 4))), PURE, ReplaceOne(EACH_RECORD, 9)
+    )
     assert [level.noise.parameter for level in law.levels] == [Fraction(80, 7), Fraction(80, 21)]
     assert law.missing == Noise(Family.LAPLACE, Fraction(20, 7))
 
 
 def test_what_cannot_be_drawn_or_sold_is_refused_before_any_data() -> None:
     with pytest.raises(UnsupportedQuery, match="more noise than can be drawn"):
-        noise_of(sums(1, 2, 2**39), PrivacyLoss.pure("0.000001"), AddRemove(EACH_RECORD))
+        calibrate_noise(sums(1, 2, 2**39), PrivacyLoss.pure("0.000001"), AddRemove(EACH_RECORD))
     with pytest.raises(UnsupportedQuery, match="more noise than can be drawn"):
-        noise_of(sums(1, 2, 2**50), PrivacyLoss.zcdp("0.000001"), AddRemove(EACH_RECORD))
+        calibrate_noise(sums(1, 2, 2**50), PrivacyLoss.zcdp("0.000001"), AddRemove(EACH_RECORD))
     with pytest.raises(UnsupportedQuery, match="loss above zero"):
-        noise_of(counts(1, 2), PURE * Fraction(0), AddRemove(EACH_RECORD))
+        calibrate_noise(counts(1, 2), PURE * Fraction(0), AddRemove(EACH_RECORD))
     with pytest.raises(UnsupportedQuery, match="at least 1"):
-        noise_of(sums(1, 2, 0), PURE, AddRemove(EACH_RECORD))
+        calibrate_noise(sums(1, 2, 0), PURE, AddRemove(EACH_RECORD))

@@ -19,8 +19,8 @@ from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Grid
 from dpcurves.laws import Family, Noise, PathSums
 from dpcurves.mechanisms import AUTO, LazyTree
-from dpcurves.mechanisms.lazy_tree import path_law, terms
-from dpcurves.noise import FleetingMemory
+from dpcurves.mechanisms.lazy_tree import path_law, signed_blocks
+from dpcurves.noise import InProcessMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import PrefixQuery
@@ -129,8 +129,10 @@ def dearest(law: PathSums, change: IntArray, cheapest: dict[tuple[int, ...], int
 
 def shifted(law: PathSums, prefixes: Sequence[int]) -> int:
     """How many blocks, at least, have to be shifted by 1."""
-    blocks = sorted({block for cell in range(law.cells) for block in law.path(cell + 1)})
-    holds = np.array([[block in law.path(cell + 1) for block in blocks] for cell in range(law.cells)], dtype=float)
+    blocks = sorted({block for cell in range(law.cells) for block in law.blocks_on_path(cell + 1)})
+    holds = np.array(
+        [[block in law.blocks_on_path(cell + 1) for block in blocks] for cell in range(law.cells)], dtype=float
+    )
     found = linprog(np.ones(2 * len(blocks)), A_eq=np.hstack([holds, -holds]), b_eq=prefixes)
     assert found.success
     assert found.fun is not None
@@ -165,10 +167,10 @@ def test_notes_themselves_lose_no_more_where_the_depth_is_even_or_records_come_a
 
 def noted_loss(law: PathSums, adjacency: Adjacency) -> Fraction:
     """The loss of all noisy sums that may ever be noted, over all records that come, go, move or become missing."""
-    blocks = {block for cell in range(law.cells) for block in law.path(cell + 1)}
+    blocks = {block for cell in range(law.cells) for block in law.blocks_on_path(cell + 1)}
     weight = np.zeros((len(blocks), law.cells + 1), dtype=np.int64)
     for row, block in enumerate(blocks):
-        for term in terms(law.cells, law.levels, block):
+        for term in signed_blocks(law.cells, law.levels, block):
             weight[row, term.low : term.high] += term.sign
     apart = [np.abs(weight[:, : cell + 1] - weight[:, [cell]]).sum(axis=0) for cell in range(law.cells + 1)]
     missing = 0 if law.missing is None else 1 / law.missing.parameter
@@ -254,7 +256,7 @@ def test_counts_have_their_mean_and_their_covariance(cells: int, loss: PrivacyLo
     table, randomness, draws = [*[5, 0, 2, 9, 0, 1, 3, 4][:cells], 6], Randomness.from_seed(11), 3000
     at = tuple(range(cells + 1))
     plan = plan_of(cells, *at, loss=loss)
-    drawn = np.array([LazyTree().answer(Counts(table), plan, FleetingMemory(), randomness) for _ in range(draws)])
+    drawn = np.array([LazyTree().answer(Counts(table), plan, InProcessMemory(), randomness) for _ in range(draws)])
     law = plan.law
     assert isinstance(law, PathSums)
     assert law.missing is not None
@@ -272,7 +274,7 @@ def test_counts_have_their_mean_and_their_covariance(cells: int, loss: PrivacyLo
 
 @pytest.mark.parametrize("cells", [1, 2, 5, 8, 100])
 def test_a_threshold_has_one_answer_whatever_is_asked_between(cells: int) -> None:
-    memory, randomness, table = FleetingMemory(), Randomness.from_seed(3), Counts([1] * cells + [2])
+    memory, randomness, table = InProcessMemory(), Randomness.from_seed(3), Counts([1] * cells + [2])
     look = LazyTree().answer
     first = look(table, plan_of(cells, *range(cells + 1)), memory, randomness)
     table.asked.clear()
@@ -286,7 +288,7 @@ def test_at_a_huge_epsilon_counts_are_exact() -> None:
         table = Counts([*range(1, cells + 1), 3])
         plan = plan_of(cells, *range(cells + 1), loss=PrivacyLoss.pure(10**6))
         exact = (*prefixes_of(table.table), *([3] if plan.law.size != cells + 1 else []))
-        assert LazyTree().answer(table, plan, FleetingMemory(), Randomness.system()) == exact
+        assert LazyTree().answer(table, plan, InProcessMemory(), Randomness.from_system()) == exact
 
 
 def test_the_missing_cell_is_asked_for_where_it_costs_nothing() -> None:
@@ -296,7 +298,7 @@ def test_the_missing_cell_is_asked_for_where_it_costs_nothing() -> None:
 
 
 def test_records_that_changed_leave_old_answers_as_they_are() -> None:
-    memory, randomness, table = FleetingMemory(), Randomness.from_seed(5), Counts([3, 1, 4, 1, 5, 9, 2, 6, 0])
+    memory, randomness, table = InProcessMemory(), Randomness.from_seed(5), Counts([3, 1, 4, 1, 5, 9, 2, 6, 0])
     old = LazyTree().answer(table, plan_of(8, 3, 5), memory, randomness)
     table.table[2] += 1
     again = LazyTree().answer(table, plan_of(8, 5, 3, 4), memory, randomness)
@@ -304,7 +306,7 @@ def test_records_that_changed_leave_old_answers_as_they_are() -> None:
 
 
 def test_the_notes_of_a_look_are_one_for_each_level_and_the_missing_cell() -> None:
-    class Notes(FleetingMemory):
+    class Notes(InProcessMemory):
         def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
             assert len(notes) == 33
             return super().keep(notes)
@@ -312,7 +314,7 @@ def test_the_notes_of_a_look_are_one_for_each_level_and_the_missing_cell() -> No
     def nobody(at: tuple[int, ...]) -> list[int]:
         return [0] * (len(at) + 1)
 
-    LazyTree().answer(nobody, plan_of(2**32, 2**31), Notes(), Randomness.system())
+    LazyTree().answer(nobody, plan_of(2**32, 2**31), Notes(), Randomness.from_system())
 
 
 def test_what_is_no_count_of_prefixes_is_refused() -> None:
@@ -322,10 +324,10 @@ def test_what_is_no_count_of_prefixes_is_refused() -> None:
         LazyTree().plan(query(2**32), PrivacyLoss.pure(Fraction(1, 2**55)), PUBLIC)
     plan = AUTO.plan(counts(1, 4), ONE, PUBLIC)
     with pytest.raises(TypeError, match="PathSums is needed"):
-        LazyTree().answer(Counts([0] * 5), plan, FleetingMemory(), Randomness.system())
+        LazyTree().answer(Counts([0] * 5), plan, InProcessMemory(), Randomness.from_system())
 
 
 def test_the_chooser_counts_prefixes_that_are_asked_one_by_one_with_noise_paths() -> None:
     plan = AUTO.plan(query(2**32, 7), ONE, PUBLIC)
     assert plan == LazyTree().plan(query(2**32, 7), ONE, PUBLIC)
-    assert AUTO.choose(PrefixQuery(axes(1, 8), ()), ONE, PRIVATE) == LazyTree()
+    assert AUTO.choose_mechanism(PrefixQuery(axes(1, 8), ()), ONE, PRIVATE) == LazyTree()

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.noise.exponential import decay
+from dpcurves.noise.exponential import bound_exp_neg
 from dpcurves.privacy import EACH_RECORD, AddRemove, ReplaceOne
-from dpcurves_parties.crypto.circuits import evaluated
+from dpcurves_parties.crypto.circuits import evaluate_circuit
 from dpcurves_parties.pairs import OwnChoice, Permutations, WithoutRepetition
 from dpcurves_parties.pairs.mechanisms import (
     COLLISION,
@@ -22,18 +22,24 @@ from dpcurves_parties.pairs.mechanisms import (
     KENDALL,
     Kernel,
     Unsigned,
-    coin_inputs,
-    noise_of_sum,
-    noisy_circuit,
-    planned_answers,
-    planned_sum,
-    response_of,
+    build_noisy_circuit,
+    plan_answers,
+    plan_response,
+    plan_sum,
+    plan_sum_noise,
+    random_input_widths,
 )  # fmt: skip
-from dpcurves_parties.pairs.noise_circuits import Flip, Lattice, Response, Rounded, ThreeAnswers
+from dpcurves_parties.pairs.noise_circuits import (
+    BinaryResponse,
+    LaplaceResponse,
+    Response,
+    RoundedResponse,
+    TernaryResponse,
+)
 from dpcurves_parties.pairs.queries import Pairing, PairQuery
 
 SMALL = (
-    COLLISION.on(value=Unsigned(1)), GINI.on(value=Unsigned(2)), KENDALL.on(first=Unsigned(1), second=Unsigned(1)),
+    COLLISION.with_columns(value=Unsigned(1)), GINI.with_columns(value=Unsigned(2)), KENDALL.with_columns(first=Unsigned(1), second=Unsigned(1)),
 )  # fmt: skip
 WAYS = (Permutations(2), WithoutRepetition(2), OwnChoice(2))
 
@@ -47,7 +53,7 @@ def people_of(kernel: Kernel) -> list[tuple[int, ...]]:
 
 
 def is_within(ratio: Fraction, epsilon: Fraction) -> bool:
-    return ratio * decay(epsilon, 400)[1] <= 1 << 400
+    return ratio * bound_exp_neg(epsilon, 400)[1] <= 1 << 400
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: type(way).__name__)
@@ -58,13 +64,13 @@ def test_the_answers_of_all_pairs_together_lose_at_most_epsilon(kernel: Kernel, 
     loss, values = dp.PrivacyLoss.pure(epsilon), people_of(kernel)
     table = kernel_table(kernel)
     for people in (3, 4) if len(values) < 4 else (3,):
-        query = PairQuery.about(kernel.form, way)
-        pairs, told = way.pairs(people, bytes([people] * 32)).tolist(), set()
+        query = PairQuery.from_kernel(kernel.form, way)
+        pairs, told = way.draw_pairs(people, bytes([people] * 32)).tolist(), set()
         for everybody in product(range(len(values)), repeat=people):
             for who, other in product(range(people), range(len(values))):
                 replaced = (*everybody[:who], other, *everybody[who + 1 :])
                 told.add(tuple(tuple(table[all_[a]][all_[b]] for all_ in (everybody, replaced)) for a, b in pairs))
-        worst = largest_ratios(response_of(query, loss))
+        worst = largest_ratios(plan_response(query, loss))
         ratios: list[Fraction] = [prod((worst[both] for both in each), start=Fraction(1)) for each in told]
         assert is_within(max(ratios), Fraction(epsilon))
 
@@ -74,14 +80,16 @@ def kernel_table(kernel: Kernel) -> list[list[int]]:
     values = np.array(people_of(kernel))
     one, other = np.repeat(values, len(values), axis=0), np.tile(values, (len(values), 1))
     columns = [dict(zip(kernel.columns, each.T, strict=True)) for each in (one, other)]
-    return kernel.evaluated(*columns).reshape(len(values), -1).tolist()
+    return kernel.evaluate(*columns).reshape(len(values), -1).tolist()
 
 
 @cache
 def largest_ratios(response: Response) -> dict[tuple[int, ...], Fraction]:
     """How much likelier an answer may be about one value than about another."""
     return {
-        (one, other): max(response.chance(one, answer) / response.chance(other, answer) for answer in response.answers)
+        (one, other): max(
+            response.probability(one, answer) / response.probability(other, answer) for answer in response.answers
+        )
         for one, other in product(response.values, repeat=2)
     }
 
@@ -90,27 +98,30 @@ def largest_ratios(response: Response) -> dict[tuple[int, ...], Fraction]:
 @pytest.mark.parametrize("kernel", SMALL, ids=("collision", "gini", "kendall"))
 def test_a_sum_changes_with_a_person_by_no_more_than_its_noise_is_for(kernel: Kernel, way: Pairing) -> None:
     values, table, people = people_of(kernel), kernel_table(kernel), 4 if len(people_of(kernel)) < 4 else 3
-    query = PairQuery.about(kernel.form, way)
-    noise = noise_of_sum(query, dp.PrivacyLoss.pure(1), people)
-    assert noise.reach == query.per_record_sensitivity == 2 * kernel.form.span
+    query = PairQuery.from_kernel(kernel.form, way)
+    noise = plan_sum_noise(query, dp.PrivacyLoss.pure(1), people)
+    assert noise.sensitivity == query.per_record_sensitivity == 2 * kernel.form.span
     changes = set()
     for number in range(5):
-        pairs = way.pairs(people, bytes([number] * 32)).tolist()
+        pairs = way.draw_pairs(people, bytes([number] * 32)).tolist()
         for everybody in product(range(len(values)), repeat=people):
             for other in range(len(values)):
                 replaced = (other, *everybody[1:])
                 sums = (sum(table[all_[a]][all_[b]] for a, b in pairs) for all_ in (everybody, replaced))
                 changes.add(abs(next(sums) - next(sums)))
-    assert max(changes) <= noise.reach
+    assert max(changes) <= noise.sensitivity
 
 
 def test_the_noisy_sum_of_neighbours_loses_at_most_epsilon() -> None:
     """Sums that differ by the most they can, on the whole circle, with its rare even noise."""
-    query, epsilon = PairQuery.about(COLLISION.on(value=Unsigned(1)).form, Permutations(2)), Fraction(16)
-    noise = noise_of_sum(query, dp.PrivacyLoss.pure(epsilon), 100)
-    assert not noise.wraps
-    chances = [noise.chance(each) for each in range(1 << noise.width)]
-    for change in range(noise.reach + 1):
+    query, epsilon = (
+        PairQuery.from_kernel(COLLISION.with_columns(value=Unsigned(1)).form, Permutations(2)),
+        Fraction(16),
+    )
+    noise = plan_sum_noise(query, dp.PrivacyLoss.pure(epsilon), 100)
+    assert not noise.is_full_circle
+    chances = [noise.probability(each) for each in range(1 << noise.width)]
+    for change in range(noise.sensitivity + 1):
         both = zip(chances, chances[change:] + chances[:change], strict=True)
         assert is_within(max(max(one / other, other / one) for one, other in both), epsilon)
 
@@ -118,9 +129,9 @@ def test_the_noisy_sum_of_neighbours_loses_at_most_epsilon() -> None:
 @pytest.mark.parametrize(
     ("kernel", "response"),
     [
-        (COLLISION, Flip(Fraction(1))), (KENDALL, ThreeAnswers(Fraction(1))),
-        (GINI, Rounded(Fraction(1), 0, 2**16 - 1, 0)), (GINI, Rounded(Fraction(4), 0, 2**16 - 1, 6)),
-        (GINI.on(value=Unsigned(6)), Lattice(Fraction(1), 63)),
+        (COLLISION, BinaryResponse(Fraction(1))), (KENDALL, TernaryResponse(Fraction(1))),
+        (GINI, RoundedResponse(Fraction(1), 0, 2**16 - 1, 0)), (GINI, RoundedResponse(Fraction(4), 0, 2**16 - 1, 6)),
+        (GINI.with_columns(value=Unsigned(6)), LaplaceResponse(Fraction(1), 63)),
     ],
     ids=["flip", "three", "one bit", "rounded", "lattice"],
 )  # fmt: skip
@@ -134,23 +145,25 @@ def test_the_circuit_of_kernel_and_coins_answers_as_the_plain_functions_do(kerne
                 for name, bits in kernel.form.columns
             }
         )
-        words = {name: generator.integers(0, 2**64, 200, dtype=np.uint64) for name in coin_inputs(response)}
-        brought.append({name: words[name] >> np.uint64(64 - bits) for name, bits in coin_inputs(response).items()})
+        words = {name: generator.integers(0, 2**64, 200, dtype=np.uint64) for name in random_input_widths(response)}
+        brought.append(
+            {name: words[name] >> np.uint64(64 - bits) for name, bits in random_input_widths(response).items()}
+        )
     given = [
         each for person, coins in zip(people, brought, strict=True) for each in (*person.values(), *coins.values())
     ]
-    (codes,) = evaluated(noisy_circuit(kernel, response), *given)
-    exact = kernel.evaluated(*people)
+    (codes,) = evaluate_circuit(build_noisy_circuit(kernel, response), *given)
+    exact = kernel.evaluate(*people)
     for place in range(200):
         thrown, start = 0, 0
-        for name, bits in coin_inputs(response).items():
+        for name, bits in random_input_widths(response).items():
             thrown |= int(brought[0][name][place] ^ brought[1][name][place]) << start
             start += bits
         coins = []
-        for size in response.coins:
+        for size in response.random_widths:
             coins.append(thrown % (1 << size))
             thrown >>= size
-        assert response.decoded(int(codes[place])) == response.answer(int(exact[place]), coins)
+        assert response.decode_answers(int(codes[place])) == response.answer(int(exact[place]), coins)
 
 
 def test_errors_are_those_that_were_worked_out_by_hand() -> None:
@@ -161,18 +174,18 @@ def test_errors_are_those_that_were_worked_out_by_hand() -> None:
     terms: dict[str, Any] = {
         "people": people,
         "loss": loss,
-        "noise": dp.pairs.Noise.ON_SUM,
+        "noise": dp.pairs.NoisePlacement.ON_SUM,
         "zetas": dp.pairs.Zetas(1 / 12, 1 / 4),
     }
     on_sum = [dp.pairs.plan(COLLISION, pairs_per_person=many, **terms).error for many in (1, 8)]
     assert on_sum == pytest.approx([0.00224, 0.00188], abs=0.00001)
-    laplace = Lattice(Fraction(1, 2), 64)
-    assert laplace.most_variance / 64**2 / (people * 2 / 2) == pytest.approx(4 * 2 / people, rel=1e-3)
+    laplace = LaplaceResponse(Fraction(1, 2), 64)
+    assert laplace.max_variance / 64**2 / (people * 2 / 2) == pytest.approx(4 * 2 / people, rel=1e-3)
 
 
 def test_what_can_not_be_planned_is_refused() -> None:
-    query, loss = PairQuery.about(COLLISION.form, Permutations(1)), dp.PrivacyLoss.pure(1)
-    for planned in (planned_answers, planned_sum):
+    query, loss = PairQuery.from_kernel(COLLISION.form, Permutations(1)), dp.PrivacyLoss.pure(1)
+    for planned in (plan_answers, plan_sum):
         with pytest.raises(dp.UnsupportedQuery, match="adjacency"):
             planned(query, loss, AddRemove(EACH_RECORD))
         with pytest.raises(dp.UnsupportedQuery, match="loss"):

@@ -17,17 +17,17 @@ import dpcurves as dp
 from dpcurves.conversation import Release
 from dpcurves.laws import Family, Noise, NoisySums
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss
 from dpcurves.queries import Query
-from dpcurves.trust import Central, conversation
+from dpcurves.trust import Central, run_conversation
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "curves"))
 
 from by_hand import table_of
 
-QUESTION = dp.PairwiseScorerQuestion("y", (dp.Ranged("a", -1, 1), dp.Ranged("b", 0, 4)))
+QUESTION = dp.PairwiseScorerQuestion("y", (dp.NumericColumn("a", -1, 1), dp.NumericColumn("b", 0, 4)))
 Kind = tuple[int, float, float]
 KINDS: list[Kind] = [*product((0, 1), (-9.0, 0.3, 1.0), (-np.inf, 4.0)), (7, 1.0, 1.0), (1, np.nan, 1.0)]
 """Labels, of which one is none, and features inside, at and beyond their bounds, and none."""
@@ -35,13 +35,13 @@ KINDS: list[Kind] = [*product((0, 1), (-9.0, 0.3, 1.0), (-np.inf, 4.0)), (7, 1.0
 
 def asked(loss: PrivacyLoss, adjacency: Adjacency) -> list[tuple[Query, NoisySums]]:
     """Turns of an answer about some records: those of held-out scores depend on what was released."""
-    steps, chance = conversation(QUESTION, loss, adjacency, Central()), Randomness.from_seed(1)
+    steps, chance = run_conversation(QUESTION, loss, adjacency, Central()), Randomness.from_seed(1)
     found = list[tuple[Query, NoisySums]]()
     columns = {name: np.array(column) for name, column in zip("yab", zip(*KINDS, strict=True), strict=True)}
     step = next(steps)
     try:
         while True:
-            plan = AUTO.plan(step.query, loss * step.share, adjacency)
+            plan = AUTO.plan(step.query, loss * step.budget_fraction, adjacency)
             assert isinstance(plan.law, NoisySums)
             found.append((step.query, plan.law))
             step = steps.send(Release(plan, AUTO.run(table_of(columns, step.query), plan, chance), None, seeded=True))
@@ -52,7 +52,7 @@ def asked(loss: PrivacyLoss, adjacency: Adjacency) -> list[tuple[Query, NoisySum
 def sums_of(kind: Kind, query: Query, law: NoisySums) -> list[tuple[int, Noise]]:
     """Contribution of a record to each noisy sum, and the noise of that."""
     columns = {name: np.array([value]) for name, value in zip("yab", kind, strict=True)}
-    return [(int(each), noise) for part, noise in exact_sums(table_of(columns, query), law) for each in part]
+    return [(int(each), noise) for part, noise in compute_exact_sums(table_of(columns, query), law) for each in part]
 
 
 def cost(one: list[tuple[int, Noise]], other: list[tuple[int, Noise]], records: int) -> Fraction:

@@ -12,7 +12,7 @@ from tiny_tables import ADJACENCIES, axes, counts
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.linear import Partition
+from dpcurves.mechanisms.linear import PartitionSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import PartitionQuery
@@ -35,7 +35,7 @@ def nested() -> list[tuple[tuple[int, ...], ...]]:
 def test_the_worst_loss_is_what_is_paid(rows: int, adjacency: Adjacency, loss: PrivacyLoss) -> None:
     tight = []
     for tilings in nested() if rows == 1 else nested()[-2:]:
-        plan = Partition().plan(PartitionQuery(axes(rows, CELLS), tilings), loss, adjacency)
+        plan = PartitionSums().plan(PartitionQuery(axes(rows, CELLS), tilings), loss, adjacency)
         assert isinstance(plan.law, IntervalSums)
         worst = worst_loss(counts(rows, CELLS), plan.law, adjacency)
         paid = loss.epsilon if loss.epsilon is not None else loss.rho
@@ -59,4 +59,4 @@ def test_what_is_no_chain_of_tilings_is_refused(tilings: tuple[tuple[int, ...], 
 
 def test_other_queries_are_refused() -> None:
     with pytest.raises(UnsupportedQuery, match="names its intervals"):
-        Partition().plan(counts(1, 5), LOSSES["pure"], ADJACENCIES[0])
+        PartitionSums().plan(counts(1, 5), LOSSES["pure"], ADJACENCIES[0])

@@ -11,16 +11,16 @@ import pytest
 
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.partition_selection import BoundedNoise, noise_of_names, number_of
+from dpcurves.mechanisms.partition_selection import BoundedNoise, calibrate_category_noise, encode_name
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.queries import NamesQuery
-from dpcurves.strategies.choice import names_in
+from dpcurves.queries import PartitionSelectionQuery
+from dpcurves.strategies.choice import parse_names
 
 HIDDEN = None
 ROUNDED, ALMOST = Fraction(1, 10**40), Fraction(1, 10**30)
 Law = dict[int | None, Fraction]
-NAMES = NamesQuery.of("ward")
+NAMES = PartitionSelectionQuery.from_column("ward")
 
 
 def power(rate: Fraction) -> Fraction:
@@ -74,16 +74,16 @@ def beyond(ours: list[Law], theirs: list[Law], epsilon: Fraction) -> Fraction:
 )
 def test_one_name_loses_its_part_and_one_unit_alone_is_told_with_the_chance_of_delta(rate: str, delta: str) -> None:
     epsilon, chance = Fraction(rate), Fraction(delta)
-    noise = BoundedNoise.hiding(epsilon, chance)
+    noise = BoundedNoise.from_delta(epsilon, chance)
     alone = 1 - law_of(noise, 1)[HIDDEN]
-    assert alone <= noise.chance_of_one() <= chance
-    assert abs(noise.chance_of_one() / alone - 1) < ALMOST
-    assert noise.threshold == 1 or BoundedNoise(epsilon, noise.threshold - 1).chance_of_one() > chance
+    assert alone <= noise.selection_probability_of_one() <= chance
+    assert abs(noise.selection_probability_of_one() / alone - 1) < ALMOST
+    assert noise.threshold == 1 or BoundedNoise(epsilon, noise.threshold - 1).selection_probability_of_one() > chance
     for units in (*range(4), noise.threshold, 2 * noise.threshold, 2 * noise.threshold + 1):
         fewer, more = law_of(noise, units), law_of(noise, units + 1)
         for one, other in ((fewer, more), (more, fewer)):
             assert beyond([one], [other], epsilon) <= alone * (1 + ROUNDED)
-        assert noise.told_chance(units) == pytest.approx(float(1 - fewer[HIDDEN]), rel=1e-9, abs=1e-15)
+        assert noise.selection_probability(units) == pytest.approx(float(1 - fewer[HIDDEN]), rel=1e-9, abs=1e-15)
 
 
 def changed(adjacency: Adjacency) -> list[tuple[int, int]]:
@@ -99,7 +99,7 @@ def changed(adjacency: Adjacency) -> list[tuple[int, int]]:
 ], ids=repr)  # fmt: skip
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure(1, "1/5"), PrivacyLoss.zcdp(2, "1/3")], ids=str)
 def test_tiny_neighbours_lose_what_was_granted(adjacency: Adjacency, loss: PrivacyLoss) -> None:
-    noise = noise_of_names(loss, adjacency)
+    noise = calibrate_category_noise(loss, adjacency)
     epsilon = noise.rate * adjacency.l1_sensitivity
     assert epsilon**2 / 2 <= loss.rho
     laws, worst = [law_of(noise, units) for units in range(5)], Fraction(0)
@@ -111,7 +111,7 @@ def test_tiny_neighbours_lose_what_was_granted(adjacency: Adjacency, loss: Priva
             other = [laws[units + 1] for units in more] + [laws[units] for units in fewer]
             worst = max(worst, beyond(one, other, epsilon), beyond(other, one, epsilon))
     assert worst <= loss.delta
-    told = 1 - (1 - noise.chance_of_one()) ** adjacency.unit.records  # if all names that come are new
+    told = 1 - (1 - noise.selection_probability_of_one()) ** adjacency.unit.records  # if all names that come are new
     assert worst >= told * (1 - ALMOST)
 
 
@@ -120,17 +120,17 @@ def test_names_are_told_in_their_order_and_none_without_many_units() -> None:
     names = [b"\xc3\xa9", b"a", b"rare", b"z"]
     table = np.array([(name, units) for name, units in zip(names, (300, 500, 1, 400), strict=True)], dtype=object)
     found = AUTO.run(table, plan, Randomness.from_seed(1))
-    assert [found[0], found[2], found[4]] == [number_of(names[place]) for place in (0, 1, 3)]
+    assert [found[0], found[2], found[4]] == [encode_name(names[place]) for place in (0, 1, 3)]
     assert found[3] == pytest.approx(500, abs=14)
     assert AUTO.run(np.empty((0, 2), dtype=object), plan, Randomness.from_seed(1)) == ()
     from dpcurves.conversation import Release
 
-    assert names_in(Release(plan, found, None, seeded=True)) == ("é", "a", "z")
+    assert parse_names(Release(plan, found, None, seeded=True)) == ("é", "a", "z")
 
 
 def test_noise_follows_its_law() -> None:
     noise = BoundedNoise(Fraction(1, 2), 4)
-    drawn = noise.draws(40_000, Randomness.from_seed(2))
+    drawn = noise.sample(40_000, Randomness.from_seed(2))
     law = {told: float(chance) for told, chance in law_of(noise, 9).items() if told is not None}
     for told, chance in law.items():
         assert (drawn + 9 == told).mean() == pytest.approx(chance, abs=0.012)

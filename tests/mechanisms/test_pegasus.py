@@ -20,7 +20,16 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts
 from dpcurves_streams.mechanisms import STREAMS, Pegasus, pegasus
-from dpcurves_streams.mechanisms.pegasus import CHANGE, COLUMNS, LARGEST, LONGEST, UNIT, Grouped, group, trees_of
+from dpcurves_streams.mechanisms.pegasus import (
+    CHANGE,
+    COLUMNS,
+    LARGEST,
+    LONGEST,
+    UNIT,
+    GroupingState,
+    build_fenwick_trees,
+    decide_groups,
+)
 from dpcurves_streams.queries import Forest, GroupedTickQuery, TickQuery
 
 FloatArray = NDArray[np.float64]
@@ -46,10 +55,14 @@ class Exact:
     """The law of decisions, exactly: a sum over the noise of each group's threshold. Values above `largest` are it."""
 
     def __init__(self, law: GroupedCounts, largest: int = LARGEST) -> None:
-        reach = 45 * int(law.common.parameter + 1)
+        reach = 45 * int(law.threshold_noise.parameter + 1)
         noise = np.arange(-reach, reach + 1)
-        rate = 1 / float(law.common.parameter)
-        self._weights, self._own, self._largest = np.exp(-rate * abs(noise)) * np.tanh(rate / 2), law.own, largest
+        rate = 1 / float(law.threshold_noise.parameter)
+        self._weights, self._own, self._largest = (
+            np.exp(-rate * abs(noise)) * np.tanh(rate / 2),
+            law.test_noise,
+            largest,
+        )
         self._thresholds = law.threshold + noise
 
     @cache  # noqa: B019
@@ -96,7 +109,7 @@ def lost(ours: FloatArray, theirs: FloatArray, shift: IntArray, law: GroupedCoun
     return float((moments / (orders * (orders - 1))[:, 0]).max() + np.square(shift).sum() / (2 * scale))
 
 
-TIGHT = GroupedTickQuery(STATES, None, share=Fraction(4, 5), deviation=Fraction(4))
+TIGHT = GroupedTickQuery(STATES, None, budget_fraction=Fraction(4, 5), deviation=Fraction(4))
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
@@ -106,7 +119,7 @@ def test_perturber_and_grouper_together_lose_no_more_than_is_claimed(loss: Priva
 
     What smooths sees the counts and decisions alone.
     """
-    law = Pegasus().plan(TIGHT, loss, adjacency).law.required(GroupedCounts)
+    law = Pegasus().plan(TIGHT, loss, adjacency).law.require_type(GroupedCounts)
     exact, worst = Exact(law), 0.0
     for length in range(1, 7 if adjacency is ADJACENCIES[0] else 5):
         for stream in streams(1, length, 2):
@@ -122,7 +135,7 @@ def test_perturber_and_grouper_together_lose_no_more_than_is_claimed(loss: Priva
 
 def test_streams_that_are_chosen_by_decisions_lose_no_more() -> None:
     """Ways to choose 4 ticks of 0, 1 or 2 tuples by the decisions before, each with one tuple more at a tick."""
-    law = Pegasus().plan(TIGHT, PrivacyLoss.pure(5), ONE).law.required(GroupedCounts)
+    law = Pegasus().plan(TIGHT, PrivacyLoss.pure(5), ONE).law.require_type(GroupedCounts)
     exact, worst, generator = Exact(law), 0.0, np.random.default_rng(4)
     paths = list(product((0, 1), repeat=3))
     for _ in range(600):
@@ -142,7 +155,7 @@ def test_streams_that_are_chosen_by_decisions_lose_no_more() -> None:
 
 
 def test_values_above_the_largest_one_lose_no_more() -> None:
-    law = Pegasus().plan(TIGHT, PrivacyLoss.pure(5), ONE).law.required(GroupedCounts)
+    law = Pegasus().plan(TIGHT, PrivacyLoss.pure(5), ONE).law.require_type(GroupedCounts)
     exact, worst = Exact(law, largest=2), 0.0
     for stream in streams(1, 4, 3):
         ours = exact.log_law(tuple(stream[:, 0].tolist()))
@@ -156,7 +169,7 @@ class Drawn:
     """Known draws: noises of counts, of thresholds and of tests, tick by tick."""
 
     def __init__(self, law: GroupedCounts, noises: IntArray) -> None:
-        self._order, self._noises, self._at = [law.noise, law.common, law.own], noises.ravel(), 0
+        self._order, self._noises, self._at = [law.noise, law.threshold_noise, law.test_noise], noises.ravel(), 0
 
     def __call__(self, noise: Noise, size: int, randomness: Randomness) -> IntArray:
         assert (noise, size) == (self._order[self._at % 3], 1)
@@ -167,11 +180,11 @@ class Drawn:
 def shown(plan: Plan, stream: IntArray, noises: IntArray) -> list[tuple[int, ...]]:
     mechanism, told = Pegasus(), []
     state = mechanism.begin(plan)
-    with patch.object(pegasus, "draws", Drawn(plan.law.required(GroupedCounts), noises)):
+    with patch.object(pegasus, "sample_noise", Drawn(plan.law.require_type(GroupedCounts), noises)):
         for tick, count in enumerate(stream, start=1):
             values, state = mechanism.step(np.array([count]), tick, state, plan, Randomness.from_seed(0))
             told.append(values)
-            state = mechanism.restored(state.to_bytes(), plan) if tick % 5 == 0 else state
+            state = mechanism.restore_state(state.to_bytes(), plan) if tick % 5 == 0 else state
     return told
 
 
@@ -189,10 +202,15 @@ def groups_of(joined: list[int]) -> list[range]:
 
 def test_steps_hide_a_tuple_behind_a_threshold_and_a_test_that_are_larger_as_the_proof_says() -> None:
     """The bijection of the proof, through `step`: the same answers on both sides, at a cost of epsilon."""
-    query = GroupedTickQuery(STATES, None, share=Fraction(4, 5), deviation=Fraction(4))
+    query = GroupedTickQuery(STATES, None, budget_fraction=Fraction(4, 5), deviation=Fraction(4))
     plan = STREAMS.plan(query, PrivacyLoss.pure(5), ONE)
-    law, generator, kinds = plan.law.required(GroupedCounts), np.random.default_rng(5), set()
-    assert 1 / law.noise.parameter + CHANGE * UNIT / law.common.parameter + 2 * CHANGE * UNIT / law.own.parameter == 5
+    law, generator, kinds = plan.law.require_type(GroupedCounts), np.random.default_rng(5), set()
+    assert (
+        1 / law.noise.parameter
+        + CHANGE * UNIT / law.threshold_noise.parameter
+        + 2 * CHANGE * UNIT / law.test_noise.parameter
+        == 5
+    )
     for _ in range(100):
         stream = generator.poisson(generator.choice((0.5, 3, LARGEST)), 12)
         noises, tick = generator.integers(-90, 91, (12, 3)), int(generator.integers(12))
@@ -216,8 +234,8 @@ def test_a_group_closes_when_it_is_longest_whatever_it_holds_and_deviations_fit_
     nothing = np.zeros((1, 1), np.int64)
 
     def found(values: IntArray, threshold: int, own: IntArray) -> IntArray:
-        kept, trees = np.zeros((1, COLUMNS), np.int64), trees_of(nothing, LARGEST + 1)
-        return group(values, np.full(values.shape, threshold), own, kept, trees)[:, 0]
+        kept, trees = np.zeros((1, COLUMNS), np.int64), build_fenwick_trees(nothing, LARGEST + 1)
+        return decide_groups(values, np.full(values.shape, threshold), own, kept, trees)[:, 0]
 
     for values in (by_turns, 0 * by_turns):
         longer = np.append(values, [[0], [0]], axis=0)
@@ -234,8 +252,8 @@ def test_what_is_decided_is_what_the_paper_says_with_these_noises() -> None:
     for mean, threshold in ((0.3, 60), (3, 400), (20, 900), (300, 9000)):
         values = generator.poisson(mean, (300, 2))
         common, own = threshold + generator.integers(-50, 51, (300, 2)), generator.integers(-80, 81, (300, 2))
-        trees = trees_of(np.zeros((2, 1), np.int64), 1024)
-        found = group(values, common, own, np.zeros((2, COLUMNS), np.int64), trees)
+        trees = build_fenwick_trees(np.zeros((2, 1), np.int64), 1024)
+        found = decide_groups(values, common, own, np.zeros((2, COLUMNS), np.int64), trees)
         for key in range(2):
             assert found[:, key].tolist() == by_hand(values[:, key].tolist(), common[:, key], own[:, key])
 
@@ -258,7 +276,9 @@ def by_hand(values: list[int], common: IntArray, own: IntArray) -> list[int]:
 def test_example_7_of_the_paper() -> None:
     values = np.array([[5], [5], [6], [9], [10]])
     exact = np.zeros((5, 1), np.int64)
-    found = group(values, exact + 2 * UNIT, exact, np.zeros((1, COLUMNS), np.int64), trees_of(exact[:1], 64))
+    found = decide_groups(
+        values, exact + 2 * UNIT, exact, np.zeros((1, COLUMNS), np.int64), build_fenwick_trees(exact[:1], 64)
+    )
     assert found[:, 0].tolist() == [0, 1, 1, 0, 0]  # {1, 2, 3}, {4}, {5}
 
 
@@ -278,13 +298,13 @@ def test_states_come_back_grow_and_may_be_stepped_again_but_not_once_two_steps_w
         fresh, ours = mechanism.step(table, tick, ours, plan, Randomness.from_seed(tick))
         assert first == again == fresh
         assert after == same == ours
-        before, state, ours = state, same, mechanism.restored(ours.to_bytes(), plan)
+        before, state, ours = state, same, mechanism.restore_state(ours.to_bytes(), plan)
         if tick == 100:
             mechanism.step(table, tick + 1, state, plan, Randomness.from_seed(0))
             with pytest.raises(ValueError, match="state: two steps were taken from here"):
                 mechanism.step(table, tick, before, plan, Randomness.from_seed(0))
-    assert isinstance(state, Grouped)
-    assert int(state.kept[:, 3].max()) <= LARGEST
+    assert isinstance(state, GroupingState)
+    assert int(state.columns[:, 3].max()) <= LARGEST
 
 
 def test_what_it_cannot_do_is_refused() -> None:
@@ -302,16 +322,21 @@ def test_aggregations_are_grouped_each_on_its_own_with_a_part_of_the_loss_for_ea
     axes = (Categories("ap", forest.states),)
     plan = Pegasus().plan(GroupedTickQuery(axes, forest=forest), PrivacyLoss.pure(3), ONE)
     alone = Pegasus().plan(GroupedTickQuery(axes), PrivacyLoss.pure(1), ONE)
-    one, other = (each.law.required(GroupedCounts) for each in (plan, alone))
+    one, other = (each.law.require_type(GroupedCounts) for each in (plan, alone))
     assert forest.levels == 3
-    assert (one.keys, one.noise, one.common, one.own) == (6, other.noise, other.common, other.own)
+    assert (one.keys, one.noise, one.threshold_noise, one.test_noise) == (
+        6,
+        other.noise,
+        other.threshold_noise,
+        other.test_noise,
+    )
     sure = Pegasus().plan(GroupedTickQuery(axes, forest=forest), PrivacyLoss.pure(10**4), ONE)
     state = Pegasus().begin(sure)
     for tick in range(1, 4):
         values, state = Pegasus().step(np.array([tick, 5, 7]), tick, state, sure, Randomness.from_seed(tick))
         assert values[:6] == (tick + 12, tick + 5, 7, tick, 5, 7)
     assert values[6:] == (0, 0, 1, 0, 1, 1)
-    flat = Forest.of({"x": ["a"], "y": ["b", "c"]})
+    flat = Forest.from_sets({"x": ["a"], "y": ["b", "c"]})
     assert flat.levels == 2
     with pytest.raises(ValueError, match="hierarchy: the axis has the states"):
         GroupedTickQuery(STATES, forest=forest)

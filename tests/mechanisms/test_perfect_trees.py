@@ -37,7 +37,7 @@ def test_errors_equal_the_exact_recursion_where_all_nodes_are_alike(power: int, 
         )
         law = IntervalSums(rows, cells, levels, Noise(family, Fraction(WHOLE)))
         exact = law.prefix_variances(total_is_public)[0, :-1].mean() / unit
-        assert perfect.errors(np.array([parts]))[0] == pytest.approx(exact, rel=1e-5)
+        assert perfect.prefix_errors(np.array([parts]))[0] == pytest.approx(exact, rel=1e-5)
 
 
 def test_a_last_node_that_is_cut_off_is_predicted_closely() -> None:
@@ -47,7 +47,7 @@ def test_a_last_node_that_is_cut_off_is_predicted_closely() -> None:
     levels = (Tier(range(0, 95, 10), noises[0]), Tier(range(95), noises[1]))
     law = IntervalSums(1, 95, levels, Noise(Family.LAPLACE, Fraction(WHOLE)))
     exact = law.prefix_variances(total_is_public=True)[0, :-1].mean() / (2 * WHOLE**2)
-    assert perfect.errors(np.array([[0.5, 0.5]]))[0] == pytest.approx(exact, rel=0.03)
+    assert perfect.prefix_errors(np.array([[0.5, 0.5]]))[0] == pytest.approx(exact, rel=0.03)
 
 
 @pytest.mark.parametrize("total_is_public", [True, False])
@@ -59,12 +59,12 @@ def test_shares_are_as_good_as_those_of_a_general_optimiser(
     radices: list[float], power: int, total_is_public: bool
 ) -> None:
     perfect = trees(radices, 1, 1, power, total_is_public)
-    ours = perfect.best_shares()
+    ours = perfect.optimise_budget_fractions()
 
     def error(logarithms: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
         shares = np.exp(logarithms)
-        return float(perfect.errors((shares / shares.sum())[None])[0])
+        return float(perfect.prefix_errors((shares / shares.sum())[None])[0])
 
     best = minimize(error, np.zeros(len(radices)), method="Nelder-Mead", options={"maxiter": 2000, "fatol": 1e-9})
     assert ours.sum() == pytest.approx(1)
-    assert perfect.errors(ours)[0] <= best.fun * (1 + 1e-6)
+    assert perfect.prefix_errors(ours)[0] <= best.fun * (1 + 1e-6)

@@ -14,7 +14,7 @@ from dpcurves.laws import Family, IntervalSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.mechanisms import Perturber, Sequential
-from dpcurves_streams.mechanisms.hierarchy import Passed
+from dpcurves_streams.mechanisms.hierarchy import TickState
 
 PURE, CONCENTRATED = PrivacyLoss.pure("0.3"), PrivacyLoss.zcdp("0.3")
 ONE = AddRemove(EACH_RECORD)
@@ -25,20 +25,20 @@ def test_the_worst_neighbours_lose_just_what_is_claimed(adjacency: Adjacency) ->
     """Integer noise that is shifted loses ``|shift| / scale``, or rho ``shift**2 / (2 variance)``: a closed form."""
     shifts = [other - one for one in streams(2, 2, 2) for other in neighbours(one, adjacency)]
     for loss in (PURE, CONCENTRATED):
-        noise = Perturber().plan(ticks(2, 2), loss, adjacency).law.required(IntervalSums).levels[0].noise
+        noise = Perturber().plan(ticks(2, 2), loss, adjacency).law.require_type(IntervalSums).levels[0].noise
         pure = noise.family is Family.LAPLACE
         lost = max(int(abs(shift).sum() if pure else (shift**2).sum()) for shift in shifts)
         assert lost / noise.parameter / (1 if pure else 2) == Fraction(3, 10)
 
 
 def test_a_step_adds_one_draw_of_the_law_to_each_count() -> None:
-    mechanism: Sequential[Passed] = Perturber()
+    mechanism: Sequential[TickState] = Perturber()
     plan = mechanism.plan(ticks(3, None), PURE, ONE)
     state, noisy = mechanism.begin(plan), []
     for tick in range(1, 4001):
         answer, state = mechanism.step(np.array([5, 0, 2**62]), tick, state, plan, Randomness.from_seed(tick))
         noisy.append([answer[0] - 5, answer[1], answer[2] - 2**62])
-    law = plan.law.required(IntervalSums)
+    law = plan.law.require_type(IntervalSums)
     spread = np.square(noisy).mean() / law.levels[0].noise.variance
     assert abs(spread - 1) < 4 * np.sqrt(5 / 12_000)  # 4 sigma; the fourth moment of Laplace noise is 6
     assert len(np.unique(noisy, axis=0)) > 2000
@@ -48,14 +48,14 @@ def test_a_state_comes_back_from_its_bytes_and_no_tick_is_skipped_or_repeated() 
     mechanism = Perturber()
     plan = mechanism.plan(ticks(1, 9), PURE, ONE)
     _, state = mechanism.step(np.array([1]), 1, mechanism.begin(plan), plan, Randomness.from_seed(1))
-    assert mechanism.restored(state.to_bytes(), plan) == state
+    assert mechanism.restore_state(state.to_bytes(), plan) == state
     assert "1" not in repr(state).partition(" at ")[0]
     for tick in (1, 3):
         with pytest.raises(ValueError, match="state: tick"):
             mechanism.step(np.array([1]), tick, state, plan, Randomness.from_seed(1))
     for damaged in (b"", b"[]", b"{}", state.to_bytes().replace(b"memoryless", b"other"), b"\xff"):
         with pytest.raises(ValueError, match="state: what is stored is no state of memoryless noise"):
-            mechanism.restored(damaged, plan)
+            mechanism.restore_state(damaged, plan)
 
 
 def test_what_is_no_question_of_a_stream_is_refused() -> None:
@@ -63,4 +63,4 @@ def test_what_is_no_question_of_a_stream_is_refused() -> None:
         Perturber().plan(counts(1, 2), PURE, ONE)
     plan = Perturber().plan(ticks(2, None), PURE, ONE)
     with pytest.raises(ValueError, match="table: a tick has 2 counts, got 1"):
-        Perturber().step(np.array([1]), 1, Passed(0), plan, Randomness.from_seed(1))
+        Perturber().step(np.array([1]), 1, TickState(0), plan, Randomness.from_seed(1))

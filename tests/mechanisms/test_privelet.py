@@ -14,10 +14,10 @@ from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Grid
-from dpcurves.laws import Family, HaarTensorSums, Noise, wavelet_estimate
-from dpcurves.laws.haar_sums import bands
+from dpcurves.laws import Family, HaarTensorSums, Noise, estimate_table
+from dpcurves.laws.haar_sums import band_sizes
 from dpcurves.mechanisms import AUTO, Privelet
-from dpcurves.mechanisms.wavelets import AxisPrices, exact_values, largest_prices, noise_of_values
+from dpcurves.mechanisms.wavelets import AxisPrices, compute_exact_values, largest_prices, sample_value_noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import WaveletQuery
@@ -43,7 +43,7 @@ def noises(law: HaarTensorSums) -> list[Noise]:
     table = np.empty(law.sides, dtype=np.int64)
     for number, block in enumerate(law.blocks):
         table[block] = number
-    single = [law.missing] if law.apart is None else [law.apart, law.missing]
+    single = [law.missing] if law.outside_noise is None else [law.outside_noise, law.missing]
     return [*(law.noises[number] for number in table.ravel().tolist()), *single]
 
 
@@ -71,7 +71,7 @@ def test_wavelets_lose_exactly_what_is_claimed(sides: tuple[int, ...], beyond: i
     pairs = neighbours(sets, adjacency)
     for loss, claimed in ((PURE, PURE.epsilon), (CONCENTRATED, CONCENTRATED.rho)):
         law = law_of(Privelet().plan(query, loss, adjacency))
-        released = np.array([exact_values(table, query, law) for table in sets])
+        released = np.array([compute_exact_values(table, query, law) for table in sets])
         shifts = np.unique(np.abs(released[pairs[:, 0]] - released[pairs[:, 1]]), axis=0)
         prices = [price(noise) for noise in noises(law)]
         common = int(np.lcm.reduce([each.denominator for each in prices]))
@@ -83,10 +83,10 @@ def test_wavelets_lose_exactly_what_is_claimed(sides: tuple[int, ...], beyond: i
 @pytest.mark.parametrize("sides", [(7, 13), (16, 5), (1, 11), (12,), (33,), (3, 4, 5)], ids=str)
 def test_the_closed_form_is_the_dearest_of_all_moves(sides: tuple[int, ...], family: Family) -> None:
     """Every cell to every other one, on tables that are no longer tiny, in thousandths of thousandths."""
-    along = [AxisPrices.of(side, family) for side in sides]
+    along = [AxisPrices.from_side(side, family) for side in sides]
     matrix, priced = np.ones((1, 1), dtype=np.int64), np.ones(1, dtype=np.int64)
     for axis in along:
-        each = np.repeat([int(1000 * band) for band in axis.bands], bands(axis.side))
+        each = np.repeat([int(1000 * band) for band in axis.bands], band_sizes(axis.side))
         matrix, priced = np.kron(matrix, dense(axis.side)), np.kron(priced, each)
     alone, moved = largest_prices(along, family)
     scale = 1000 ** len(sides)
@@ -107,10 +107,14 @@ def test_values_are_products_of_contrasts(sides: tuple[int, ...]) -> None:
     for side in sides:
         matrix = np.kron(matrix, dense(side))
     inside = table[list(query.order)]
-    assert exact_values(table, query, law) == [*(matrix @ inside).tolist(), int(table[:3].sum()), int(table[-1])]
-    found = wavelet_estimate(law, exact_values(table, query, law), None)
+    assert compute_exact_values(table, query, law) == [
+        *(matrix @ inside).tolist(),
+        int(table[:3].sum()),
+        int(table[-1]),
+    ]
+    found = estimate_table(law, compute_exact_values(table, query, law), None)
     np.testing.assert_allclose(found.cells.ravel(), inside, atol=1e-9)
-    assert (found.apart, found.missing) == (table[:3].sum(), table[-1])
+    assert (found.outside, found.missing) == (table[:3].sum(), table[-1])
 
 
 def test_counts_beyond_64_bits_are_exact() -> None:
@@ -138,7 +142,7 @@ def test_the_plan_says_the_mean_variance_of_boxes_from_the_first_cell(
 def test_draws_have_the_variances_of_the_plan_at_four_sigma() -> None:
     """Looks at the 23 combinations of bands with most values; false alarms with 23 * 6.4e-5. The kurtosis is 6."""
     law = law_of(Privelet().plan(asked((130, 128)), PURE, ALONE))
-    drawn = np.array(noise_of_values(law, Randomness.from_seed(8))[: law.cells], dtype=np.float64).reshape(law.sides)
+    drawn = np.array(sample_value_noise(law, Randomness.from_seed(8))[: law.cells], dtype=np.float64).reshape(law.sides)
     large = [
         (drawn[block], noise) for block, noise in zip(law.blocks, law.noises, strict=True) if drawn[block].size > 64
     ]
@@ -151,16 +155,16 @@ def test_a_public_total_is_kept() -> None:
     query = asked((3, 3), 2)
     plan = Privelet().plan(query, PURE, ReplaceOne(EACH_RECORD, 55))
     values = AUTO.run(np.arange(12), plan, Randomness.from_seed(2))
-    found = wavelet_estimate(law_of(plan), values, 55)
-    assert found.cells.sum() + found.apart + found.missing == pytest.approx(55)
+    found = estimate_table(law_of(plan), values, 55)
+    assert found.cells.sum() + found.outside + found.missing == pytest.approx(55)
 
 
 def test_equal_parts_of_a_long_axis_are_as_dear_as_published() -> None:
     """With equal prices a record costs ``1 + log2 n`` on each axis (Xiao, Wang and Gehrke 2010, Theorem 2)."""
-    equal = [AxisPrices(side, (Fraction(1),) * len(bands(side))) for side in (256, 16)]
+    equal = [AxisPrices(side, (Fraction(1),) * len(band_sizes(side))) for side in (256, 16)]
     assert largest_prices(equal, Family.LAPLACE)[0] == 9 * 5
     for side in (64, 1024):
-        ours, depth = AxisPrices.of(side, Family.LAPLACE), side.bit_length()
+        ours, depth = AxisPrices.from_side(side, Family.LAPLACE), side.bit_length()
         weights = HaarTensorSums((side,), (Noise(Family.LAPLACE, Fraction(10**6)),) * depth, None, LARGE)
         same = HaarTensorSums((side,), tuple(Noise(Family.LAPLACE, 10**6 * sum(ours.bands) / (depth * band)) for band in
                                        ours.bands), None, LARGE)  # fmt: skip
@@ -183,10 +187,10 @@ def test_what_it_cannot_do_is_refused() -> None:
             WaveletQuery(axis, order, sides)
     law = law_of(Privelet().plan(asked((2, 2)), PURE, ALONE))
     with pytest.raises(ValueError, match="values"):
-        wavelet_estimate(law, [1, 2], None)
+        estimate_table(law, [1, 2], None)
     with pytest.raises(ValueError, match="noises"):
         HaarTensorSums((2, 2), law.noises[1:], None, law.missing)
 
 
 def test_all_combinations_of_bands_are_priced() -> None:
-    assert [len(list(product(*map(bands, sides)))) for sides in ((4, 4), (1, 5))] == [9, 4]
+    assert [len(list(product(*map(band_sizes, sides)))) for sides in ((4, 4), (1, 5))] == [9, 4]

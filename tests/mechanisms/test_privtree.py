@@ -21,10 +21,10 @@ from dpcurves.data import Axis, Grid
 from dpcurves.laws import Family, Noise
 from dpcurves.mechanisms import AUTO, PrivTree
 from dpcurves.mechanisms import thresholds as privtree
-from dpcurves.mechanisms.thresholds import Growth, growth_of, noisily_above_zero, path_price
+from dpcurves.mechanisms.thresholds import PrivTreeParameters, calibrate_privtree, is_noisily_above_zero, path_price
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.queries import Boxes, CountQuery, Read, Splitting, TreePartitionQuery
+from dpcurves.queries import Boxes, CountQuery, CountUse, SplitRule, TreePartitionQuery
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -64,7 +64,7 @@ def parts(box: Box, fans: tuple[int, ...]) -> list[Box]:
     return list(product(*sides))
 
 
-def law(table: IntArray, growth: Growth, box: Box, depth: int = 0) -> dict[Partition, float]:
+def law(table: IntArray, growth: PrivTreeParameters, box: Box, depth: int = 0) -> dict[Partition, float]:
     """The chance of every partition of a box."""
     children = parts(box, growth.splitting.fans)
     if len(children) == 1:
@@ -80,7 +80,7 @@ def law(table: IntArray, growth: Growth, box: Box, depth: int = 0) -> dict[Parti
 
 
 @lru_cache(maxsize=64)
-def logs(asked: TreePartitionQuery, growth: Growth, records: int) -> FloatArray:
+def logs(asked: TreePartitionQuery, growth: PrivTreeParameters, records: int) -> FloatArray:
     """The logarithm of the law, a row for each tiny data set. Missing records do not matter."""
     sets = data_sets(prod(asked.shape) + 1, records)
     present, alike = np.unique(sets[:, :-1], axis=0, return_inverse=True)
@@ -94,7 +94,7 @@ def cases(loss: PrivacyLoss, adjacency: Adjacency) -> Iterator[tuple[FloatArray,
     """List for every tiny query the laws of all data sets that have a neighbour, and of these neighbours."""
     for (shape, fans), least in product(SHAPES, (0, 1)):
         asked = query(shape, fans, least)
-        chances = logs(asked, growth_of(asked, loss, adjacency), 3)
+        chances = logs(asked, calibrate_privtree(asked, loss, adjacency), 3)
         pairs = neighbours(data_sets(prod(shape) + 1, 3), adjacency)
         yield chances[pairs[:, 0]], chances[pairs[:, 1]]
 
@@ -122,7 +122,9 @@ def test_the_noise_is_never_less_than_its_price_however_little(adjacency: Adjace
     asked, moves = query((8,), (2,), 0), 2 if isinstance(adjacency, ReplaceOne) else 1
     for part in range(1, 50):
         share = Fraction(part, 7)
-        pure, concentrated = (growth_of(asked, loss, adjacency) for loss in (PURE * share, CONCENTRATED * share))
+        pure, concentrated = (
+            calibrate_privtree(asked, loss, adjacency) for loss in (PURE * share, CONCENTRATED * share)
+        )
         price = path_price(2, pure.splitting.height)
         lost = adjacency.unit.records * (price + moves - 1) / pure.noise.parameter
         assert lost == (PURE * share).epsilon
@@ -130,7 +132,7 @@ def test_the_noise_is_never_less_than_its_price_however_little(adjacency: Adjace
         assert squared <= (CONCENTRATED * share).rho < squared * (1 + Fraction(1, 2**35))
 
 
-def worst_path(growth: Growth, most: int) -> tuple[float, float]:
+def worst_path(growth: PrivTreeParameters, most: int) -> tuple[float, float]:
     """The largest log ratios on a path of boxes, after a record came to before and the other way, over all counts.
 
     Counts do not rise on a path. It may end in a box that is not divided, or that cannot be.
@@ -151,19 +153,19 @@ def worst_path(growth: Growth, most: int) -> tuple[float, float]:
 @pytest.mark.parametrize("cells", [2, 4, 5, 64, 100_000])
 def test_no_path_however_deep_and_whatever_its_counts_loses_more(cells: int, fan: int, epsilon: str) -> None:
     for least in (0, 7):
-        growth = growth_of(query((cells,), (fan,), least), PrivacyLoss.pure(epsilon), AddRemove(EACH_RECORD))
+        growth = calibrate_privtree(query((cells,), (fan,), least), PrivacyLoss.pure(epsilon), AddRemove(EACH_RECORD))
         up, down = worst_path(growth, most=least + (growth.splitting.height + 2) * growth.decay + 5)
         one = float(1 / growth.noise.parameter)
         assert up <= float(epsilon) * (1 + 1e-9)
         assert up > 0.8 * float(epsilon) or growth.decay < 4  # few decays fit what they are rounded up from
         assert down <= one * (1 + 1e-9)
-        both = growth_of(query((cells,), (fan,), least), PrivacyLoss.pure(epsilon), ReplaceOne(EACH_RECORD, 9))
+        both = calibrate_privtree(query((cells,), (fan,), least), PrivacyLoss.pure(epsilon), ReplaceOne(EACH_RECORD, 9))
         up, down = worst_path(both, most=least + (both.splitting.height + 2) * both.decay + 5)
         assert up + down <= float(epsilon) * (1 + 1e-9)
 
 
 def test_with_much_noise_the_price_of_a_deep_path_is_reached() -> None:
-    growth = growth_of(query((2**20,), (2,), 0), PrivacyLoss.pure("0.01"), AddRemove(EACH_RECORD))
+    growth = calibrate_privtree(query((2**20,), (2,), 0), PrivacyLoss.pure("0.01"), AddRemove(EACH_RECORD))
     up, _ = worst_path(growth, most=22 * growth.decay)
     assert 0.99 < up / 0.01 <= 1
 
@@ -195,14 +197,14 @@ class Script:
 def law_of_run(table: IntArray, plan: Plan) -> dict[frozenset[Box], float]:
     """The chance of every partition that `run` leads to, by walking all its decisions."""
     assert isinstance(plan.query, TreePartitionQuery)
-    splitting = Splitting(plan.query.shape, plan.query.fans)
+    splitting = SplitRule(plan.query.shape, plan.query.fans)
     found: dict[frozenset[Box], float] = {}
     script: Script | None = Script([])
     while script is not None:
-        with patch.object(privtree, "noisily_above_zero", script.decide):
+        with patch.object(privtree, "is_noisily_above_zero", script.decide):
             values = PrivTree().run(table, plan, ANY)
         assert values == tuple(int(decided) for decided in script.taken)
-        leaves = as_boxes(splitting.leaves(values))
+        leaves = as_boxes(splitting.find_leaves(values))
         assert leaves not in found
         found[leaves] = script.probability
         script = script.next()
@@ -218,7 +220,7 @@ def as_boxes(boxes: Boxes) -> frozenset[Box]:
 @pytest.mark.parametrize(("shape", "fans"), [*SHAPES, ((8,), (2,)), ((9,), (3,)), ((3, 3), (2, 2))])
 def test_run_has_the_law_that_was_tested(shape: tuple[int, ...], fans: tuple[int, ...]) -> None:
     plan = PrivTree().plan(query(shape, fans, 1), PrivacyLoss.pure(2), AddRemove(EACH_RECORD))
-    growth = growth_of(query(shape, fans, 1), plan.loss, plan.adjacency)
+    growth = calibrate_privtree(query(shape, fans, 1), plan.loss, plan.adjacency)
     table = np.random.default_rng(3).poisson(2, prod(shape) + 1)
     expected = law(table[:-1].reshape(shape), growth, tuple((0, cells) for cells in shape))
     found = law_of_run(table, plan)
@@ -228,8 +230,8 @@ def test_run_has_the_law_that_was_tested(shape: tuple[int, ...], fans: tuple[int
 
 def test_a_box_is_divided_as_its_noise_says_however_large_the_numbers() -> None:
     for noise, score in product((-(2**62), -3, 0, 3, 2**63 - 1), (-(2**50), -3, 0, 3, 2**50)):
-        with patch.object(privtree, "draws", lambda *_, drawn=noise: np.array([drawn])):
-            decided = noisily_above_zero(np.array([score]), Noise(Family.LAPLACE, Fraction(1)), ANY)
+        with patch.object(privtree, "sample_noise", lambda *_, drawn=noise: np.array([drawn])):
+            decided = is_noisily_above_zero(np.array([score]), Noise(Family.LAPLACE, Fraction(1)), ANY)
         assert decided.tolist() == [score + noise > 0]
 
 
@@ -241,7 +243,7 @@ def test_decisions_follow_the_law_by_chi_square_at_four_sigma() -> None:
     expected = law_of_run(table, plan)
     seen = dict.fromkeys(expected, 0)
     for _ in range(draws):
-        seen[as_boxes(Splitting((4,), (2,)).leaves(AUTO.run(table, plan, randomness)))] += 1
+        seen[as_boxes(SplitRule((4,), (2,)).find_leaves(AUTO.run(table, plan, randomness)))] += 1
     outcome = chisquare(list(seen.values()), [draws * chance for chance in expected.values()])
     assert outcome.pvalue > 6.4e-5
 
@@ -254,12 +256,14 @@ def test_missing_records_change_nothing() -> None:
 @pytest.mark.parametrize("fan", [2, 3, 4])
 def test_an_empty_table_has_few_leaves_and_a_peak_is_found_to_the_cell(fan: int) -> None:
     plan = PrivTree().plan(query((100_000,), (fan,), 0), PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 10_000))
-    splitting, empty = Splitting((100_000,), (fan,)), np.zeros(100_001, dtype=np.int64)
-    sizes = [len(splitting.leaves(PrivTree().run(empty, plan, Randomness.from_seed(seed))).lower) for seed in range(50)]
+    splitting, empty = SplitRule((100_000,), (fan,)), np.zeros(100_001, dtype=np.int64)
+    sizes = [
+        len(splitting.find_leaves(PrivTree().run(empty, plan, Randomness.from_seed(seed))).lower) for seed in range(50)
+    ]
     assert np.mean(sizes) < 4 * fan
     peak = empty.copy()
     peak[77_777] = 10_000
-    leaves = splitting.leaves(PrivTree().run(peak, plan, ANY))
+    leaves = splitting.find_leaves(PrivTree().run(peak, plan, ANY))
     assert 1 in leaves.width[leaves.lower[:, 0] == 77_777]
     assert len(leaves.lower) < 200
 
@@ -268,23 +272,23 @@ def test_the_parts_of_a_path_cost_what_the_proof_says() -> None:
     assert path_price(2, 0) == path_price(2, 1) == 1
     assert path_price(4, 3) == 1 + 1 + Fraction(1, 7)
     assert float(path_price(2, 100)) < 3  # what the authors count
-    growth = growth_of(query((64,), (2,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    growth = calibrate_privtree(query((64,), (2,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     assert growth.decay >= float(growth.noise.parameter) * log(2)
 
 
 def test_the_example_of_a_plan_fits_the_query_and_tells_only_public_numbers() -> None:
     asked = query((16,), (2,), 0)
     spread = PrivTree().plan(asked, PrivacyLoss.pure(100), ReplaceOne(EACH_RECORD, 1000))
-    assert len(Splitting((16,), (2,)).leaves(spread.law.blank()).lower) == 16
-    assert PrivTree().plan(asked, PrivacyLoss.pure(100), AddRemove(EACH_RECORD)).law.blank() == (0,)
-    assert PrivTree().plan(query((1,), (2,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).law.blank() == ()
+    assert len(SplitRule((16,), (2,)).find_leaves(spread.law.blank_values()).lower) == 16
+    assert PrivTree().plan(asked, PrivacyLoss.pure(100), AddRemove(EACH_RECORD)).law.blank_values() == (0,)
+    assert PrivTree().plan(query((1,), (2,), 0), PrivacyLoss.pure(1), AddRemove(EACH_RECORD)).law.blank_values() == ()
 
 
 def test_what_is_no_partition_is_refused() -> None:
     who = AddRemove(EACH_RECORD)
     axes = query((4,), (2,), 0).axes
     with pytest.raises(UnsupportedQuery, match="asks for one"):
-        PrivTree().plan(CountQuery(axes, Read.CELLS), PrivacyLoss.pure(1), who)
+        PrivTree().plan(CountQuery(axes, CountUse.CELLS), PrivacyLoss.pure(1), who)
     with pytest.raises(UnsupportedQuery, match="above zero"):
         PrivTree().plan(query((4,), (2,), 0), PrivacyLoss.pure(1) * Fraction(0), who)
     with pytest.raises(UnsupportedQuery, match="more noise"):

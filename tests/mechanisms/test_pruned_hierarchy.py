@@ -15,18 +15,18 @@ from dpcurves.conversation import UnsupportedQuery
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves_streams.laws import PrunedCounts
-from dpcurves_streams.mechanisms import STREAMS, Pruned
-from dpcurves_streams.mechanisms.hierarchy import Rule, rule_of
+from dpcurves_streams.mechanisms import STREAMS, PrunedHierarchy
+from dpcurves_streams.mechanisms.hierarchy import DivisionRule, division_rule
 from dpcurves_streams.queries import Forest, TickQuery
 from dpcurves_streams.readings import Low, PrunedStates
 
 ONE = AddRemove(EACH_RECORD)
 CHAIN = Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
 SMALL = Forest.from_json({"all": {"left": ["a"], "right": ["b"]}})
-DEEP = Forest.of({f"{first} on": [f"s{each}" for each in range(first, 6)] for first in range(5)})
+DEEP = Forest.from_sets({f"{first} on": [f"s{each}" for each in range(first, 6)] for first in range(5)})
 
 
-def log_chances(forest: Forest, rule: Rule, stream: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+def log_chances(forest: Forest, rule: DivisionRule, stream: tuple[int, ...]) -> dict[tuple[int, ...], float]:
     """The logarithm of the chance of every set of decisions at a tick, in closed form."""
     ratio = np.exp(-1 / float(rule.noise.parameter))
     sums = [sum(stream[state] for state in members) for members in forest.members]
@@ -50,8 +50,8 @@ def log_chances(forest: Forest, rule: Rule, stream: tuple[int, ...]) -> dict[tup
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=repr)
 @pytest.mark.parametrize("least", [0, 2])
 def test_decisions_of_neighbouring_ticks_lose_no_more_than_their_share(least: int, adjacency: Adjacency) -> None:
-    question = PrunedStates("ap", CHAIN, least, share=Fraction(1, 2))
-    rule, worst = rule_of(question.query, PrivacyLoss.pure(2), adjacency), 0.0
+    question = PrunedStates("ap", CHAIN, least, budget_fraction=Fraction(1, 2))
+    rule, worst = division_rule(question.query, PrivacyLoss.pure(2), adjacency), 0.0
     for stream in streams(3, 1, 2):
         ours = log_chances(CHAIN, rule, tuple(stream[0].tolist()))
         for other in neighbours(stream, adjacency):
@@ -70,9 +70,9 @@ def test_decisions_and_counts_of_three_ticks_lose_no_more_than_is_claimed(
     Given the stream, ticks are independent, and counts of a tick given its decisions are: log ratios and divergences
     add up. The law of noises is that of `plan`; counts are shifted where decisions let them be seen.
     """
-    question = PrunedStates("ap", SMALL, 1, share=Fraction(1, 2))
-    law = Pruned().plan(question.query, loss, adjacency).law.required(PrunedCounts)
-    rule, scale = rule_of(question.query, loss, adjacency), float(law.noise.parameter)
+    question = PrunedStates("ap", SMALL, 1, budget_fraction=Fraction(1, 2))
+    law = PrunedHierarchy().plan(question.query, loss, adjacency).law.require_type(PrunedCounts)
+    rule, scale = division_rule(question.query, loss, adjacency), float(law.noise.parameter)
 
     @cache
     def chances(table: tuple[int, ...]) -> dict[tuple[int, ...], float]:
@@ -83,7 +83,7 @@ def test_decisions_and_counts_of_three_ticks_lose_no_more_than_is_claimed(
         """Epsilon, or rho at a few orders, of one tick."""
         sums = [sum(theirs[each] - ours[each] for each in members) for members in SMALL.members]
         change = np.array([*sums, *np.subtract(theirs, ours)])
-        seen = {each: change[law.frontier(np.array(each) > 0)] for each in chances(ours)}
+        seen = {each: change[law.mark_frontier(np.array(each) > 0)] for each in chances(ours)}
         if loss.is_pure:
             ratios = {each: chances(ours)[each] - chances(theirs)[each] for each in seen}
             return max(ratio + float(abs(seen[each]).sum()) / scale for each, ratio in ratios.items())
@@ -108,8 +108,8 @@ def test_decisions_and_counts_of_three_ticks_lose_no_more_than_is_claimed(
 
 def test_a_deep_path_loses_no_more_than_its_share() -> None:
     """All counts along a path of five aggregations, at and around the scores where most is lost."""
-    question = PrunedStates("ap", DEEP, 3, share=Fraction(1, 2))
-    rule, worst = rule_of(question.query, PrivacyLoss.pure(2), ONE), 0.0
+    question = PrunedStates("ap", DEEP, 3, budget_fraction=Fraction(1, 2))
+    rule, worst = division_rule(question.query, PrivacyLoss.pure(2), ONE), 0.0
     for many in range(0, 60):
         for stream in ((0, 0, 0, 0, 0, many), (1, 1, 1, 1, 1, many), (0, 9, 0, 9, 0, many)):
             ours = log_chances(DEEP, rule, stream)
@@ -120,32 +120,32 @@ def test_a_deep_path_loses_no_more_than_its_share() -> None:
 
 def test_what_is_counted_covers_every_state_once() -> None:
     question = PrunedStates("ap", DEEP, 1)
-    plan = Pruned().plan(question.query, PrivacyLoss.pure(1), ONE)
-    law, seen = plan.law.required(PrunedCounts), set()
+    plan = PrunedHierarchy().plan(question.query, PrivacyLoss.pure(1), ONE)
+    law, seen = plan.law.require_type(PrunedCounts), set()
     assert law.noise.parameter == Fraction(5, 4)  # the rest of the loss
     state = STREAMS.begin(plan)
     for tick in range(1, 301):
         table = np.random.default_rng(tick).integers(0, 30, 6)
         values, state = STREAMS.step(table, tick, state, plan, Randomness.from_seed(tick))
         divided = np.array(values[: law.groups]) > 0
-        assert np.array_equal(law.reached(divided), divided)
-        kept = law.frontier(divided)
+        assert np.array_equal(law.mark_reached(divided), divided)
+        kept = law.mark_frontier(divided)
         members = [*DEEP.members, *((number,) for number in range(6))]
         assert sorted(each for node in np.flatnonzero(kept) for each in members[node]) == list(range(6))
         assert not np.any(np.array(values[law.groups :])[~kept])
         seen.add(tuple(divided.tolist()))
     assert len(seen) > 3
-    assert STREAMS.restored(state.to_bytes(), plan) == state
+    assert STREAMS.restore_state(state.to_bytes(), plan) == state
 
 
 def test_without_noise_busy_states_are_exact_and_empty_aggregations_are_not_divided() -> None:
     question = PrunedStates("ap", CHAIN, 0, windows=(2,), events=(Low(2, 3),))
     plan = STREAMS.plan(question.query, PrivacyLoss.pure(10**4), ONE)
     state, reader = STREAMS.begin(plan), question.reader(plan)
-    assert question.states == tuple({"ap": name} for name in ("all", "left", "right", "a", "b", "c"))
+    assert question.state_labels == tuple({"ap": name} for name in ("all", "left", "right", "a", "b", "c"))
     for tick, table in enumerate(([5, 7, 0], [0, 0, 9], [0, 0, 0]), start=1):
         values, state = STREAMS.step(np.array(table), tick, state, plan, Randomness.from_seed(tick))
-        found = reader.read(values)
+        found = reader.read_next(values)
         a, b, c = table
         np.testing.assert_allclose(found.counts, [a + b + c, a + b, c, a, b, c], atol=1e-9)
         assert values[1:3] == (int(a + b > 0), int(c > 0))
@@ -155,7 +155,7 @@ def test_without_noise_busy_states_are_exact_and_empty_aggregations_are_not_divi
 def test_what_is_no_question_of_a_pruned_forest_is_refused() -> None:
     axes = PrunedStates("ap", CHAIN, 0).query.axes
     with pytest.raises(UnsupportedQuery, match="question: a hierarchy is not pruned"):
-        Pruned().plan(TickQuery(axes), PrivacyLoss.pure(1), ONE)
+        PrunedHierarchy().plan(TickQuery(axes), PrivacyLoss.pure(1), ONE)
     for least, share in ((-1, Fraction(1, 2)), (0, Fraction(1)), (0, Fraction(0))):
         with pytest.raises(ValueError, match="least|share"):
-            _ = PrunedStates("ap", CHAIN, least, share=share).query
+            _ = PrunedStates("ap", CHAIN, least, budget_fraction=share).query

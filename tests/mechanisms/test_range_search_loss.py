@@ -8,12 +8,20 @@ import pytest
 from test_refining_loss import LARGE, LOSSES, answers, worst_loss
 from tiny_tables import ADJACENCIES, data_sets, neighbours
 
-from dpcurves.conversation import Anywhere, Counted, Plan, Range, Release, Setting, Step
+from dpcurves.conversation import (
+    AutomaticGridWorkload,
+    AutomaticRangeWorkload,
+    Plan,
+    Release,
+    Setting,
+    Step,
+    TableCounts,
+)
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import PartitionQuery
-from dpcurves.session import converse
+from dpcurves.session import answer_steps
 from dpcurves.strategies import range_search
 
 EVENTS: tuple[Adjacency, ...] = (AddRemove(Unit("patient", 3)), ReplaceOne(Unit("patient", 3), 3))
@@ -21,14 +29,14 @@ EVENTS: tuple[Adjacency, ...] = (AddRemove(Unit("patient", 3)), ReplaceOne(Unit(
 
 def conversed(
     loss: PrivacyLoss, adjacency: Adjacency, way: int, *, looks_alone: bool = False
-) -> tuple[Counted, list[Plan], Fraction]:
+) -> tuple[TableCounts, list[Plan], Fraction]:
     plans: list[Plan] = []
     shares: list[Fraction] = []
 
     def reply(step: Step) -> Release:
         assert isinstance(step.query, PartitionQuery)
-        plans.append(AUTO.plan(step.query, loss * step.share, adjacency))
-        shares.append(step.share)
+        plans.append(AUTO.plan(step.query, loss * step.budget_fraction, adjacency))
+        shares.append(step.budget_fraction)
         law = plans[-1].law
         assert isinstance(law, IntervalSums)
         values = answers(law.size, len(plans), way)
@@ -36,9 +44,9 @@ def conversed(
 
     setting = Setting(loss, adjacency)
     if looks_alone:
-        found = converse(range_search.looked_for(Range("x", 4), setting), reply)
+        found = answer_steps(range_search.search_range(AutomaticGridWorkload("x", 4), setting), reply)
     else:
-        found = converse(range_search.found(Anywhere("x"), setting), reply)
+        found = answer_steps(range_search.search_and_count(AutomaticRangeWorkload("x"), setting), reply)
     return found, plans, sum(shares, start=Fraction(0))
 
 
@@ -56,7 +64,7 @@ def test_all_turns_together_lose_what_was_granted(
         found, plans, spent = conversed(loss, adjacency, way)
         assert spent == 1
         assert len({plan.query for plan in plans}) == len(plans)  # each is paid, and has noise of its own
-        laws = [turn.measured for turn in found.read]  # of all turns, on the cells of the last one
+        laws = [turn.interval_sums for turn in found.evidence]  # of all turns, on the cells of the last one
         assert [law.levels[0].noise for law in laws] == [plan.law.levels[0].noise for plan in plans]  # type: ignore[attr-defined]
         sets = data_sets(laws[-1].cells + 1, 3)
         worst = worst_loss(list(laws), sets, neighbours(sets, adjacency))
@@ -79,10 +87,10 @@ def test_looks_alone_lose_what_was_granted_however_they_cut(
         found, plans, spent = conversed(loss, adjacency, way, looks_alone=True)
         assert spent == 1
         assert len({plan.query for plan in plans}) == len(plans) == range_search.LOOKS_ALONE
-        laws = [turn.measured for turn in found.read]
+        laws = [turn.interval_sums for turn in found.evidence]
         sets = data_sets(laws[-1].cells + 1, 3)
         assert worst_loss(list(laws), sets, neighbours(sets, adjacency)) <= granted
-        assert found.cells_counted.cells >= 1
+        assert found.chosen_grid.cells >= 1
 
 
 @pytest.mark.parametrize("way", range(8))
@@ -92,5 +100,5 @@ def test_over_all_doubles_shares_add_up_to_one_whatever_is_answered(way: int, lo
         found, plans, spent = conversed(loss, adjacency, way)
         assert spent == 1
         assert 2 <= len(plans) <= range_search.MOST_TURNS
-        assert found.cells_counted.ends == (-range_search.LARGEST, range_search.LARGEST)
+        assert found.chosen_grid.endpoints == (-range_search.LARGEST, range_search.LARGEST)
         assert len({plan.query for plan in plans}) == len(plans)

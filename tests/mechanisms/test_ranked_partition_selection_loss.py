@@ -13,18 +13,23 @@ import pytest
 from test_partition_selection_loss import power
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.data import Hashed, Texts, Unlisted
+from dpcurves.data import HashUniverse, TextUniverse, UnlistedCategories
 from dpcurves.data.universe import FAKES
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.partition_selection import RankedNoise, ToldOfNobody, noise_in_universe, number_of
-from dpcurves.noise.exponential import thresholds
+from dpcurves.mechanisms.partition_selection import (
+    FalseSelectionLaw,
+    RankedNoise,
+    calibrate_universe_noise,
+    encode_name,
+)
+from dpcurves.noise.exponential import bound_cumulative
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.queries import RankedNamesQuery
+from dpcurves.queries import UniverseSelectionQuery
 
-UNIVERSE = Texts("ab", 2)
+UNIVERSE = TextUniverse("ab", 2)
 NAMES = ("a", "b", "aa", "ab", "ba", "bb")
-ASKED = RankedNamesQuery((Unlisted("ward", universe=UNIVERSE),))
+ASKED = UniverseSelectionQuery((UnlistedCategories("ward", universe=UNIVERSE),))
 TAIL, ROUNDED = 12, 2**300
 Law = dict[int | None, Fraction]
 
@@ -48,7 +53,7 @@ def law_of(noise: RankedNoise, units: int, name: str) -> Law:
 def test_tiny_neighbours_lose_what_was_granted(adjacency: str, loss: PrivacyLoss, records: int) -> None:
     unit = Unit("patient", records)
     known: Adjacency = AddRemove(unit) if adjacency == "add or remove" else ReplaceOne(unit, 3)
-    noise = noise_in_universe(loss, known, UNIVERSE.sizes)
+    noise = calibrate_universe_noise(loss, known, UNIVERSE.sizes)
     granted = noise.rate * known.l1_sensitivity
     assert (granted == loss.epsilon) if loss.is_pure else (granted**2 / 2 <= loss.rho)
     high = max(noise.thresholds) + 9  # of so many units a name is rarely hidden
@@ -75,33 +80,37 @@ def test_tiny_neighbours_lose_what_was_granted(adjacency: str, loss: PrivacyLoss
 
 def test_names_that_nobody_has_are_as_many_as_noise_would_make() -> None:
     for names, threshold in ((1, 0), (6, 2), (26, 9)):
-        law = ToldOfNobody(names, Fraction(1, 2), threshold)
+        law = FalseSelectionLaw(names, Fraction(1, 2), threshold)
         q = 1 / power(law.rate)
         chance = q ** (threshold + 1) / (1 + q)
-        lower, upper = thresholds(law, 64)
+        lower, upper = bound_cumulative(law, 64)
         below = Fraction(0)
         for told in range(min(len(lower), names + 1)):
             below += comb(names, told) * chance**told * (1 - chance) ** (names - told)
             assert lower[told] <= below * 2**64 <= upper[told]
             assert upper[told] - lower[told] <= 4
-    for sizes in ((2, 4), Texts("a-z", 20).sizes, (2**256,), Texts("a-z0-9 ", 200).sizes):
-        noise = RankedNoise.hiding(Fraction(1, 5), sizes)
-        expected = [size * noise.told_chance(0, rank) for rank, size in enumerate(sizes)] if sizes[-1] < 1e300 else []
+    for sizes in ((2, 4), TextUniverse("a-z", 20).sizes, (2**256,), TextUniverse("a-z0-9 ", 200).sizes):
+        noise = RankedNoise.from_universe_sizes(Fraction(1, 5), sizes)
+        expected = (
+            [size * noise.selection_probability(0, rank) for rank, size in enumerate(sizes)]
+            if sizes[-1] < 1e300
+            else []
+        )
         assert sum(expected) <= FAKES
-        lower, upper = thresholds(ToldOfNobody(sizes[-1], noise.rate, noise.thresholds[-1]), 64)
+        lower, upper = bound_cumulative(FalseSelectionLaw(sizes[-1], noise.rate, noise.thresholds[-1]), 64)
         assert upper[0] - lower[0] <= 4
         assert 1 - lower[0] / 2**64 <= FAKES / len(sizes)
 
 
 def test_what_is_told_follows_its_law() -> None:
     loss, known, runs = PrivacyLoss.pure(1), AddRemove(Unit("patient", 1)), 6000
-    plan, noise = AUTO.plan(ASKED, loss, known), noise_in_universe(loss, known, UNIVERSE.sizes)
+    plan, noise = AUTO.plan(ASKED, loss, known), calibrate_universe_noise(loss, known, UNIVERSE.sizes)
     counts = {"a": 3, "ab": 5, "ba": 1, "c": 90, "aaa": 90}  # the last two are not among the names
     table = np.array([(name.encode(), units) for name, units in sorted(counts.items())], dtype=object)
     told, larger, pairs, chance = Counter[str](), Counter[str](), 0, Randomness.from_seed(3)
     for _ in range(runs):
         found = AUTO.run(table, plan, chance)
-        names = [next(name for name in NAMES if number_of(name.encode()) == number) for number in found[::2]]
+        names = [next(name for name in NAMES if encode_name(name.encode()) == number) for number in found[::2]]
         told.update(names)
         larger.update(name for name, count in zip(names, found[1::2], strict=True)
                       if count > noise.thresholds[len(name) - 1] + 1)  # fmt: skip
@@ -109,24 +118,24 @@ def test_what_is_told_follows_its_law() -> None:
         pairs += "b" in names and "ab" in names
     for name in NAMES:
         rank, units = len(name) - 1, counts.get(name, 0)
-        expected = noise.told_chance(units, rank)
+        expected = noise.selection_probability(units, rank)
         assert float(1 - law_of(noise, units, name)[None]) == pytest.approx(expected, rel=1e-9)
         assert told[name] / runs == pytest.approx(expected, abs=4 * (expected * (1 - expected) / runs) ** 0.5)
         if not units:
             share = exp(-float(noise.rate))
             assert larger[name] / told[name] == pytest.approx(share, abs=4 * (share / told[name]) ** 0.5)
-    together = noise.told_chance(0, 0) * noise.told_chance(5, 1)
+    together = noise.selection_probability(0, 0) * noise.selection_probability(5, 1)
     assert pairs / runs == pytest.approx(together, abs=4 * (together / runs) ** 0.5)
 
 
 def test_names_of_one_hash_are_one_group() -> None:
-    hashes = Hashed(16)
+    hashes = HashUniverse(16)
     first = next(name for name in map(str, range(10**6)) if hashes.label(name) == hashes.label("north"))
-    plan = AUTO.plan(RankedNamesQuery((Unlisted("ward", universe=hashes),)), PrivacyLoss.pure(1),
+    plan = AUTO.plan(UniverseSelectionQuery((UnlistedCategories("ward", universe=hashes),)), PrivacyLoss.pure(1),
                      AddRemove(Unit("patient", 1)))  # fmt: skip
     table = np.array([(b"north", 200), (first.encode(), 300)], dtype=object)
     number, count, *others = AUTO.run(table, plan, Randomness.from_seed(1))
-    assert number == number_of(hashes.label("north").encode())
+    assert number == encode_name(hashes.label("north").encode())
     assert count == pytest.approx(500, abs=12)
     assert not others
 
@@ -136,12 +145,12 @@ def test_what_finds_nothing_or_is_no_universe_is_refused() -> None:
         with pytest.raises(UnsupportedQuery, match="epsilon"):
             AUTO.plan(ASKED, loss, AddRemove(Unit("patient", 1)))
     with pytest.raises(ValueError, match="universe"):
-        RankedNamesQuery((Unlisted("ward"),))
+        UniverseSelectionQuery((UnlistedCategories("ward"),))
     for wrong in (("", 3), ("z-a", 3), ("a", 0), ("é", 101)):
         with pytest.raises(ValueError, match="alphabet|longest"):
-            Texts(*wrong)
+            TextUniverse(*wrong)
     for bits in (12, 18, 260):
         with pytest.raises(ValueError, match="bits"):
-            Hashed(bits)
+            HashUniverse(bits)
     with pytest.raises(TypeError, match="universe"):
-        Unlisted("ward", universe="a-z")  # type: ignore[arg-type]
+        UnlistedCategories("ward", universe="a-z")  # type: ignore[arg-type]

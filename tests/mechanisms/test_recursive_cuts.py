@@ -18,7 +18,7 @@ from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.laws import Selection
 from dpcurves.mechanisms import ExponentialQuantiles
-from dpcurves.mechanisms.exponential import depth, level_epsilon
+from dpcurves.mechanisms.exponential import cut_depth, level_epsilon
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
 from dpcurves.queries import QuantileCutsQuery
@@ -100,11 +100,11 @@ def test_missing_records_change_nothing() -> None:
 
 @pytest.mark.parametrize("pieces", [2, 3, 4, 5, 7, 8, 10, 16, 17])
 def test_the_depth_is_enough_and_every_level_gets_an_equal_part(pieces: int) -> None:
-    assert depth(pieces) == ceil(log2(pieces))
-    assert level_epsilon(PURE, pieces) * depth(pieces) == PURE.epsilon
+    assert cut_depth(pieces) == ceil(log2(pieces))
+    assert level_epsilon(PURE, pieces) * cut_depth(pieces) == PURE.epsilon
     concentrated = level_epsilon(CONCENTRATED, pieces)
-    assert concentrated**2 / 8 * depth(pieces) <= CONCENTRATED.rho
-    assert float(concentrated**2 / 8 * depth(pieces)) == pytest.approx(float(CONCENTRATED.rho), rel=1e-9)
+    assert concentrated**2 / 8 * cut_depth(pieces) <= CONCENTRATED.rho
+    assert float(concentrated**2 / 8 * cut_depth(pieces)) == pytest.approx(float(CONCENTRATED.rho), rel=1e-9)
 
 
 def test_without_chance_the_cuts_are_the_quantiles() -> None:

@@ -16,12 +16,12 @@ from dpcurves.curves import CdfQuestion
 from dpcurves.data import Axis, Grid, Outside
 from dpcurves.laws import Family, IntervalSums, NoisySums, ToeplitzSums
 from dpcurves.mechanisms import AUTO, Mechanism, SquareRoot
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery, Hint, PartitionQuery
-from dpcurves.session import converse
+from dpcurves.session import answer_steps
 from dpcurves.strategies import prefixes
-from dpcurves.trust import Central, conversation
+from dpcurves.trust import Central, run_conversation
 
 LOSSES = {"pure": PrivacyLoss.pure("0.5"), "concentrated": PrivacyLoss.zcdp("0.01")}
 LARGE = {"large, pure": PrivacyLoss.pure(150), "large, concentrated": PrivacyLoss.zcdp(2000)}
@@ -61,18 +61,18 @@ def ways(
         def reply(step: Step) -> Release:
             assert isinstance(step.query, PartitionQuery | CountQuery)
             mechanism = counting if isinstance(step.query, CountQuery) else AUTO
-            plans.append(mechanism.plan(step.query, loss * step.share, adjacency))  # noqa: B023
-            shares.append(step.share)  # noqa: B023
+            plans.append(mechanism.plan(step.query, loss * step.budget_fraction, adjacency))  # noqa: B023
+            shares.append(step.budget_fraction)  # noqa: B023
             law = plans[-1].law  # noqa: B023
             assert isinstance(law, IntervalSums | ToeplitzSums)
             values = answers(law.size, len(plans), way)  # noqa: B023
             return Release(plans[-1], tuple(values.tolist()), allotment=None, seeded=True)  # noqa: B023
 
         if around:
-            converse(prefixes.closing_in(Axis("score", grid), around, Setting(loss, adjacency)), reply)
+            answer_steps(prefixes.search_quantiles(Axis("score", grid), around, Setting(loss, adjacency)), reply)
         else:
             question = CdfQuestion("score", grid, hint=Hint.PEAKED)
-            converse(conversation(question, loss, adjacency, Central()), reply)
+            answer_steps(run_conversation(question, loss, adjacency, Central()), reply)
         yield plans, sum(shares, start=Fraction(0))
 
 
@@ -80,7 +80,7 @@ def worst_loss(laws: list[NoisySums], sets: NDArray[np.int64], pairs: NDArray[np
     """The loss of all turns together, over all pairs of neighbours, exactly: see `exact_loss`."""
     norms, prices = [], []
     for law in laws:
-        released = [exact_sums(table, law) for table in sets]
+        released = [compute_exact_sums(table, law) for table in sets]
         for number, (_, noise) in enumerate(released[0]):
             part = np.array([sums[number][0] for sums in released], dtype=np.int64)
             shift = part[pairs[:, 0]] - part[pairs[:, 1]]

@@ -11,11 +11,11 @@ from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import IntervalSums
-from dpcurves.mechanisms import AUTO, LINEAR, Regions
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms import AUTO, LINEAR, RegionSums
+from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.queries import Read, RegionQuery
+from dpcurves.queries import CountUse, RegionQuery
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")
@@ -27,7 +27,7 @@ def law_of(plan: Plan) -> IntervalSums:
     return plan.law
 
 
-def regions(tilings: tuple[tuple[int, ...], ...], read: Read) -> RegionQuery:
+def regions(tilings: tuple[tuple[int, ...], ...], read: CountUse) -> RegionQuery:
     return RegionQuery(axes(2, 2), CROSSED, tilings, read)
 
 
@@ -35,15 +35,15 @@ def regions(tilings: tuple[tuple[int, ...], ...], read: Read) -> RegionQuery:
 @pytest.mark.parametrize(
     "query",
     [
-        regions(((0,),), Read.CELLS), regions(((0, 1, 2, 3),), Read.CELLS), regions(((0, 2), (0, 1, 2)), Read.CELLS),
-        regions(((0, 1, 2, 3),), Read.PREFIXES), regions(((0, 3),), Read.PREFIXES),
+        regions(((0,),), CountUse.CELLS), regions(((0, 1, 2, 3),), CountUse.CELLS), regions(((0, 2), (0, 1, 2)), CountUse.CELLS),
+        regions(((0, 1, 2, 3),), CountUse.PREFIXES), regions(((0, 3),), CountUse.PREFIXES),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("loss", [PURE, CONCENTRATED], ids=str)
 def test_regions_lose_exactly_what_is_claimed(query: RegionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> None:
-    plan = Regions().plan(query, loss, adjacency)
+    plan = RegionSums().plan(query, loss, adjacency)
     sets = data_sets(5, 3)
-    released = [exact_sums(query.arranged(table), law_of(plan)) for table in sets]
+    released = [compute_exact_sums(query.reorder_table(table), law_of(plan)) for table in sets]
     worst = Fraction(0)
     for here, there in neighbours(sets, adjacency):
         spent = Fraction(0)
@@ -55,7 +55,7 @@ def test_regions_lose_exactly_what_is_claimed(query: RegionQuery, loss: PrivacyL
 
 
 def test_regions_are_intervals_of_the_order() -> None:
-    query = regions(((0, 3), (0, 1, 3)), Read.CELLS)
+    query = regions(((0, 3), (0, 1, 3)), CountUse.CELLS)
     plan = AUTO.plan(query, PrivacyLoss.pure(10**6), AddRemove(EACH_RECORD))
     assert AUTO.run(np.array([1, 2, 4, 8, 5]), plan, Randomness.from_seed(0)) == (13, 2, 8, 5, 2, 5)
     assert LINEAR.run(np.array([1, 2, 4, 8, 5]), plan, Randomness.from_seed(0)) == (13, 2, 8, 5, 2, 5)
@@ -64,21 +64,21 @@ def test_regions_are_intervals_of_the_order() -> None:
 def test_prefixes_are_read_from_a_tree_over_the_regions() -> None:
     order = tuple(reversed(range(4096)))
     first = tuple(sorted({0, *np.random.default_rng(0).choice(4096, 1500, replace=False).tolist()}))
-    query = RegionQuery(axes(1, 4096), order, (first,), Read.PREFIXES)
-    law = law_of(Regions().plan(query, PURE, ReplaceOne(EACH_RECORD, 100)))
+    query = RegionQuery(axes(1, 4096), order, (first,), CountUse.PREFIXES)
+    law = law_of(RegionSums().plan(query, PURE, ReplaceOne(EACH_RECORD, 100)))
     assert law.levels[-1].starts == first
     assert len(law.levels) > 1
     assert set(law.levels[0].starts) <= set(law.levels[1].starts)
-    whole = RegionQuery(axes(1, 4096), range(4096), (range(4096),), Read.PREFIXES)
+    whole = RegionQuery(axes(1, 4096), range(4096), (range(4096),), CountUse.PREFIXES)
     assert all(
         isinstance(level.starts, range)
-        for level in law_of(Regions().plan(whole, PURE, ReplaceOne(EACH_RECORD, 9))).levels
+        for level in law_of(RegionSums().plan(whole, PURE, ReplaceOne(EACH_RECORD, 9))).levels
     )
 
 
 def test_what_it_cannot_do_is_refused() -> None:
     adjacency = AddRemove(EACH_RECORD)
     with pytest.raises(UnsupportedQuery, match="regions"):
-        Regions().plan(counts(1, 8), PURE, adjacency)
+        RegionSums().plan(counts(1, 8), PURE, adjacency)
     with pytest.raises(UnsupportedQuery, match="above zero"):
-        Regions().plan(regions(((0,),), Read.CELLS), PURE * Fraction(0), adjacency)
+        RegionSums().plan(regions(((0,),), CountUse.CELLS), PURE * Fraction(0), adjacency)

@@ -38,8 +38,8 @@ from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import QuantileCutsQuery, Query, SumQuery
 from dpcurves.strategies import ranks
 from dpcurves.strategies import ranks as groups
-from dpcurves.strategies.ranks import levels_for
-from dpcurves.trust import Central, conversation
+from dpcurves.strategies.ranks import choose_cut_levels
+from dpcurves.trust import Central, run_conversation
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -70,7 +70,7 @@ def few_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranks, "FEW", 0.0)
     monkeypatch.setattr(ranks, "MANY", 0.0)
     monkeypatch.setattr(ranks, "MOST_LEVELS", 2)
-    monkeypatch.setattr(ranks, "levels_for", lambda *given: max(levels_for(*given), 1))
+    monkeypatch.setattr(ranks, "choose_cut_levels", lambda *given: max(choose_cut_levels(*given), 1))
 
 
 class Way(NamedTuple):
@@ -83,10 +83,10 @@ class Way(NamedTuple):
 
 def talk(question: Asked, loss: PrivacyLoss, adjacency: Adjacency, counted: int, cuts: tuple[int, ...]) -> list[Step]:
     """The turns, where the cuts fall as given and the records are counted as so many."""
-    steps = conversation(question, loss, adjacency, Central())
+    steps = run_conversation(question, loss, adjacency, Central())
     asked = [next(steps)]
-    while sum(step.share for step in asked) < 1:
-        plan = AUTO.plan(asked[-1].query, loss * asked[-1].share, adjacency)
+    while sum(step.budget_fraction for step in asked) < 1:
+        plan = AUTO.plan(asked[-1].query, loss * asked[-1].budget_fraction, adjacency)
         values = (counted,) * (plan.law.size or 1)
         if isinstance(plan.query, QuantileCutsQuery):
             values = cuts[: plan.query.pieces - 1]
@@ -104,9 +104,9 @@ def ways(question: Asked, loss: PrivacyLoss, adjacency: Adjacency, counted: int)
         if list(answer) != sorted(answer):
             continue
         steps = talk(question, loss, adjacency, counted, answer)
-        assert sum((step.share for step in steps), start=Fraction(0)) == 1
-        assert len({step.query.paid_as for step in steps}) == len(steps)  # each is paid, and has noise of its own
-        plans = [AUTO.plan(step.query, loss * step.share, adjacency) for step in steps]
+        assert sum((step.budget_fraction for step in steps), start=Fraction(0)) == 1
+        assert len({step.query.charged_query for step in steps}) == len(steps)  # each is paid, and has noise of its own
+        plans = [AUTO.plan(step.query, loss * step.budget_fraction, adjacency) for step in steps]
         (cuts,) = (plan for plan in plans if isinstance(plan.query, QuantileCutsQuery))
         yield Way(cuts, answer, tuple(plan for plan in plans if plan is not cuts))
 
@@ -191,14 +191,16 @@ def test_finer_cells_for_the_area_lose_no_more(
     monkeypatch.setattr(ranks, "FINER", ranks.FINER._replace(least=-inf))
     question = QUESTIONS["ROC"]
     turns = [len(way.others) for way, _ in losses(question, LOSSES[kind], adjacency, COUNTED[-1])]
-    assert max(turns) == 2 + (adjacency.total is None)  # the finer cells are counted, where they are finer
+    assert max(turns) == 2 + (
+        adjacency.public_record_count is None
+    )  # the finer cells are counted, where they are finer
     worst = part_lost(question, kind, adjacency)
     assert worst <= 1 + 1e-9
     assert kind == "concentrated" or worst > 0.7
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("adjacency", [each for each in ADJACENCIES if each.total is not None], ids=repr)
+@pytest.mark.parametrize("adjacency", [each for each in ADJACENCIES if each.public_record_count is not None], ids=repr)
 @pytest.mark.parametrize("name", ["ROC", "ROC, scores outside counted apart"])
 def test_few_records_of_a_roc_curve_are_not_cut_and_lose_no_more(
     name: str, adjacency: Adjacency, kind: str, monkeypatch: pytest.MonkeyPatch
@@ -221,7 +223,7 @@ LOOKS = {"ROC": 2, "ROC, scores outside counted apart": 2, "calibration, groups 
 def test_a_look_at_scores_and_all_that_follows_lose_no_more(
     name: str, adjacency: Adjacency, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loss, question, turns = LOSSES[kind], QUESTIONS[name], LOOKS[name] + (adjacency.total is None)
+    loss, question, turns = LOSSES[kind], QUESTIONS[name], LOOKS[name] + (adjacency.public_record_count is None)
     granted = float(loss.rho if loss.epsilon is None else loss.epsilon)
     for constant, value in (("MANY", inf), ("MERGED", 0.0), ("CROWDED", 1.0)):
         monkeypatch.setattr(ranks, constant, value)
@@ -230,8 +232,8 @@ def test_a_look_at_scores_and_all_that_follows_lose_no_more(
     for counted in COUNTED:
         steps = talk(question, loss, adjacency, counted, ())
         assert len(steps) == turns
-        assert sum(step.share for step in steps) == 1
-        plans = [AUTO.plan(step.query, loss * step.share, adjacency) for step in steps]
+        assert sum(step.budget_fraction for step in steps) == 1
+        plans = [AUTO.plan(step.query, loss * step.budget_fraction, adjacency) for step in steps]
         lost = reduce(add, (lost_in_sums(plan, adjacency) for plan in plans)).max() / granted
         assert 0.8 < lost <= 1 + 1e-9
     for module in (ranks, groups):
@@ -247,4 +249,4 @@ def test_records_are_counted_first_where_their_number_is_private_alone(name: str
     question, loss = QUESTIONS[name], LOSSES["pure"]
     for adjacency in ADJACENCIES:
         asked = [len(way.others) for counted in COUNTED for way in ways(question, loss, adjacency, counted)]
-        assert set(asked) == {turns + (adjacency.total is None)}
+        assert set(asked) == {turns + (adjacency.public_record_count is None)}

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpcurves.laws import Family, Noise, PathSums
-from dpcurves.mechanisms.lazy_tree import terms
+from dpcurves.mechanisms.lazy_tree import signed_blocks
 
 IntArray = NDArray[np.int64]
 
@@ -20,11 +20,11 @@ def law(cells: int, levels: int) -> PathSums:
 
 def weights(cells: int, levels: int) -> dict[tuple[int, int], IntArray]:
     """How often each block accounts for a record of each cell; the last entry is a record that is missing."""
-    blocks = {block for threshold in range(1, cells + 1) for block in law(cells, levels).path(threshold)}
+    blocks = {block for threshold in range(1, cells + 1) for block in law(cells, levels).blocks_on_path(threshold)}
     found = {}
     for block in blocks:
         weight = np.zeros(cells + 1, dtype=np.int64)
-        for term in terms(cells, levels, block):
+        for term in signed_blocks(cells, levels, block):
             assert 0 <= term.low < term.high <= cells
             weight[term.low : term.high] += term.sign
         found[block] = weight
@@ -41,7 +41,7 @@ def test_the_blocks_of_a_path_account_for_the_prefix_and_nothing_else(cells: int
     for levels in choices(cells):
         weight = weights(cells, levels)
         for threshold in range(1, cells + 1):
-            total = sum(weight[block] for block in law(cells, levels).path(threshold))
+            total = sum(weight[block] for block in law(cells, levels).blocks_on_path(threshold))
             assert np.array_equal(total, np.arange(cells + 1) < threshold)
 
 
@@ -54,7 +54,11 @@ def test_so_they_do_on_grids_that_nobody_lays_out(cells: int) -> None:
     places = sorted({min(max(int(place), 0), cells - 1) for place in (*ends, *generator.integers(0, cells, 50))})
     for levels in choices(cells):
         for threshold in (place + 1 for place in places):
-            parts = [term for block in law(cells, levels).path(threshold) for term in terms(cells, levels, block)]
+            parts = [
+                term
+                for block in law(cells, levels).blocks_on_path(threshold)
+                for term in signed_blocks(cells, levels, block)
+            ]
             for place in places:
                 assert sum(term.sign for term in parts if term.low <= place < term.high) == (place < threshold)
 
@@ -70,5 +74,5 @@ def test_differences_are_as_small_as_it_says(depth: int) -> None:
 
 
 def test_half_of_the_blocks_account_for_nothing() -> None:
-    found = [bool(terms(2**6, 6, (3, number))) for number in range(8)]
+    found = [bool(signed_blocks(2**6, 6, (3, number))) for number in range(8)]
     assert found == [True, False, False, True, True, False, False, True]

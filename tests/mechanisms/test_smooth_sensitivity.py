@@ -20,10 +20,10 @@ from dpcurves.mechanisms import NoisyAuc, NoisyMedians
 from dpcurves.mechanisms import smooth_sensitivity as noisy_auc
 from dpcurves.mechanisms.smooth_sensitivity import (
     LEAST_SENSITIVITY,
-    CauchyRule,
-    cauchy_rule,
-    median,
-    rule_for,
+    CauchyCalibration,
+    calibrate_cauchy,
+    calibrate_cauchy_to_loss,
+    find_median,
 )
 from dpcurves.mechanisms.smooth_sensitivity import (
     median_sensitivity as smooth_sensitivity,
@@ -44,12 +44,12 @@ def allowed(loss: PrivacyLoss) -> float:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(1, 2), Fraction(3), Fraction(20)])
 def test_the_rule_keeps_to_the_loss_at_every_change_of_scale_and_is_reached(epsilon: Fraction) -> None:
-    rule = cauchy_rule(epsilon)
+    rule = calibrate_cauchy(epsilon)
     worst = max(_loss(rule, ratio) for ratio in np.exp(np.linspace(0, rule.beta, 1001)))
     assert float(epsilon) * (1 - 1e-6) < worst <= float(epsilon)
 
 
-def _loss(rule: CauchyRule, ratio: float) -> float:
+def _loss(rule: CauchyCalibration, ratio: float) -> float:
     """The closed form: centres one sensitivity apart, the smaller scale being ``1 / alpha``."""
     alpha = float(rule.alpha)
     half = (alpha**2 + (ratio - 1) ** 2) / (4 * ratio)  # arcosh(1 + 2 h) = 2 arsinh(sqrt(h))
@@ -57,7 +57,7 @@ def _loss(rule: CauchyRule, ratio: float) -> float:
 
 
 def test_the_closed_form_is_the_supremum_of_log_ratios_of_densities() -> None:
-    rule = cauchy_rule(Fraction(1, 2))
+    rule = calibrate_cauchy(Fraction(1, 2))
     scale, ratio = 1 / float(rule.alpha), exp(rule.beta)
 
     def negative(x: float) -> float:
@@ -71,7 +71,7 @@ def test_the_closed_form_is_the_supremum_of_log_ratios_of_densities() -> None:
 
 def test_an_epsilon_near_zero_is_refused() -> None:
     with pytest.raises(UnsupportedQuery, match=r"smooth sensitivity needs an epsilon of 2\*\*-20"):
-        cauchy_rule(Fraction(1, 2**21))
+        calibrate_cauchy(Fraction(1, 2**21))
 
 
 def plain_sensitivity(cells: IntArray, beta: float) -> float:
@@ -130,7 +130,7 @@ def test_medians_of_crowds_still_have_noise(cells: list[int]) -> None:
 @pytest.mark.parametrize("beta", [0.05, 0.4, 3.0])
 def test_the_sensitivity_of_a_median_bounds_every_change_and_is_smooth(beta: float) -> None:
     sets = data_sets(4, 5)
-    found = {tuple(cells): (median(cells), smooth_sensitivity(cells, beta)) for cells in sets}
+    found = {tuple(cells): (find_median(cells), smooth_sensitivity(cells, beta)) for cells in sets}
     for cells in sets[sets.sum(axis=1) < 5]:
         here, least = found[tuple(cells)]
         for more in np.eye(4, dtype=np.int64):
@@ -151,7 +151,7 @@ def test_the_sensitivity_of_an_area_bounds_every_change_and_is_smooth(beta: floa
 
 
 def _area(table: IntArray) -> float:
-    return float(noisy_auc.area(table[:3].tolist(), table[3:].tolist()))
+    return float(noisy_auc.roc_area(table[:3].tolist(), table[3:].tolist()))
 
 
 def _smaller(table: IntArray) -> int:
@@ -163,12 +163,12 @@ def chance_below(edge: float, centre: float, scale: float) -> float:
 
 
 @lru_cache(maxsize=10_000)
-def law_of_cut(cells: tuple[int, ...], rule: CauchyRule) -> tuple[float, ...]:
+def law_of_cut(cells: tuple[int, ...], rule: CauchyCalibration) -> tuple[float, ...]:
     """Chances of the edges of a piece; one without cells has one edge."""
     if not cells:
         return (1.0,)
     table = np.array(cells, dtype=np.int64)
-    centre, scale = median(table) / 2, float(rule.scale(smooth_sensitivity(table, rule.beta))) / 2
+    centre, scale = find_median(table) / 2, float(rule.noise_scale(smooth_sensitivity(table, rule.beta))) / 2
     below = [chance_below(edge - 0.5, centre, scale) for edge in range(len(cells) + 2)]
     law = np.diff(below)
     law[len(cells) // 2] += 1 - law.sum()
@@ -176,7 +176,7 @@ def law_of_cut(cells: tuple[int, ...], rule: CauchyRule) -> tuple[float, ...]:
 
 
 @lru_cache(maxsize=10_000)
-def law_of_cuts(cells: tuple[int, ...], rule: CauchyRule, levels: int) -> dict[tuple[int, ...], float]:
+def law_of_cuts(cells: tuple[int, ...], rule: CauchyCalibration, levels: int) -> dict[tuple[int, ...], float]:
     """Chances of all answers, by the recursion that the docstring states."""
     if levels == 0:
         return {(): 1.0}
@@ -204,7 +204,7 @@ def _rho(laws: FloatArray, pairs: IntArray, order: float) -> float:
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_medians_lose_at_most_what_they_claim(adjacency: Adjacency, loss: PrivacyLoss, levels: int) -> None:
     sets = data_sets(5, 3)  # four cells, and missing records
-    rule = rule_for(loss, adjacency, levels)
+    rule = calibrate_cauchy_to_loss(loss, adjacency, levels)
     laws = np.array([list(law_of_cuts(tuple(table[:4]), rule, levels).values()) for table in sets])
     assert laws.sum(axis=1) == pytest.approx(np.ones(len(sets)))
     pairs = neighbours(sets, adjacency)
@@ -217,15 +217,15 @@ def test_medians_lose_at_most_what_they_claim(adjacency: Adjacency, loss: Privac
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_areas_lose_at_most_what_they_claim(adjacency: Adjacency, loss: PrivacyLoss) -> None:
     sets = data_sets(7, 4)  # two classes in three cells, and missing records
-    rule = rule_for(loss, adjacency, 1)
+    rule = calibrate_cauchy_to_loss(loss, adjacency, 1)
     laws = np.array([_law_of_area(table[:-1], rule) for table in sets])
     worst = _worst(laws, neighbours(sets, adjacency))
     assert allowed(loss) / 20 < worst <= allowed(loss)
 
 
-def _law_of_area(table: IntArray, rule: CauchyRule) -> FloatArray:
+def _law_of_area(table: IntArray, rule: CauchyCalibration) -> FloatArray:
     """Chances of some hundred intervals of steps, and of both ends."""
-    scale = float(rule.scale(noisy_auc.auc_sensitivity(_smaller(table), rule.beta)))
+    scale = float(rule.noise_scale(noisy_auc.auc_sensitivity(_smaller(table), rule.beta)))
     below = [chance_below(edge, _area(table), scale) for edge in np.linspace(0, 1, 101)]
     return np.diff([0.0, *below, 1.0])
 
@@ -234,7 +234,7 @@ def test_medians_are_drawn_from_their_law() -> None:
     query, adjacency = MedianQuery(axes(1, 4), levels=2), AddRemove(EACH_RECORD)
     table = np.array([2, 0, 5, 1, 3])
     plan = NoisyMedians().plan(query, PURE, adjacency)
-    law = law_of_cuts((2, 0, 5, 1), rule_for(PURE, adjacency, 2), 2)
+    law = law_of_cuts((2, 0, 5, 1), calibrate_cauchy_to_loss(PURE, adjacency, 2), 2)
     randomness, seen = Randomness.from_seed(5), dict.fromkeys(law, 0)
     for _ in range(4000):
         seen[NoisyMedians().run(table, plan, randomness)] += 1
@@ -249,7 +249,7 @@ def test_areas_are_drawn_from_their_law() -> None:
     plan = NoisyAuc().plan(query, PURE, adjacency)
     randomness = Randomness.from_seed(6)
     drawn = np.array([NoisyAuc().run(table, plan, randomness)[0] for _ in range(4000)]) / STEPS
-    law = _law_of_area(table[:-1], rule_for(PURE, adjacency, 1))
+    law = _law_of_area(table[:-1], calibrate_cauchy_to_loss(PURE, adjacency, 1))
     counts, _ = np.histogram(drawn, [0, *np.linspace(0, 1, 101)[1:-1], 1 + 1e-9])
     folded = np.concatenate(([law[0] + law[1]], law[2:-2], [law[-2] + law[-1]]))
     expected = 4000 * folded
@@ -299,5 +299,5 @@ def test_queries_that_mean_nothing_are_refused(query: Callable[[], object], mess
 def test_the_published_rule_has_too_little_noise() -> None:
     """An eighth of epsilon, and a sensitivity that changes by a factor of e to the epsilon: loses more than it says."""
     for epsilon in (0.05, 0.5, 1.0):
-        published = CauchyRule(Fraction(epsilon) / 8, epsilon)
+        published = CauchyCalibration(Fraction(epsilon) / 8, epsilon)
         assert _loss(published, exp(epsilon)) > epsilon

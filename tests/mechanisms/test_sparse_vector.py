@@ -18,10 +18,10 @@ from dpcurves.laws import ThresholdAnswers
 from dpcurves.mechanisms import AUTO, SparseVector
 from dpcurves.mechanisms.exponential import pure_epsilon
 from dpcurves.mechanisms.thresholds import (
-    differences,
-    law_of,
-    reached,
-    spread_of,
+    compute_differences,
+    difference_sensitivity,
+    select_reached,
+    sparse_vector_law,
     two_thirds_power,
 )
 from dpcurves.noise.randomness import Randomness
@@ -61,8 +61,8 @@ def worst(query: ThresholdQuery | CoverageQuery, plan: Plan, adjacency: Adjacenc
     """The largest loss by any answer, over all pairs of neighbours of so many records at most."""
     assert isinstance(plan.law, ThresholdAnswers)
     sets = data_sets(query.cells + 1, records)
-    compared = query.compared
-    exact = np.array([differences(table, compared) for table in sets])
+    compared = query.comparison_matrix
+    exact = np.array([compute_differences(table, compared) for table in sets])
     different, alike = np.unique(exact, axis=0, return_inverse=True)
     logs = np.log([law(row, plan.law) for row in different])[alike.ravel()]
     pairs = neighbours(sets, adjacency)
@@ -97,7 +97,7 @@ def test_no_bound_with_spare_records_loses_more_than_is_claimed(spare: int, adja
 def test_so_many_records_may_be_missed() -> None:
     table = np.array([0, 1, 0, 7, 2, 0, 0, 0])  # 7 of 10 in the first interval, 9 in the second
     for spare, above in ((0, [-20, 0]), (1, [-10, 10]), (2, [0, 20])):
-        assert differences(table, bounds(2, "9/10", spare).compared) == above
+        assert compute_differences(table, bounds(2, "9/10", spare).comparison_matrix) == above
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
@@ -109,7 +109,7 @@ def test_many_comparisons_come_as_near_to_the_claim_as_one_likes(last: int, most
     )
     plan = SparseVector().plan(query, PURE, AddRemove(EACH_RECORD)).law
     assert isinstance(plan, ThresholdAnswers)
-    few, more = (np.array(differences(np.array([n, 0]), query.compared)) for n in (0, 1))
+    few, more = (np.array(compute_differences(np.array([n, 0]), query.comparison_matrix)) for n in (0, 1))
     answer = tuple(range(20_000, 20_000 + most))
     lost = np.log(chance(few, answer, plan) / chance(more, answer, plan))
     assert 0.97 * 1.2 < lost <= 1.2 + 1e-9
@@ -122,8 +122,8 @@ def test_without_the_factor_of_the_cutoff_the_claim_would_be_broken() -> None:
     )
     paid = SparseVector().plan(above(GENERAL, 1), PURE, AddRemove(EACH_RECORD)).law
     assert isinstance(paid, ThresholdAnswers)
-    plan = ThresholdAnswers((2003,) * 3, paid.common, paid.own, 2003, 1)
-    few, more = (np.array(differences(np.array([n, 0]), query.compared)) for n in (0, 1))
+    plan = ThresholdAnswers((2003,) * 3, paid.threshold_noise, paid.sum_noise, 2003, 1)
+    few, more = (np.array(compute_differences(np.array([n, 0]), query.comparison_matrix)) for n in (0, 1))
     assert np.log(chance(few, (2000, 2001, 2002), plan) / chance(more, (2000, 2001, 2002), plan)) > 1.8
 
 
@@ -144,7 +144,7 @@ def test_the_split_is_the_best_and_spends_all(weights: tuple[tuple[int, ...], ..
     who = AddRemove(EACH_RECORD)
     noises = SparseVector().plan(query, PURE, who).law
     assert isinstance(noises, ThresholdAnswers)
-    common, own = 1 / noises.common.parameter, most * apart / noises.own.parameter
+    common, own = 1 / noises.threshold_noise.parameter, most * apart / noises.sum_noise.parameter
     assert common + own == Fraction(6, 5)
     assert float(own / common) == pytest.approx((apart * most) ** (2 / 3), rel=1e-5)
 
@@ -157,42 +157,42 @@ def test_the_split_is_the_best_and_spends_all(weights: tuple[tuple[int, ...], ..
 
 def test_spreads_are_those_of_all_moves() -> None:
     one, two = AddRemove(Unit("patient", 1)), ReplaceOne(Unit("patient", 2), 3)
-    assert spread_of(np.array(MONOTONE), one) == (1, 1)
-    assert spread_of(np.array(MONOTONE), two) == (1, 1)
-    assert spread_of(np.array(GENERAL), one) == (1, 2)
-    assert spread_of(np.array(GENERAL), two) == (2, 3)
-    assert spread_of(np.array([[5, 0]]), one) == spread_of(np.array([[5, 0]]), two) == (5, 5)
-    assert spread_of(np.array([[2, 1]]), two) == (2, 2)  # a record that was missing
-    assert spread_of(np.array([[1, 1]]), two) == (1, 1)
-    covered = bounds(3, "19/20").compared.weights
-    assert spread_of(covered, one) == (19, 20)
-    assert spread_of(covered, two) == (20, 20)
+    assert difference_sensitivity(np.array(MONOTONE), one) == (1, 1)
+    assert difference_sensitivity(np.array(MONOTONE), two) == (1, 1)
+    assert difference_sensitivity(np.array(GENERAL), one) == (1, 2)
+    assert difference_sensitivity(np.array(GENERAL), two) == (2, 3)
+    assert difference_sensitivity(np.array([[5, 0]]), one) == difference_sensitivity(np.array([[5, 0]]), two) == (5, 5)
+    assert difference_sensitivity(np.array([[2, 1]]), two) == (2, 2)  # a record that was missing
+    assert difference_sensitivity(np.array([[1, 1]]), two) == (1, 1)
+    covered = bounds(3, "19/20").comparison_matrix.weights
+    assert difference_sensitivity(covered, one) == (19, 20)
+    assert difference_sensitivity(covered, two) == (20, 20)
 
 
 @pytest.mark.parametrize("weights", FAMILIES.values(), ids=list(FAMILIES))
 def test_too_many_kinds_for_all_pairs_have_a_spread_that_is_no_smaller(weights: tuple[tuple[int, ...], ...]) -> None:
     who, table = ReplaceOne(Unit("patient", 2), 3), np.array(weights)
-    exact = spread_of(table, who)
+    exact = difference_sensitivity(table, who)
     with patch("dpcurves.mechanisms.thresholds.MOST_KINDS", 1):
-        rough = spread_of(table, who)
-    assert rough.up == exact.up
-    assert rough.apart == 2 * exact.up >= exact.apart
+        rough = difference_sensitivity(table, who)
+    assert rough.largest_rise == exact.largest_rise
+    assert rough.largest_distance == 2 * exact.largest_rise >= exact.largest_distance
     assert (
-        spread_of(np.arange(2000)[None], who)
-        == spread_of(np.arange(2000)[None], AddRemove(EACH_RECORD))
+        difference_sensitivity(np.arange(2000)[None], who)
+        == difference_sensitivity(np.arange(2000)[None], AddRemove(EACH_RECORD))
         == (1999, 1999)
     )
 
 
 def test_a_share_of_all_records_is_covered() -> None:
     query = bounds(3, "3/4")
-    compared = query.compared
+    compared = query.comparison_matrix
     assert (compared.step, compared.most, compared.thresholds) == (4, 1, (0, 0, 0))
     values = np.array([-np.inf, -9, -8, -2, -1, 0, 1, 1, 2.5, np.inf])
     table = np.bincount(query.grid.cell_of(values), minlength=query.cells + 1)
     table[-1] = 10**6  # missing
     inside = [4, 5, 6]  # in [-1, 1], [-2, 2] and [-4, 4]; 7 in [-8, 8]
-    assert differences(table, compared) == [4 * each - 3 * 10 for each in inside]
+    assert compute_differences(table, compared) == [4 * each - 3 * 10 for each in inside]
 
 
 @pytest.mark.parametrize("loss", [PrivacyLoss.pure(10**6), PrivacyLoss.zcdp(10**12)], ids=str)
@@ -205,10 +205,10 @@ def test_without_noise_the_first_interval_that_covers_is_found(loss: PrivacyLoss
         table = np.bincount(query.grid.cell_of(np.array(values)), minlength=query.cells + 1)
         for who in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, len(values))):
             plan = AUTO.plan(query, loss, who)
-            assert plan.law.blank() == (5,)
+            assert plan.law.blank_values() == (5,)
             assert AUTO.run(2 * table, plan, Randomness.from_seed(1)) in {(doublings,), (doublings + 1,)}
-            exact = differences(table, query.compared)
-            assert reached(exact, [0] * len(exact), 0, most=1) == (doublings,)
+            exact = compute_differences(table, query.comparison_matrix)
+            assert select_reached(exact, [0] * len(exact), 0, most=1) == (doublings,)
 
 
 def test_drawn_answers_have_the_enumerated_law_at_four_sigma() -> None:
@@ -217,7 +217,7 @@ def test_drawn_answers_have_the_enumerated_law_at_four_sigma() -> None:
     plan = SparseVector().plan(query, PURE, AddRemove(EACH_RECORD))
     assert isinstance(plan.law, ThresholdAnswers)
     table, draws = np.array([2, 1, 0, 7]), 2_500
-    expected = law(np.array(differences(table, query.compared)), plan.law)
+    expected = law(np.array(compute_differences(table, query.comparison_matrix)), plan.law)
     named = [(*answer, *(3,) * (2 - len(answer))) for answer in answers(3, 2)]
     randomness, seen = Randomness.from_seed(5), dict.fromkeys(named, 0)
     for _ in range(draws):
@@ -242,11 +242,11 @@ def test_errors_beyond_alpha_are_as_rare_as_said(beta: float, most: int) -> None
 
 
 def test_thresholds_and_order_are_kept() -> None:
-    assert reached([5, 0, 7, 9], [0, 0, 0, 0], 5, most=2) == (0, 2)
-    assert reached([5, 0, 7, 9], [-1, 9, -9, -9], 5, most=2) == (1, 4)
-    assert reached([], [], 5, most=1) == (0,)
+    assert select_reached([5, 0, 7, 9], [0, 0, 0, 0], 5, most=2) == (0, 2)
+    assert select_reached([5, 0, 7, 9], [-1, 9, -9, -9], 5, most=2) == (1, 4)
+    assert select_reached([], [], 5, most=1) == (0,)
     big = np.array([2**62, 2**62, 3])
-    assert differences(big, Comparisons(np.array([[2**31, 1]]), (7,), 1, 1)) == [2**62 * (2**31 + 1) - 7]
+    assert compute_differences(big, Comparisons(np.array([[2**31, 1]]), (7,), 1, 1)) == [2**62 * (2**31 + 1) - 7]
 
 
 @pytest.mark.parametrize("value", [Fraction(1), Fraction(2), Fraction(1, 3), Fraction(10**9), Fraction(7, 2)])
@@ -264,7 +264,7 @@ def test_what_compares_nothing_is_refused() -> None:
         with pytest.raises(UnsupportedQuery, match=rule):
             SparseVector().plan(query, loss, who)
     with pytest.raises(UnsupportedQuery, match="above zero"):
-        law_of(above(GENERAL, 1).compared, PrivacyLoss.zcdp("1e-30"), who)
+        sparse_vector_law(above(GENERAL, 1).comparison_matrix, PrivacyLoss.zcdp("1e-30"), who)
     with pytest.raises(TypeError, match="ThresholdAnswers is needed"):
         SparseVector().run(np.zeros(4, dtype=np.int64), AUTO.plan(counts(1, 3), PURE, who), Randomness.from_seed(1))
 

@@ -14,11 +14,11 @@ from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import ToeplitzSums
 from dpcurves.laws.toeplitz_sums import root_weights
 from dpcurves.mechanisms import SquareRoot, TreeSums
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.mechanisms.wavelets import BITS, squared_lengths
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.queries import Read
+from dpcurves.queries import CountUse
 
 RHO = PrivacyLoss.zcdp("0.3")
 WEAK = PrivacyLoss.zcdp("0.000001")
@@ -63,7 +63,7 @@ def test_a_moved_record_costs_less_than_two_records(points: int, length: float) 
 def test_values_are_exact_convolutions_of_the_intervals_of_every_row() -> None:
     law = law_of(SquareRoot(2).plan(counts(2, 5), RHO, PUBLIC))
     table = np.array([1, 2, 4, 8, 16, 10, 20, 40, 80, 160, 7])
-    (values, _), (missing, _) = exact_sums(table, law)
+    (values, _), (missing, _) = compute_exact_sums(table, law)
     one, half, more = root_weights(3, BITS).tolist()
     row = [3 * one, 12 * one + 3 * half, 16 * one + 12 * half + 3 * more]
     assert values.tolist() == [*row, *(10 * value for value in row)]
@@ -87,7 +87,7 @@ def test_values_have_mean_and_variance_of_the_noise_at_four_sigma() -> None:
     """False alarm rate about 6.4e-5 for each of 2 moments."""
     plan = SquareRoot().plan(counts(2, 1500), RHO, PUBLIC)
     table = np.arange(3001)
-    (exact, noise), _ = exact_sums(table, law_of(plan))
+    (exact, noise), _ = compute_exact_sums(table, law_of(plan))
     values = SquareRoot().run(table, plan, Randomness.from_seed(3))
     assert len(values) == plan.law.size
     assert all(type(value) is int for value in values)
@@ -100,7 +100,7 @@ def test_counts_of_any_size_are_released_without_overflow() -> None:
     plan = SquareRoot().plan(counts(1, 3), RHO, AddRemove(EACH_RECORD))
     top = 2**63 - 1
     law, table = law_of(plan), np.array([top, top, top, 0])
-    (exact, noise), _ = exact_sums(table, law)
+    (exact, noise), _ = compute_exact_sums(table, law)
     assert exact.tolist() == [top * int(total) for total in np.cumsum(law.weights)]
     values = SquareRoot().run(table, plan, Randomness.from_seed(1))
     assert all(abs(value - total) < 10 * sqrt(noise.variance) for value, total in zip(values, exact, strict=False))
@@ -109,12 +109,12 @@ def test_counts_of_any_size_are_released_without_overflow() -> None:
 def test_shares_of_a_table_give_shares_of_the_values() -> None:
     law = law_of(SquareRoot().plan(counts(1, 4), RHO, PUBLIC))
     one, other = np.array([5, -3, 2**40, 7, 1]), np.array([-2, 9, -(2**40), 1, 0])
-    (left, _), (right, _), (both, _) = (exact_sums(table, law)[0] for table in (one, other, one + other))
+    (left, _), (right, _), (both, _) = (compute_exact_sums(table, law)[0] for table in (one, other, one + other))
     assert (left + right).tolist() == both.tolist()
 
 
 def test_what_it_cannot_do_is_refused() -> None:
-    for query in (counts(1, 8, Read.CELLS), sums(1, 8, 1)):
+    for query in (counts(1, 8, CountUse.CELLS), sums(1, 8, 1)):
         with pytest.raises(UnsupportedQuery, match="prefixes"):
             SquareRoot().plan(query, RHO, PUBLIC)
     with pytest.raises(UnsupportedQuery, match="give rho"):

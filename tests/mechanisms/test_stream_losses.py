@@ -39,7 +39,13 @@ from dpcurves_streams.mechanisms import (
 from dpcurves_streams.mechanisms import (
     hierarchy as perturber,
 )
-from dpcurves_streams.mechanisms.counters import BITS, Counted, buffers_for, drawn, squared_length
+from dpcurves_streams.mechanisms.counters import (
+    BITS,
+    TreeCounterState,
+    choose_buffers,
+    sample_block_noise,
+    squared_sensitivity,
+)
 from dpcurves_streams.queries import Forest, HierarchyQuery, TickQuery
 
 ANY, ONE = Randomness.from_seed(0), AddRemove(EACH_RECORD)
@@ -57,9 +63,9 @@ def known(noise: int) -> Iterator[list[Noise]]:
         return np.full(size, noise, dtype=np.int64)
 
     with (
-        patch.object(perturber, "draws", draws),
-        patch.object(hierarchy, "draws", draws),
-        patch.object(buffered_counter, "draws", draws),
+        patch.object(perturber, "sample_noise", draws),
+        patch.object(hierarchy, "sample_noise", draws),
+        patch.object(buffered_counter, "sample_noise", draws),
     ):
         yield asked
 
@@ -107,7 +113,7 @@ def test_tuples_that_come_and_move_anywhere_within_four_ticks_cost_what_is_claim
     mechanism: Sequential[Any], adjacency: Adjacency
 ) -> None:
     """Numbers are sums of counts, each with its one draw; how the 12 counts of 4 ticks move is tried in full."""
-    query = HierarchyQuery.of("ap", FOREST, 4) if isinstance(mechanism, Hierarchy) else ticks(3, 4)
+    query = HierarchyQuery.from_forest("ap", FOREST, 4) if isinstance(mechanism, Hierarchy) else ticks(3, 4)
     for loss in LOSSES:
         plan = mechanism.plan(query, loss, adjacency)
         empty = np.zeros((4, 3), dtype=np.int64)
@@ -139,16 +145,16 @@ def test_tuples_that_move_within_six_ticks_move_buffers_no_more_than_is_claimed(
 @pytest.mark.parametrize("length", [2**16, 2**20])
 def test_the_bound_of_buffers_holds_at_long_horizons(length: int) -> None:
     """Squares of exact weights, added up in 80 bits: their error is below one in 10^12."""
-    buffers = buffers_for(length)
+    buffers = choose_buffers(length)
     ages = np.arange(1, length, dtype=np.longdouble)
     bounds = np.zeros(length - 1, dtype=np.longdouble)
     for decay, weight in zip(buffers.decays, buffers.weights, strict=True):
         bounds += weight * np.exp(ages * np.log1p(-np.longdouble(2**BITS - decay) / 2**BITS))
     exact = np.longdouble(4**LATTICE) + np.square(bounds).sum()
-    assert 1 - 1e-12 < np.longdouble(squared_length(buffers, length)) / exact < 1.001
+    assert 1 - 1e-12 < np.longdouble(squared_sensitivity(buffers, length)) / exact < 1.001
     for adjacency in ADJACENCIES:
-        law = BufferedCounter().plan(ticks(1, length), LOSSES[1], adjacency).law.required(BufferedPrefixes)
-        squares = adjacency.squared_l2_sensitivity * squared_length(buffers, length)
+        law = BufferedCounter().plan(ticks(1, length), LOSSES[1], adjacency).law.require_type(BufferedPrefixes)
+        squares = adjacency.squared_l2_sensitivity * squared_sensitivity(buffers, length)
         assert Fraction(squares) / (2 * law.noise.parameter) <= claimed(LOSSES[1])
 
 
@@ -157,7 +163,7 @@ def named(case: TickQuery | PrivacyLoss) -> str:
 
 
 def block_of(tree: PrefixTree, start: int, counts: IntArray) -> Any:
-    """The noise of a block, by `drawn`, if the noise of each node is what its ticks count less: ``z = -R x``."""
+    """The noise of a block, by `sample_block_noise`, if the noise of each node is what its ticks count less: ``z = -R x``."""
     levels = iter(zip(tree.noises, tree.widths, strict=True))
 
     def draws(law: Noise, size: int, randomness: Randomness) -> IntArray:
@@ -166,8 +172,8 @@ def block_of(tree: PrefixTree, start: int, counts: IntArray) -> Any:
         assert (law, size) == (noise, len(nodes))
         return -nodes
 
-    with patch.object(tree_counter, "draws", draws):
-        return drawn(Block(start, tree), 1, bytes(32))
+    with patch.object(tree_counter, "sample_noise", draws):
+        return sample_block_noise(Block(start, tree), 1, bytes(32))
 
 
 LONG: list[tuple[TickQuery, PrivacyLoss]] = [
@@ -190,7 +196,7 @@ def test_noise_that_takes_off_the_counts_of_each_node_leaves_nothing_of_any_pref
     """
     mechanism, generator = TreeCounter(), np.random.default_rng(3)
     plan = mechanism.plan(query, loss, ONE)
-    law, tick, state = plan.law.required(TreeCounts), 0, mechanism.begin(plan)
+    law, tick, state = plan.law.require_type(TreeCounts), 0, mechanism.begin(plan)
     most = 2000 if query.windows else (query.ticks or 10**6)
     while tick < most:
         start, tree = law.block(tick + 1)
@@ -201,8 +207,8 @@ def test_noise_that_takes_off_the_counts_of_each_node_leaves_nothing_of_any_pref
         before, sums = state.counts[0], np.cumsum(counts)
         for place in sorted({0, width - 1, *generator.integers(0, width, 9).tolist()}):
             total = before + int(sums[place]) - int(counts[place])
-            state = Counted(start + place, (total,), state.carried, bytes(32) if place else b"", noise)
-            with patch.object(tree_counter, "drawn", lambda *_, noise=noise: noise):
+            state = TreeCounterState(start + place, (total,), state.carried_noise, bytes(32) if place else b"", noise)
+            with patch.object(tree_counter, "sample_block_noise", lambda *_, noise=noise: noise):
                 values, state = mechanism.step(counts[place : place + 1], start + place + 1, state, plan, ANY)
             assert values == (0,)
         tick += width
@@ -214,7 +220,7 @@ def test_shares_of_the_levels_of_long_trees_add_up_to_what_is_claimed(
     query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency
 ) -> None:
     """A tuple is in one node of each level: its cost, and that of all of a unit in one place, or in two."""
-    law = TreeCounter().plan(query, loss, adjacency).law.required(TreeCounts)
+    law = TreeCounter().plan(query, loss, adjacency).law.require_type(TreeCounts)
     for epoch in law.epochs:
         noises = epoch.tree.noises
         assert worst(np.full((1, len(noises)), 1), noises) * (

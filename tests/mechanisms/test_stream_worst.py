@@ -23,7 +23,7 @@ from dpcurves.laws import Family, Noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.laws import GroupedCounts, PrefixTree
 from dpcurves_streams.mechanisms import Pegasus
-from dpcurves_streams.mechanisms.pegasus import COLUMNS, UNIT, group, trees_of
+from dpcurves_streams.mechanisms.pegasus import COLUMNS, UNIT, build_fenwick_trees, decide_groups
 from dpcurves_streams.queries import GroupedTickQuery
 
 STATES = (Categories("state", ("a",)),)
@@ -33,15 +33,15 @@ def planned(epsilon: str, deviation: str = "0.01") -> tuple[Plan, GroupedCounts,
     """A plan with this epsilon, and the part of it that the Grouper has."""
     query = GroupedTickQuery(STATES, None, deviation=Fraction(deviation))
     plan = Pegasus().plan(query, PrivacyLoss.pure(epsilon), AddRemove(EACH_RECORD))
-    return plan, plan.law.required(GroupedCounts), Fraction(epsilon) * query.share
+    return plan, plan.law.require_type(GroupedCounts), Fraction(epsilon) * query.budget_fraction
 
 
 def test_decisions_fall_at_the_deviations_that_are_summed_over() -> None:
     for values in worst_group(50):
         found = deviations(values)
         for limit, joins in ((found[-2] + 1, 49), (found[-2], 48)):
-            noise, trees = np.zeros((51, 1), np.int64), trees_of(np.zeros((1, 1), np.int64), 1024)
-            joined = group(values[:, None], noise + limit, noise, np.zeros((1, COLUMNS), np.int64), trees)
+            noise, trees = np.zeros((51, 1), np.int64), build_fenwick_trees(np.zeros((1, 1), np.int64), 1024)
+            joined = decide_groups(values[:, None], noise + limit, noise, np.zeros((1, COLUMNS), np.int64), trees)
             assert joined[:50].sum() == joins
             assert joined[50] == 0
 

@@ -7,14 +7,14 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.laws import Family
-from dpcurves.mechanisms.linear import Subsets
+from dpcurves.mechanisms.linear import SubsetCounts
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import SubsetQuery
-from dpcurves.records.counting import confirmed
+from dpcurves.records.counting import count_confirming_subsets
 
 X, Y = Axis("x", Grid(-1, 1, cells=1)), Axis("y", Grid(-1, 1, cells=1))
 SLOPE = SubsetQuery((Y, X), 2, 0, above=-0.1)
@@ -27,7 +27,7 @@ def verdicts(query: SubsetQuery, units: Sequence[Sequence[int]], subset: Sequenc
     """The count for units, each of which is some kinds of records, and lies in a subset."""
     rows = [(*KINDS[kind], place) for unit, place in zip(units, subset, strict=True) for kind in unit]
     columns = np.array(rows, dtype=np.float64).reshape(-1, 3).T
-    return confirmed(query, [columns[1], columns[0]], columns[2])
+    return count_confirming_subsets(query, [columns[1], columns[0]], columns[2])
 
 
 UNITS = tuple(product(combinations_with_replacement(range(len(KINDS)), 2), (0, 1)))
@@ -63,18 +63,18 @@ def test_a_unit_that_changes_subset_can_move_the_count_by_two_so_noise_for_one_w
 def test_the_loss_of_counts_that_move_so_far_is_the_one_that_was_paid(unit: Unit) -> None:
     moves: tuple[tuple[Adjacency, int], ...] = (AddRemove(unit), 1), (ReplaceOne(unit, 9), 2)
     for adjacency, move in moves:
-        noise = Subsets().plan(SLOPE, PrivacyLoss.pure(Fraction(1, 3)), adjacency).law.parts[0].noise  # type: ignore[attr-defined]
+        noise = SubsetCounts().plan(SLOPE, PrivacyLoss.pure(Fraction(1, 3)), adjacency).law.parts[0].noise  # type: ignore[attr-defined]
         assert noise.family is Family.LAPLACE
         assert move / noise.parameter == Fraction(1, 3)  # log of exp(-|z| / b) over exp(-|z - move| / b), at most
-        gaussian = Subsets().plan(SLOPE, PrivacyLoss.zcdp(Fraction(1, 8)), adjacency).law.parts[0].noise  # type: ignore[attr-defined]
+        gaussian = SubsetCounts().plan(SLOPE, PrivacyLoss.zcdp(Fraction(1, 8)), adjacency).law.parts[0].noise  # type: ignore[attr-defined]
         assert gaussian.family is Family.GAUSSIAN
         assert Fraction(move**2) / (2 * gaussian.parameter) == Fraction(1, 8)
 
 
 def test_a_run_adds_noise_of_its_law_to_the_count() -> None:
-    plan = Subsets().plan(SLOPE, PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
+    plan = SubsetCounts().plan(SLOPE, PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     source = Randomness.from_seed(1)
-    drawn = np.array([Subsets().run(np.array([5, 0]), plan, source)[0] for _ in range(4000)])
+    drawn = np.array([SubsetCounts().run(np.array([5, 0]), plan, source)[0] for _ in range(4000)])
     assert abs(drawn.mean() - 5) < 4 * plan.error / 4000**0.5  # 4 sigma: 6e-5
     assert abs(drawn.var() / plan.error**2 - 1) < 4 * (5 / 4000) ** 0.5  # a Laplace law has kurtosis 6
 
@@ -88,15 +88,15 @@ def test_a_verdict_does_not_depend_on_order_nor_on_other_subsets_to_the_last_bit
         low, high = -3.0, 3.0
         for _ in range(60):  # down to two neighbouring doubles between which a verdict changes
             middle = low / 2 + high / 2
-            found = confirmed(SubsetQuery((first, X), 3, 0, above=middle), [outcome, x], subset)
+            found = count_confirming_subsets(SubsetQuery((first, X), 3, 0, above=middle), [outcome, x], subset)
             low, high = (middle, high) if found >= 2 else (low, middle)
         for edge in (low, high):
             query = SubsetQuery((first, X), 3, 0, above=edge)
-            wanted = confirmed(query, [outcome, x], subset)
+            wanted = count_confirming_subsets(query, [outcome, x], subset)
             for _ in range(10):
                 order = draw.permutation(300)
-                assert confirmed(query, [outcome[order], x[order]], subset[order]) == wanted
-            alone = sum(confirmed(query, [outcome[subset == each], x[subset == each]], subset[subset == each])
+                assert count_confirming_subsets(query, [outcome[order], x[order]], subset[order]) == wanted
+            alone = sum(count_confirming_subsets(query, [outcome[subset == each], x[subset == each]], subset[subset == each])
                         for each in range(3))  # fmt: skip
             assert alone == wanted
 
@@ -111,10 +111,10 @@ def test_no_record_makes_a_fit_fail() -> None:
         (rows[:, 0], rows[:, 1], SLOPE), (rows[:, 0], label, LOGIT), (constant, rows[:, 1], SLOPE),
         (np.where(label > 0, 1.0, -1.0), label, LOGIT), (none, none, SLOPE), (none, none, LOGIT),
     ):  # fmt: skip
-        assert 0 <= confirmed(query, [y, x], np.zeros(len(x))) <= 1
+        assert 0 <= count_confirming_subsets(query, [y, x], np.zeros(len(x))) <= 1
     separated = np.where(label > 0, 1.0, -1.0) + np.linspace(-0.1, 0.1, len(label))
-    assert confirmed(LOGIT, [label, separated], np.zeros(len(label))) == 0
-    assert confirmed(SLOPE, [rows[:, 1], constant], np.zeros(len(rows))) == 0
+    assert count_confirming_subsets(LOGIT, [label, separated], np.zeros(len(label))) == 0
+    assert count_confirming_subsets(SLOPE, [rows[:, 1], constant], np.zeros(len(rows))) == 0
 
 
 def test_coefficients_are_those_of_scikit_learn() -> None:
@@ -125,16 +125,16 @@ def test_coefficients_are_those_of_scikit_learn() -> None:
     y = 0.03 * x - z + draw.normal(0, 1, 800)
     ages, sexes, design = Axis("x", Grid(18, 90, cells=1)), Categories("z", ("f", "m")), np.stack([x, z], axis=1)
     label = (y > 1).astype(float)
-    plain = LinearRegression().fit(design, y).coef_
-    logistic = LogisticRegression(C=np.inf, tol=1e-10, max_iter=10_000).fit(design, label).coef_[0]
+    plain = LinearRegression().fit_hazards(design, y).coef_
+    logistic = LogisticRegression(C=np.inf, tol=1e-10, max_iter=10_000).fit_hazards(design, label).coef_[0]
     tried = ((Axis("y", Grid(-50, 50, cells=1)), y, plain), (Categories("y", (0, 1)), label, logistic))
     for outcome, values, wanted in tried:
         for place in (0, 1):
             near = [wanted[place] - 1e-5, wanted[place] + 1e-5]
             inside = SubsetQuery((outcome, ages, sexes), 2, place, *near)
             outside = SubsetQuery((outcome, ages, sexes), 2, place, near[1], near[1] + 1)
-            assert confirmed(inside, [values, x, z], np.zeros(800)) == 1
-            assert confirmed(outside, [values, x, z], np.zeros(800)) == 0
+            assert count_confirming_subsets(inside, [values, x, z], np.zeros(800)) == 1
+            assert count_confirming_subsets(outside, [values, x, z], np.zeros(800)) == 0
 
 
 @pytest.mark.parametrize(
@@ -144,5 +144,5 @@ def test_coefficients_are_those_of_scikit_learn() -> None:
      ((Y, Axis("x", Grid(0, 1, cells=2))), (2, 0, 0.0))],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(axes: tuple[Axis, ...], more: tuple[int, ...]) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(InvalidArgument):
         SubsetQuery(axes, *more)

@@ -18,7 +18,7 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss
 from dpcurves.queries import CountQuery
 from dpcurves.records import open_records, tabulate
-from dpcurves.trust import Central, conversation
+from dpcurves.trust import Central, run_conversation
 
 ONE = dp.Grid(0, 1, cells=1)
 QUESTIONS: dict[str, Question[object]] = {
@@ -31,13 +31,13 @@ QUESTIONS: dict[str, Question[object]] = {
 
 def asked(question: Question[object], loss: PrivacyLoss, adjacency: Adjacency) -> list[tuple[CountQuery, Fraction]]:
     """All queries of a rehearsal, with their shares of the loss."""
-    steps, found = conversation(question, loss, adjacency, Central()), list[tuple[CountQuery, Fraction]]()
+    steps, found = run_conversation(question, loss, adjacency, Central()), list[tuple[CountQuery, Fraction]]()
     step = next(steps)
     try:
         while True:
             assert isinstance(step.query, CountQuery)
-            found.append((step.query, step.share))
-            step = steps.send(Release.rehearsed(AUTO.plan(step.query, loss * step.share, adjacency)))
+            found.append((step.query, step.budget_fraction))
+            step = steps.send(Release.make_placeholder(AUTO.plan(step.query, loss * step.budget_fraction, adjacency)))
     except StopIteration:
         return found
 

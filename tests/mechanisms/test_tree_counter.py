@@ -18,10 +18,26 @@ from dpcurves.data import Categories
 from dpcurves.laws import Family, Noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss
-from dpcurves_streams.laws import PARTS, ROUNDING, Block, Epoch, PrefixTree, TreeCounts, block_noise, denominator
+from dpcurves_streams.laws import (
+    PARTS,
+    ROUNDING,
+    Block,
+    Epoch,
+    PrefixTree,
+    TreeCounts,
+    prefix_denominator,
+    prefix_noise,
+)
 from dpcurves_streams.mechanisms import TreeCounter
 from dpcurves_streams.mechanisms import counters as tree_counter
-from dpcurves_streams.mechanisms.counters import FITTING, BlockNoise, drawn, fits, mean_window_variance, rounded
+from dpcurves_streams.mechanisms.counters import (
+    FITTING,
+    BlockNoise,
+    fits_in_int64,
+    mean_window_variance,
+    round_noise,
+    sample_block_noise,
+)
 from dpcurves_streams.mechanisms.sequential import FORMAT
 from dpcurves_streams.queries import TickQuery
 
@@ -46,10 +62,10 @@ def strategy(tree: PrefixTree) -> Any:
 
 
 def estimator(tree: PrefixTree) -> tuple[Any, Any]:
-    """L over `denominator`, and the row that estimates the whole block."""
+    """L over `prefix_denominator`, and the row that estimates the whole block."""
     nodes = sum(sizes(tree))
     each = np.split(np.array(np.eye(nodes, dtype=int), dtype=object), np.cumsum(sizes(tree))[:-1])
-    return block_noise(tree, each)
+    return prefix_noise(tree, each)
 
 
 @pytest.mark.parametrize("widths", SHAPES, ids=str)
@@ -57,7 +73,7 @@ def test_exact_sums_of_nodes_give_exact_prefixes(widths: tuple[int, ...]) -> Non
     """``L R = A`` in whole numbers, and of the whole block too."""
     tree = tree_of(widths)
     left, whole = estimator(tree)
-    lower = denominator(tree) * np.tril(np.ones((widths[0], widths[0]), dtype=int))
+    lower = prefix_denominator(tree) * np.tril(np.ones((widths[0], widths[0]), dtype=int))
     assert np.array_equal(left.dot(strategy(tree)), lower)
     assert np.array_equal(whole.dot(strategy(tree)), [PARTS ** len(tree.radices)] * widths[0])
     assert [each * prod(tree.radices) for each in whole] == list(left[-1])
@@ -68,14 +84,14 @@ def test_variances_are_those_of_the_estimator(widths: tuple[int, ...]) -> None:
     tree = tree_of(widths)
     left, _ = estimator(tree)
     noises = np.repeat([noise.variance for noise in tree.noises], sizes(tree))
-    rows = left.astype(float) / denominator(tree)
+    rows = left.astype(float) / prefix_denominator(tree)
     np.testing.assert_allclose((rows**2).dot(noises), tree.prefix_variances)
     law = TreeCounts(1, (Epoch(1, tree),))
     width = widths[0]
     window = np.square(rows[-1] - rows[width // 2 - 1] if width > 1 else rows[-1]).dot(noises)
     ends = 1 if width == 1 else 2  # each is rounded
     assert law.variance(width, width - width // 2) == pytest.approx(window + ends * ROUNDING)
-    twice = 2 * tree.estimated[0] + tree.prefix_variances[0]
+    twice = 2 * tree.node_variances[0] + tree.prefix_variances[0]
     assert law.variance(2 * width + 1) == pytest.approx(twice + ROUNDING)
     blocks = [law.variance(tick) for tick in range(1, 2 * width + 2)]
     assert law.mean_variance(2 * width + 1) == pytest.approx(np.mean(blocks))
@@ -112,11 +128,11 @@ def answers(plan: Plan, noises: list[list[Any]], chosen: Chooser, extra: int | N
     """What comes out, tick by tick, if counts are chosen by the answers before, and one more tuple comes at a tick."""
 
     def known(block: Block, keys: int, secret: bytes) -> BlockNoise:
-        return BlockNoise(*block_noise(block.tree, noises[block.start // block.tree.widths[0]]))
+        return BlockNoise(*prefix_noise(block.tree, noises[block.start // block.tree.widths[0]]))
 
     mechanism, shown = TreeCounter(), list[int]()
     state = mechanism.begin(plan)
-    with patch.object(tree_counter, "drawn", known):
+    with patch.object(tree_counter, "sample_block_noise", known):
         for tick in range(1, 9):
             table = np.array([chosen(shown) + (tick == extra)])
             answer, state = mechanism.step(table, tick, state, plan, Randomness.from_seed(1))
@@ -143,7 +159,7 @@ def test_one_more_tuple_is_hidden_by_noise_that_is_shifted_by_one_in_each_of_its
 @pytest.mark.parametrize("loss", [PURE, PrivacyLoss.zcdp("0.5")], ids=str)
 def test_the_shifts_of_neighbours_cost_no_more_than_is_claimed(loss: PrivacyLoss, adjacency: Adjacency) -> None:
     plan = TreeCounter().plan(ticks(1, 3), loss, adjacency)
-    tree = plan.law.required(TreeCounts).epochs[0].tree
+    tree = plan.law.require_type(TreeCounts).epochs[0].tree
     blocks = -(-3 // tree.widths[0])
     rows = np.kron(np.eye(blocks, dtype=int), strategy(tree))[:, :3]
     noises = [noise for noise, size in zip(tree.noises, sizes(tree), strict=True) for _ in range(size)] * blocks
@@ -166,13 +182,13 @@ def test_the_shifts_of_neighbours_cost_no_more_than_is_claimed(loss: PrivacyLoss
 def test_answers_scatter_as_the_law_says_and_a_state_goes_on_from_its_bytes(query: TickQuery) -> None:
     mechanism = TreeCounter()
     plan = mechanism.plan(query, PURE, ONE)
-    law, randomness, errors = plan.law.required(TreeCounts), Randomness.from_seed(5), []
+    law, randomness, errors = plan.law.require_type(TreeCounts), Randomness.from_seed(5), []
     for _ in range(60):
         state, row = mechanism.begin(plan), []
         for tick in range(1, 41):
             answer, state = mechanism.step(np.array([tick, 1]), tick, state, plan, randomness)
             if tick == 17:
-                restored = mechanism.restored(state.to_bytes(), plan)
+                restored = mechanism.restore_state(state.to_bytes(), plan)
                 assert restored == state
                 state = restored
             row.append([answer[0] - tick * (tick + 1) // 2, answer[1] - tick])
@@ -188,19 +204,21 @@ def test_however_deep_a_tree_is_its_noise_is_added_whole(horizon: int | None) ->
 
     Their mean square is within a factor of 4 of its mean, but once in 30,000 times.
     """
-    law = TreeCounter().plan(ticks(2, horizon), PrivacyLoss.zcdp("0.001"), ONE).law.required(TreeCounts)
-    assert all(law.over % epoch.tree.over == 0 for epoch in law.epochs)
+    law = TreeCounter().plan(ticks(2, horizon), PrivacyLoss.zcdp("0.001"), ONE).law.require_type(TreeCounts)
+    assert all(law.block_denominator % epoch.tree.block_denominator == 0 for epoch in law.epochs)
     deepest = max((epoch.tree for epoch in law.epochs), key=lambda tree: len(tree.radices))
     assert len(deepest.radices) > 16
     small = PrefixTree((4, 2, 1), deepest.noises[:3])
     squares = []
     for secret in range(12):
-        noise = drawn(Block(0, small), 2, bytes([secret]) * 32)
-        squares += [each**2 for each in rounded(noise.prefixes[0], (0, 0), small, law.over)]
-        carried = [int(each) * (law.over // small.over) for each in noise.whole]
+        noise = sample_block_noise(Block(0, small), 2, bytes([secret]) * 32)
+        squares += [each**2 for each in round_noise(noise.prefixes[0], (0, 0), small, law.block_denominator)]
+        carried = [int(each) * (law.block_denominator // small.block_denominator) for each in noise.whole_block]
         nothing = np.zeros(2, dtype=object)
-        again = rounded(nothing, tuple(carried), deepest, law.over)
-        assert again == [(2 * int(each) + small.over) // (2 * small.over) for each in noise.whole]
+        again = round_noise(nothing, tuple(carried), deepest, law.block_denominator)
+        assert again == [
+            (2 * int(each) + small.block_denominator) // (2 * small.block_denominator) for each in noise.whole_block
+        ]
     variance = TreeCounts(2, (Epoch(1, small),)).variance(1)
     assert variance / 4 < np.mean(squares) < 4 * variance
 
@@ -209,9 +227,9 @@ def test_a_deep_tree_hides_the_counts_from_the_first_tick_on() -> None:
     mechanism, loss = TreeCounter(), PrivacyLoss.zcdp("0.001")
     plan = mechanism.plan(ticks(8, 2**18), loss, ONE)
     answer, _ = mechanism.step(np.full(8, 7), 1, mechanism.begin(plan), plan, Randomness.from_seed(3))
-    assert len(plan.law.required(TreeCounts).epochs[0].tree.radices) > 16
+    assert len(plan.law.require_type(TreeCounts).epochs[0].tree.radices) > 16
     spread = np.mean(np.square(np.array(answer, dtype=float) - 7))
-    assert 0.1 < spread / plan.law.required(TreeCounts).variance(1) < 4  # 8 draws: but once in 30,000 times
+    assert 0.1 < spread / plan.law.require_type(TreeCounts).variance(1) < 4  # 8 draws: but once in 30,000 times
 
 
 def test_noise_beyond_64_bits_is_worked_out_exactly() -> None:
@@ -219,8 +237,8 @@ def test_noise_beyond_64_bits_is_worked_out_exactly() -> None:
     plan = mechanism.plan(ticks(1, 70_000), PrivacyLoss.pure(Fraction(1, 2**50)), ONE)
     answer, state = mechanism.step(np.array([1]), 1, mechanism.begin(plan), plan, Randomness.from_seed(1))
     assert abs(answer[0]) > 2**40
-    assert state.noise is not None
-    assert state.noise.prefixes.dtype == object
+    assert state.block_noise is not None
+    assert state.block_noise.prefixes.dtype == object
 
 
 def test_the_noise_of_a_secret_never_changes() -> None:
@@ -231,32 +249,32 @@ def test_the_noise_of_a_secret_never_changes() -> None:
     found = []
     for family in Family:
         tree = PrefixTree((64, 8, 1), tuple(Noise(family, Fraction(number, 7)) for number in (100, 900, 5000)))
-        noise = drawn(Block(128, tree), 3, bytes(range(32)))
-        found.append(sha256(str([noise.prefixes.tolist(), noise.whole.tolist()]).encode()).hexdigest()[:16])
+        noise = sample_block_noise(Block(128, tree), 3, bytes(range(32)))
+        found.append(sha256(str([noise.prefixes.tolist(), noise.whole_block.tolist()]).encode()).hexdigest()[:16])
     assert (found, FORMAT) == (["1c39d38e2f3d558d", "b3e81123c63e8709"], 1)
 
 
 def test_where_keys_are_many_blocks_are_short_and_the_plan_says_what_that_costs() -> None:
     states = (Categories("state", tuple(range(2**12))),)
     one, many = (TreeCounter().plan(TickQuery(axes, 2**30), PURE, ONE) for axes in (ticks(1, 1).axes, states))
-    tree = many.law.required(TreeCounts).epochs[0].tree
+    tree = many.law.require_type(TreeCounts).epochs[0].tree
     assert tree.widths[0] * 2**12 <= 2**22
     assert many.error > one.error
     short = TreeCounter().plan(ticks(1, 2**10), PURE, ONE)
-    assert short.law.required(TreeCounts).epochs[0].tree == tree
+    assert short.law.require_type(TreeCounts).epochs[0].tree == tree
 
 
 @pytest.mark.parametrize("widths", [*SHAPES, (64, 32, 16, 8, 4, 2, 1), (256, 4, 1)], ids=str)
 def test_what_is_said_to_fit_into_64_bits_does_on_the_way_too(widths: tuple[int, ...]) -> None:
     tree = tree_of(widths)
-    largest = (FITTING - 1) // (8 * (len(tree.radices) + 1) * widths[0] * denominator(tree))
-    assert fits(tree, largest)
-    assert not fits(tree, 2 * largest + 2)
+    largest = (FITTING - 1) // (8 * (len(tree.radices) + 1) * widths[0] * prefix_denominator(tree))
+    assert fits_in_int64(tree, largest)
+    assert not fits_in_int64(tree, 2 * largest + 2)
     generator = np.random.default_rng(3)
     for signs in ((1,), (-1,), (-1, 1)):
         noises = [largest * generator.choice(signs, (size, 2)) for size in sizes(tree)]
-        slow = block_noise(tree, [each.astype(object) for each in noises])
-        for one, other in zip(block_noise(tree, noises), slow, strict=True):
+        slow = prefix_noise(tree, [each.astype(object) for each in noises])
+        for one, other in zip(prefix_noise(tree, noises), slow, strict=True):
             assert one.tolist() == other.tolist()
 
 
@@ -265,7 +283,7 @@ def test_errors_meet_what_is_asked_for() -> None:
     for length, most in ((2**10, 125), (2**12, 203), (2**16, 445)):
         assert TreeCounter().plan(ticks(1, length), PURE, ONE).error ** 2 < most
     windows = TickQuery((Categories("s", (0,)),), None, (256, 1024))
-    tree = TreeCounter().plan(windows, PURE, ONE).law.required(TreeCounts).epochs[0].tree
+    tree = TreeCounter().plan(windows, PURE, ONE).law.require_type(TreeCounts).epochs[0].tree
     assert sqrt(mean_window_variance(tree, 256)) < 13
     assert sqrt(mean_window_variance(tree, 1024)) < 19
     law = TreeCounts(1, (Epoch(1, tree),))

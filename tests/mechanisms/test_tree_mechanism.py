@@ -10,10 +10,10 @@ from tiny_tables import counts, sums
 
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.laws import Family, IntervalSums
-from dpcurves.mechanisms import Flat, TreeSums
+from dpcurves.mechanisms import FlatHistogram, TreeSums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
-from dpcurves.queries import Read
+from dpcurves.queries import CountUse
 
 PURE = PrivacyLoss.pure("0.01")
 WHO = ReplaceOne(EACH_RECORD, 1000)
@@ -53,7 +53,9 @@ def test_pure_losses_get_laplace_noise_and_others_gaussian_noise() -> None:
 
 def test_where_the_total_is_private_a_tree_is_still_far_better_than_a_flat_histogram() -> None:
     for loss in (PURE, PrivacyLoss.zcdp("0.001")):
-        flat, tree = (kind.plan(counts(1, 4096), loss, AddRemove(EACH_RECORD)) for kind in (Flat(), TreeSums()))
+        flat, tree = (
+            kind.plan(counts(1, 4096), loss, AddRemove(EACH_RECORD)) for kind in (FlatHistogram(), TreeSums())
+        )
         assert tree.error < flat.error / 4
 
 
@@ -81,7 +83,7 @@ def test_least_squares_on_what_run_releases_has_the_promised_error_at_four_sigma
 
 
 def test_only_prefixes_are_read_from_a_tree() -> None:
-    for query in (counts(1, 8, Read.CELLS), sums(1, 8, 1)):
+    for query in (counts(1, 8, CountUse.CELLS), sums(1, 8, 1)):
         with pytest.raises(UnsupportedQuery, match="prefixes"):
             TreeSums().plan(query, PURE, WHO)
     with pytest.raises(ValueError, match="width"):

@@ -16,9 +16,9 @@ from dpcurves.data import Categories, Grid, Outside
 from dpcurves.laws import NoisySums
 from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss
-from dpcurves.queries import CountQuery, Read, SumQuery
+from dpcurves.queries import CountQuery, CountUse, SumQuery
 from dpcurves.records import open_records, tabulate
-from dpcurves.trust import Central, conversation
+from dpcurves.trust import Central, run_conversation
 from dpcurves_survival import SurvivalQuestion
 
 BY = Categories("sex", ("F", "M")), Categories("ward", (1, 2))
@@ -34,7 +34,7 @@ QUESTIONS: dict[str, Question[object]] = {
 
 def asked(question: Question[object], loss: PrivacyLoss, adjacency: Adjacency) -> CountQuery:
     """The counts that it asks for first."""
-    query = next(conversation(question, loss, adjacency, Central())).query
+    query = next(run_conversation(question, loss, adjacency, Central())).query
     assert isinstance(query, CountQuery)
     return query
 
@@ -52,12 +52,12 @@ def test_a_record_lies_in_one_cell_whatever_stands_in_either_column(name: str) -
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES, ids=str)
-@pytest.mark.parametrize("read", [Read.CELLS, Read.PREFIXES])
-def test_tiny_neighbours_lose_at_most_what_was_paid(read: Read, adjacency: Adjacency) -> None:
+@pytest.mark.parametrize("read", [CountUse.CELLS, CountUse.PREFIXES])
+def test_tiny_neighbours_lose_at_most_what_was_paid(read: CountUse, adjacency: Adjacency) -> None:
     for loss, claimed in ((PrivacyLoss.pure("0.7"), "0.7"), (PrivacyLoss.zcdp("0.3"), "0.3")):
-        name = "distribution" if read is Read.PREFIXES else "histogram"
+        name = "distribution" if read is CountUse.PREFIXES else "histogram"
         query = asked(QUESTIONS[name], loss, adjacency)
-        assert (query.read, query.rows, query.cells) == (read, 4, 2)
+        assert (query.use, query.rows, query.cells) == (read, 4, 2)
         law = AUTO.plan(query, loss, adjacency).law
         assert isinstance(law, NoisySums)
         worst = worst_loss(query, law, adjacency)
@@ -68,19 +68,19 @@ def test_tiny_neighbours_lose_at_most_what_was_paid(read: Read, adjacency: Adjac
 def test_sums_by_two_columns_lose_at_most_what_was_paid(adjacency: Adjacency) -> None:
     loss = PrivacyLoss.pure("0.7")
     assert loss.epsilon is not None
-    steps = conversation(QUESTIONS["summary"], loss, adjacency, Central())
+    steps = run_conversation(QUESTIONS["summary"], loss, adjacency, Central())
     step, spent, queries = next(steps), Fraction(0), list[CountQuery | SumQuery]()
     while not queries or not isinstance(queries[-1], SumQuery):  # values beyond the bounds, counts, sums
         query = step.query
         assert isinstance(query, CountQuery | SumQuery)
         queries.append(query)
         small = SumQuery(query.axes, half=1) if isinstance(query, SumQuery) else query  # a loss is by noise over `half`
-        law = AUTO.plan(small, loss * step.share, adjacency).law
+        law = AUTO.plan(small, loss * step.budget_fraction, adjacency).law
         assert isinstance(law, NoisySums)
         worst = worst_loss(small, law, adjacency)
-        assert worst <= loss.epsilon * step.share
+        assert worst <= loss.epsilon * step.budget_fraction
         spent += worst
         if isinstance(query, CountQuery):
-            step = steps.send(Release.rehearsed(AUTO.plan(query, loss * step.share, adjacency)))
+            step = steps.send(Release.make_placeholder(AUTO.plan(query, loss * step.budget_fraction, adjacency)))
     assert [type(query) for query in queries] == [CountQuery, CountQuery, SumQuery]
     assert spent <= loss.epsilon

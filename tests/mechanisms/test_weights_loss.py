@@ -19,14 +19,14 @@ from dpcurves.curves.weighted_summary import HALF, SHARES, SPREAD_HALF
 from dpcurves.data import Axis, Categories, Weights
 from dpcurves.laws import Family, NoisySums
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.linear import exact_sums
+from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import (
-    Read,
+    CountUse,
     SquaredWeightQuery,
-    WeighedQuery,
-    WeighedSpreadQuery,
-    WeighedSumQuery,
+    WeightedQuery,
+    WeightedSpreadQuery,
+    WeightedSumQuery,
     WeightQuery,
 )
 from dpcurves.records import open_records, tabulate
@@ -53,19 +53,19 @@ GIVEN = (
 """Weights: none, tiny, a half step (which is rounded to an even one), inside, the cap, above it, and no weights."""
 X, COARSE, ONE = (Axis("x", dp.Grid(0, 2, cells=cells)) for cells in (2, 1, 1))
 E = Categories("e", (0, 1))
-FAR = tuple(WeighedSpreadQuery((ONE,), W, SPREAD_HALF, center) for center in (0, 97, -SPREAD_HALF, SPREAD_HALF))
-QUESTIONS: dict[str, tuple[tuple[tuple[WeighedQuery, ...], Fraction], ...]] = {
+FAR = tuple(WeightedSpreadQuery((ONE,), W, SPREAD_HALF, center) for center in (0, 97, -SPREAD_HALF, SPREAD_HALF))
+QUESTIONS: dict[str, tuple[tuple[tuple[WeightedQuery, ...], Fraction], ...]] = {
     "curve": (
-        ((WeightQuery((X,), W, Read.PREFIXES),), 1 - SQUARES),
+        ((WeightQuery((X,), W, CountUse.PREFIXES),), 1 - SQUARES),
         ((SquaredWeightQuery((COARSE,), W), SquaredWeightQuery((X,), W)), SQUARES),
     ),
     "survival": (
-        ((WeightQuery((E, X), W, Read.PREFIXES),), 1 - SQUARES),
+        ((WeightQuery((E, X), W, CountUse.PREFIXES),), 1 - SQUARES),
         ((SquaredWeightQuery((E, COARSE), W), SquaredWeightQuery((E, X), W)), SQUARES),
     ),
     "summary": (
-        ((WeightQuery((ONE,), W, Read.CELLS),), SHARES[0]),
-        ((WeighedSumQuery((ONE,), W, HALF),), SHARES[1]),
+        ((WeightQuery((ONE,), W, CountUse.CELLS),), SHARES[0]),
+        ((WeightedSumQuery((ONE,), W, HALF),), SHARES[1]),
         ((SquaredWeightQuery((ONE,), W),), SHARES[2]),
         (FAR, SHARES[3]),
     ),
@@ -75,7 +75,7 @@ LEAST: dict[Any, float] = {("summary", ReplaceOne): 0.25}
 """No replaced record moves all sums of one cell the most at once: how much of what is paid is lost at the least."""
 
 
-def counted(query: WeighedQuery, records: list[tuple[float, int, float]]) -> list[int]:
+def counted(query: WeightedQuery, records: list[tuple[float, int, float]]) -> list[int]:
     """The exact table of these records, as a curator counts it."""
     x, e, w = (np.array(column, dtype=float) for column in zip(*records, strict=True)) if records else ([], [], [])
     with open_records({"x": x, "e": e, "w": w}, unit=EACH_RECORD, key=b"key") as opened:
@@ -95,8 +95,8 @@ def kinds(name: str) -> tuple[list[Any], list[Any]]:
             told = [isinstance(axis, Categories) for axis in query.axes]
             tally = CellAmounts(SlotCells(query.axes, told), query)
             columns = dict(zip("xew", np.array(row)[:, None], strict=True))
-            tally.add([columns[str(axis.column)] for axis in query.read_axes])
-            each.append(tuple(tally.found))
+            tally.add([columns[str(axis.column)] for axis in query.input_axes])
+            each.append(tuple(tally.totals))
         added.add(tuple(each))
     return queries, sorted(added)
 
@@ -106,7 +106,7 @@ def losses(plan: Plan, sets: IntArray, pairs: IntArray, each: Any) -> Any:
     law = plan.law
     assert isinstance(law, NoisySums)
     tables = sets.astype(object) @ np.array(each, dtype=object)
-    released = [exact_sums(table, law) for table in tables]
+    released = [compute_exact_sums(table, law) for table in tables]
     lost: Any = np.zeros(len(pairs), dtype=object)
     for part, (_, noise) in enumerate(released[0]):
         sums = np.array([found[part][0] for found in released], dtype=object)
@@ -157,14 +157,14 @@ def test_tables_are_sums_of_what_records_add_in_any_order_and_batch(name: str) -
 
 
 def test_steps_are_rounded_to_even_and_what_is_no_weight_is_missing() -> None:
-    steps = W.steps_of(np.array(GIVEN)).tolist()
+    steps = W.to_steps(np.array(GIVEN)).tolist()
     assert steps[:6] == [0, 0, 0, 0, round(1.3 / CAP * Weights.STEPS), Weights.STEPS]
     assert steps[7:] == [Weights.STEPS] * 2 + [-1] * 5
-    assert W.steps_of(np.array([1.5, 2.5, 3.5]) * W.step).tolist() == [2, 2, 4]
+    assert W.to_steps(np.array([1.5, 2.5, 3.5]) * W.step).tolist() == [2, 2, 4]
 
 
 def test_where_records_are_private_no_total_is_told() -> None:
-    query = WeightQuery((X,), W, Read.PREFIXES)
-    assert (query.total_of(None), query.total_of(3)) == (None, 3 * Weights.STEPS)
-    assert SquaredWeightQuery((X,), W).total_of(3) is None
-    assert AddRemove(EACH_RECORD).total is None
+    query = WeightQuery((X,), W, CountUse.PREFIXES)
+    assert (query.public_total(None), query.public_total(3)) == (None, 3 * Weights.STEPS)
+    assert SquaredWeightQuery((X,), W).public_total(3) is None
+    assert AddRemove(EACH_RECORD).public_record_count is None

@@ -16,12 +16,12 @@ from dpcurves.data import Categories
 from dpcurves.laws import Family, IntervalSums, Noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
-from dpcurves_streams.feed.files import AtRest
+from dpcurves_streams.feed.files import TableWindows
 from dpcurves_streams.feed.schedule import Fields, Schedule, SystemClock
-from dpcurves_streams.feed.windows import Dropped, Intake, OpenWindows, Window
+from dpcurves_streams.feed.windows import DropCounts, OpenWindows, StreamSpec, Window
 from dpcurves_streams.laws import (
     BufferedPrefixes,
-    CountsAndUncounted,
+    CountsAndUncountedTotals,
     GroupedCounts,
     HierarchyCounts,
     PrunedCounts,
@@ -32,16 +32,16 @@ from dpcurves_streams.mechanisms import (
     Hierarchy,
     Pegasus,
     Perturber,
-    Pruned,
+    PrunedHierarchy,
     Sequential,
     TreeCounter,
-    WithUncounted,
+    WithUncountedTotals,
 )
-from dpcurves_streams.mechanisms.counters import Buffers, squared_length
-from dpcurves_streams.mechanisms.hierarchy import rule_of
+from dpcurves_streams.mechanisms.counters import Buffers, squared_sensitivity
+from dpcurves_streams.mechanisms.hierarchy import division_rule
 from dpcurves_streams.mechanisms.pegasus import CHANGE, UNIT
-from dpcurves_streams.mechanisms.with_uncounted import BEYOND_FRACTION, plans_of
-from dpcurves_streams.queries import Forest, GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery, Uncounted
+from dpcurves_streams.mechanisms.with_uncounted import BEYOND_FRACTION, split_plan
+from dpcurves_streams.queries import Forest, GroupedTickQuery, HierarchyQuery, PrunedQuery, TickQuery, UncountedReason
 
 IntArray = NDArray[np.int64]
 STATES = (Categories("ap", ("a", "b")),)
@@ -62,11 +62,11 @@ def fields(most: int | None) -> Fields:
 
 def tables(tuples: Sequence[tuple[int, dict[str, Any]]], most: int | None) -> tuple[IntArray, list[int | None]]:
     """The windows of a live stream, (steps, cells + reasons), and the step that each tuple counts in."""
-    windows, closed, steps = OpenWindows(SCHEDULE, fields(most), STATES, Dropped(), 0), list[Window](), []
+    windows, closed, steps = OpenWindows(SCHEDULE, fields(most), STATES, DropCounts(), 0), list[Window](), []
     for arrived, given in sorted(tuples, key=lambda each: each[0]):
-        closed += windows.close(SCHEDULE.closed_by(arrived * 10**6))
-        steps.append(windows.take(given, arrived * 10**6))
-    closed += windows.close(STEPS)
+        closed += windows.close_windows(SCHEDULE.last_closed_tick(arrived * 10**6))
+        steps.append(windows.count_tuple(given, arrived * 10**6))
+    closed += windows.close_windows(STEPS)
     return np.array([[*window.counts, *window.uncounted] for window in closed]), steps
 
 
@@ -121,23 +121,23 @@ def test_a_user_moves_one_window_by_what_is_used_and_the_users_beyond_the_cap_by
 def test_reasons_are_looked_for_in_a_fixed_order_and_counted_in_the_step_of_arrival() -> None:
     """Late with an unknown state is late; without a time it is unreadable, whatever else is wrong."""
     expected = {
-        (5, "never"): (1, Uncounted.UNREADABLE), (15, "never"): (2, Uncounted.UNREADABLE),
-        (5, -5): (1, Uncounted.OUTSIDE), (15, 25): (2, Uncounted.OUTSIDE),
-        (15, 5): (2, Uncounted.LATE), (5, 5): (1, Uncounted.OTHER_STATE),
-        (5, 15): (2, Uncounted.OTHER_STATE), (15, 15): (2, Uncounted.OTHER_STATE),
+        (5, "never"): (1, UncountedReason.UNREADABLE), (15, "never"): (2, UncountedReason.UNREADABLE),
+        (5, -5): (1, UncountedReason.OUTSIDE), (15, 25): (2, UncountedReason.OUTSIDE),
+        (15, 5): (2, UncountedReason.LATE), (5, 5): (1, UncountedReason.OTHER_STATE),
+        (5, 15): (2, UncountedReason.OTHER_STATE), (15, 15): (2, UncountedReason.OTHER_STATE),
     }  # fmt: skip
     for (arrived, time), (step, reason) in expected.items():
         found, steps = tables([(arrived, {"time": time, "ap": "gone"})], None)
         assert steps == [step]
-        assert np.flatnonzero(found[step - 1]).tolist() == [CELLS + list(Uncounted).index(reason)]
+        assert np.flatnonzero(found[step - 1]).tolist() == [CELLS + list(UncountedReason).index(reason)]
 
 
 def at_rest(tuples: Sequence[dict[str, Any]], most: int | None) -> IntArray:
     """The windows of a finished table, counted in SQL."""
     named = fields(most)
-    intake = Intake(SCHEDULE, named, STATES, Dropped(), bytes(range(32)), SystemClock())
+    intake = StreamSpec(SCHEDULE, named, STATES, DropCounts(), bytes(range(32)), SystemClock())
     columns = {name: [str(given.get(name)) for given in tuples] for name in ("time", "ap", "user")}
-    closed = [window for windows in AtRest(columns, intake).after(0) for window in windows]
+    closed = [window for windows in TableWindows(columns, intake).windows_after(0) for window in windows]
     return np.array([[*window.counts, *window.uncounted] for window in closed])
 
 
@@ -170,11 +170,11 @@ FOREST = Forest.from_json({"all": {"left": ["a"], "right": ["b"]}})
 TICKS = TickQuery(STATES, 5)
 CASES: list[tuple[Sequential[Any], Any, tuple[PrivacyLoss, ...]]] = [
     (Perturber(), TICKS, (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
-    (Hierarchy(), HierarchyQuery.of("ap", FOREST, 5), (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
+    (Hierarchy(), HierarchyQuery.from_forest("ap", FOREST, 5), (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
     (TreeCounter(), TICKS, (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
     (BufferedCounter(), TICKS, (PrivacyLoss.zcdp("0.3"),)),
     (Pegasus(), GroupedTickQuery(STATES, 5), (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
-    (Pruned(), PrunedQuery.of("ap", FOREST, 5), (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
+    (PrunedHierarchy(), PrunedQuery.from_forest("ap", FOREST, 5), (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.3"))),
 ]
 
 
@@ -202,13 +202,15 @@ def cost(law: Any, plan: Plan, tuples: int) -> Fraction:
         return sum((spent(noise, 1, tuples, is_pure=pure) for noise in above if noise is not None), Fraction(0))
     if isinstance(law, BufferedPrefixes):
         decays = tuple(int(decay * 2**64) for decay in law.decays)
-        return Fraction(tuples**2 * squared_length(Buffers(decays, law.weights), law.ticks)) / (2 * law.noise.parameter)
+        return Fraction(tuples**2 * squared_sensitivity(Buffers(decays, law.weights), law.ticks)) / (
+            2 * law.noise.parameter
+        )
     if isinstance(law, GroupedCounts):
-        group = tuples * CHANGE * UNIT * (1 / law.common.parameter + 2 / law.own.parameter)
+        group = tuples * CHANGE * UNIT * (1 / law.threshold_noise.parameter + 2 / law.test_noise.parameter)
         return spent(law.noise, 1, tuples, is_pure=pure) + (group if pure else group**2 / 2)
     assert isinstance(law, PrunedCounts)
     query: Any = plan.query
-    rule = rule_of(query, plan.loss, plan.adjacency)
+    rule = division_rule(query, plan.loss, plan.adjacency)
     path = 2 if pure else 2 + 1  # two divisions, of which the lower one's scores may not be negative: C is 2
     chosen = tuples * path / rule.noise.parameter
     return spent(law.noise, 1, tuples, is_pure=pure) + (chosen if pure else chosen**2 / 8)
@@ -222,28 +224,28 @@ def test_however_a_unit_is_split_between_counts_and_reasons_it_loses_what_is_cla
     """For every split of its tuples, with and without 1 beyond the cap: exact losses of all noises add up."""
     adjacency = AddRemove(EACH_RECORD if most is None else Unit("user in one step", most))
     for loss in losses:
-        plan = WithUncounted(mechanism).plan(query, loss, adjacency)
-        plans, law = plans_of(plan), plan.law.required(CountsAndUncounted)
+        plan = WithUncountedTotals(mechanism).plan(query, loss, adjacency)
+        plans, law = split_plan(plan), plan.law.require_type(CountsAndUncountedTotals)
         assert plan.loss == loss
         claimed = loss.rho if loss.epsilon is None else loss.epsilon
         records = most or 1
         found = [
             cost(law.counts, plans.counts, inside)
             + cost(law.uncounted, plans.uncounted, records - inside)
-            + (0 if law.beyond is None else cost(law.beyond, plans.uncounted, 1))
+            + (0 if law.users_beyond_cap is None else cost(law.users_beyond_cap, plans.uncounted, 1))
             for inside in range(records + 1)
         ]
         assert max(found) <= claimed
         assert max(found) >= claimed * Fraction(9, 10)
         assert law.beyond_fraction == (0 if most is None else BEYOND_FRACTION)
-        assert (law.beyond is None) == (most is None)
+        assert (law.users_beyond_cap is None) == (most is None)
         before = mechanism.plan(query, loss, adjacency)
         if most is None:  # what it costs to know what is not counted: nothing
             assert law.counts == before.law
 
 
 def test_values_are_counts_then_totals_so_far_and_a_stored_state_goes_on_as_the_one_in_memory() -> None:
-    mechanism = WithUncounted(TreeCounter())
+    mechanism = WithUncountedTotals(TreeCounter())
     for most, keys in ((None, 6), (2, 7)):
         adjacency = AddRemove(EACH_RECORD if most is None else Unit("user in one step", most))
         for loss, is_exact in ((PrivacyLoss.pure(10_000), True), (PrivacyLoss.pure(1), False)):
@@ -257,7 +259,7 @@ def test_values_are_counts_then_totals_so_far_and_a_stored_state_goes_on_as_the_
                 values, state = mechanism.step(table, tick, state, plan, Randomness.from_seed(seed))
                 again, restored = mechanism.step(table, tick, restored, plan, Randomness.from_seed(seed))
                 assert values == again
-                restored = mechanism.restored(restored.to_bytes(), plan)
+                restored = mechanism.restore_state(restored.to_bytes(), plan)
                 assert restored.to_bytes() == state.to_bytes()
                 if is_exact:
                     assert list(values) == total.tolist()
@@ -266,8 +268,8 @@ def test_values_are_counts_then_totals_so_far_and_a_stored_state_goes_on_as_the_
 
 def test_draws_of_counts_reasons_and_users_are_independent() -> None:
     """Correlations of 4,000 first steps of nothing; each beyond 5 sigma with a chance below 1e-6."""
-    plan = WithUncounted(Perturber()).plan(TickQuery(STATES, 1), PrivacyLoss.pure(1), AddRemove(Unit("u", 1)))
-    mechanism, randomness = WithUncounted(Perturber()), Randomness.from_seed(3)
+    plan = WithUncountedTotals(Perturber()).plan(TickQuery(STATES, 1), PrivacyLoss.pure(1), AddRemove(Unit("u", 1)))
+    mechanism, randomness = WithUncountedTotals(Perturber()), Randomness.from_seed(3)
     zero = np.zeros(7, dtype=np.int64)
     drawn = [mechanism.step(zero, 1, mechanism.begin(plan), plan, randomness)[0] for _ in range(4000)]
     correlations = np.corrcoef(np.array(drawn, dtype=np.float64).T) - np.eye(7)
@@ -276,7 +278,7 @@ def test_draws_of_counts_reasons_and_users_are_independent() -> None:
 
 def test_under_replace_one_no_plan_is_made_and_a_law_comes_back_from_json() -> None:
     with pytest.raises(UnsupportedQuery, match="^adjacency: "):
-        WithUncounted(Perturber()).plan(TICKS, PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 3))
+        WithUncountedTotals(Perturber()).plan(TICKS, PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, 3))
     for adjacency in (AddRemove(EACH_RECORD), AddRemove(Unit("user", 2))):
-        law = WithUncounted(Perturber()).plan(TICKS, PrivacyLoss.pure(1), adjacency).law
-        assert CountsAndUncounted.from_json(law.to_json(law.blank(), None)) == law
+        law = WithUncountedTotals(Perturber()).plan(TICKS, PrivacyLoss.pure(1), adjacency).law
+        assert CountsAndUncountedTotals.from_json(law.to_json(law.blank_values(), None)) == law

@@ -33,12 +33,12 @@ def answers(looks: int, most: int) -> Iterator[tuple[int, ...]]:
 
 def chance(exact: IntArray, answer: tuple[int, ...], plan: ThresholdAnswers, scales: int = FARTHEST) -> float:
     """The chance of one answer, given the differences of one data set, summed over the common noise."""
-    rate, far = 1 / float(plan.common.parameter), ceil(scales * float(plan.common.parameter))
+    rate, far = 1 / float(plan.threshold_noise.parameter), ceil(scales * float(plan.threshold_noise.parameter))
     common = np.arange(-far, far + 1)
     asked = len(exact) if len(answer) < plan.size else answer[-1] + 1
     said = np.isin(np.arange(asked), answer)
     (different, reached), times = np.unique([exact[:asked], said], axis=1, return_counts=True)
-    yes = chance_at_least(plan.own, common[:, None] - different)
+    yes = chance_at_least(plan.sum_noise, common[:, None] - different)
     weight = np.exp(-rate * abs(common)) * np.tanh(rate / 2)
     total = float(weight @ np.prod(np.where(reached, yes, 1 - yes) ** times, axis=1))
     assert np.exp(-scales) < 1e-12 * total  # what was left out cannot matter

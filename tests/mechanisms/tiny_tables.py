@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.privacy import AddRemove, Adjacency, ReplaceOne, Unit
-from dpcurves.queries import CountQuery, QuantileCutsQuery, Read, SquareQuery, SumQuery
+from dpcurves.queries import CountQuery, CountUse, QuantileCutsQuery, SquareQuery, SumQuery
 
 IntArray = NDArray[np.int64]
 
@@ -24,7 +24,7 @@ def axes(rows: int, cells: int) -> tuple[Axis | Categories, ...]:
     return (score,) if rows == 1 else (Categories("label", tuple(range(rows))), score)
 
 
-def counts(rows: int, cells: int, read: Read = Read.PREFIXES) -> CountQuery:
+def counts(rows: int, cells: int, read: CountUse = CountUse.PREFIXES) -> CountQuery:
     return CountQuery(axes(rows, cells), read)
 
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isqrt
 
-from dpcurves.noise import Randomness, coin
+from dpcurves.noise import Randomness, sample_bernoulli_exp
 
 
 def discrete_laplace(scale: Fraction, randomness: Randomness) -> int:
     """Algorithm 2, for a scale of ``top / bottom``."""
     top, bottom = scale.numerator, scale.denominator
     while True:
-        remainder = randomness.below(top)
-        if not coin(Fraction(remainder, top), randomness):
+        remainder = randomness.sample_below(top)
+        if not sample_bernoulli_exp(Fraction(remainder, top), randomness):
             continue
         quotient = 0
-        while coin(Fraction(1), randomness):
+        while sample_bernoulli_exp(Fraction(1), randomness):
             quotient += 1
         magnitude = (remainder + top * quotient) // bottom
-        negative = randomness.below(2) == 1
+        negative = randomness.sample_below(2) == 1
         if not (negative and magnitude == 0):
             return -magnitude if negative else magnitude
 
@@ -29,5 +29,5 @@ def discrete_gaussian(variance: Fraction, randomness: Randomness) -> int:
     scale = isqrt(int(variance)) + 1
     while True:
         drawn = discrete_laplace(Fraction(scale), randomness)
-        if coin((abs(drawn) - variance / scale) ** 2 / (2 * variance), randomness):
+        if sample_bernoulli_exp((abs(drawn) - variance / scale) ** 2 / (2 * variance), randomness):
             return drawn

@@ -12,7 +12,7 @@ from canonne_kamath_steinke import discrete_gaussian as as_printed
 from scipy.stats import norm
 
 from dpcurves.noise import Randomness
-from dpcurves.noise.discrete_gaussian import CERTAIN, Stairs, Steps, _keeps, _stairs, sample
+from dpcurves.noise.discrete_gaussian import CERTAIN, RejectionSampler, StepEnvelope, _accept, _build_sampler, sample
 
 VARIANCES = [Fraction(1, 9), Fraction(2, 3), Fraction(1), Fraction(10, 3), Fraction(100), Fraction(120**2)]
 
@@ -27,17 +27,17 @@ def test_draws_follow_the_law(parameter: Fraction) -> None:
 @pytest.mark.parametrize("bits", [1, 2, 4])
 @pytest.mark.parametrize("parameter", [Fraction(20, 3), Fraction(400)], ids=str)
 def test_draws_follow_the_law_where_much_is_refused(parameter: Fraction, bits: int) -> None:
-    stairs, source = Stairs(Steps(1 / (2 * parameter), bits)), Randomness.from_seed(bits)
+    stairs, source = RejectionSampler(StepEnvelope(1 / (2 * parameter), bits)), Randomness.from_seed(bits)
     draws, kept = stairs.propose(40_000, source)
     assert follows(draws[kept], lambda z: exp(-z * z / (2 * parameter)), reach=int(8 * float(parameter) ** 0.5))
 
 
 @pytest.mark.parametrize("parameter", [Fraction(200**2), Fraction(10**10, 3), Fraction(2**110)], ids=str)
 def test_no_excess_is_beyond_its_doubt(parameter: Fraction) -> None:
-    stairs = _stairs(parameter)
+    stairs = _build_sampler(parameter)
     doubts, furthest = stairs._doubts.tolist(), (1 << stairs._steps.bits) - 1
     for outcome in range(len(doubts) - 1):
-        assert stairs._steps.excess(outcome, furthest) * CERTAIN <= doubts[outcome] < CERTAIN
+        assert stairs._steps.exponent_excess(outcome, furthest) * CERTAIN <= doubts[outcome] < CERTAIN
     assert doubts[-1] == CERTAIN
 
 
@@ -45,8 +45,8 @@ def test_no_excess_is_beyond_its_doubt(parameter: Fraction) -> None:
 def test_a_number_is_kept_with_the_exponential_of_its_excess(excess: Fraction) -> None:
     source, tosses = Randomness.from_seed(3), 40_000
     doubt = CERTAIN if excess > 1 else CERTAIN // 4
-    first = source.halfwords(tosses) < doubt
-    kept = sum(1 if not heads else int(_keeps(excess, doubt, source)) for heads in first)
+    first = source.sample_halfwords(tosses) < doubt
+    kept = sum(1 if not heads else int(_accept(excess, doubt, source)) for heads in first)
     assert agree(np.array([kept, tosses - kept]), np.array([exp(-excess), 1 - exp(-excess)]))
 
 
@@ -82,13 +82,13 @@ def test_a_seed_gives_the_same_noise_for_ever() -> None:
 
 
 def test_no_draws_are_asked_for() -> None:
-    assert sample(Fraction(3), 0, Randomness.system()).shape == (0,)
+    assert sample(Fraction(3), 0, Randomness.from_system()).shape == (0,)
 
 
 @pytest.mark.parametrize("parameter", [Fraction(0), Fraction(-1), Fraction(2**110) + 1])
 def test_a_variance_out_of_range_is_refused(parameter: Fraction) -> None:
     with pytest.raises(ValueError, match=r"variance: a number "):
-        sample(parameter, 1, Randomness.system())
+        sample(parameter, 1, Randomness.from_system())
 
 
 def test_draws_agree_with_opendp() -> None:
@@ -97,4 +97,4 @@ def test_draws_agree_with_opendp() -> None:
     opendp.enable_features("contrib")
     space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l2_distance(T="i64")
     theirs = np.array(opendp.m.make_gaussian(*space, scale=3.5)([0] * 20_000))
-    assert alike(sample(Fraction(49, 4), 400_000, Randomness.system()), theirs, rate=UNSEEDED)
+    assert alike(sample(Fraction(49, 4), 400_000, Randomness.from_system()), theirs, rate=UNSEEDED)

@@ -15,8 +15,8 @@ from canonne_kamath_steinke import discrete_laplace as as_printed
 
 from dpcurves.laws import Family, Noise
 from dpcurves.noise import Randomness, discrete_laplace
-from dpcurves.noise.discrete_laplace import _tables, sample
-from dpcurves.noise.exponential import Bracket, InversionTable, one, thresholds
+from dpcurves.noise.discrete_laplace import _build_tables, sample
+from dpcurves.noise.exponential import Bracket, InversionTable, bound_cumulative, one_bracket
 
 SCALES = [Fraction(1, 5), Fraction(2, 3), Fraction(1), Fraction(10, 3), Fraction(10), Fraction(1001, 10)]
 
@@ -30,7 +30,7 @@ def test_draws_follow_the_law(scale: Fraction) -> None:
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(10, 3), Fraction(50), Fraction(3000)], ids=str)
 def test_the_tables_make_up_the_law_exactly(scale: Fraction) -> None:
-    tables, ratio = _tables(scale), -Decimal(scale.denominator) / Decimal(scale.numerator)
+    tables, ratio = _build_tables(scale), -Decimal(scale.denominator) / Decimal(scale.numerator)
     with localcontext(prec=40):
         zero = (1 - ratio.exp()) / (1 + ratio.exp())
         for z in (*range(-60, 60), -977, 1234):
@@ -38,18 +38,18 @@ def test_the_tables_make_up_the_law_exactly(scale: Fraction) -> None:
             assert abs(found - true) <= Decimal(10) ** -17  # each table to 2**-64
 
 
-def probability(tables: discrete_laplace.Tables, z: int) -> Decimal:
+def probability(tables: discrete_laplace.InversionTables, z: int) -> Decimal:
     """The probability of z, from the thresholds of the digits that make it up."""
     magnitude, chance = (z if z >= 0 else -1 - z), Decimal(1)
     for width, table in reversed(tables.digits):
         chance *= between(table, magnitude % 2**width)
         magnitude >>= width
-    return chance * between(tables.last, 2 * magnitude + (z < 0))
+    return chance * between(tables.highest_digit, 2 * magnitude + (z < 0))
 
 
 def between(table: InversionTable, outcome: int) -> Decimal:
     """The probability of an outcome, to 2**-64."""
-    lower = [0, *thresholds(table._law, 64)[0]]
+    lower = [0, *bound_cumulative(table._law, 64)[0]]
     found = lower[outcome : outcome + 2]
     return Decimal(found[1] - found[0]) / 2**64 if len(found) == 2 else Decimal(0)
 
@@ -82,12 +82,14 @@ class Far:
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
         """The weights of the outcomes up to 2**14 + 1, of which only the last two have any."""
-        return [(0, 0)] * 2**14 + [one(bits)] * 2, 0
+        return [(0, 0)] * 2**14 + [one_bracket(bits)] * 2, 0
 
 
 def test_what_does_not_fit_64_bits_is_cut_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = _tables(Fraction(2**55))
-    monkeypatch.setattr(discrete_laplace, "_tables", lambda scale: replace(usual, last=InversionTable(Far())))
+    usual = _build_tables(Fraction(2**55))
+    monkeypatch.setattr(
+        discrete_laplace, "_build_tables", lambda scale: replace(usual, highest_digit=InversionTable(Far()))
+    )
     draws = sample(Fraction(2**55), 1000, Randomness.from_seed(6))
     edge = 2**63 - 2**usual.bits  # the lower digits are as random as ever
     assert np.all((draws >= edge) | (draws < -edge))
@@ -115,7 +117,7 @@ def test_a_seed_gives_the_same_noise_for_ever() -> None:
 
 
 def test_no_draws_are_asked_for() -> None:
-    assert sample(Fraction(3), 0, Randomness.system()).shape == (0,)
+    assert sample(Fraction(3), 0, Randomness.from_system()).shape == (0,)
 
 
 def test_a_scale_of_numpy_integers_is_as_exact() -> None:
@@ -127,17 +129,17 @@ def test_a_scale_of_numpy_integers_is_as_exact() -> None:
 @pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(2**55) + 1])
 def test_a_scale_out_of_range_is_refused(scale: Fraction) -> None:
     with pytest.raises(ValueError, match=r"scale: a number "):
-        sample(scale, 1, Randomness.system())
+        sample(scale, 1, Randomness.from_system())
 
 
 def test_a_float_is_refused_as_it_does_not_say_which_number_is_meant() -> None:
     with pytest.raises(TypeError, match="scale: a Fraction is needed, got float"):
-        sample(0.1, 1, Randomness.system())  # type: ignore[arg-type]
+        sample(0.1, 1, Randomness.from_system())  # type: ignore[arg-type]
 
 
 def test_a_negative_number_of_draws_is_refused() -> None:
     with pytest.raises(ValueError, match="size: a number of draws of at least 0"):
-        sample(Fraction(1), -1, Randomness.system())
+        sample(Fraction(1), -1, Randomness.from_system())
 
 
 def test_draws_agree_with_opendp() -> None:
@@ -146,4 +148,4 @@ def test_draws_agree_with_opendp() -> None:
     opendp.enable_features("contrib")
     space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
     theirs = np.array(opendp.m.make_laplace(*space, scale=3.5)([0] * 20_000))
-    assert alike(sample(Fraction(7, 2), 400_000, Randomness.system()), theirs, rate=UNSEEDED)
+    assert alike(sample(Fraction(7, 2), 400_000, Randomness.from_system()), theirs, rate=UNSEEDED)

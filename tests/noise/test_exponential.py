@@ -8,8 +8,15 @@ from math import exp, sqrt
 
 import pytest
 
-from dpcurves.noise import Randomness, coin
-from dpcurves.noise.exponential import alternate, decay, limit, one, powers, times
+from dpcurves.noise import Randomness, sample_bernoulli_exp
+from dpcurves.noise.exponential import (
+    bound_exp_neg,
+    bound_geometric_sum,
+    geometric_terms,
+    multiply_brackets,
+    one_bracket,
+    sample_alternating_series,
+)
 
 EXPONENTS = [
     Fraction(0),
@@ -31,7 +38,7 @@ EXPONENTS = [
 @pytest.mark.parametrize("bits", [8, 64, 96, 320])
 @pytest.mark.parametrize("exponent", EXPONENTS)
 def test_decay_is_bounded_to_two_units(exponent: Fraction, bits: int) -> None:
-    lower, upper = decay(exponent, bits)
+    lower, upper = bound_exp_neg(exponent, bits)
     with localcontext(prec=200):
         true = (-Decimal(exponent.numerator) / Decimal(exponent.denominator)).exp() * 2**bits
         slack = Decimal(10) ** -60  # the reference is rounded too
@@ -41,26 +48,26 @@ def test_decay_is_bounded_to_two_units(exponent: Fraction, bits: int) -> None:
 
 
 def test_a_bracket_is_rounded_outwards() -> None:
-    assert times((3, 3), (5, 5), bits=3) == (1, 2)
-    assert one(5) == (32, 32)
+    assert multiply_brackets((3, 3), (5, 5), bits=3) == (1, 2)
+    assert one_bracket(5) == (32, 32)
 
 
 def test_a_geometric_series_lies_in_its_brackets() -> None:
     bits, third = 40, ((1 << 40) // 3, (1 << 40) // 3 + 1)
-    for k, (lower, upper) in enumerate(powers(one(bits), third, 20, bits)):
+    for k, (lower, upper) in enumerate(geometric_terms(one_bracket(bits), third, 20, bits)):
         assert lower <= Fraction(2**bits, 3**k) <= upper
-    assert limit(one(bits), third, bits) >= Fraction(3, 2) * 2**bits
+    assert bound_geometric_sum(one_bracket(bits), third, bits) >= Fraction(3, 2) * 2**bits
 
 
 @pytest.mark.parametrize("exponent", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(7, 2)])
 def test_a_coin_falls_as_often_as_it_should(exponent: Fraction) -> None:
     source, tosses, chance = Randomness.from_seed(1), 40_000, exp(-exponent)
-    heads = sum(coin(exponent, source) for _ in range(tosses))
+    heads = sum(sample_bernoulli_exp(exponent, source) for _ in range(tosses))
     assert abs(heads - tosses * chance) <= 4 * sqrt(tosses * chance * (1 - chance))  # 4 sigma
 
 
 def test_alternate_can_go_on_after_a_first_head() -> None:
     source, tosses, gamma = Randomness.from_seed(2), 40_000, Fraction(1, 2)
-    heads = sum(alternate(gamma, 2, source) for _ in range(tosses))
+    heads = sum(sample_alternating_series(gamma, 2, source) for _ in range(tosses))
     chance = 1 - (1 - exp(-gamma)) / float(gamma)  # exp(-gamma) = (1 - gamma) + gamma * chance
     assert abs(heads - tosses * chance) <= 4 * sqrt(tosses * chance * (1 - chance))  # 4 sigma

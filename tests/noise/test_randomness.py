@@ -14,13 +14,13 @@ from dpcurves.noise import Randomness
 
 
 def test_a_seed_gives_the_same_bits_for_ever() -> None:
-    drawn = Randomness.from_seed(7).octets(16)
+    drawn = Randomness.from_seed(7).random_bytes(16)
     assert drawn.hex() == "d4ce3f4ef082ab391f9e2b25f5f6db78"
-    assert Randomness.from_seed(8).octets(16) != drawn
+    assert Randomness.from_seed(8).random_bytes(16) != drawn
 
 
 def test_a_seed_gives_the_chacha20_stream_under_its_hash() -> None:
-    drawn = np.frombuffer(Randomness.from_seed(-3).octets(128), dtype="<u4")
+    drawn = np.frombuffer(Randomness.from_seed(-3).random_bytes(128), dtype="<u4")
     np.testing.assert_array_equal(drawn, np.concatenate([chacha20(b"-3", 0), chacha20(b"-3", 1)]))
 
 
@@ -41,17 +41,26 @@ def chacha20(seed: bytes, counter: int) -> np.ndarray[tuple[int], np.dtype[np.ui
 
 def test_a_key_and_a_name_have_one_stream_and_no_other_has_it() -> None:
     key = bytes(range(32))
-    stream = Randomness.keyed(key, "a").octets(16)
-    assert stream == Randomness.keyed(key, "a").octets(16)
-    assert len({stream, Randomness.keyed(key, "b").octets(16), Randomness.keyed(bytes(32), "a").octets(16)}) == 3
-    assert not Randomness.keyed(key, "a").seeded
+    stream = Randomness.from_key(key, "a").random_bytes(16)
+    assert stream == Randomness.from_key(key, "a").random_bytes(16)
+    assert (
+        len(
+            {
+                stream,
+                Randomness.from_key(key, "b").random_bytes(16),
+                Randomness.from_key(bytes(32), "a").random_bytes(16),
+            }
+        )
+        == 3
+    )
+    assert not Randomness.from_key(key, "a").is_seeded
     with pytest.raises(ValueError, match="at least 32 bytes are needed, got 31"):
-        Randomness.keyed(key[1:], "a")
+        Randomness.from_key(key[1:], "a")
 
 
 def test_only_a_seeded_source_says_that_it_is_seeded() -> None:
-    assert Randomness.from_seed(0).seeded
-    assert not Randomness.system().seeded
+    assert Randomness.from_seed(0).is_seeded
+    assert not Randomness.from_system().is_seeded
 
 
 def test_its_repr_shows_no_state() -> None:
@@ -61,8 +70,8 @@ def test_its_repr_shows_no_state() -> None:
 
 
 def test_words_and_halfwords_are_the_same_stream_in_other_sizes() -> None:
-    octets = Randomness.from_seed(3).octets(32)
-    words, halves = Randomness.from_seed(3).words(4), Randomness.from_seed(3).halfwords(16)
+    octets = Randomness.from_seed(3).random_bytes(32)
+    words, halves = Randomness.from_seed(3).sample_words(4), Randomness.from_seed(3).sample_halfwords(16)
     assert words.dtype == np.uint64
     assert halves.dtype == np.uint16
     assert b"".join(int(word).to_bytes(8, "little") for word in words) == octets
@@ -72,7 +81,7 @@ def test_words_and_halfwords_are_the_same_stream_in_other_sizes() -> None:
 @pytest.mark.parametrize("n", [1, 2, 6, 255, 256, 257, 3 * 2**64])
 def test_below_is_uniform(n: int) -> None:
     source = Randomness.from_seed(n)
-    drawn = [source.below(n) for _ in range(20_000)]
+    drawn = [source.sample_below(n) for _ in range(20_000)]
     cells = min(n, 7)
     counts = np.bincount([number * cells // n for number in drawn], minlength=cells)
     widths = np.bincount([start * cells // n for start in range(n)]) / n if n < 1000 else np.full(cells, 1 / cells)
@@ -81,7 +90,7 @@ def test_below_is_uniform(n: int) -> None:
 
 
 def test_below_one_needs_no_bits() -> None:
-    assert Randomness(octets=never, seeded=True).below(1) == 0
+    assert Randomness(random_bytes=never, is_seeded=True).sample_below(1) == 0
 
 
 def never(length: int) -> bytes:
@@ -92,20 +101,20 @@ def never(length: int) -> bytes:
 @pytest.mark.parametrize("n", [0, -5])
 def test_below_needs_an_outcome(n: int) -> None:
     with pytest.raises(ValueError, match="n: a number of outcomes of at least 1 is needed"):
-        Randomness.system().below(n)
+        Randomness.from_system().sample_below(n)
 
 
 def test_a_forked_child_draws_other_bits_than_its_parent() -> None:
-    source = Randomness.system()
-    source.octets(100)
+    source = Randomness.from_system()
+    source.random_bytes(100)
     reading, writing = os.pipe()
     with warnings.catch_warnings():  # newer Pythons warn of any fork where threads run
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
-        os.write(writing, source.octets(64))
+        os.write(writing, source.random_bytes(64))
         os._exit(0)
     os.waitpid(child, 0)
-    assert os.read(reading, 64) != source.octets(64)
+    assert os.read(reading, 64) != source.random_bytes(64)
     os.close(reading)
     os.close(writing)

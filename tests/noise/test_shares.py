@@ -15,10 +15,16 @@ from numpy.typing import NDArray
 
 from dpcurves.codec import STORED
 from dpcurves.laws import Family, Noise
-from dpcurves.laws.law import draw
+from dpcurves.laws.law import simulate_noise
 from dpcurves.noise import Randomness, discrete_gaussian
 from dpcurves_sites import shares
-from dpcurves_sites.shares import PolyaBlocks, gaussian_overhead, gaussian_parameter, sample, settled
+from dpcurves_sites.shares import (
+    PolyaBlocks,
+    decide_acceptance,
+    gaussian_overhead,
+    gaussian_parameter,
+    sample_polya_differences,
+)
 
 HONEST = [(m, c) for m in range(2, 6) for c in range(m)]
 """Numbers of parties, and of those that collude."""
@@ -27,8 +33,8 @@ HONEST = [(m, c) for m in range(2, 6) for c in range(m)]
 def intensity(law: PolyaBlocks, integer: int) -> Fraction:
     """Factor of ``r**k`` in the intensity at an integer: of proposals, times that of the chance that one is kept."""
     block = integer.bit_length() - 1
-    proposed = law.shape / 2**block / (1 if block < law.tail else law.raised(block))
-    return Fraction(proposed * Fraction(law.raised(block) << block, integer))
+    proposed = law.shape / 2**block / (1 if block < law.first_tail_block else law.compute_factor(block))
+    return Fraction(proposed * Fraction(law.compute_factor(block) << block, integer))
 
 
 def series(coefficients: list[Fraction]) -> list[Fraction]:
@@ -67,8 +73,8 @@ def test_honest_sums_are_discrete_laplace_to_machine_precision(m: int, c: int) -
     jumps = [0.0]
     for k in range(1, reach):
         block = k.bit_length() - 1
-        proposed = law.shape / 2**block / (1 if block < law.tail else law.raised(block))
-        low, high = law.kept(block, k, 100)
+        proposed = law.shape / 2**block / (1 if block < law.first_tail_block else law.compute_factor(block))
+        low, high = law.bound_acceptance(block, k, 100)
         assert 0 <= high - low < 2**16
         jumps.append(float(proposed * low / 2**100))
     polya = [(1 - r) ** float(law.shape)]
@@ -92,7 +98,7 @@ def test_draws_follow_the_law(scale: Fraction) -> None:
         polya.append(polya[-1] * (shape + k) / (k + 1) * r)
     law = np.convolve(polya, polya[::-1])
     centre = len(polya) - 1
-    draws = sample(scale, Fraction(1, 4), 1_000_000, Randomness.from_seed(1))
+    draws = sample_polya_differences(scale, Fraction(1, 4), 1_000_000, Randomness.from_seed(1))
     assert draws.dtype == np.int64
     assert follows(draws, lambda z: float(law[centre + z]), reach)
     added = draws.reshape(4, -1).sum(axis=0)
@@ -101,7 +107,9 @@ def test_draws_follow_the_law(scale: Fraction) -> None:
 
 def test_wide_noise_has_the_moments_of_its_law() -> None:
     scale = Fraction(2**33, 3)
-    draws = sample(scale, Fraction(1, 5), 500_000, Randomness.from_seed(2)).astype(float) / float(scale)
+    draws = sample_polya_differences(scale, Fraction(1, 5), 500_000, Randomness.from_seed(2)).astype(float) / float(
+        scale
+    )
     assert draws.mean() == pytest.approx(0, abs=4 * (0.4 / 500_000) ** 0.5)
     assert (draws**2).mean() == pytest.approx(0.4, rel=4 * (17 / 500_000) ** 0.5)
     assert (draws == 0).mean() == pytest.approx(0.0, abs=1e-3)  # (1 - r)**0.4 is 1.3e-4
@@ -128,14 +136,14 @@ def test_a_word_at_the_border_is_refined_until_it_is_proven(block: int, integer:
     first, second, third = places >> 128, places >> 64 & (1 << 64) - 1, places & (1 << 64) - 1
     for word, kept in ((third - 2, True), (third + 2, False)):
         source: object = Words(iter([second, word]))
-        assert settled(law, block, integer, first, source) is kept  # type: ignore[arg-type]
+        assert decide_acceptance(law, block, integer, first, source) is kept  # type: ignore[arg-type]
 
 
 def test_refused_arguments_are_named() -> None:
     source = Randomness.from_seed(0)
     for scale, shape, name in ((0, 1, "scale"), (2**51, 1, "scale"), (1, 0, "shape"), (1, 2, "shape")):
         with pytest.raises(ValueError, match=name):
-            sample(Fraction(scale), Fraction(shape), 1, source)
+            sample_polya_differences(Fraction(scale), Fraction(shape), 1, source)
 
 
 # Sums of discrete Gaussians.
@@ -189,7 +197,7 @@ def test_the_raised_variance_pays_for_the_overhead(parties: int) -> None:
 
 
 def test_shares_of_gaussians_are_discrete_gaussians() -> None:
-    mine = shares.gaussian_share(Fraction(21), 3, 1000, Randomness.from_seed(3))
+    mine = shares.sample_gaussian_share(Fraction(21), 3, 1000, Randomness.from_seed(3))
     assert mine.tolist() == discrete_gaussian.sample(Fraction(7), 1000, Randomness.from_seed(3)).tolist()
 
 
@@ -197,11 +205,15 @@ def test_shares_of_gaussians_are_discrete_gaussians() -> None:
 
 
 def test_the_law_of_shares_tells_their_sum_and_is_read_back() -> None:
-    of_ten = Noise(Family.LAPLACE, Fraction(10, 3)).by(Fraction(10, 7))
+    of_ten = Noise(Family.LAPLACE, Fraction(10, 3)).sum_over_parties(Fraction(10, 7))
     assert of_ten.variance == pytest.approx(Noise(Family.LAPLACE, Fraction(10, 3)).variance * 10 / 7)
-    assert STORED.write(of_ten)["parties"] == "10/7"
-    assert STORED.read(Noise, STORED.write(of_ten)) == of_ten
-    assert of_ten.by(Fraction(10, 5)) == Noise(Family.LAPLACE, Fraction(10, 3), 2)
-    drawn = sample(Fraction(10, 3), Fraction(1, 7), 10 * 200_000, Randomness.from_seed(4)).reshape(10, -1).sum(axis=0)
-    simulated = draw(of_ten, (200_000,), np.random.default_rng(5)).astype(np.int64)
+    assert STORED.encode(of_ten)["parties"] == "10/7"
+    assert STORED.decode(Noise, STORED.encode(of_ten)) == of_ten
+    assert of_ten.sum_over_parties(Fraction(10, 5)) == Noise(Family.LAPLACE, Fraction(10, 3), 2)
+    drawn = (
+        sample_polya_differences(Fraction(10, 3), Fraction(1, 7), 10 * 200_000, Randomness.from_seed(4))
+        .reshape(10, -1)
+        .sum(axis=0)
+    )
+    simulated = simulate_noise(of_ten, (200_000,), np.random.default_rng(5)).astype(np.int64)
     assert alike(drawn, simulated)

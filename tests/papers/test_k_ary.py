@@ -14,7 +14,7 @@ from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import IntervalSums
 from dpcurves.mechanisms import TreeSums
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
-from dpcurves.queries import Read
+from dpcurves.queries import CountUse
 
 PURE = PrivacyLoss.pure("0.7")
 CONCENTRATED = PrivacyLoss.zcdp("0.3")
@@ -74,7 +74,7 @@ def test_widths_are_odd_multiples_of_the_next() -> None:
 
 
 def test_what_it_cannot_do_is_refused() -> None:
-    for query in (counts(1, 8, Read.CELLS), sums(1, 8, 1)):
+    for query in (counts(1, 8, CountUse.CELLS), sums(1, 8, 1)):
         with pytest.raises(UnsupportedQuery, match="prefixes"):
             KAry().plan(query, PURE, PUBLIC)
     for radix in (1, 4):

@@ -25,7 +25,7 @@ def tree(widths: tuple[int, ...], epsilon: Fraction) -> IntervalSums:
 
 def released(law: IntervalSums, truth: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
     sums = [np.add.reduceat(truth, np.asarray(level.starts)) for level in law.levels]
-    values: NDArray[np.int64] = np.concatenate(sums) + law.raw_noise(1, generator)[0].astype(np.int64)
+    values: NDArray[np.int64] = np.concatenate(sums) + law.simulate_values(1, generator)[0].astype(np.int64)
     return values
 
 

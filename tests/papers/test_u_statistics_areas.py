@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from dpcurves.noise import Randomness
-from dpcurves.noise.exponential import decay
-from dpcurves_local.responses import Hadamard
+from dpcurves.noise.exponential import bound_exp_neg
+from dpcurves_local.responses import HadamardResponse
 
 PAPER = Path(__file__).resolve().parents[2] / "papers" / "u_statistics"
 sys.path.append(str(PAPER))
@@ -24,11 +24,11 @@ LEVELS = 3
 def test_a_message_of_a_drawn_level_tells_at_most_epsilon() -> None:
     """Levels and responses are enumerated, exactly, for all 8 cells."""
     for epsilon in (Fraction(1, 3), Fraction(1), Fraction(5)):
-        below = Fraction(decay(epsilon, 512)[1], 2**512)
+        below = Fraction(bound_exp_neg(epsilon, 512)[1], 2**512)
         for level in range(1, LEVELS + 1):
-            way = Hadamard(2**level, epsilon)
-            for report in way.every_report():
-                row = [way.chance(cell >> (LEVELS - level), report) / LEVELS for cell in range(2**LEVELS)]
+            way = HadamardResponse(2**level, epsilon)
+            for report in way.list_reports():
+                row = [way.find_probability(cell >> (LEVELS - level), report) / LEVELS for cell in range(2**LEVELS)]
                 assert max(row) * below <= min(row)
 
 

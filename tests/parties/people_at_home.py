@@ -18,13 +18,13 @@ from free_ports import free_port
 import dpcurves as dp
 from dpcurves.noise import Randomness
 from dpcurves_parties.pairs import PairTask, Permutations, Trust
-from dpcurves_parties.pairs.attendance import Attendance, Attended, Post, show_seed
-from dpcurves_parties.pairs.mechanisms import Noise
-from dpcurves_parties.pairs.queries import commitment
+from dpcurves_parties.pairs.attendance import MeetingProgress, Participant, RelayClient, reveal_seed
+from dpcurves_parties.pairs.mechanisms import NoisePlacement
+from dpcurves_parties.pairs.queries import commit_to_seed
 from dpcurves_parties.pairs.relay_server import RelayServer
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.server import Address
-from dpcurves_parties.serving.task_document import Role, Ticket, found
+from dpcurves_parties.serving.task_document import Role, Ticket, create_task
 
 SEED = bytes(range(32))
 LONG = 120
@@ -34,7 +34,7 @@ LONG = 120
 def run(folder: str, port: int) -> None:
     """The server of a folder, in a process of its own, for all tasks that lie there."""
     place = Path(folder)
-    tasks, identity = [PairTask.read(file) for file in place.glob("*.json")], Identity.read(place / "server")
+    tasks, identity = [PairTask.load(file) for file in place.glob("*.json")], Identity.load(place / "server")
     server = RelayServer(tasks, identity, f"sqlite:///{place / 'relay.db'}")
     server.serve(Address("127.0.0.1", port), (place / "ready").touch)
 
@@ -44,7 +44,7 @@ class Country:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, free_port()
-        self.identity = Identity.found(folder / "server", f"https://127.0.0.1:{self.port}")
+        self.identity = Identity.create(folder / "server", f"https://127.0.0.1:{self.port}")
         self.running: SpawnProcess | None = None
         self.villages: list[Village] = []
 
@@ -78,33 +78,33 @@ class Village:
     """A task of a country for so many people, their tickets and devices."""
 
     def __init__(self, country: Country, name: str, people: int, each: int, epsilon: Fraction) -> None:
-        self.folder, self.opened = country.folder / name, list[Post]()
+        self.folder, self.opened = country.folder / name, list[RelayClient]()
         self.folder.mkdir()
         draft = PairTask(
             name, "kendall", (("rooms", 3), ("cleanliness", 3)), Permutations(each), dp.PrivacyLoss.pure(epsilon),
-            Trust.PEOPLE, Noise.EACH, commitment(SEED), (country.identity.public,), {},
+            Trust.PEOPLE, NoisePlacement.EACH, commit_to_seed(SEED), (country.identity.public,), {},
         )  # fmt: skip
         numbers = {Role.OWNER: people, Role.ANALYST: 1, Role.COORDINATOR: 1}
-        self.task = found(draft, numbers, country.folder / f"{name}.json", self.folder / "tickets")
+        self.task = create_task(draft, numbers, country.folder / f"{name}.json", self.folder / "tickets")
 
     def ticket(self, name: str, role: Role = Role.OWNER) -> Ticket:
-        return Ticket.read(self.folder / "tickets" / name, role)
+        return Ticket.load(self.folder / "tickets" / name, role)
 
-    def post(self, person: int) -> Post:
-        self.opened.append(Post.to(self.task, self.ticket(f"owner-{person + 1}")))
+    def post(self, person: int) -> RelayClient:
+        self.opened.append(RelayClient.connect(self.task, self.ticket(f"owner-{person + 1}")))
         return self.opened[-1]
 
-    def attendance(self, person: int, heed: Any = None, device: str = "") -> Attendance:
+    def attendance(self, person: int, heed: Any = None, device: str = "") -> Participant:
         path = self.folder / "tickets" / f"owner-{person + 1}.device{device}"
         randomness = Randomness.from_seed(100 + person)
-        return Attendance.of(self.post(person), randomness, path, heed or (lambda line: None))
+        return Participant.enter_task(self.post(person), randomness, path, heed or (lambda line: None))
 
-    def attend(self, person: int, values: Sequence[Any], heed: Any = None) -> Attended:
+    def attend(self, person: int, values: Sequence[Any], heed: Any = None) -> MeetingProgress:
         attendance = self.attendance(person, heed)
         try:
-            return attendance.attend(values)
+            return attendance.advance_meetings(values)
         finally:
-            attendance.post.close()
+            attendance.client.close()
 
     def close(self, seed: bytes = SEED, ticket: Ticket | None = None) -> int:
-        return show_seed(self.task, ticket or self.ticket("coordinator-1", Role.COORDINATOR), seed)
+        return reveal_seed(self.task, ticket or self.ticket("coordinator-1", Role.COORDINATOR), seed)

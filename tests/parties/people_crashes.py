@@ -18,16 +18,16 @@ from typing import Any
 from people_at_home import SEED, Country, Village
 
 from dpcurves.noise import Randomness
-from dpcurves_parties.pairs import AGGREGATOR, Device, FolderMailbox, Meeting, Person, Place
-from dpcurves_parties.pairs.attendance import Post
-from dpcurves_parties.pairs.device import SHARE, opened_by
+from dpcurves_parties.pairs import AGGREGATOR, Device, FolderMailbox, Meeting, MessageAddress, Person
+from dpcurves_parties.pairs.attendance import RelayClient
+from dpcurves_parties.pairs.device import SHARE, open_sealed_message
 from dpcurves_parties.pairs.relay import RelayStore
 
 VALUES = ((1, 4), (3, 2))
 TURNS = 4
 KINDS: dict[str, tuple[type, str]] = {
-    "letter": (Post, "put"),
-    "request": (Post, "_asked"),
+    "letter": (RelayClient, "put"),
+    "request": (RelayClient, "_asked"),
     "write": (Device, "_changing"),
 }
 
@@ -62,14 +62,14 @@ class Killed:
 
     def __init__(self, country: Country, village: Village) -> None:
         self.country, self.village = country, village
-        self.agreed = village.task.shown(SEED)
+        self.agreed = village.task.build_agreement(SEED)
         self.store = RelayStore(f"sqlite:///{country.folder / 'relay.db'}")
         self.meetings = iter(self.agreed.meetings)
 
     def enter(self) -> None:
         """All people enter, and pairs are drawn."""
         for person in range(self.village.task.people):
-            self.village.attendance(person).post.close()
+            self.village.attendance(person).client.close()
         self.village.close()
 
     def survives(self, kind: str, moment: str, turn: int, number: int) -> bool:
@@ -86,7 +86,7 @@ class Killed:
         for later in range(TURNS):
             self._attend(meeting, later % 2)
         assert [self._share(meeting, place) for place in (0, 1)] == wanted
-        assert [self.village.attendance(person).device.entered for person in meeting.people] == [1, 1]
+        assert [self.village.attendance(person).device.meeting_count for person in meeting.people] == [1, 1]
         return killed
 
     def kills(self, kind: str, moment: str, turn: int) -> Iterator[int]:
@@ -101,7 +101,7 @@ class Killed:
 
     def _share(self, meeting: Meeting, place: int) -> bytes:
         person = meeting.people[place]
-        letter = self.store.get(self.village.task.hash, (meeting.number, person, SHARE))
+        letter = self.store.load_message(self.village.task.hash, (meeting.number, person, SHARE))
         assert letter is not None
         return self._opened(meeting, person, letter)
 
@@ -114,17 +114,22 @@ class Killed:
             attendance = self.village.attendance(person)
             path = folder / f"{person}.device"
             shutil.copy(attendance.device.path, path)
-            device = Device.of(path, self.agreed.task, self.agreed.most, Randomness.system())
+            device = Device.open_file(path, self.agreed.task_hash, self.agreed.max_meetings, Randomness.from_system())
             mailbox = FolderMailbox(folder)
-            people[person] = Person(person, self.agreed, device, mailbox, attendance.post.bundle)
+            people[person] = Person(person, self.agreed, device, mailbox, attendance.client.fetch_bundle)
         for turn in range(TURNS):
-            people[meeting.people[turn % 2]].attend(meeting, VALUES[turn % 2])
-        found = [people[one].mailbox.get(Place(meeting.name, SHARE, one, AGGREGATOR)) for one in meeting.people]
+            people[meeting.people[turn % 2]].advance_meeting(meeting, VALUES[turn % 2])
+        found = [
+            people[one].mailbox.get_message(MessageAddress(meeting.name, SHARE, one, AGGREGATOR))
+            for one in meeting.people
+        ]
         return [self._opened(meeting, one, letter or b"") for one, letter in zip(meeting.people, found, strict=True)]
 
     def _opened(self, meeting: Meeting, person: int, letter: bytes) -> bytes:
-        place = Place(meeting.name, SHARE, person, AGGREGATOR)
-        return opened_by(self.country.identity.sealing, letter, place, self.village.post(person).bundle(person))
+        place = MessageAddress(meeting.name, SHARE, person, AGGREGATOR)
+        return open_sealed_message(
+            self.country.identity.hpke_key, letter, place, self.village.post(person).fetch_bundle(person)
+        )
 
 
 def main() -> None:

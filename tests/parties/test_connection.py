@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.noise import Randomness
-from dpcurves_parties.crypto.circuits import traced
-from dpcurves_parties.crypto.garbling import opened
-from dpcurves_parties.crypto.two_party import Job, Owner, evaluate, garble
-from dpcurves_parties.pairs import Connection, conducted
+from dpcurves_parties.crypto.circuits import trace_circuit
+from dpcurves_parties.crypto.garbling import reconstruct_bits
+from dpcurves_parties.crypto.two_party import InputOwner, Job, evaluate, garble
+from dpcurves_parties.pairs import Connection, run_protocol
 from dpcurves_parties.serving.identity import CERTIFICATE, PROOF, Identity
 
 pytest.importorskip("rbcl")
@@ -28,7 +28,7 @@ NAME = "127.0.0.1"
 @pytest.fixture(scope="module")
 def identities(tmp_path_factory: pytest.TempPathFactory) -> list[Identity]:
     folder = tmp_path_factory.mktemp("identities")
-    return [Identity.found(folder / str(number), f"https://{NAME}:{8701 + number}") for number in range(3)]
+    return [Identity.create(folder / str(number), f"https://{NAME}:{8701 + number}") for number in range(3)]
 
 
 def context(own: Identity, other: Identity, protocol: int) -> ssl.SSLContext:
@@ -48,8 +48,8 @@ def connected(called: ssl.SSLContext, calls: ssl.SSLContext) -> Iterator[list[An
 
     def end(raw: socket.socket, made: ssl.SSLContext) -> Any:
         try:
-            return Connection.over(raw, made, NAME, patience=60)
-        except ProtocolAborted as error:
+            return Connection.from_socket(raw, made, NAME, timeout=60)
+        except ProtocolError as error:
             return error
 
     with ThreadPoolExecutor(2) as pool:
@@ -83,13 +83,13 @@ def test_two_parties_who_say_much_at_once_do_not_wait_for_each_other_for_ever(id
 
 def test_two_parties_talk_over_tls_and_count_what_they_say(identities: list[Identity]) -> None:
     first, second, _ = identities
-    job = Job(b"tls", traced(lambda x, y: x < y, 16, 16), (Owner.GARBLER, Owner.EVALUATOR), 500)
+    job = Job(b"tls", trace_circuit(lambda x, y: x < y, 16, 16), (InputOwner.GARBLER, InputOwner.EVALUATOR), 500)
     x, y = np.random.default_rng(1).integers(0, 2**16, (2, 500), dtype=np.uint64)
     server, client = context(first, second, ssl.PROTOCOL_TLS_SERVER), context(second, first, ssl.PROTOCOL_TLS_CLIENT)
     with connected(server, client) as (one, other), ThreadPoolExecutor(2) as pool:
-        talks = garble(job, [x, None], Randomness.system()), evaluate(job, [None, y], Randomness.system())
-        shares = list(pool.map(conducted, talks, (one, other)))
-        assert np.array_equal(opened(*shares)[0], x < y)
+        talks = garble(job, [x, None], Randomness.from_system()), evaluate(job, [None, y], Randomness.from_system())
+        shares = list(pool.map(run_protocol, talks, (one, other)))
+        assert np.array_equal(reconstruct_bits(*shares)[0], x < y)
         assert (one.sent, one.received) == (other.received, other.sent)
         assert one.sent > 500 * 16 * 32
 
@@ -98,7 +98,7 @@ def test_who_is_somebody_else_is_not_talked_to(identities: list[Identity]) -> No
     first, second, third = identities
     server, client = context(first, second, ssl.PROTOCOL_TLS_SERVER), context(third, first, ssl.PROTOCOL_TLS_CLIENT)
     with connected(server, client) as (one, _):
-        assert isinstance(one, ProtocolAborted)
+        assert isinstance(one, ProtocolError)
         assert str(one) == "peer: it did not prove who it is, or was lost"
 
 
@@ -107,11 +107,11 @@ def test_a_party_that_goes_away_or_says_too_much_ends_the_talk(identities: list[
     server, client = context(first, second, ssl.PROTOCOL_TLS_SERVER), context(second, first, ssl.PROTOCOL_TLS_CLIENT)
     with connected(server, client) as (one, other):
         other.wire.sendall((2**40).to_bytes(8, "little"))
-        with pytest.raises(ProtocolAborted, match="^peer: a message has at most"):
+        with pytest.raises(ProtocolError, match="^peer: a message has at most"):
             one.receive()
     with connected(server, client) as (one, other):
         other.wire.sendall((9).to_bytes(8, "little") + b"cut")
         other.wire.shutdown(socket.SHUT_RDWR)
         other.close()
-        with pytest.raises(ProtocolAborted, match="^peer: the connection was lost$"):
+        with pytest.raises(ProtocolError, match="^peer: the connection was lost$"):
             one.receive()

@@ -12,11 +12,11 @@ import pytest
 import dpcurves as dp
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves_parties.pairs import OwnChoice, PairTask, Permutations, Trust, WithoutRepetition
-from dpcurves_parties.pairs.mechanisms import Noise
-from dpcurves_parties.pairs.queries import commitment
+from dpcurves_parties.pairs.mechanisms import NoisePlacement
+from dpcurves_parties.pairs.queries import commit_to_seed
 from dpcurves_parties.pairs.task import read_seed, statement, write_seed
 from dpcurves_parties.serving.identity import Identity, Server
-from dpcurves_parties.serving.task_document import Role, Ticket, found
+from dpcurves_parties.serving.task_document import Role, Ticket, create_task
 
 SEED = bytes(range(32))
 TOKENS: dict[Role, tuple[str, ...]] = {Role.OWNER: ("a", "b", "c", "d"), Role.ANALYST: (), Role.COORDINATOR: ()}
@@ -25,22 +25,22 @@ TOKENS: dict[Role, tuple[str, ...]] = {Role.OWNER: ("a", "b", "c", "d"), Role.AN
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Server, Server]:
     folder = tmp_path_factory.mktemp("servers")
-    made = [Identity.found(folder / str(port), f"https://127.0.0.1:{port}").public for port in (8701, 8702)]
+    made = [Identity.create(folder / str(port), f"https://127.0.0.1:{port}").public for port in (8701, 8702)]
     return made[0], made[1]
 
 
 def draft(known_servers: tuple[Server, ...], **facts: Any) -> PairTask:
     known: dict[str, Any] = {
         "name": "ratings", "kernel_name": "kendall", "columns": (("rooms", 3), ("cleanliness", 3)),
-        "pairing": Permutations(2), "loss": dp.PrivacyLoss.pure(1), "trust": Trust.PEOPLE, "noise": Noise.EACH,
-        "commitment": commitment(SEED), "servers": known_servers[:1], "tokens": TOKENS,
+        "pairing": Permutations(2), "loss": dp.PrivacyLoss.pure(1), "trust": Trust.PEOPLE, "noise": NoisePlacement.EACH,
+        "commitment": commit_to_seed(SEED), "servers": known_servers[:1], "tokens": TOKENS,
     }  # fmt: skip
     return PairTask(**(known | facts))
 
 
 @pytest.mark.parametrize("pairing", [Permutations(3), WithoutRepetition(1), OwnChoice(2)], ids=str)
-@pytest.mark.parametrize("noise", Noise, ids=lambda noise: noise.name)
-def test_a_task_is_its_document(servers: tuple[Server, Server], pairing: Any, noise: Noise) -> None:
+@pytest.mark.parametrize("noise", NoisePlacement, ids=lambda noise: noise.name)
+def test_a_task_is_its_document(servers: tuple[Server, Server], pairing: Any, noise: NoisePlacement) -> None:
     facts: dict[str, Any] = {"pairing": pairing, "loss": dp.PrivacyLoss.pure(Fraction(1, 3))}
     task = draft(servers, trust=Trust.TWO_SERVERS, servers=servers, noise=noise, reports_per_owner=7, **facts)
     again = PairTask.from_json(task.to_json() + "\n")
@@ -51,12 +51,12 @@ def test_a_task_is_its_document(servers: tuple[Server, Server], pairing: Any, no
 
 def test_people_agree_on_the_document_and_meet_once_the_seed_is_shown(servers: tuple[Server, Server]) -> None:
     task, other = draft(servers), draft(servers, name="others")
-    assert task.promise.task != other.promise.task
-    agreed = task.shown(SEED)
+    assert task.terms.task_hash != other.terms.task_hash
+    agreed = task.build_agreement(SEED)
     assert len(agreed.meetings) == 4
-    assert (agreed.most, agreed.values, agreed.task) == (2, 2, task.promise.task)
+    assert (agreed.max_meetings, agreed.value_count, agreed.task_hash) == (2, 2, task.terms.task_hash)
     with pytest.raises(ValueError, match="^seed: it is not the one that was promised$"):
-        task.shown(SEED[::-1])
+        task.build_agreement(SEED[::-1])
     assert any("even if the partner and the aggregator put together what they see" in line for line in statement(task))
 
 
@@ -68,7 +68,7 @@ def test_people_agree_on_the_document_and_meet_once_the_seed_is_shown(servers: t
         ({"columns": (("rooms", 3), ("rooms", 3))}, "^columns: each is needed once$"),
         ({"columns": (("rooms", 3), ("cleanliness", 49))}, "^bits: a number of 1 to 48 bits is needed, got 49$"),
         ({"loss": dp.PrivacyLoss.zcdp(1)}, "noise from finite coins is pure: give an epsilon$"),
-        ({"noise": Noise.ON_SUM}, "^trust: people in pairs add noise to each answer"),
+        ({"noise": NoisePlacement.ON_SUM}, "^trust: people in pairs add noise to each answer"),
         ({"reports_per_owner": 2}, "^trust: people in pairs add noise to each answer"),
         ({"trust": Trust.TWO_SERVERS}, "^servers: two servers are two, got 1$"),
         ({"commitment": "0x"}, "^commitment: 64 hexadecimal digits are needed$"),
@@ -104,11 +104,11 @@ def test_a_document_that_was_changed_is_refused(servers: tuple[Server, Server]) 
 
 def test_the_seed_lies_beside_the_ticket_of_the_coordinator(servers: tuple[Server, Server], tmp_path: Path) -> None:
     numbers = {Role.OWNER: 3, Role.ANALYST: 1, Role.COORDINATOR: 1}
-    task = found(draft(servers), numbers, tmp_path / "task.json", tmp_path / "tickets")
-    assert PairTask.read(tmp_path / "task.json") == task
+    task = create_task(draft(servers), numbers, tmp_path / "task.json", tmp_path / "tickets")
+    assert PairTask.load(tmp_path / "task.json") == task
     assert task.people == 3
     ticket = tmp_path / "tickets" / "coordinator-1"
-    assert Ticket.read(ticket, Role.COORDINATOR).task == task.hash
+    assert Ticket.load(ticket, Role.COORDINATOR).task == task.hash
     path = write_seed(ticket, SEED)
     assert path.stat().st_mode & 0o077 == 0
     assert read_seed(ticket, task) == SEED

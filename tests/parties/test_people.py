@@ -19,38 +19,38 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.noise import Randomness
-from dpcurves_parties.crypto.circuits import traced
-from dpcurves_parties.crypto.two_party import Job, Owner
+from dpcurves_parties.crypto.circuits import trace_circuit
+from dpcurves_parties.crypto.two_party import InputOwner, Job
 from dpcurves_parties.pairs import (
     AGGREGATOR,
-    Collector,
     Device,
     FolderMailbox,
     KeyBundle,
     Meeting,
+    MessageAddress,
+    OutputAggregator,
     Permutations,
     Person,
-    Place,
-    Writer,
-    meetings,
-    promised_pairs,
+    PersonKeys,
+    create_meetings,
+    draw_committed_pairs,
 )
-from dpcurves_parties.pairs.device import OVERHEAD, _require_key_of_its_own
-from dpcurves_parties.pairs.queries import commitment
+from dpcurves_parties.pairs.device import OVERHEAD, _require_large_order
+from dpcurves_parties.pairs.queries import commit_to_seed
 
 pytest.importorskip("rbcl")
 TASK = sha256(b"a task").digest()
 VALUES = {0: (0xCAFE,), 1: (0xBEEF,)}
 MEETING = Meeting(TASK, 0, (0, 1))
-EXACT = traced(lambda x, y: (x < y, abs(x - y)), 16, 16)
-LONG = traced(lambda x, y: (x < y, *[abs(x - y)] * 8), 16, 16)
-COINED = traced(lambda x, y, coin: (x < y) ^ (coin < 40_001), 16, 16, 16)
+EXACT = trace_circuit(lambda x, y: (x < y, abs(x - y)), 16, 16)
+LONG = trace_circuit(lambda x, y: (x < y, *[abs(x - y)] * 8), 16, 16)
+COINED = trace_circuit(lambda x, y, coin: (x < y) ^ (coin < 40_001), 16, 16, 16)
 
 
 def job(circuit: Any = COINED, meeting: Meeting = MEETING) -> Job:
-    owners = (Owner.GARBLER, Owner.EVALUATOR, Owner.COIN)[: len(circuit.inputs)]
+    owners = (InputOwner.GARBLER, InputOwner.EVALUATOR, InputOwner.COIN)[: len(circuit.inputs)]
     return Job(meeting.name, circuit, owners, 1)
 
 
@@ -63,10 +63,10 @@ class Agreed:
     most: int = 2
     values: int = 1
 
-    def job(self, meeting: Meeting) -> Job:
+    def build_job(self, meeting: Meeting) -> Job:
         return job(self.circuit, meeting)
 
-    def require(self, meeting: Meeting, person: int) -> None:
+    def require_meeting(self, meeting: Meeting, person: int) -> None:
         pass
 
 
@@ -77,22 +77,22 @@ class Town:
         self.folder, self.circuit = folder, circuit
         (folder / "mail").mkdir(exist_ok=True)
         self.mailbox = FolderMailbox(folder / "mail")
-        self.aggregator = Writer.of(b"aggregator")
-        self.collector = Collector(self.aggregator.sealing, self.mailbox.get, self.bundle)
+        self.aggregator = PersonKeys.from_secret(b"aggregator")
+        self.collector = OutputAggregator(self.aggregator.hpke_key, self.mailbox.get_message, self.bundle)
 
     def device(self, number: int) -> Device:
-        return Device.of(self.folder / f"{number}.device", TASK, 2, Randomness.from_seed(100 + number))
+        return Device.open_file(self.folder / f"{number}.device", TASK, 2, Randomness.from_seed(100 + number))
 
     def bundle(self, number: int) -> KeyBundle:
-        writer = self.aggregator if number == AGGREGATOR else self.device(number).writer
-        return KeyBundle.read(writer.bundle(TASK, number).octets, TASK, number)
+        writer = self.aggregator if number == AGGREGATOR else self.device(number).keys
+        return KeyBundle.from_bytes(writer.create_bundle(TASK, number).as_bytes, TASK, number)
 
     def attend(self, number: int, value: tuple[int, ...] | None = None) -> bool:
         person = Person(number, Agreed(self.circuit), self.device(number), self.mailbox, self.bundle)
-        return person.attend(MEETING, value or VALUES[number])
+        return person.advance_meeting(MEETING, value or VALUES[number])
 
     def output(self) -> Any:
-        return self.collector.output(MEETING, len(self.circuit.output_wires))
+        return self.collector.open_output(MEETING, len(self.circuit.output_wires))
 
     def finish(self) -> Any:
         for number in (0, 1, 0, 1):
@@ -130,7 +130,10 @@ def test_letters_say_nothing_to_who_carries_them(tmp_path: Path) -> None:
     assert len(letters) == 5
     assert sum(map(len, letters)) < 5500
     bodies = [
-        body for number in (0, 1) for body in [*town.device(number).heard(MEETING), *shares(town)] if body is not None
+        body
+        for number in (0, 1)
+        for body in [*town.device(number).load_messages(MEETING), *shares(town)]
+        if body is not None
     ]
     assert len(bodies) == 7
     assert not [body for body in bodies for letter in letters if body in letter]
@@ -142,12 +145,12 @@ def test_a_share_tells_nothing_on_its_own(tmp_path: Path) -> None:
     """Two values in 16 meetings, 17 wires each: a share's bits are even, but for a chance below 6.4e-5 (4 sigma)."""
     ones = 0
     for number in range(16):
-        device = Device.of(tmp_path / f"{number}.device", TASK, 1, Randomness.from_seed(number))
-        partner = Device.of(tmp_path / f"{number}.partner", TASK, 1, Randomness.from_seed(1000 + number))
+        device = Device.open_file(tmp_path / f"{number}.device", TASK, 1, Randomness.from_seed(number))
+        partner = Device.open_file(tmp_path / f"{number}.partner", TASK, 1, Randomness.from_seed(1000 + number))
         share = None
         while share is None:
-            said, share = device.said(MEETING, job(EXACT), VALUES[0], 0)
-            heard, _ = partner.said(MEETING, job(EXACT), VALUES[1], 1)
+            said, share = device.compute_messages(MEETING, job(EXACT), VALUES[0], 0)
+            heard, _ = partner.compute_messages(MEETING, job(EXACT), VALUES[1], 1)
             keep(partner, said)
             keep(device, heard)
         ones += int(np.unpackbits(np.frombuffer(share, np.uint8), count=17, bitorder="little").sum())
@@ -156,7 +159,7 @@ def test_a_share_tells_nothing_on_its_own(tmp_path: Path) -> None:
 
 def keep(device: Device, messages: list[bytes]) -> None:
     for step, message in enumerate(messages):
-        device.keep(MEETING, step, message)
+        device.store_message(MEETING, step, message)
 
 
 def killed_at(work: Callable[[], object], name: str, number: int) -> bool:
@@ -199,7 +202,7 @@ def test_a_person_who_is_killed_anywhere_goes_on_and_ends_with_the_same_output(t
                     town.attend(earlier % 2)
                 killed = killed_at(partial(town.attend, turn % 2), name, number)
                 assert shares(town) == wanted
-                assert [town.device(person).entered for person in (0, 1)] == [1, 1]
+                assert [town.device(person).meeting_count for person in (0, 1)] == [1, 1]
                 number, kills[name] = number + step, kills[name] + killed
     assert kills["leave"] == 5
     assert kills["write"] >= 8
@@ -210,29 +213,29 @@ def shares(town: Town) -> list[bytes]:
     town.finish()
     found = []
     for number in (0, 1):
-        place = Place(MEETING.name, 100, number, AGGREGATOR)
-        letter = town.mailbox.get(place)
+        place = MessageAddress(MEETING.name, 100, number, AGGREGATOR)
+        letter = town.mailbox.get_message(place)
         assert letter is not None
-        found.append(town.aggregator.opened(letter, place, town.bundle(number)))
+        found.append(town.aggregator.open_message(letter, place, town.bundle(number)))
     return found
 
 
 def test_a_meeting_is_not_run_again_with_another_value_nor_beyond_what_was_agreed(town: Town) -> None:
     town.attend(0)
-    with pytest.raises(ProtocolAborted, match="^meeting: it was entered with another value$") as error:
+    with pytest.raises(ProtocolError, match="^meeting: it was entered with another value$") as error:
         town.attend(0, (7,))
     assert "7" not in str(error.value)
     device = town.device(0)
-    device.enter(Meeting(TASK, 1, (0, 1)), (1,))
-    with pytest.raises(ProtocolAborted, match="2 were entered, and no more may be"):
-        device.enter(Meeting(TASK, 2, (0, 1)), (1,))
-    assert device.spent(Fraction(1, 4)) == Fraction(1, 2)
-    with pytest.raises(ProtocolAborted, match="of another task"):
-        device.enter(Meeting(bytes(32), 0, (0, 1)), (1,))
-    with pytest.raises(ProtocolAborted, match="of another task"):
-        Device.of(town.folder / "0.device", bytes(32), 2, Randomness.system())
-    with pytest.raises(ProtocolAborted, match="is for 2 meetings, not for 3"):
-        Device.of(town.folder / "0.device", TASK, 3, Randomness.system())
+    device.enter_meeting(Meeting(TASK, 1, (0, 1)), (1,))
+    with pytest.raises(ProtocolError, match="2 were entered, and no more may be"):
+        device.enter_meeting(Meeting(TASK, 2, (0, 1)), (1,))
+    assert device.compute_spent_loss(Fraction(1, 4)) == Fraction(1, 2)
+    with pytest.raises(ProtocolError, match="of another task"):
+        device.enter_meeting(Meeting(bytes(32), 0, (0, 1)), (1,))
+    with pytest.raises(ProtocolError, match="of another task"):
+        Device.open_file(town.folder / "0.device", bytes(32), 2, Randomness.from_system())
+    with pytest.raises(ProtocolError, match="is for 2 meetings, not for 3"):
+        Device.open_file(town.folder / "0.device", TASK, 3, Randomness.from_system())
 
 
 class Absurd:
@@ -258,82 +261,84 @@ def test_whatever_a_value_is_the_person_takes_part_as_with_any_other(tmp_path: P
 
 def test_the_first_letter_of_a_step_stays_and_coins_of_meetings_have_nothing_in_common(town: Town) -> None:
     device, other = town.device(0), Meeting(TASK, 1, (0, 1))
-    said = {meeting: device.said(meeting, job(COINED, meeting), (1,), 0)[0][0] for meeting in (MEETING, other)}
+    said = {
+        meeting: device.compute_messages(meeting, job(COINED, meeting), (1,), 0)[0][0] for meeting in (MEETING, other)
+    }
     parts = [{text[start : start + 16] for start in range(0, 48, 16)} for text in said.values()]
     assert not parts[0] & parts[1]
-    device.keep(MEETING, 0, b"first")
-    device.keep(MEETING, 0, b"second")
-    assert device.heard(MEETING) == [b"first"]
+    device.store_message(MEETING, 0, b"first")
+    device.store_message(MEETING, 0, b"second")
+    assert device.load_messages(MEETING) == [b"first"]
 
 
 def test_a_partner_who_breaks_the_protocol_ends_the_meeting_and_its_loss_stays_spent(town: Town) -> None:
     town.attend(0)
-    device, place = town.device(1), Place(MEETING.name, 0, 1, 0)
-    town.mailbox.put(place, device.writer.letter(b"something else", place, town.bundle(0)))
-    with pytest.raises(ProtocolAborted, match="^message: it is not the next one of this session$"):
+    device, place = town.device(1), MessageAddress(MEETING.name, 0, 1, 0)
+    town.mailbox.put_message(place, device.keys.seal_message(b"something else", place, town.bundle(0)))
+    with pytest.raises(ProtocolError, match="^message: it is not the next one of this session$"):
         town.attend(0)
-    with pytest.raises(ProtocolAborted, match="^meeting: it was dropped$"):
+    with pytest.raises(ProtocolError, match="^meeting: it was dropped$"):
         town.attend(0)
-    assert town.device(0).entered == 1
+    assert town.device(0).meeting_count == 1
     assert town.output() is None
 
 
 @pytest.mark.parametrize("change", ["flipped", "cut", "other place", "other writer"])
 def test_a_letter_that_was_changed_or_moved_is_not_kept(town: Town, change: str) -> None:
     town.attend(0)
-    place, other = Place(MEETING.name, 0, 0, 1), Place(MEETING.name, 1, 0, 1)
-    letter, writer = town.mailbox.get(place) or b"", town.device(0).writer
+    place, other = MessageAddress(MEETING.name, 0, 0, 1), MessageAddress(MEETING.name, 1, 0, 1)
+    letter, writer = town.mailbox.get_message(place) or b"", town.device(0).keys
     wrong = {
         "flipped": bytes([letter[0] ^ 1]) + letter[1:], "cut": letter[:-1],
-        "other place": writer.letter(b"body", other, town.bundle(1)),
-        "other writer": Writer.of(b"somebody").letter(b"body", place, town.bundle(1)),
+        "other place": writer.seal_message(b"body", other, town.bundle(1)),
+        "other writer": PersonKeys.from_secret(b"somebody").seal_message(b"body", place, town.bundle(1)),
     }[change]  # fmt: skip
     (file,) = (each for each in (town.folder / "mail").iterdir() if each.read_bytes() == letter)
     file.write_bytes(wrong)
-    with pytest.raises(ProtocolAborted, match="^letter: it was written by somebody else, or for another place$"):
+    with pytest.raises(ProtocolError, match="^letter: it was written by somebody else, or for another place$"):
         town.attend(1)
-    assert town.device(1).heard(MEETING) == []
+    assert town.device(1).load_messages(MEETING) == []
     file.write_bytes(letter)
     assert town.attend(1) is False
     assert town.attend(0)
 
 
 def test_key_bundles_are_good_for_one_person_and_task() -> None:
-    bundle = Writer.of(b"me").bundle(TASK, 3).octets
-    assert KeyBundle.read(bundle, TASK, 3).octets == bundle
+    bundle = PersonKeys.from_secret(b"me").create_bundle(TASK, 3).as_bytes
+    assert KeyBundle.from_bytes(bundle, TASK, 3).as_bytes == bundle
     for octets, task, person in (
         (bundle, TASK, 4),
         (bundle, bytes(32), 3),
         (bundle[:-1], TASK, 3),
         (bytes(128), TASK, 3),
     ):
-        with pytest.raises(ProtocolAborted, match="^keys: "):
-            KeyBundle.read(octets, task, person)
+        with pytest.raises(ProtocolError, match="^keys: "):
+            KeyBundle.from_bytes(octets, task, person)
 
 
 def test_keys_that_anybody_can_use_are_refused() -> None:
     """Points of order 1, 2, 4 and 8 as keys: some other signature of zeros is good for them."""
-    good = Writer.of(b"me").bundle(TASK, 3)
+    good = PersonKeys.from_secret(b"me").create_bundle(TASK, 3)
     eighth = bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05")
     low = [bytes(32), b"\1" + bytes(31), (2**255 - 20).to_bytes(32, "little"), eighth]
     for point in low:
         with pytest.raises(ValueError):  # noqa: PT011
-            _require_key_of_its_own(KeyBundle(good.sealing, point, bytes(64)))
+            _require_large_order(KeyBundle(good.hpke_key, point, bytes(64)))
     for point in low[:3]:
         with pytest.raises(ValueError):  # noqa: PT011
-            _require_key_of_its_own(KeyBundle(point, good.signing, bytes(64)))
-    _require_key_of_its_own(good)
+            _require_large_order(KeyBundle(point, good.signing_key, bytes(64)))
+    _require_large_order(good)
 
 
 def test_pairs_follow_from_the_promised_seed_alone() -> None:
     seed, pairing = bytes(range(32)), Permutations(3)
-    found = meetings(TASK, promised_pairs(pairing, 101, seed, commitment(seed)))
+    found = create_meetings(TASK, draw_committed_pairs(pairing, 101, seed, commit_to_seed(seed)))
     assert len({meeting.name for meeting in found}) == 150
-    assert all(meeting.partner(meeting.people[0]) == meeting.people[1] for meeting in found)
+    assert all(meeting.find_partner(meeting.people[0]) == meeting.people[1] for meeting in found)
     with pytest.raises(ValueError, match="^person: it is not of this meeting$"):
-        found[0].partner(next(number for number in range(101) if number not in found[0].people))
-    with pytest.raises(ProtocolAborted, match="^seed: it is not the one that was promised$"):
-        promised_pairs(pairing, 101, seed[::-1], commitment(seed))
+        found[0].find_partner(next(number for number in range(101) if number not in found[0].people))
+    with pytest.raises(ProtocolError, match="^seed: it is not the one that was promised$"):
+        draw_committed_pairs(pairing, 101, seed[::-1], commit_to_seed(seed))
 
 
 def test_files_of_devices_are_their_owners_alone_and_hold_no_value(town: Town) -> None:
@@ -364,10 +369,10 @@ def test_letters_are_sealed_as_rfc_9180_says() -> None:
     sealed = bytes.fromhex("f938558b5d72f1a23810b4be2ab4f84331acc02fc97babc53a52ae8218a355a96d8770ac83d07bea87e13c512a")
     info = bytes.fromhex("4f6465206f6e2061204772656369616e2055726e")
     assert by_hand(receiver, point + sealed, info, b"Count-0") == b"Beauty is truth, truth beauty"
-    place, writer = Place(b"m", 0, 1, 2), Writer.of(b"writer")
-    reader = Writer.of(b"reader")
-    letter = writer.letter(b"hello", place, reader.bundle(TASK, 2))
-    assert by_hand(reader.sealing.private_bytes_raw(), letter[:-64], place.octets, b"") == b"hello"
+    place, writer = MessageAddress(b"m", 0, 1, 2), PersonKeys.from_secret(b"writer")
+    reader = PersonKeys.from_secret(b"reader")
+    letter = writer.seal_message(b"hello", place, reader.create_bundle(TASK, 2))
+    assert by_hand(reader.hpke_key.private_bytes_raw(), letter[:-64], place.associated_data, b"") == b"hello"
 
 
 def by_hand(receiver: bytes, sealed: bytes, info: bytes, more: bytes) -> bytes:

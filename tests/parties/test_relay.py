@@ -15,11 +15,11 @@ from at_once import at_once
 from people_at_home import SEED, Country, Village
 from people_crashes import Killed
 
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.ledger import Ledger
 from dpcurves.noise import Randomness
-from dpcurves_parties.pairs import AGGREGATOR, Device, Place
-from dpcurves_parties.pairs.attendance import Attendance
+from dpcurves_parties.pairs import AGGREGATOR, Device, MessageAddress
+from dpcurves_parties.pairs.attendance import Participant
 from dpcurves_parties.pairs.device import OVERHEAD
 from dpcurves_parties.pairs.relay import RelayStore
 from dpcurves_parties.pairs.service import ask_people
@@ -54,7 +54,7 @@ def town(country: Country) -> Village:
 
 def enter(village: Village, people: Any = range(PEOPLE)) -> None:
     for person in people:
-        assert not village.attend(person, RATED[person]).drawn
+        assert not village.attend(person, RATED[person]).pairs_drawn
 
 
 def rounds(village: Village, people: Any = range(PEOPLE), many: int = 3) -> list[Any]:
@@ -69,21 +69,21 @@ def test_people_who_are_never_online_together_are_read_by_an_analyst(country: Co
     village = country.villages[0]
     enter(village)
     analyst = village.ticket("analyst-1", Role.ANALYST)
-    with pytest.raises(ProtocolAborted, match="^task: it is not closed yet"):
+    with pytest.raises(ProtocolError, match="^task: it is not closed yet"):
         ask_people(village.task, analyst)
     assert village.close() == PEOPLE
-    with pytest.raises(ProtocolAborted, match="^pairs: none has come yet: ask again later$"):
+    with pytest.raises(ProtocolError, match="^pairs: none has come yet: ask again later$"):
         ask_people(village.task, analyst)
     country.stop()
     country.start()
     reached = rounds(village)
-    assert all(each.over and not each.broken for each in reached)
-    assert sum(each.done for each in reached) == 2 * 6
+    assert all(each.is_over and not each.dropped_count for each in reached)
+    assert sum(each.completed_count for each in reached) == 2 * 6
     found = ask_people(village.task, analyst)
-    pairs = village.task.shown(SEED).meetings
+    pairs = village.task.build_agreement(SEED).meetings
     one, other = ({name: [RATED[meeting.people[place]][column] for meeting in pairs] for column, name in
                   enumerate(village.task.kernel.columns)} for place in (0, 1))  # fmt: skip
-    assert found.value == pytest.approx(village.task.kernel.evaluated(one, other).mean(), abs=1 / 3 + 1e-4)
+    assert found.value == pytest.approx(village.task.kernel.evaluate(one, other).mean(), abs=1 / 3 + 1e-4)
     assert found.privacy.units == PEOPLE
     low, high = found.interval(0.9, population=True)
     assert low < found.value < high
@@ -93,69 +93,69 @@ def test_who_does_not_come_drops_its_pairs_alone_and_is_paid_by_nobody(country: 
     village = country.villages[1]
     enter(village, range(PEOPLE - 1))
     village.close()
-    with pytest.raises(ProtocolAborted, match="^task: it is closed: pairs are drawn, and nobody else enters$"):
+    with pytest.raises(ProtocolError, match="^task: it is closed: pairs are drawn, and nobody else enters$"):
         village.attend(PEOPLE - 1, RATED[-1])
     reached = rounds(village, range(PEOPLE - 1))
-    meetings = village.task.shown(SEED).meetings
+    meetings = village.task.build_agreement(SEED).meetings
     broken = [meeting for meeting in meetings if PEOPLE - 1 in meeting.people]
     assert broken
-    assert sum(each.broken for each in reached) == len(broken)
+    assert sum(each.dropped_count for each in reached) == len(broken)
     found = ask_people(village.task, village.ticket("analyst-1", Role.ANALYST))
     assert found.notes == (f"{len(meetings) - len(broken)} pairs of about 6 came",)
-    partner = broken[0].partner(PEOPLE - 1)
+    partner = broken[0].find_partner(PEOPLE - 1)
     attendance = village.attendance(partner)
-    assert attendance.device.entered == sum(partner in each.people for each in meetings if each not in broken)
+    assert attendance.device.meeting_count == sum(partner in each.people for each in meetings if each not in broken)
 
 
 def test_the_server_stores_sealed_letters_of_the_same_sizes_whatever_is_rated(country: Country) -> None:
     village, stored, sizes = country.villages[0], country.stored(), set()
     for person in range(PEOPLE):
         device = village.attendance(person).device
-        for meeting in village.task.shown(SEED).meetings_of(person):
-            heard = device.heard(meeting)
+        for meeting in village.task.build_agreement(SEED).find_meetings(person):
+            heard = device.load_messages(meeting)
             assert not [message for message in heard if message in stored]
             sizes.add((meeting.people.index(person), *map(len, heard)))
     assert len(sizes) == 2
 
 
 def meeting_of(village: Village) -> Any:
-    (meeting,) = village.task.shown(SEED).meetings
+    (meeting,) = village.task.build_agreement(SEED).meetings
     return meeting
 
 
 def test_tickets_let_nobody_in_for_another_person_role_or_task(country: Country, tmp_path: Path) -> None:
     town = country.villages[2]
-    (meeting,) = town.task.shown(SEED).meetings
+    (meeting,) = town.task.build_agreement(SEED).meetings
     first, second = meeting.people
     outsider = ({0, 1, 2} - {first, second}).pop()
-    place = Place(meeting.name, 0, first, second)
+    place = MessageAddress(meeting.name, 0, first, second)
     for person, refused in ((second, "put"), (outsider, "put"), (first, "get"), (outsider, "get")):
         post = town.post(person)
         assert post.agreement is not None
-        with pytest.raises(ProtocolAborted, match="^letter: (its place is another person's|it is written to some)"):
-            post.put(place, bytes(OVERHEAD + 1)) if refused == "put" else post.get(place)
+        with pytest.raises(ProtocolError, match="^letter: (its place is another person's|it is written to some)"):
+            post.put_message(place, bytes(OVERHEAD + 1)) if refused == "put" else post.get_message(place)
         post.close()
     post = town.post(second)
     assert post.agreement is not None
-    with pytest.raises(ProtocolAborted, match="^letter: it is written to somebody else$"):
-        post.get(Place(meeting.name, 100, first, AGGREGATOR))
+    with pytest.raises(ProtocolError, match="^letter: it is written to somebody else$"):
+        post.get_message(MessageAddress(meeting.name, 100, first, AGGREGATOR))
     post.ticket = town.ticket("analyst-1", Role.ANALYST)
-    with pytest.raises(ProtocolAborted, match="^ticket: that of an owner of this task is needed$"):
-        post.get(place)
+    with pytest.raises(ProtocolError, match="^ticket: that of an owner of this task is needed$"):
+        post.get_message(place)
     post.close()
-    with pytest.raises(ProtocolAborted, match="^ticket: that of a coordinator of this task is needed$"):
+    with pytest.raises(ProtocolError, match="^ticket: that of a coordinator of this task is needed$"):
         town.close(ticket=town.ticket("owner-1"))
     post = town.post(0)
     post.ticket = country.villages[0].ticket("owner-1")
-    with pytest.raises(ProtocolAborted, match="^ticket: it is of another task$"):
-        Attendance.of(post, Randomness.system(), tmp_path / "device", print)
+    with pytest.raises(ProtocolError, match="^ticket: it is of another task$"):
+        Participant.enter_task(post, Randomness.from_system(), tmp_path / "device", print)
 
 
 def test_another_device_with_the_same_ticket_does_not_enter(town: Village) -> None:
     town.folder.joinpath("tickets", "owner-1.device2").unlink(missing_ok=True)
     path = town.folder / "tickets" / "owner-1.device2"
-    Device.of(path, town.task.promise.task, 1, Randomness.from_seed(7))
-    with pytest.raises(ProtocolAborted, match="^keys: another device has entered with this ticket"):
+    Device.open_file(path, town.task.terms.task_hash, 1, Randomness.from_seed(7))
+    with pytest.raises(ProtocolError, match="^keys: another device has entered with this ticket"):
         town.attendance(0, device="2")
 
 
@@ -165,20 +165,20 @@ def test_letters_are_bounded_and_have_their_places(town: Village) -> None:
     post = town.post(writer)
     assert post.agreement is not None
     relay_bound = 2**20
-    with pytest.raises(ProtocolAborted, match="^message: at most [0-9]+ bytes are taken$"):
-        post.put(Place(meeting.name, 0, writer, reader), bytes(relay_bound))
-    with pytest.raises(ProtocolAborted, match="^letter: it has at most 177 bytes$|^letter: it has at most"):
-        post.put(Place(meeting.name, 100, writer, AGGREGATOR), bytes(1000))
+    with pytest.raises(ProtocolError, match="^message: at most [0-9]+ bytes are taken$"):
+        post.put_message(MessageAddress(meeting.name, 0, writer, reader), bytes(relay_bound))
+    with pytest.raises(ProtocolError, match="^letter: it has at most 177 bytes$|^letter: it has at most"):
+        post.put_message(MessageAddress(meeting.name, 100, writer, AGGREGATOR), bytes(1000))
     for step in (2, 99, 101):
-        with pytest.raises(ProtocolAborted, match="^letter: there is no such place$"):
-            post.put(Place(meeting.name, step, writer, reader), bytes(OVERHEAD + 1))
+        with pytest.raises(ProtocolError, match="^letter: there is no such place$"):
+            post.put_message(MessageAddress(meeting.name, step, writer, reader), bytes(OVERHEAD + 1))
     post.close()
 
 
 def test_another_seed_closes_nothing(country: Country) -> None:
     village = country.villages[3]
     for seed in (SEED[::-1], SEED[:-1], b""):
-        with pytest.raises(ProtocolAborted, match="^seed: it is not the one that was promised$"):
+        with pytest.raises(ProtocolError, match="^seed: it is not the one that was promised$"):
             village.close(seed)
     assert village.post(0).agreement is None
     village.close()
@@ -203,16 +203,16 @@ def test_a_server_that_changes_letters_drops_a_pair_and_is_told_nothing(country:
         for person in range(village.task.people):
             village.attend(person, (1, 2))
         village.close()
-    meetings = village.task.shown(SEED).meetings
+    meetings = village.task.build_agreement(SEED).meetings
     number = ["flipped", "cut", "replayed", "reordered", "foreign"].index(change)
     meeting, other = meetings[number], meetings[-1]
     one, partner = meeting.people
-    assert village.attend(one, (1, 2)).waiting == 1
-    assert village.attend(partner, (3, 4)).waiting == 1
+    assert village.attend(one, (1, 2)).waiting_count == 1
+    assert village.attend(partner, (3, 4)).waiting_count == 1
     village.attend(other.people[0], (1, 2))
     slot = meeting.number, partner, 0
-    letter, own = store.get(task, slot), store.get(task, (meeting.number, one, 0))
-    stranger = store.get(task, (other.number, other.people[0], 0))
+    letter, own = store.load_message(task, slot), store.load_message(task, (meeting.number, one, 0))
+    stranger = store.load_message(task, (other.number, other.people[0], 0))
     assert None not in (letter, own, stranger)
     letter, own, stranger = (each or b"" for each in (letter, own, stranger))
     changed = {
@@ -224,30 +224,30 @@ def test_a_server_that_changes_letters_drops_a_pair_and_is_told_nothing(country:
         base.execute(f"UPDATE dpcurves_pair_letters SET letter = ? WHERE {where}", (changed, task, *slot))
     base.close()
     heard: list[str] = []
-    assert village.attend(one, (1, 2), heard.append).broken == 1
+    assert village.attend(one, (1, 2), heard.append).dropped_count == 1
     assert heard == [f"pair {meeting.number} is dropped: letter: it was written by somebody else, or for another place"]
-    assert store.get(task, (meeting.number, one, 1)) is None
+    assert store.load_message(task, (meeting.number, one, 1)) is None
 
 
 def enter_and_write(number: int, url: str) -> None:
     store = RelayStore(url)
     for person in range(8):
-        store.register("open", person, b"bundle")
-        store.put("open", (person, 0, 0), bytes([number]))
+        store.register_bundle("open", person, b"bundle")
+        store.store_message("open", (person, 0, 0), bytes([number]))
 
 
 def enter_while_it_is_closed(number: int, url: str, folder: str) -> None:
     """Four enter. Four show the seed, and tell how many have entered by then."""
     store = RelayStore(url)
     if number % 2:
-        while store.entered("closing") < 24:
+        while store.count_bundles("closing") < 24:
             sleep(0.01)
-        store.show("closing", b"seed")
-        (Path(folder) / str(number)).write_text(str(store.entered("closing")))
+        store.store_seed("closing", b"seed")
+        (Path(folder) / str(number)).write_text(str(store.count_bundles("closing")))
         return
-    with suppress(ProtocolAborted):
+    with suppress(ProtocolError):
         for person in range(100_000):
-            store.register("closing", 100_000 * number + person, b"bundle")
+            store.register_bundle("closing", 100_000 * number + person, b"bundle")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -262,11 +262,11 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def test_eight_processes_that_begin_at_once_keep_what_they_are_sent_together(store_url: str) -> None:
     at_once(enter_and_write, store_url)
     store = RelayStore(store_url)
-    assert store.entered("open") == len(store.all_of("open", 0)) == 8
+    assert store.count_bundles("open") == len(store.load_step("open", 0)) == 8
 
 
 def test_nobody_enters_after_the_seed_was_shown_at_the_same_moment(store_url: str, tmp_path: Path) -> None:
     (tmp_path / "entered").mkdir()
     at_once(enter_while_it_is_closed, store_url, str(tmp_path / "entered"))
     told = [int(file.read_text()) for file in (tmp_path / "entered").iterdir()]
-    assert told == [RelayStore(store_url).entered("closing")] * 4
+    assert told == [RelayStore(store_url).count_bundles("closing")] * 4

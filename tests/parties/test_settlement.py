@@ -15,24 +15,24 @@ import numpy as np
 import pytest
 from at_once import at_once
 
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.noise import Randomness
-from dpcurves_parties.crypto.circuits import numbers_of, traced
-from dpcurves_parties.crypto.two_party import Ending, Job, Owner, evaluate, garble, together
-from dpcurves_parties.pairs import Settlements, settled
+from dpcurves_parties.crypto.circuits import join_bits, trace_circuit
+from dpcurves_parties.crypto.two_party import FinalStep, InputOwner, Job, evaluate, garble, run_both_parties
+from dpcurves_parties.pairs import FileRunStore, settle_run
 from dpcurves_parties.pairs import device as private_file
 from dpcurves_parties.pairs.session import RunState
 
 pytest.importorskip("rbcl")
 PEOPLE = 40
-SHARED, COIN = Owner.SHARED, Owner.COIN
+SHARED, COIN = InputOwner.SHARED, InputOwner.COIN
 
 
 def job() -> Job:
     """How many of 20 pairs are in order, with 30 bits of noise on the sum: no two runs have the same."""
-    plain = Job(b"settled", traced(lambda x, y: x < y, 8, 8), (SHARED, SHARED), PEOPLE // 2, chunk=16)
-    ending = traced(lambda total, coin: (total, coin), plain.total_width, 30)
-    return Job(plain.name, plain.circuit, plain.owners, plain.count, Ending(ending, (COIN,)), chunk=16)
+    plain = Job(b"settled", trace_circuit(lambda x, y: x < y, 8, 8), (SHARED, SHARED), PEOPLE // 2, chunk_size=16)
+    ending = trace_circuit(lambda total, coin: (total, coin), plain.total_width, 30)
+    return Job(plain.name, plain.circuit, plain.owners, plain.count, FinalStep(ending, (COIN,)), chunk_size=16)
 
 
 JOB = job()
@@ -45,20 +45,21 @@ def server(number: int, folder: Path, seed: int) -> Generator[Any, Any, Any]:
     """Server 0 has masks, server 1 masked values: neither knows a person's."""
     held = (MASKS, VALUES ^ MASKS)[number]
     source, act = Randomness.from_seed(2 * seed + number), (garble, evaluate)[number]
-    return settled(
+    return settle_run(
         JOB.digest,
         lambda: act(JOB, [held[0::2], held[1::2]], source, [None]),
-        Settlements(folder / str(number)),
+        FileRunStore(folder / str(number)),
         source,
     )
 
 
 def read(wires: list[Any]) -> tuple[int, int]:
-    assert JOB.ending is not None
-    sizes = [len(number.wires) for number in JOB.ending.circuit.outputs]
+    assert JOB.final_step is not None
+    sizes = [len(number.wires) for number in JOB.final_step.circuit.outputs]
     total, coin = wires[: sizes[0]], wires[sizes[0] :]
     return tuple(
-        int(numbers_of(part, number)[0]) for part, number in zip((total, coin), JOB.ending.circuit.outputs, strict=True)
+        int(join_bits(part, number)[0])
+        for part, number in zip((total, coin), JOB.final_step.circuit.outputs, strict=True)
     )  # type: ignore[return-value]
 
 
@@ -82,14 +83,14 @@ class Killed(Exception):
 
 def shares_shown(shown: list[bytes]) -> set[bytes]:
     """Those of the outputs: two numbers of 64 bits, wires and instances, and then bits."""
-    assert JOB.ending is not None
-    sizes = np.array([len(JOB.ending.circuit.output_wires), 1], "<u8").tobytes()
+    assert JOB.final_step is not None
+    sizes = np.array([len(JOB.final_step.circuit.output_wires), 1], "<u8").tobytes()
     return {message for message in shown if message[:16] == sizes}
 
 
 def test_two_servers_open_the_sum_and_again_the_same(tmp_path: Path) -> None:
-    first = together(server(0, tmp_path, 1), server(1, tmp_path, 1))
-    again = together(server(0, tmp_path, 2), server(1, tmp_path, 2))
+    first = run_both_parties(server(0, tmp_path, 1), server(1, tmp_path, 1))
+    again = run_both_parties(server(0, tmp_path, 2), server(1, tmp_path, 2))
     found = [read(wires) for both in (first, again) for wires in both]
     assert found[0][0] == TRUTH
     assert len(set(found)) == 1
@@ -104,11 +105,11 @@ def test_whoever_is_killed_whenever_shares_of_one_run_alone_are_shown(tmp_path: 
         shown: tuple[list[bytes], list[bytes]] = [], []
         talks = [cut(server(each, folder, 1), after if each == number else 10**6, shown[each]) for each in (0, 1)]
         try:
-            together(*talks)
+            run_both_parties(*talks)
         except Killed:
             killed += 1
         ends = [cut(server(each, folder, 2), 10**6, shown[each]) for each in (0, 1)]
-        outputs = {read(wires) for wires in together(*ends)}
+        outputs = {read(wires) for wires in run_both_parties(*ends)}
         assert len(outputs) == 1
         assert outputs.pop()[0] == TRUTH
         assert [len(shares_shown(each)) for each in shown] == [1, 1]
@@ -117,10 +118,10 @@ def test_whoever_is_killed_whenever_shares_of_one_run_alone_are_shown(tmp_path: 
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_server_whose_share_is_gone_after_it_was_confirmed_gets_no_second_run(tmp_path: Path, number: int) -> None:
-    together(server(0, tmp_path, 1), server(1, tmp_path, 1))
+    run_both_parties(server(0, tmp_path, 1), server(1, tmp_path, 1))
     (tmp_path / str(number)).unlink()
-    with pytest.raises(ProtocolAborted, match="^settlement: one server has lost its share of the run that counts$"):
-        together(server(0, tmp_path, 2), server(1, tmp_path, 2))
+    with pytest.raises(ProtocolError, match="^settlement: one server has lost its share of the run that counts$"):
+        run_both_parties(server(0, tmp_path, 2), server(1, tmp_path, 2))
 
 
 @pytest.mark.parametrize("message", [b"", bytes(32), bytes([9]) + bytes(32), bytes(34)])
@@ -128,7 +129,7 @@ def test_other_messages_abort(tmp_path: Path, message: bytes) -> None:
     talk = server(0, tmp_path, 1)
     next(talk)
     talk.send(b"")
-    with pytest.raises(ProtocolAborted, match="^settlement: a state, a run and a nonce are needed$"):
+    with pytest.raises(ProtocolError, match="^settlement: a state, a run and a nonce are needed$"):
         talk.send(message)
 
 
@@ -141,7 +142,7 @@ def test_of_sessions_that_overlap_one_alone_shows_its_share(tmp_path: Path) -> N
         talks = [cut(server(each % 2, folder, 3 + each // 2), 10**6, told[each]) for each in range(4)]
         sessions = [in_step(*talks[:2]), in_step(*talks[2:])]
         for session in (*sessions, sessions[order[0]], sessions[order[1]], *sessions * 60):
-            with suppress(ProtocolAborted):
+            with suppress(ProtocolError):
                 next(session, None)
         for number in (0, 1):
             shown = shares_shown(told[number]) | shares_shown(told[2 + number])
@@ -184,22 +185,22 @@ def test_a_thread_that_comes_meanwhile_does_not_unlock_the_file_of_another_one(
     """A process that closes a file anywhere has given back all locks that it had on it."""
     monkeypatch.setattr(private_file, "_PATIENCE", 0.1)
     path = tmp_path / "shares"
-    with private_file.changing(path, "settlements", ()):
-        with ThreadPoolExecutor(1) as thread, pytest.raises(ProtocolAborted, match="can not be read or written"):
-            thread.submit(Settlements(path).kept, b"job").result()
+    with private_file.exclusive_transaction(path, "settlements", ()):
+        with ThreadPoolExecutor(1) as thread, pytest.raises(ProtocolError, match="can not be read or written"):
+            thread.submit(FileRunStore(path).load_run, b"job").result()
         assert is_locked_for_others(path)
     assert not is_locked_for_others(path)
 
 
 def store_and_confirm(number: int, path: str) -> None:
-    shelf, run = Settlements(Path(path)), bytes([number]) * 16
+    shelf, run = FileRunStore(Path(path)), bytes([number]) * 16
     for job in range(8):
-        with suppress(ProtocolAborted):
-            shelf.store(bytes([job]), run, b"share")
-            shelf.confirm(bytes([job]), run)
+        with suppress(ProtocolError):
+            shelf.store_run(bytes([job]), run, b"share")
+            shelf.confirm_run(bytes([job]), run)
 
 
 def test_of_eight_processes_that_begin_at_once_one_has_its_run_confirmed(tmp_path: Path) -> None:
     at_once(store_and_confirm, str(tmp_path / "shares"))
-    kept = [Settlements(tmp_path / "shares").kept(bytes([job])) for job in range(8)]
+    kept = [FileRunStore(tmp_path / "shares").load_run(bytes([job])) for job in range(8)]
     assert {(each.state, each.share) for each in kept} == {(RunState.CONFIRMED, b"share")}

@@ -42,20 +42,20 @@ def test_a_unit_that_is_replaced_moves_counts_as_far_as_is_said(records: int) ->
 
 
 def test_the_total_is_public_where_each_of_a_public_number_of_units_fills_one_cell() -> None:
-    assert ReplaceOne(EACH_RECORD, 7).total == 7
-    assert ReplaceOne(Unit("patient", 1), 7).total == 7
-    assert ReplaceOne(Unit("patient", 2), 7).total is None
-    assert AddRemove(EACH_RECORD).total is None
+    assert ReplaceOne(EACH_RECORD, 7).public_record_count == 7
+    assert ReplaceOne(Unit("patient", 1), 7).public_record_count == 7
+    assert ReplaceOne(Unit("patient", 2), 7).public_record_count is None
+    assert AddRemove(EACH_RECORD).public_record_count is None
 
 
 def test_add_remove_has_no_number_of_units() -> None:
     assert not hasattr(AddRemove(EACH_RECORD), "units")
-    assert Neighbours.ADD_REMOVE.among(EACH_RECORD, units=7) == AddRemove(EACH_RECORD)
+    assert Neighbours.ADD_REMOVE.to_adjacency(EACH_RECORD, units=7) == AddRemove(EACH_RECORD)
 
 
 def test_replace_one_needs_the_number_of_units() -> None:
     with pytest.raises(ValueError, match="units: replace-one needs"):
-        Neighbours.REPLACE_ONE.among(EACH_RECORD, units=None)
+        Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, units=None)
 
 
 def test_an_empty_table_has_nobody_to_replace() -> None:
@@ -70,7 +70,7 @@ def test_a_unit_has_at_least_one_record(records: int) -> None:
 
 
 def test_adjacency_reads_as_it_is_written_on_the_command_line() -> None:
-    assert [str(kind.among(EACH_RECORD, 3)) for kind in Neighbours] == ["add-remove", "replace-one"]
-    assert [kind.knows_units for kind in Neighbours] == [False, True]
+    assert [str(kind.to_adjacency(EACH_RECORD, 3)) for kind in Neighbours] == ["add-remove", "replace-one"]
+    assert [kind.has_public_units for kind in Neighbours] == [False, True]
     assert str(EACH_RECORD) == "each record"
     assert str(Unit("patient", 2)) == "patient (at most 2 records each)"

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import dpcurves as dp
 from dpcurves.cli.app import build
-from dpcurves.display.numerals import answered_point
+from dpcurves.display.numerals import describe_point
 
 DRAW = np.random.default_rng(4)
 SIZE = 600
@@ -36,8 +36,8 @@ def test_each_number_of_survival_names_the_time_that_it_is_of() -> None:
     assert len(words) == 2 * 4 + 1 + 2 * 3 + 1  # 730 and 750 are one edge, and each is answered
     assert sum(MOVED in each for each in words) == 2 * 2 + 1 + 2
     assert sum(each.endswith(KEPT) for each in words) == 4
-    assert MOVED in dp.hazard_at(arms["a"], 730).words
-    assert MOVED in dp.share_at(arms["a"], 1800, since=730).words
+    assert MOVED in dp.cumulative_hazard_at(arms["a"], 730).name
+    assert MOVED in dp.survival_at(arms["a"], 1800, since=730).name
     risks = ask(dp.CompetingRisksQuestion("days", "cause", GRID, (1, 2)))
     for estimate in (risks.incidence_at(1, 730), risks.time_lost(1, 730), risks.incidence_difference(risks, 2, 730)):
         assert MOVED in estimate.words
@@ -46,7 +46,7 @@ def test_each_number_of_survival_names_the_time_that_it_is_of() -> None:
 
 def test_declared_times_are_answered_where_they_were_asked() -> None:
     lived = dp.survival([2, 6] * 300, [1, 0] * 300, grid=dp.Values(range(10)), epsilon=50, adjacency=dp.ADD_REMOVE)
-    assert dp.share_at(lived, 4.5).words == "share without an event at 4.5"
+    assert dp.survival_at(lived, 4.5).name == "share without an event at 4.5"
 
 
 def test_thresholds_of_rates_say_where_they_lie() -> None:
@@ -84,5 +84,5 @@ def test_a_command_says_where_it_answers(tmp_path: Path, at: str, said: str) -> 
 
 
 def test_an_edge_that_doubles_miss_is_the_point_itself() -> None:
-    assert answered_point(np.nextafter(0.3, 1), 0.3) == "0.3"
-    assert answered_point(0.0, 0.0) == "0"
+    assert describe_point(np.nextafter(0.3, 1), 0.3) == "0.3"
+    assert describe_point(0.0, 0.0) == "0"

@@ -77,7 +77,7 @@ def test_hazard_ratios_of_unequal_arms_hold(kind: str, setting: Setting, monkeyp
 
 def test_a_late_cell_with_few_at_risk_hardly_moves_a_hazard_ratio() -> None:
     """Twenty of the last thirty at risk have an event in one arm, ten thousand before tell that both are alike."""
-    from dpcurves_survival.hazard_ratios import ScoredGroups
+    from dpcurves_survival.hazard_ratios import ScoredRiskTables
     from dpcurves_survival.inference import RiskTable
 
     generator = np.random.default_rng(1)
@@ -88,7 +88,7 @@ def test_a_late_cell_with_few_at_risk_hardly_moves_a_hazard_ratio() -> None:
     ratios = []
     for late in (0.0, 8.0):  # eight events of five records at risk: noise
         tables = [RiskTable((events + np.array([0, 0, 0, more]))[None], records, records) for more in (late, 0.0)]
-        groups = ScoredGroups.read(tables, noises, np.random.default_rng(2), tied=True, leaving=True)
+        groups = ScoredRiskTables.from_tables(tables, noises, np.random.default_rng(2), tied=True, has_only_exits=True)
         ratios.append(groups.log_ratio)
         low, high = groups.interval(LEVEL, population=False)
         assert low < groups.log_ratio < high
@@ -107,7 +107,10 @@ def test_differences_of_incidences_of_few_records_are_not_shrunk(monkeypatch: py
         private, exact = release.answer(question, sample), comparing.noiseless(question, sample)
         # So small an arm is followed up to no known time: what is estimated there is read, not what is shown.
         edge = int(np.searchsorted(private[0].x, 6))
-        one, two = (found[1].extrapolated[0, edge] - found[0].extrapolated[0, edge] for found in (private, exact))
+        one, two = (
+            found[1].extrapolated_incidence[0, edge] - found[0].extrapolated_incidence[0, edge]
+            for found in (private, exact)
+        )
         errors.append(one - two)
         truths.append(two)
     assert np.mean(truths) < -0.2

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 import dpcurves as dp
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.app import build
-from dpcurves.curves.consistency import share_whole, whole_parts
+from dpcurves.curves.consistency import apportion_total, round_parts
 
 NESTED = {
     "north": {"n1": ["n11", "n12", "n13"], "n2": ["n21"]},
@@ -97,7 +97,7 @@ def test_whole_parts_are_the_nearest_ones_where_all_can_be_tried() -> None:
     group = [np.array([0, 0, 1, 1])]
     for _ in range(40):
         parts = draw.normal(1.0, 1.5, 4)
-        whole = whole_parts(parts, group)
+        whole = round_parts(parts, group)
         assert (whole >= 0).all()
         total = max(round(float(parts.sum())), 0)
         assert whole.sum() == total
@@ -105,16 +105,16 @@ def test_whole_parts_are_the_nearest_ones_where_all_can_be_tried() -> None:
             share, ways = whole[side], range(int(whole[side].sum()) + 1)
             squares = [((np.array([one, len(ways) - 1 - one]) - parts[side]) ** 2).sum() for one in ways]
             assert ((share - parts[side]) ** 2).sum() <= min(squares) + 1e-9
-    assert share_whole(np.array([0.5, 0.5]), 1).sum() == 1
-    assert whole_parts(np.array([-3.0, -2.0]), []).tolist() == [0.0, 0.0]
-    assert whole_parts(np.array([7.2, 5.0]), [], 10).sum() == 10
+    assert apportion_total(np.array([0.5, 0.5]), 1).sum() == 1
+    assert round_parts(np.array([-3.0, -2.0]), []).tolist() == [0.0, 0.0]
+    assert round_parts(np.array([7.2, 5.0]), [], 10).sum() == 10
 
 
 def test_crossing_totals_of_a_large_table_are_near() -> None:
     """Rows and columns of 40 x 30 cells, each off by a fraction: all margins come within one."""
     parts = np.random.default_rng(1).uniform(0, 9, 1200)
     rows, columns = np.repeat(np.arange(40), 30), np.tile(np.arange(30), 40)
-    whole = whole_parts(parts, [rows, columns])
+    whole = round_parts(parts, [rows, columns])
     for group in (rows, columns):
         assert np.abs(np.bincount(group, whole - parts)).max() <= 1.5
     assert np.abs(whole - parts).max() <= 2
@@ -161,5 +161,5 @@ def test_documents_frames_and_commands_have_the_tree(tmp_path: Path) -> None:
 )
 def test_a_tree_that_does_not_fit_is_refused(levels: Any, nested: Any, words: str) -> None:
     results = released(people(50, 1), {name: BY[name] for name in ("towns", "regions")}, 1)
-    with pytest.raises(Refused, match=f"^{words}"):
+    with pytest.raises(InvalidArgument, match=f"^{words}"):
         dp.consistent(results, levels=levels, nested=nested)

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import dpcurves as dp
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.app import build
 from dpcurves.data import CsvFile
 from dpcurves.records.opening import source_of_csv
@@ -59,11 +59,11 @@ def test_each_format_and_each_header_has_its_own_reason(content: bytes, reason: 
     for data in (tmp_path / "a.csv", CsvFile(content)):
         with dp.Session(data, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
             said = "unpack it" if reason.startswith("compressed by gzip") and isinstance(data, CsvFile) else reason
-            with pytest.raises(Refused, match=said) as caught:
+            with pytest.raises(InvalidArgument, match=said) as caught:
                 session.ask(dp.CdfQuestion("age", dp.Grid(0, 100, cells=4)), dp.PrivacyLoss.pure(1))
             assert "north" not in str(caught.value)
             assert "\n" not in str(caught.value)
-            assert session.left == dp.PrivacyLoss.pure(1)
+            assert session.remaining == dp.PrivacyLoss.pure(1)
 
 
 def test_the_reasons_differ() -> None:
@@ -73,13 +73,13 @@ def test_the_reasons_differ() -> None:
 def test_a_name_in_gz_needs_gzip_and_is_unpacked_once(tmp_path: Path) -> None:
     path = tmp_path / "a.csv.gz"
     path.write_bytes(PLAIN)
-    with pytest.raises(Refused, match="not compressed by gzip; let its name end in .csv"):
+    with pytest.raises(InvalidArgument, match="not compressed by gzip; let its name end in .csv"):
         source_of_csv(CsvFile(path))
     path.write_bytes(gzip.compress(gzip.compress(PLAIN)))
-    with pytest.raises(Refused, match="compressed twice"):
+    with pytest.raises(InvalidArgument, match="compressed twice"):
         source_of_csv(CsvFile(path))
     path.write_bytes(gzip.compress(b"PAR1" + bytes(99)))
-    with pytest.raises(Refused, match="a Parquet file"):
+    with pytest.raises(InvalidArgument, match="a Parquet file"):
         source_of_csv(CsvFile(path))
     path.write_bytes(gzip.compress(PLAIN))
     assert [column.name for column in source_of_csv(CsvFile(path)).columns] == ["age", "region"]

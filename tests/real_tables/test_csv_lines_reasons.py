@@ -77,7 +77,7 @@ def test_each_missing_line_has_the_one_reason_of_the_definition(name: str, lines
     axes, file = AXES[name], CsvFile(b"x,y\n" + b"".join(line + b"\n" for line in lines))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dpcurves.records.source.LONGEST_TEXT", longest)
-        patch.setattr(opening, "header_of", lambda file: file.readline())
+        patch.setattr(opening, "read_header", lambda file: file.readline())
         with open_records(file, unit=EACH_RECORD, key=b"key") as records:
             found, missing = records.missing_reasons(axes), records.counts(axes)[-1]
     reasons = [reason_of(line, axes, longest) for line in lines]
@@ -125,23 +125,23 @@ def test_a_note_tells_the_likely_reason(fault: str) -> None:
     body, reason = FAULTS[fault]
     (note,) = (each for each in notes(body) if each.startswith("of the missing records"))
     share = float(note.split("%")[0].split()[-1])
-    assert reason.words in note
+    assert reason.description in note
     assert share > 70
-    assert not any(other.words in note for other in MissingReason if other is not reason)
+    assert not any(other.description in note for other in MissingReason if other is not reason)
 
 
 def test_labels_have_a_reason_of_their_own_and_shares_of_several_reasons_are_told() -> None:
     body = table("5,a\n", "5,z\n", "oops,a\n")
     by = dp.CdfQuestion("x", GRID, by=dp.Categories("y", ("a", "b")))
     (note,) = (each for each in notes(body, by) if each.startswith("of the missing records"))
-    assert OTHER_LABEL.words in note
-    assert NO_NUMBER.words in note
-    assert EMPTY.words not in note
+    assert OTHER_LABEL.description in note
+    assert NO_NUMBER.description in note
+    assert EMPTY.description not in note
 
 
 def test_a_column_of_text_that_is_counted_says_that_its_texts_are_no_numbers() -> None:
     found = notes(table(*GOOD), dp.CountQuestion("y"))
-    assert any(NO_NUMBER.words in note for note in found)
+    assert any(NO_NUMBER.description in note for note in found)
 
 
 def test_good_lines_have_no_note_on_reasons() -> None:
@@ -156,7 +156,7 @@ def test_a_request_that_is_asked_again_tells_the_same_reasons_and_frames_tell_no
         with warnings.catch_warnings(action="ignore"):
             first, again = (session.ask(question, ONE, "one") for _ in range(2))
         assert first.notes == again.notes
-        assert EMPTY.words in " ".join(first.notes)
+        assert EMPTY.description in " ".join(first.notes)
         assert dp.CDF.from_json(first.to_json()).notes == first.notes
     with dp.Session({"x": [5.0, None] * 500}, budget=ONE, adjacency=dp.REPLACE_ONE) as session:
         with warnings.catch_warnings(action="ignore"):

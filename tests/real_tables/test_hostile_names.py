@@ -29,11 +29,11 @@ from rich.console import Console
 import dpcurves as dp
 from dpcurves import display
 from dpcurves.cli.app import build
-from dpcurves.cli.output import Covering
-from dpcurves.cli.released import KeptView
-from dpcurves.curves.result import Released, curve_from_json
+from dpcurves.cli.output import IntervalSettings
+from dpcurves.cli.released import SavedResultView
+from dpcurves.curves.result import ReleasedResult, result_from_json
 from dpcurves.fields import load_results
-from dpcurves.publication import distinct, publish
+from dpcurves.publication import assign_file_names, publish
 
 NAMES = (
     "value", "Lower", "UPPER_population", "count", "x", "Y", "share", "group", "label", "data", "result", "number",
@@ -78,7 +78,7 @@ def questions() -> Iterator[Any]:
     yield from (dp.SeveralClassesQuestion(BY, (x, "r", "y")), dp.OrderedClassesQuestion(BY, x))
     yield from (dp.UpliftQuestion("y", "w", x, GRID), dp.QuantileForecastsQuestion((x,), (0.5,), GRID))
     yield from (dp.PredictedObservedQuestion(x, "r", GRID, WIDE),)
-    yield from (dp.PairwiseScorerQuestion("y", (dp.Ranged(x, 0, 1), dp.Ranged("r", -2, 2))),)
+    yield from (dp.PairwiseScorerQuestion("y", (dp.NumericColumn(x, 0, 1), dp.NumericColumn("r", -2, 2))),)
     yield from (dp.SurvivalQuestion(x, "y", GRID), dp.SurvivalQuestion(x, "y", GRID, by=BY))
     yield from (dp.WeightedCdfQuestion(x, GRID, "w", 2), dp.WeightedQuantilesQuestion(x, GRID, (0.5,), "w", 2))
     yield from (dp.WeightedSummaryQuestion("r", -2, 2, "w", 2), dp.WeightedSurvivalQuestion(x, "y", GRID, "w", 2))
@@ -88,7 +88,7 @@ def questions() -> Iterator[Any]:
     yield from (dp.SummaryQuestion(x, 0, 1), dp.SummaryQuestion(x, 0, 1, by=BY), dp.CountQuestion("r"))
     yield from (dp.CountQuestion("r", by=BY), dp.BoundsQuestion(x, 0.25, "0.9"))
     yield from (dp.PlaneBoundsQuestion(dp.BoundsQuestion(x, 0.25, "0.9"), dp.BoundsQuestion("r", 0.25, "0.9")),)
-    yield from (dp.VerifyQuestion(dp.Categories("y", (0, 1)), (dp.Ranged(x, 0, 1),), x, above=-1e6, subsets=20),)
+    yield from (dp.VerifyQuestion(dp.Categories("y", (0, 1)), (dp.NumericColumn(x, 0, 1),), x, above=-1e6, subsets=20),)
 
 
 @cache
@@ -117,7 +117,7 @@ def results() -> dict[str, Any]:
 def all_kinds() -> set[type[Any]]:
     """Every class of results that is written as a document, of all packages."""
     load_results("curves")
-    pending, kinds = [Released], set[type[Any]]()
+    pending, kinds = [ReleasedResult], set[type[Any]]()
     while pending:
         kind = pending.pop()
         pending += kind.__subclasses__()
@@ -148,7 +148,7 @@ def renamed(result: Any, words: Mapping[str, str]) -> Any:
         return put_words(stored, words) if isinstance(stored, str) else stored
 
     text = json.dumps(put(json.loads(result.to_json())))
-    found = curve_from_json(text)
+    found = result_from_json(text)
     assert type(found) is type(result)
     assert json.loads(found.to_json()) == json.loads(text)
     return found
@@ -172,27 +172,27 @@ def require_same_columns(found: Mapping[str, Any], plain: Mapping[str, Any], wor
 
 
 def require_frame(found: Any, plain: Any, words: Mapping[str, str]) -> None:
-    columns = display.columns_of(found.to_frame())
-    require_same_columns(columns, display.columns_of(plain.to_frame()), words)
-    assert list(columns) == list(found.columns_with_ends())[: len(columns)]  # one name in all outputs
+    columns = display.frame_columns(found.to_frame())
+    require_same_columns(columns, display.frame_columns(plain.to_frame()), words)
+    assert list(columns) == list(found.columns_with_intervals())[: len(columns)]  # one name in all outputs
 
 
 def require_csv(found: Any, plain: Any, words: Mapping[str, str]) -> None:
-    rows = list(csv.reader(StringIO(found.csv_text(), newline=""), strict=True))
+    rows = list(csv.reader(StringIO(found.to_csv_text(), newline=""), strict=True))
     for cell in (cell for row in rows for cell in row if re.match(r"[=+\-@\t\r\n]", cell)):
         float(cell)  # what begins as a formula does is a number
     head, *cells = [[display.unescape_formula(cell) for cell in row] for row in rows]
-    before, *expected = csv.reader(StringIO(plain.csv_text(), newline=""))
+    before, *expected = csv.reader(StringIO(plain.to_csv_text(), newline=""))
     columns = dict(zip(head, zip(*cells, strict=True), strict=True))
     require_same_columns(columns, dict(zip(before, zip(*expected, strict=True), strict=True)), words)
-    assert head == list(found.columns_with_ends())
-    raw = list(csv.reader(StringIO(found.csv_text(raw=True), newline="")))
+    assert head == list(found.columns_with_intervals())
+    raw = list(csv.reader(StringIO(found.to_csv_text(raw=True), newline="")))
     assert raw == [head, *cells]
 
 
 def require_workbook(found: Any, plain: Any, words: Mapping[str, str]) -> None:
     del plain, words
-    with ZipFile(BytesIO(found.workbook(display.headless_axes((1, 1))))) as book:
+    with ZipFile(BytesIO(found.to_workbook(display.headless_axes((1, 1))))) as book:
         strings = ElementTree.fromstring(book.read("xl/sharedStrings.xml"))
         sheets = ElementTree.fromstring(book.read("xl/workbook.xml"))
         numbers = ElementTree.fromstring(book.read("xl/worksheets/sheet1.xml"))
@@ -200,7 +200,7 @@ def require_workbook(found: Any, plain: Any, words: Mapping[str, str]) -> None:
     texts = [re.sub(r"_x([0-9A-F]{4})_", lambda match: chr(int(match[1], 16)), text) for text in texts]
     assert [sheet.get("name") for sheet in sheets.iter(f"{CUSTOM}sheet")] == ["numbers", "statement"]
     assert not list(numbers.iter(f"{CUSTOM}f"))
-    columns = found.columns_with_ends()
+    columns = found.columns_with_intervals()
     written = [*columns, *(cell for column in columns.values() for cell in column.tolist() if isinstance(cell, str))]
     # A workbook is XML, where a carriage return is a line feed; what is empty stands in no cell.
     assert {text.replace("\r", "\n") for text in written if text} <= {text.replace("\r", "\n") for text in texts}
@@ -210,9 +210,9 @@ def require_terminal(found: Any, plain: Any, words: Mapping[str, str]) -> None:
     del words
     tables = []
     for result in (found, plain):
-        (shown,) = KeptView(Covering(0.95, True)).tables(result)
+        (shown,) = SavedResultView(IntervalSettings(0.95, True)).tables(result)
         screen = Console(file=StringIO(), width=4000)
-        screen.print(display.curve_table(shown.columns, most=shown.most))
+        screen.print(display.curve_table(shown.columns, most=shown.max_rows))
         text = screen.file.getvalue()  # type: ignore[attr-defined]
         assert "\n" not in shown.headline
         assert all(sign.isprintable() for sign in text.replace("\n", ""))
@@ -244,9 +244,9 @@ class Texts(HTMLParser):
 def require_picture_and_page(found: Any, plain: Any, words: Mapping[str, str]) -> None:
     drawn = []
     for result in (found, plain):
-        svg = display.svg_text(result.picture())
+        svg = display.svg_text(result.plot_headless())
         texts = {each.text or "" for each in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")}
-        page = Texts(display.report("title", "words", [result.html_with(svg)], ()))
+        page = Texts(display.render_report("title", "words", [result.render_html(svg)], ()))
         drawn.append((texts, page))
     (texts, page), (before, plain_page) = drawn
     named = {text for text in before if STANDING.search(text)}
@@ -261,7 +261,7 @@ def require_publication(found: Any, folder: Path) -> None:
     kind = next(name for name in files if name.endswith(".csv"))
     assert all(re.fullmatch(r"[A-Za-z0-9_-]+(\.[a-z0-9]+)?", name) and len(name) < 100 for name in files)
     assert len({name.casefold() for name in files}) == len(files)
-    assert files[kind].read_bytes().decode() == found.csv_text()
+    assert files[kind].read_bytes().decode() == found.to_csv_text()
     assert len([name for name in files if name.endswith(".svg")]) == 2
 
 
@@ -308,7 +308,7 @@ def test_results_of_hostile_names_are_published(tmp_path: Path) -> None:
     found = renamed(results()["CountQuestion by"], words_at(NAMES.index("=1+1")))
     require_publication(found, tmp_path / "one")
     wanted = ["CON", "con", "a.b", "A.B", "../up", "x" * 300, "x" * 300, "\u00e9", "", "index", "lpt1"]
-    names = [name for name, _ in distinct((name, found) for name in wanted)]
+    names = [name for name, _ in assign_file_names((name, found) for name in wanted)]
     assert len(set(names)) == len(wanted)
     assert all(re.fullmatch(r"[a-z0-9_-]{1,100}", name) and name not in ("con", "lpt1") for name in names)
     for name in ("con", "x" * 101, "Up"):
@@ -392,9 +392,9 @@ def test_a_study_of_hostile_names_is_written(tmp_path: Path) -> None:
     page = Texts((folder / "index.html").read_text())
     assert "b" not in page.tags
     assert all(any(label in text for text in page.texts) for label in labels)
-    found = dp.read(folder / "one.json")
-    assert next(iter(display.columns_of(found.to_frame()))) == name
-    assert sorted({row[0] for row in csv.reader(StringIO(found.csv_text(raw=True), newline=""))} - {name}) == sorted(
+    found = dp.read_result(folder / "one.json")
+    assert next(iter(display.frame_columns(found.to_frame()))) == name
+    assert sorted({row[0] for row in csv.reader(StringIO(found.to_csv_text(raw=True), newline=""))} - {name}) == sorted(
         labels
     )
 
@@ -404,15 +404,15 @@ def test_a_name_that_nothing_can_store_is_refused_before_a_charge(name: str) -> 
     with dp.Session({name: [1.0, 2.0] * 200}, budget=LOSS, adjacency=dp.ADD_REMOVE) as session:
         with pytest.raises(ValueError, match=r"^column: names without null characters"):
             session.ask(dp.CdfQuestion(name, GRID), LOSS)
-        assert session.left.epsilon == LOSS.epsilon
+        assert session.remaining.epsilon == LOSS.epsilon
 
 
 def test_labels_that_were_declared_as_numbers_are_numbers_in_files() -> None:
     table = {"g": np.array([-1, 2])[np.arange(400) % 2], "n": np.arange(400.0)}
     with dp.Session(table, budget=LOSS, adjacency=dp.ADD_REMOVE) as session:
         found = session.ask(dp.SummaryQuestion("n", 0, 400, by=dp.Categories("g", (-1, 2))), LOSS)
-    assert {row[0] for row in csv.reader(StringIO(found.csv_text(), newline=""))} == {"g", "-1", "2"}
-    assert "'" not in found.csv_text()
+    assert {row[0] for row in csv.reader(StringIO(found.to_csv_text(), newline=""))} == {"g", "-1", "2"}
+    assert "'" not in found.to_csv_text()
 
 
 @pytest.mark.parametrize("text", [*NAMES, "''=1", "-inf", "\uff1d1", "'"])

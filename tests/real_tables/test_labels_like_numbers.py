@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 
 import dpcurves as dp
 from dpcurves.cli.app import build
-from dpcurves.cli.options import categories, typed
-from dpcurves.data import Categories, Texts, Unlisted
+from dpcurves.cli.options import format_label, parse_labels
+from dpcurves.data import Categories, TextUniverse, UnlistedCategories
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.records import open_records
-from dpcurves.records.value_names import ValueType, key_of, name_of
+from dpcurves.records.value_names import ValueType, category_key, value_name
 
 CODES = ["01", "1", "02", "2"]
 ROWS = 250
@@ -60,7 +60,7 @@ def counted(data: Any, *axes: Categories) -> list[int]:
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_codes_with_leading_zeros_are_codes_of_their_own(files: dict[str, Path], kind: str) -> None:
-    declared = categories("categories", "01,02,1,2")
+    declared = parse_labels("categories", "01,02,1,2")
     assert counted(str(files[kind]), Categories("code", declared)) == [ROWS] * 4 + [0]
     frame = pl.read_parquet(files["parquet"])
     for data in (frame, frame.to_pandas(), {"code": frame["code"].to_list()}, {"code": frame["code"].to_numpy()}):
@@ -152,26 +152,26 @@ def test_sql_takes_texts_in_quotes_numbers_without_and_values_of_by_as_text(
 
 def test_studies_compare_texts_as_texts(files: dict[str, Path]) -> None:
     by = {"column": "code", "categories": ["01", "1"]}
-    study = dp.Study.read(json.dumps({"epsilon": 1000, "question": [{"ask": "count", "column": "x", "by": by}]}))
+    study = dp.Study.from_text(json.dumps({"epsilon": 1000, "question": [{"ask": "count", "column": "x", "by": by}]}))
     with dp.Session(str(files["csv"]), budget=dp.PrivacyLoss.pure(1000), adjacency=dp.ADD_REMOVE) as session:
         ((_, curves),) = study.ask(session)
     assert {name: round(each.count) for name, each in curves.items()} == {"01": ROWS, "1": ROWS}
 
 
 def test_states_of_streams_are_texts_in_files_and_in_lines() -> None:
-    from dpcurves_streams.feed.schedule import Keys
+    from dpcurves_streams.feed.schedule import CellFinder
 
-    keys = Keys((Categories("code", ("01", "1", "2")),))
+    keys = CellFinder((Categories("code", ("01", "1", "2")),))
     given = ["01", "1", 1, 2, 2.0, "02", True, None, float("nan"), 10**400]
-    assert [keys.find({"code": each}) for each in given] == [0, 1, 1, 2, 2, None, 1, None, None, None]
+    assert [keys.find_cell({"code": each}) for each in given] == [0, 1, 1, 2, 2, None, 1, None, None, None]
 
 
 def test_categories_of_models_are_texts_on_public_tables_too() -> None:
-    from dpcurves.data.axis import _read
+    from dpcurves.data.axis import _encode_column
 
-    assert _read(["01", "1", "x"], ("1", "01")).tolist()[:2] == [1.0, 0.0]
-    assert _read([1, 2.0, "2"], ("1", "2")).tolist() == [0.0, 1.0, 1.0]
-    assert _read(["1.0", 1, True], (1, 0)).tolist() == [0.0, 0.0, 0.0]
+    assert _encode_column(["01", "1", "x"], ("1", "01")).tolist()[:2] == [1.0, 0.0]
+    assert _encode_column([1, 2.0, "2"], ("1", "2")).tolist() == [0.0, 1.0, 1.0]
+    assert _encode_column(["1.0", 1, True], (1, 0)).tolist() == [0.0, 0.0, 0.0]
 
 
 labels = st.one_of(
@@ -184,7 +184,7 @@ labels = st.one_of(
 @settings(max_examples=40, deadline=None)
 @given(st.lists(labels, min_size=1, max_size=6, unique=True))
 def test_any_labels_survive_the_command_and_count_their_own_records(names: list[str]) -> None:
-    assert categories("categories", ",".join(map(typed, names))) == tuple(names)
+    assert parse_labels("categories", ",".join(map(format_label, names))) == tuple(names)
     rows = [name for at, name in enumerate(names) for _ in range(at + 1)]
     for data in ({"x": rows}, pl.DataFrame({"x": rows})):
         assert counted(data, Categories("x", tuple(names))) == [*range(1, len(names) + 1), 0]
@@ -194,13 +194,13 @@ def test_any_labels_survive_the_command_and_count_their_own_records(names: list[
 @given(st.floats(), st.integers(-(2**63), 2**63 - 1))
 def test_a_name_finds_the_value_that_has_it(number: float, whole: int) -> None:
     for declared in (ValueType.DOUBLE, ValueType.SINGLE, ValueType.HALF):
-        name = name_of(number, declared)
+        name = value_name(number, declared)
         if name is not None:
-            key = key_of(name, declared)
+            key = category_key(name, declared)
             assert isinstance(key, float)
-            assert name_of(key, declared) == name
+            assert value_name(key, declared) == name
     for declared in (ValueType.WHOLE, ValueType.DECIMAL):
-        assert str(key_of(str(whole), declared)).removesuffix(".0") == str(whole)
+        assert str(category_key(str(whole), declared)).removesuffix(".0") == str(whole)
 
 
 def test_engines_refuse_an_option_of_an_axis_that_they_do_not_know() -> None:
@@ -210,4 +210,4 @@ def test_engines_refuse_an_option_of_an_axis_that_they_do_not_know() -> None:
     with open_records({"x": ["a", "A"]}, unit=EACH_RECORD, key=bytes(32)) as records:
         with pytest.raises(ValueError, match="^axes: engines do not count along Folded"):
             records.check([Folded("x", ("a",))])
-        records.check([Unlisted("x", universe=Texts("a-z", 3))])
+        records.check([UnlistedCategories("x", universe=TextUniverse("a-z", 3))])

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves.curves.adaptive_histogram import COUNTED_TAILS, Seen, tail_points
+from dpcurves.curves.adaptive_histogram import COUNTED_TAILS, PilotEstimate, choose_tail_points
 from dpcurves.curves.automatic_range import LOOKED
 from dpcurves.curves.summary import TailPoints, tail_grid
 from dpcurves.inference import TailCounts, public_generator
@@ -67,13 +67,13 @@ def test_population_intervals_hold_the_mean_of_the_law() -> None:
 @pytest.mark.parametrize("statistic", ["mean", "sum"])
 def test_each_output_names_what_was_clipped(statistic: str, tmp_path: Path) -> None:
     values = np.random.default_rng(1).lognormal(10, 1, 3000)
-    question = {"mean": dp.UnboundedMeanQuestion, "sum": dp.UnboundedSumQuestion}[statistic]
+    question = {"mean": dp.AutoRangeMeanQuestion, "sum": dp.AutoRangeSumQuestion}[statistic]
     with dp.Session({"wage": values}, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE) as session:
         found = session.ask(question("wage"), dp.PrivacyLoss.pure(1))
     name = f"{statistic} of {NAME}"
     assert any(each.startswith(name) for each in found.to_frame()["statistic"])
     assert name in repr(found)
-    assert name in found.csv_text()
+    assert name in found.to_csv_text()
     assert name in found._repr_html_()
     assert name in found.plot().get_xlabel()
     written = json.loads(found.to_json())
@@ -97,10 +97,10 @@ def test_categories_have_tails_of_their_own_and_add_up() -> None:
     table = {"x": draw.lognormal(8, 1, 8000), "k": np.where(draw.random(8000) < 0.5, "a", "b")}
     wards = dp.Categories("k", ("a", "b"))
     with dp.Session(table, budget=dp.PrivacyLoss.pure(2), adjacency=dp.ADD_REMOVE) as session:
-        found = session.ask(dp.UnboundedMeanQuestion("x", by=wards), dp.PrivacyLoss.pure(2))
+        found = session.ask(dp.AutoRangeMeanQuestion("x", by=wards), dp.PrivacyLoss.pure(2))
     assert all(NAME in text for text in found.to_frame()["statistic"] if text != "count")
     assert all(found[key].mean_interval(0.99)[0] <= table["x"][table["k"] == key].mean() for key in "ab")
-    together = found.over("k")
+    together = found.sum_over("k")
     assert NAME in together.names["mean"]
     assert together.mean_interval(0.99)[0] <= table["x"].mean() <= together.mean_interval(0.99)[1]
 
@@ -118,7 +118,7 @@ def test_the_limit_is_that_of_a_power_law_where_the_tail_is_one() -> None:
     distances = np.array([10.0, 30.0, 100.0, 800.0])
     counts = 1e6 * distances**-2.0
     tail = TailCounts(distances, 2, counts, np.zeros((4000, 4)))
-    limit = tail.largest_excess(0.975, public_generator(None), population=True)
+    limit = tail.bound_excess(0.975, public_generator(None), population=True)
     assert 1e4 < limit < 1.5e4
 
 
@@ -128,14 +128,14 @@ def test_another_mode_beyond_a_gap_is_in_the_limit() -> None:
     tail = TailCounts(
         distances, 2, np.array([4000.0, 510.0, 500.0, 0.0]), np.random.default_rng(1).laplace(0, 5, (4000, 4))
     )
-    assert tail.largest_excess(0.975, public_generator(None)) > 300_000
+    assert tail.bound_excess(0.975, public_generator(None)) > 300_000
 
 
 @pytest.mark.parametrize("counts", [[0.0, 0.0, 0.0, 0.0], [5.0, -3.0, 2.0, 1.0]])
 def test_counts_that_noise_may_have_made_give_no_limit(counts: list[float]) -> None:
     noise = np.random.default_rng(1).laplace(0, 5, (2000, 4))
     tail = TailCounts(np.array([1.0, 2.0, 4.0, 32.0]), 2, np.array(counts), noise)
-    assert tail.largest_excess(0.975, public_generator(None)) == np.inf
+    assert tail.bound_excess(0.975, public_generator(None)) == np.inf
 
 
 @pytest.mark.parametrize("scale", [1e-280, 1e-3, 1.0, 1e90])
@@ -145,12 +145,12 @@ def test_points_of_tails_rise_at_any_scale(scale: float, shape: str) -> None:
         "one": [5.0, 5.000001], "two": [0.0, 1e-9, 1.0], "far": [1.0, 2.0, 3.0, 1e6, 2e6], "negative": [-9.0, -3.0, 0.0]
     }[shape]  # fmt: skip
     records = np.full(len(edges) - 1, 400.0)
-    seen = Seen(np.array(edges) * scale, records, records, 5.0, True)
+    seen = PilotEstimate(np.array(edges) * scale, records, records, 5.0, True)
     for low, high in ((edges[0], edges[-1]), (edges[0], edges[1])):
-        for points in tail_points(seen, low * scale, high * scale, 3.0, 1):
+        for points in choose_tail_points(seen, low * scale, high * scale, 3.0, 1):
             assert (np.diff(points.distances) > 0).all()
             assert points.distances[0] > 0
-        assert tail_grid(*tail_points(seen, low * scale, high * scale, 3.0, 1)).cells >= 2
+        assert tail_grid(*choose_tail_points(seen, low * scale, high * scale, 3.0, 1)).cells >= 2
 
 
 # Privacy of the counts of tails.
@@ -172,9 +172,9 @@ def test_counts_of_tails_change_by_one_record_at_most_for_all_tiny_neighbours() 
 
 @pytest.mark.parametrize("adjacency", [dp.ADD_REMOVE, dp.REPLACE_ONE])
 @pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure(1), dp.PrivacyLoss.zcdp("1/10")])
-@pytest.mark.parametrize("kind", [dp.UnboundedMeanQuestion, dp.UnboundedSumQuestion, dp.UnboundedVarianceQuestion])
+@pytest.mark.parametrize("kind", [dp.AutoRangeMeanQuestion, dp.AutoRangeSumQuestion, dp.AutoRangeVarianceQuestion])
 def test_all_turns_together_lose_what_was_granted(kind: type, loss: dp.PrivacyLoss, adjacency: dp.Neighbours) -> None:
-    plans = list(dp.rehearse(kind("x"), loss, adjacency.among(dp.EACH_RECORD, units=500)))
+    plans = list(dp.plan_question(kind("x"), loss, adjacency.to_adjacency(dp.EACH_RECORD, units=500)))
     lost = [each.loss.rho if loss.epsilon is None else Fraction(each.loss.epsilon or 0) for each in plans]
     granted = loss.rho if loss.epsilon is None else loss.epsilon
     assert sum(lost) == granted

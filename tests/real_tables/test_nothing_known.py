@@ -16,11 +16,11 @@ import pytest
 from every_question import QUESTIONS
 
 import dpcurves as dp
-from dpcurves.curves.result import Covered, curve_from_json
-from dpcurves.display import columns_of
+from dpcurves.curves.result import IntervalResult, result_from_json
+from dpcurves.display import frame_columns
 from dpcurves.forecasts.expected_errors import KINDS
-from dpcurves.forecasts.reference_laws import places_beside
-from dpcurves.inference.knowledge import is_open, known_curve, known_number, known_values
+from dpcurves.forecasts.reference_laws import import_forecast_modules
+from dpcurves.inference.knowledge import is_uninformative, known_curve, known_number, known_values
 
 LONG = {"BoundsQuestion", "PlaneBoundsQuestion", "ResidualPlotQuestion", "VerifyQuestion", "Histogram2DQuestion"}
 """Questions whose results have no numbers between ends."""
@@ -61,13 +61,13 @@ def readings(result: Any) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndar
         for member in result.values():
             yield from readings(member)
         return
-    if not isinstance(result, Covered | dp.GroupRates):
+    if not isinstance(result, IntervalResult | dp.GroupRates):
         return
-    columns = columns_of(result.to_frame(level=0.95))
+    columns = frame_columns(result.to_frame(level=0.95))
     for name, values in columns.items():
-        if name in getattr(result, "RANGES", ()):
-            least, most, *ends = result._range_of(name)
-            lower, upper = ends or result.ENDS[:2]
+        if name in getattr(result, "POSSIBLE_RANGES", ()):
+            least, most, *ends = result._possible_range(name)
+            lower, upper = ends or result.INTERVAL_COLUMNS[:2]
         elif name == "value":
             (least, most), lower, upper = ranges_of(result, len(values)), "lower", "upper"
         else:
@@ -77,11 +77,11 @@ def readings(result: Any) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndar
 
 def ranges_of(result: Any, size: int) -> tuple[Any, Any]:
     """What numbers in rows lie between: from the question's own statistics, else the usual ranges."""
-    if hasattr(result, "_read") and isinstance(result._read, dict):
-        statistics = list(result._read.values())
+    if hasattr(result, "_read") and isinstance(result._statistics, dict):
+        statistics = list(result._statistics.values())
         return np.array([each.least for each in statistics]), np.array([each.most for each in statistics])
     if isinstance(result, dp.Scores):
-        return np.zeros(size), np.array([each.value.most(result.table) for each in result.readings])
+        return np.zeros(size), np.array([each.value.upper_limit(result.table) for each in result.metrics])
     if isinstance(result, dp.SurvivalNumbers):
         estimates = list(result.estimates.values())
         return np.array([each.least for each in estimates]), np.array([each.most for each in estimates])
@@ -103,7 +103,7 @@ def unknown_of(result: Any) -> tuple[int, int]:
     """Numbers that are not known, and all; each that is open is not known, and where one is not, its ends are open."""
     unknown = every = 0
     for name, values, lower, upper, least, most in readings(result):
-        is_free = is_open(lower, upper, least, most)
+        is_free = is_uninformative(lower, upper, least, most)
         is_nan = np.isnan(values.astype(float))
         is_curve = getattr(result, "IS_CURVE", False)
         if is_curve:
@@ -125,9 +125,9 @@ def test_no_number_stands_where_nothing_is_known(part: int) -> None:
         records, epsilon, _ = cases[(place // 4) % len(cases)]
         for result in read_further(question, answered(question, records, epsilon, place)):
             unknown_of(result)
-            texts = (repr(result), result.to_json(), result.csv_text(), str(result._summary()))
+            texts = (repr(result), result.to_json(), result.to_csv_text(), str(result._summary()))
             assert not any(search(r"\bnan\b", text, IGNORECASE) for text in texts), texts[0]
-            assert curve_from_json(result.to_json()).to_json() == result.to_json()
+            assert result_from_json(result.to_json()).to_json() == result.to_json()
 
 
 def test_ordinary_tables_have_their_numbers() -> None:
@@ -199,7 +199,7 @@ def test_an_uplift_without_treated_records_is_not_known() -> None:
 def test_the_registry_of_questions_is_read_whole() -> None:
     """Each question that has a forecast is among those of this file, or its result has no ends."""
     registered = {kind.__name__ for kind in KINDS} | {
-        kind.__name__ for place in places_beside() for kind in place.FORECASTS
+        kind.__name__ for place in import_forecast_modules() for kind in place.FORECASTS
     }
     here = {type(question).__name__ for question in QUESTIONS}
     assert {name for name in registered if not name.startswith("Unbounded")} <= here | LONG
@@ -213,10 +213,10 @@ def test_each_kind_of_result_says_what_its_numbers_lie_between() -> None:
             yield kind
             yield from kinds(kind)
 
-    of_package = {kind for kind in kinds(Covered) if kind.__module__.startswith("dpcurves")}
-    without = {kind.__name__ for kind in of_package if not kind.RANGES}
-    assert {"CDF", "ROC", "Survival"} <= {kind.__name__ for kind in of_package if kind.RANGES}
-    counted = {kind.__name__ for kind in of_package if hasattr(kind, "_ends_that_decide_on")}
+    of_package = {kind for kind in kinds(IntervalResult) if kind.__module__.startswith("dpcurves")}
+    without = {kind.__name__ for kind in of_package if not kind.POSSIBLE_RANGES}
+    assert {"CDF", "ROC", "Survival"} <= {kind.__name__ for kind in of_package if kind.POSSIBLE_RANGES}
+    counted = {kind.__name__ for kind in of_package if hasattr(kind, "_find_deciding_ends")}
     assert without <= WITHOUT_RANGE | counted
 
 

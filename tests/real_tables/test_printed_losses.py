@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpcurves as dp
-from dpcurves.display.text import told
+from dpcurves.display.text import format_amount
 from dpcurves.ledger import Amount, Currency
-from dpcurves.privacy import loss_numeral
-from dpcurves.publication import meaning, plain_words
+from dpcurves.privacy import format_loss
+from dpcurves.publication import describe_privacy, describe_results_privacy
 from dpcurves_audit.bound import Claim
 
 AMOUNTS = ("1.0000049", "0.1", "0.30000001", "12345.61", "1000000.5", "0.000012347", "1e-9", "3", "2.5")
@@ -27,9 +27,9 @@ def stated(text: str, word: str) -> list[Fraction]:
 
 @given(st.fractions(min_value=Fraction(1, 10**12), max_value=10**9))
 def test_a_loss_is_stated_from_above_and_to_six_digits(amount: Fraction) -> None:
-    number = Fraction(Decimal(loss_numeral(amount)))
+    number = Fraction(Decimal(format_loss(amount)))
     assert amount <= number <= amount * (1 + Fraction(1, 10**5))
-    assert loss_numeral(float(number)) == loss_numeral(number)  # what has six digits stays
+    assert format_loss(float(number)) == format_loss(number)  # what has six digits stays
 
 
 @pytest.mark.parametrize("amount", AMOUNTS)
@@ -39,7 +39,14 @@ def test_no_text_of_a_release_states_less_than_was_lost(amount: str) -> None:
         with dp.Session({"x": [1.0] * 200}, budget=loss, adjacency=dp.ADD_REMOVE) as session:
             plans = session.plan(dp.CountQuestion("x"), loss)
             count = session.ask(dp.CountQuestion("x"), loss)
-        texts = (str(loss), repr(count), count.privacy.loss, meaning(count.privacy), count._repr_html_(), str(plans))
+        texts = (
+            str(loss),
+            repr(count),
+            count.privacy.loss,
+            describe_privacy(count.privacy),
+            count._repr_html_(),
+            str(plans),
+        )
         for text in texts[:4]:
             assert stated(text, word)
         for text in texts:
@@ -48,11 +55,13 @@ def test_no_text_of_a_release_states_less_than_was_lost(amount: str) -> None:
 
 def test_deltas_and_sums_are_stated_from_above() -> None:
     assert str(dp.PrivacyLoss.pure(1, "0.00000100000049")) == "epsilon 1, delta 1.00001e-06"
-    assert told(Amount(Currency.EPSILON, 10**9), Fraction("0.00000100000049")) == "epsilon 1, delta 1.00001e-06"
-    assert str(Claim.said("1.0000049", 1.00000049e-6, None)) == "epsilon 1.00001 at delta 1.00001e-06"
+    assert (
+        format_amount(Amount(Currency.EPSILON, 10**9), Fraction("0.00000100000049")) == "epsilon 1, delta 1.00001e-06"
+    )
+    assert str(Claim.from_parameters("1.0000049", 1.00000049e-6, None)) == "epsilon 1.00001 at delta 1.00001e-06"
     counts = {name: dp.count([1.0] * 9, epsilon="1.0000049", adjacency=dp.ADD_REMOVE) for name in "ab"}
-    words = plain_words(counts)
+    words = describe_results_privacy(counts)
     assert "Together they lose at most epsilon 2.0000098 (" in words
     third = dp.count([1.0] * 9, epsilon=Fraction(1, 3), adjacency=dp.ADD_REMOVE)
-    assert "more than 1.4 times" in meaning(third.privacy)  # exp(1/3) is 1.3956
-    assert loss_numeral(0.1 + 0.2) == "0.3"  # a sum of doubles
+    assert "more than 1.4 times" in describe_privacy(third.privacy)  # exp(1/3) is 1.3956
+    assert format_loss(0.1 + 0.2) == "0.3"  # a sum of doubles

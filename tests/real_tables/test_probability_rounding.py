@@ -12,8 +12,8 @@ from dpcurves.data import HUNDREDTHS, UNIT_INTERVAL, Axis, Grid, Outside
 from dpcurves.data.grid import ROUNDING
 from dpcurves.privacy import EACH_RECORD
 from dpcurves.records.opening import open_records
-from dpcurves_engines.conformance import numbers_for
-from dpcurves_engines.slots import thresholds_of
+from dpcurves_engines.conformance import collect_test_numbers
+from dpcurves_engines.slots import find_thresholds
 
 EXACT: dict[str, Any] = {"epsilon": 10**6, "adjacency": dp.ADD_REMOVE}
 PROBABILITIES = [
@@ -37,7 +37,7 @@ def test_the_slot_of_a_rounded_probability_is_an_end_cell_in_numpy_in_sql_and_am
     assert slots[9:11].tolist() == [grid.cells, grid.cells]
     assert slots[11:15].tolist() == [grid.cells + 1] * 4
     known = NEAR[:-1]
-    assert np.searchsorted(thresholds_of(grid), known, side="right").tolist() == slots[:-1].tolist()
+    assert np.searchsorted(find_thresholds(grid), known, side="right").tolist() == slots[:-1].tolist()
     with open_records({"p": NEAR}, unit=EACH_RECORD, key=b"key") as records:
         axes = (Axis("p", grid),)
         assert records.counts(axes).tolist() == np.bincount(slots, minlength=grid.slots + 1).tolist()
@@ -51,7 +51,7 @@ def test_the_slot_of_a_rounded_probability_is_an_end_cell_in_numpy_in_sql_and_am
 
 
 def test_engines_prove_the_cells_of_rounded_probabilities() -> None:
-    ends = numbers_for(HUNDREDTHS)
+    ends = collect_test_numbers(HUNDREDTHS)
     assert {-ROUNDING, 1 + ROUNDING, np.nextafter(1 + ROUNDING, 2)} <= set(ends.tolist())
 
 

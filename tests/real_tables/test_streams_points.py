@@ -15,8 +15,8 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, Unit
 from dpcurves_streams.mechanisms import STREAMS
 from dpcurves_streams.queries import Forest
-from dpcurves_streams.readings import Aggregated, Counts, Groups, Low, PrunedStates, Smoother, Smoothing, Totals
-from dpcurves_streams.readings.constrained import share_out
+from dpcurves_streams.readings import AggregatedCounts, Counts, Groups, Low, PrunedStates, Smoother, Smoothing, Totals
+from dpcurves_streams.readings.constrained import allocate_integers
 
 IntArray = NDArray[np.int64]
 
@@ -32,7 +32,7 @@ QUESTIONS: dict[str, Any] = {
     "groups, medians": Groups(STATES, TICKS, WIDTHS, EVENTS),
     "groups, means": Groups(STATES, TICKS, WIDTHS, smoother=Smoother.AVERAGE),
     "groups, James-Stein, aggregated": Groups(STATES, TICKS, WIDTHS, smoother=Smoother.JAMES_STEIN, forest=FOREST),
-    "aggregated": Aggregated("ap", FOREST, TICKS, WIDTHS, EVENTS),
+    "aggregated": AggregatedCounts("ap", FOREST, TICKS, WIDTHS, EVENTS),
     "pruned": PrunedStates("ap", FOREST, 4, TICKS, WIDTHS),
     "totals": Totals(STATES, TICKS),
     "totals without end": Totals(STATES, None),
@@ -59,7 +59,7 @@ def readings(question: Any, stream: IntArray, loss: PrivacyLoss, adjacency: AddR
     state, reader, randomness = STREAMS.begin(plan), question.reader(plan), Randomness.from_seed(seed)
     for tick, table in enumerate(stream, start=1):
         values, state = STREAMS.step(table, tick, state, plan, randomness)
-        yield reader.read(values)
+        yield reader.read_next(values)
 
 
 def require_in_interval(line: dict[str, Any], name: str) -> None:
@@ -104,7 +104,7 @@ def require_totals(question: Totals, found: Any, before: NDArray[np.float64] | N
         np.testing.assert_array_equal(numbers, np.rint(numbers))
         if question.forest is not None:
             states = numbers[len(question.forest.names) :]
-            np.testing.assert_array_equal(numbers, question.forest.counts_of(states.tolist()))
+            np.testing.assert_array_equal(numbers, question.forest.count_nodes(states.tolist()))
 
 
 def test_unbiased_numbers_stay_at_hand_and_may_be_negative() -> None:
@@ -174,7 +174,7 @@ def test_shares_are_the_nearest_whole_numbers_that_add_up() -> None:
         total, wanted = float(generator.integers(0, 7)), generator.normal(1, 3, 3)
         most = generator.integers(0, 7, 3).astype(float)
         most[0] += max(0.0, total - most.sum())
-        shares = share_out(total, wanted, most)
+        shares = allocate_integers(total, wanted, most)
         assert shares.sum() == total
         assert np.all((shares >= 0) & (shares <= most) & (shares == np.rint(shares)))
         allowed = ways[(ways.sum(axis=1) == total) & np.all(ways <= most, axis=1)]

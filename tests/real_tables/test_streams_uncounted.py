@@ -21,14 +21,14 @@ from dpcurves.data import Axis
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Unit
-from dpcurves_streams.feed import CsvFile, CsvLines, Dropped, JsonLines, Window, follow
+from dpcurves_streams.feed import CsvFile, CsvLines, DropCounts, JsonLines, Window, follow
 from dpcurves_streams.feed.schedule import Fields, Schedule
 from dpcurves_streams.feed.windows import OpenWindows
-from dpcurves_streams.laws import CountsAndUncounted
-from dpcurves_streams.mechanisms import STREAMS, Perturber, WithUncounted
-from dpcurves_streams.queries import Forest, Uncounted
-from dpcurves_streams.readings import Aggregated, Counts, Groups, PrunedStates, Totals
-from dpcurves_streams.readings.uncounted import Facts, UncountedReader
+from dpcurves_streams.laws import CountsAndUncountedTotals
+from dpcurves_streams.mechanisms import STREAMS, Perturber, WithUncountedTotals
+from dpcurves_streams.queries import Forest, UncountedReason
+from dpcurves_streams.readings import AggregatedCounts, Counts, Groups, PrunedStates, Totals
+from dpcurves_streams.readings.uncounted import NoteFacts, UncountedReader
 
 STATES = (dp.Categories("ap", ("a", "b", "c")),)
 SURE = dp.PrivacyLoss.pure(10_000)
@@ -48,25 +48,29 @@ def day(**changed: Callable[[int], Any]) -> list[dict[str, Any]]:
     return [{name: field(number) for name, field in made.items()} for number in range(STEPS * PER_STEP)]
 
 
-FAILURES: dict[str, tuple[list[dict[str, Any]], Uncounted, str]] = {
-    "dates that are none": (day(ts=lambda number: f"{number % 28}. Mars"), Uncounted.UNREADABLE, "'ts' is no time"),
-    "no dates": (day(ts=lambda number: None), Uncounted.UNREADABLE, "'ts' is no time"),
-    "another year": (day(ts=lambda number: 10**9 + number), Uncounted.OUTSIDE, "steps: 1970-01-01T00:00"),
-    "milliseconds": (day(ts=lambda number: 1.5 * 10**6 * (number + 3)), Uncounted.OUTSIDE, "outside the steps"),
-    "misspelt states": (day(ap=lambda number: "Abc"[number % 3] + " "), Uncounted.OTHER_STATE, "listed: a, b, c"),
-    "some misspelt states": (day(ap=lambda number: "abx"[number % 3]), Uncounted.OTHER_STATE, "listed: a, b, c"),
-    "no states": (day(ap=lambda number: None), Uncounted.OTHER_STATE, "'ap' listed"),
+FAILURES: dict[str, tuple[list[dict[str, Any]], UncountedReason, str]] = {
+    "dates that are none": (
+        day(ts=lambda number: f"{number % 28}. Mars"),
+        UncountedReason.UNREADABLE,
+        "'ts' is no time",
+    ),
+    "no dates": (day(ts=lambda number: None), UncountedReason.UNREADABLE, "'ts' is no time"),
+    "another year": (day(ts=lambda number: 10**9 + number), UncountedReason.OUTSIDE, "steps: 1970-01-01T00:00"),
+    "milliseconds": (day(ts=lambda number: 1.5 * 10**6 * (number + 3)), UncountedReason.OUTSIDE, "outside the steps"),
+    "misspelt states": (day(ap=lambda number: "Abc"[number % 3] + " "), UncountedReason.OTHER_STATE, "listed: a, b, c"),
+    "some misspelt states": (day(ap=lambda number: "abx"[number % 3]), UncountedReason.OTHER_STATE, "listed: a, b, c"),
+    "no states": (day(ap=lambda number: None), UncountedReason.OTHER_STATE, "'ap' listed"),
 }
 
 
-def notes_of(stream: Any) -> dict[Uncounted, str]:
+def notes_of(stream: Any) -> dict[UncountedReason, str]:
     """All notes of a stream; that they are written, and warned of, each once."""
     with catch_warnings(record=True) as warned:
         simplefilter("always")
         readings = list(stream)
-    found: dict[Uncounted, str] = {}
+    found: dict[UncountedReason, str] = {}
     for reading in readings:
-        lines = {line["uncounted"]: line for line in reading.lines() if "uncounted" in line}
+        lines = {line["uncounted"]: line for line in reading.to_dicts() if "uncounted" in line}
         assert list(lines) == [reason.value for reason in reading.uncounted.reasons]
         for reason, note in reading.uncounted.notes.items():
             assert lines[reason.value]["note"] == note
@@ -86,7 +90,7 @@ def test_a_stream_of_which_much_is_not_counted_says_so_with_the_reason(failure: 
         notes = notes_of(
             follow(tuples, Counts(STATES), loss=loss, randomness=Randomness.from_seed(1), **TERMS, **fields)
         )
-        assert set(notes) <= {reason, Uncounted.BEYOND_CAP}
+        assert set(notes) <= {reason, UncountedReason.BEYOND_CAP}
         assert words in notes[reason]
         share = "33 %" if failure.startswith("some") else "100 %"
         assert loss is not SURE or f"about {share} of the tuples" in notes[reason]
@@ -95,7 +99,7 @@ def test_a_stream_of_which_much_is_not_counted_says_so_with_the_reason(failure: 
 @pytest.mark.parametrize(
     "question",
     [Counts(STATES, windows=(3,)), Totals(STATES), Totals(STATES, windows=(4,), forest=FOREST), Groups(STATES),
-     Groups(STATES, forest=FOREST), Aggregated("ap", FOREST), PrunedStates("ap", FOREST, 5)],
+     Groups(STATES, forest=FOREST), AggregatedCounts("ap", FOREST), PrunedStates("ap", FOREST, 5)],
     ids=lambda question: type(question).__name__,
 )  # fmt: skip
 @pytest.mark.parametrize("loss", [dp.PrivacyLoss.pure(2), dp.PrivacyLoss.zcdp("0.5")], ids=str)
@@ -104,7 +108,7 @@ def test_every_reading_says_so_and_an_ordinary_stream_has_no_note(question: Any,
     for fields in ({}, CAPPED):
         terms = {"loss": loss, "randomness": Randomness.from_seed(1), **TERMS, **fields}
         misspelt = notes_of(follow(FAILURES["misspelt states"][0], question, **terms))
-        assert list(misspelt) == [Uncounted.OTHER_STATE]
+        assert list(misspelt) == [UncountedReason.OTHER_STATE]
         assert notes_of(follow(day(), question, **terms)) == {}
 
 
@@ -151,8 +155,8 @@ def test_users_beyond_the_cap_are_counted_not_their_tuples_and_lines_without_a_u
             heavy, Counts(STATES), loss=dp.PrivacyLoss.pure(20), randomness=Randomness.from_seed(1), **TERMS, **CAPPED
         )
     )
-    assert list(notes) == [Uncounted.BEYOND_CAP]
-    assert "more than 2 in a step" in notes[Uncounted.BEYOND_CAP]
+    assert list(notes) == [UncountedReason.BEYOND_CAP]
+    assert "more than 2 in a step" in notes[UncountedReason.BEYOND_CAP]
 
 
 class Told:
@@ -177,13 +181,13 @@ def test_a_live_stream_says_what_comes_late_and_a_fault_that_begins_later_within
     broken = [
         (number * EVERY / PER_STEP, each if number < 1200 else {**each, "ts": "?"}) for number, each in enumerate(day())
     ]
-    for script, reason, first in ((late, Uncounted.LATE, 1), (broken, Uncounted.UNREADABLE, 30)):
+    for script, reason, first in ((late, UncountedReason.LATE, 1), (broken, UncountedReason.UNREADABLE, 30)):
         clock = Told(0.5)
         given = arriving(clock, sorted(script, key=lambda each: each[0]), (STEPS + 4) * EVERY)
         steps, share = [], []
         for reading in follow(given, Counts(STATES), loss=dp.PrivacyLoss.pure(2), clock=clock, **TERMS):
             steps += [reading.step] * (reason in reading.uncounted.notes)
-            share = [reading.uncounted.totals[list(Uncounted).index(reason)]]
+            share = [reading.uncounted.totals[list(UncountedReason).index(reason)]]
         assert first < steps[0] <= first + 12
         assert share[0] > 300
 
@@ -193,8 +197,8 @@ def test_a_second_process_repeats_all_totals_and_counts_nothing_twice(tmp_path: 
     url, loss = f"sqlite:///{tmp_path}/s.db", dp.PrivacyLoss.pure(1)
     terms = {**TERMS, "store": url, "loss": loss, **CAPPED}
     tuples = FAILURES["some misspelt states"][0]
-    first = [reading.lines() for reading in follow(tuples, Counts(STATES), **terms)]
-    assert [reading.lines() for reading in follow([], Counts(STATES), **terms)] == first
+    first = [reading.to_dicts() for reading in follow(tuples, Counts(STATES), **terms)]
+    assert [reading.to_dicts() for reading in follow([], Counts(STATES), **terms)] == first
     assert Ledger.open(url).balance("stream").spent.digits == "1"
     clock, other = Told(0.5), {**TERMS, "store": url, "loss": SURE, "name": "live"}
     script = [(float(number), {"ts": number, "ap": "abx"[number % 3]}) for number in range(5 * EVERY)]
@@ -205,20 +209,20 @@ def test_a_second_process_repeats_all_totals_and_counts_nothing_twice(tmp_path: 
     rest = arriving(clock, again, 13 * EVERY)
     for at, reading in enumerate(follow(rest, Counts(STATES), clock=clock, **other)):
         if at < 5:
-            assert reading.lines() == begun[at].lines()
+            assert reading.to_dicts() == begun[at].to_dicts()
         if reading.step == 12:
             break
     assert reading.uncounted.noisy.values.tolist() == [0.0, 0.0, 0.0, 100.0]
 
 
 def test_what_has_no_known_arrival_is_in_no_total_unless_its_time_says_the_step() -> None:
-    windows = OpenWindows(Schedule(0, 10, 30), Fields("ts"), STATES, Dropped(), 0)
+    windows = OpenWindows(Schedule(0, 10, 30), Fields("ts"), STATES, DropCounts(), 0)
     now = 12_000_000
-    assert windows.take({"ts": "?", "ap": "a"}, now, is_dated=False) is None
-    assert windows.take({"ts": 1, "ap": "a"}, now, is_dated=False) is None
-    assert windows.take({"ts": 15, "ap": "gone"}, now, is_dated=False) == 2
-    assert windows.take({"ts": "?", "ap": "a"}, now) == 2
-    closed = windows.close(3)
+    assert windows.count_tuple({"ts": "?", "ap": "a"}, now, is_dated=False) is None
+    assert windows.count_tuple({"ts": 1, "ap": "a"}, now, is_dated=False) is None
+    assert windows.count_tuple({"ts": 15, "ap": "gone"}, now, is_dated=False) == 2
+    assert windows.count_tuple({"ts": "?", "ap": "a"}, now) == 2
+    closed = windows.close_windows(3)
     assert [window.uncounted.tolist() for window in closed] == [[0, 0, 0, 0], [1, 0, 0, 1], [0, 0, 0, 0]]
 
 
@@ -255,16 +259,19 @@ def test_of_ordinary_streams_with_a_few_per_cent_uncounted_fewer_than_one_in_a_h
         loss = (dp.PrivacyLoss.pure("0.2"), dp.PrivacyLoss.pure(3), dp.PrivacyLoss.zcdp("0.1"))[number // 12 % 3]
         most = (None, 2)[number // 36 % 2]
         unit = EACH_RECORD if most is None else Unit("mac in one step", most)
-        mechanism = WithUncounted(Perturber())
+        mechanism = WithUncountedTotals(Perturber())
         plan = mechanism.plan(Counts(STATES, 32).query, loss, AddRemove(unit))
-        reader, state = UncountedReader(plan, Facts("ts", "", "", most)), mechanism.begin(plan)
-        randomness, counted = Randomness.from_seed(number), plan.law.required(CountsAndUncounted).size_of_counts
+        reader, state = UncountedReader(plan, NoteFacts("ts", "", "", most)), mechanism.begin(plan)
+        randomness, counted = (
+            Randomness.from_seed(number),
+            plan.law.require_type(CountsAndUncountedTotals).size_of_counts,
+        )
         has_note = False
         for tick in range(1, 33):
             reasons = generator.poisson(3 * mean * share * np.array([1, 0, 0, 0, 1][: 4 + (most is not None)]))
             table = np.concatenate((generator.poisson(mean, 3), reasons))
             values, state = mechanism.step(table, tick, state, plan, randomness)
-            reading = reader.read(values[:counted], values[counted:])
+            reading = reader.read_next(values[:counted], values[counted:])
             has_note |= bool(reading.notes)
         noted += has_note or bool(reading.notes_so_far)
     assert noted <= 2
@@ -274,17 +281,17 @@ def test_intervals_of_totals_of_reasons_cover_as_often_as_they_say() -> None:
     """96 streams of 4 reasons: at the level less 4 sigma at least, and little above .98 where nothing is cut off."""
     covered, rates = list[bool](), np.array([0, 0.2, 30, 500])
     generator = np.random.default_rng(8)
-    mechanism = WithUncounted(STREAMS)
+    mechanism = WithUncountedTotals(STREAMS)
     plan = mechanism.plan(Counts(STATES, 16).query, dp.PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
     for number in range(96):
-        reader, state = UncountedReader(plan, Facts("ts", "", "", None)), mechanism.begin(plan)
+        reader, state = UncountedReader(plan, NoteFacts("ts", "", "", None)), mechanism.begin(plan)
         randomness, before, total = Randomness.from_seed(number), np.zeros(4), np.zeros(4)
         for tick in range(1, 17):
             reasons = generator.poisson(rates)
             total += reasons
             table = np.concatenate((np.zeros(3, dtype=np.int64), reasons))
             values, state = mechanism.step(table, tick, state, plan, randomness)
-            reading = reader.read(values[:3], values[3:])
+            reading = reader.read_next(values[:3], values[3:])
             low, high = reading.interval(0.95)
             assert np.all((low <= reading.totals) & (reading.totals <= high) & (reading.totals >= before))
             before = reading.totals
@@ -339,10 +346,10 @@ def test_a_field_of_a_state_may_be_named_as_the_lines_of_reasons_are() -> None:
     for name in ("uncounted", "drift", "total", "unbiased"):
         axes = (dp.Categories(name, ("a",)),)
         for question in (Counts(axes), Totals(axes)):
-            first, *rest = next(follow([{"ts": 1, name: "a"}], question, loss=SURE, **TERMS)).lines()
+            first, *rest = next(follow([{"ts": 1, name: "a"}], question, loss=SURE, **TERMS)).to_dicts()
             assert "a" in (first.get(name), first.get(f"state:{name}"))
             assert "uncounted" not in first
-            assert [line["uncounted"] for line in rest] == [reason.value for reason in list(Uncounted)[:4]]
+            assert [line["uncounted"] for line in rest] == [reason.value for reason in list(UncountedReason)[:4]]
 
 
 def test_cells_of_a_number_are_named_where_values_are_no_numbers() -> None:
@@ -351,4 +358,4 @@ def test_cells_of_a_number_are_named_where_values_are_no_numbers() -> None:
     notes = notes_of(
         follow(tuples, Counts(axes), loss=dp.PrivacyLoss.pure(2), randomness=Randomness.from_seed(1), **TERMS)
     )
-    assert "have no value in the cells; cells of 'late': 0 to 26" in notes[Uncounted.OTHER_STATE]
+    assert "have no value in the cells; cells of 'late': 0 to 26" in notes[UncountedReason.OTHER_STATE]

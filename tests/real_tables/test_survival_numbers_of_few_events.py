@@ -31,14 +31,14 @@ def test_no_event_is_known_to_the_population_as_well_as_records_tell(records: in
     curve = ask(dp.SurvivalQuestion("t", "e", MONTHS), trial, 1, "1000000")
     risks = ask(dp.CompetingRisksQuestion("t", "k", MONTHS, (1, 2)), trial, 1, "1000000")
     lowest = ((1 - LEVEL) / 2) ** (1 / records)
-    low, high = dp.share_at(curve, 12).interval(LEVEL, population=True)
+    low, high = dp.survival_at(curve, 12).interval(LEVEL, population=True)
     assert low == pytest.approx(lowest, abs=0.25 * (1 - lowest))
     assert high == pytest.approx(1, abs=1e-4)
-    assert dp.share_at(curve, 12, 6).interval(LEVEL, population=True)[0] == pytest.approx(low, abs=0.02)
+    assert dp.survival_at(curve, 12, 6).interval(LEVEL, population=True)[0] == pytest.approx(low, abs=0.02)
     assert dp.restricted_mean(curve, 12).interval(LEVEL, population=True)[0] < 12 - 5 * (1 - lowest)
     for cause in (1, 2):
         assert risks.incidence_at(cause, 12).interval(LEVEL, population=True)[1] > 0.7 * (1 - lowest)
-    assert dp.share_at(curve, 12).interval(LEVEL)[0] > 1 - 1e-3
+    assert dp.survival_at(curve, 12).interval(LEVEL)[0] > 1 - 1e-3
 
 
 def count_held_intervals(records: int, events: int, releases: int) -> np.ndarray[Any, Any]:
@@ -53,7 +53,7 @@ def count_held_intervals(records: int, events: int, releases: int) -> np.ndarray
         curve = ask(dp.SurvivalQuestion("t", "e", MONTHS), trial, seed, "10")
         risks = ask(dp.CompetingRisksQuestion("t", "k", MONTHS, (1, 2)), trial, seed, "10")
         truths = (
-            (dp.share_at(curve, 12), share[12]), (dp.share_at(curve, 12, 6), exp(-total / 2)),
+            (dp.survival_at(curve, 12), share[12]), (dp.survival_at(curve, 12, 6), exp(-total / 2)),
             (dp.restricted_mean(curve, 12), share[:12].sum()), (risks.incidence_at(1, 12), (1 - share[12]) / 2),
         )  # fmt: skip
         ends = [(*each.interval(LEVEL, population=True), truth) for each, truth in truths]

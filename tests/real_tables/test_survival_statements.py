@@ -62,12 +62,16 @@ def test_no_number_is_read_past_the_end_of_follow_up() -> None:
     trial = make_trial(3000, 1)
     curve = ask(dp.SurvivalQuestion("t", "e", CELLS), trial, 1)
     estimates = [
-        dp.restricted_mean(curve, 14), dp.share_at(curve, 13), dp.share_at(curve, 13, 12), dp.share_at(curve, 13, 5),
-        dp.hazard_at(curve, 13),
+        dp.restricted_mean(curve, 14), dp.survival_at(curve, 13), dp.survival_at(curve, 13, 12), dp.survival_at(curve, 13, 5),
+        dp.cumulative_hazard_at(curve, 13),
     ]  # fmt: skip
     arms = ask(dp.SurvivalQuestion("t", "e", CELLS, by=dp.Categories("g", (0, 1))), trial, 2)
     pair = arms[0], arms[1]
-    estimates += [dp.restricted_mean_difference(*pair, 14), dp.share_difference(*pair, 13), dp.number_needed(*pair, 13)]
+    estimates += [
+        dp.restricted_mean_difference(*pair, 14),
+        dp.survival_difference(*pair, 13),
+        dp.number_needed_to_treat(*pair, 13),
+    ]
     risks = ask(dp.CompetingRisksQuestion("t", "k", CELLS, (1, 2)), trial, 1)
     estimates += [risks.incidence_at(1, 13), risks.time_lost(2, 14), risks.incidence_difference(risks, 1, 13)]
     for estimate in estimates:
@@ -77,7 +81,7 @@ def test_no_number_is_read_past_the_end_of_follow_up() -> None:
         assert low < high
     assert np.isnan(risks.incidence[:, -2:]).all()
     assert np.isfinite(risks.incidence[:, :11]).all()
-    assert dp.share_at(curve, 8).value == pytest.approx(0.65**0.8, abs=0.06)
+    assert dp.survival_at(curve, 8).value == pytest.approx(0.65**0.8, abs=0.06)
     for curve_like in (curve, risks, dp.CumulativeHazard(curve)):
         line = curve_like.plot(level=0.9).lines[0].get_ydata()
         assert np.isnan(np.asarray(line, dtype=float)[-1])
@@ -140,7 +144,7 @@ def least_held(releases: int) -> float:
 
 def test_population_bands_hold_of_few_events(monkeypatch: pytest.MonkeyPatch) -> None:
     """The former bands held 0.37 to 0.57 of 5 events."""
-    monkeypatch.setattr(kaplan_meier, "draws_for", lambda _: 400)
+    monkeypatch.setattr(kaplan_meier, "choose_draws", lambda _: 400)
     assert sum(count_held_bands(records, 5, 15) for records in (100, 300)) >= least_held(30)
 
 

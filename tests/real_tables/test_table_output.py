@@ -67,10 +67,10 @@ def test_numbers_have_their_intervals_in_frames() -> None:
     curves = ask(dp.SurvivalQuestion("t", "e", dp.Grid(0, 10, cells=10), by=by), {**table, **PARTS})
     rates = dp.group_rates(ask(dp.ScoresQuestion("e", "s", by=by), {**table, **PARTS}))
     for found in (dp.survival_numbers(curves, at=[5]), rates):
-        columns = display.columns_of(found.to_frame())
+        columns = display.frame_columns(found.to_frame())
         assert list(columns)[-2:] == ["lower", "upper"]
         assert np.all((columns["lower"] <= columns["upper"]) | np.isnan(columns["value"]))
-        assert "lower" not in display.columns_of(found.to_frame(level=None))
+        assert "lower" not in display.frame_columns(found.to_frame(level=None))
 
 
 @pytest.mark.parametrize(
@@ -85,24 +85,24 @@ def test_files_have_dates_and_the_zone_of_times(unit: str, factor: int, form: st
         (dp.CdfQuestion("day", grid, measured_in=unit, by=by), ("x",)),
         (dp.HistogramQuestion("day", grid, measured_in=unit), ("left", "right")),
         (dp.QuantilesQuestion("day", grid, (0.5,), measured_in=unit), ("x", "lower", "upper")),
-        (dp.UnboundedQuantilesQuestion("day", (0.5,), unit), ("x", "cell_lower", "upper_population")),
+        (dp.AutoRangeQuantilesQuestion("day", (0.5,), unit), ("x", "cell_lower", "upper_population")),
     )
     for question, names in places:
-        head, *rows = cells(ask(question, values).csv_text())
+        head, *rows = cells(ask(question, values).to_csv_text())
         found = [row[head.index(name)] for row in rows for name in names]
         assert found
         assert all(re.fullmatch(form, cell) for cell in found)
 
 
 def test_files_have_no_dates_beyond_all_calendars() -> None:
-    curve = ask(dp.UnboundedCdfQuestion("day", "date"), {"day": DAYS})
-    head, *rows = cells(curve.csv_text())
+    curve = ask(dp.AutoRangeCdfQuestion("day", "date"), {"day": DAYS})
+    head, *rows = cells(curve.to_csv_text())
     assert head[0] == "x"
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", row[0]) for row in rows)
     days = np.array([row[0] for row in rows], dtype="datetime64[D]").astype(float)
     middle = np.interp(0.5, [float(row[1]) for row in rows], days)
     assert abs(middle - np.median(DAYS)) < 30
-    assert len(rows) < len(display.columns_of(curve.to_frame())["x"])  # numbers of days, without end, stand there
+    assert len(rows) < len(display.frame_columns(curve.to_frame())["x"])  # numbers of days, without end, stand there
 
 
 def test_terminals_and_pictures_say_that_times_are_in_utc(tmp_path: Path) -> None:

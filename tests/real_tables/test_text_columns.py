@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import dpcurves as dp
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.app import build
 
 LABELS = ["north", "south"] * 30
@@ -44,8 +44,8 @@ QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "histogram": lambda by: dp.HistogramQuestion("region", GRID, by=by),
     "survival": lambda by: dp.SurvivalQuestion("region", "age", GRID, by=by, came=1, censored=0),
     "scores": lambda by: dp.ScoresQuestion("age", "region", by=by, pos_label=1, neg_label=0),
-    "unbounded summary": lambda by: dp.UnboundedSummaryQuestion("region", by=by),
-    "unbounded histogram": lambda by: dp.UnboundedHistogramQuestion("region", by=by),
+    "unbounded summary": lambda by: dp.AutoRangeSummaryQuestion("region", by=by),
+    "unbounded histogram": lambda by: dp.AutoRangeHistogramQuestion("region", by=by),
 }
 
 
@@ -56,9 +56,9 @@ def written(path: Path) -> Path:
 
 def refusal(data: Any, question: Any) -> str:
     with dp.Session(data, budget=ONE, adjacency=dp.ADD_REMOVE) as session:
-        with pytest.raises(Refused, match=r"^column: 'region'") as caught:
+        with pytest.raises(InvalidArgument, match=r"^column: 'region'") as caught:
             session.ask(question, ONE)
-        assert session.left == ONE
+        assert session.remaining == ONE
     return str(caught.value)
 
 
@@ -85,7 +85,7 @@ def test_a_column_without_a_type_is_not_read_as_numbers_and_parted_by_its_text(
 
 @pytest.mark.parametrize("source", UNTYPED)
 def test_labels_that_nobody_listed_are_refused_alike(source: str, tmp_path: Path) -> None:
-    by = dp.Unlisted("region", universe=dp.Texts("a-z", 5))
+    by = dp.UnlistedCategories("region", universe=dp.TextUniverse("a-z", 5))
     assert "labels are text or not declared" in refusal(UNTYPED[source](tmp_path), dp.CountQuestion("region", by=by))
 
 

@@ -11,11 +11,18 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.conversation import Release
-from dpcurves.curves.outside import OutsideCount, as_clipped, as_times, as_usual, counts_outside, note_on
+from dpcurves.curves.outside import (
+    OutsideCount,
+    note_on_outside,
+    read_outside_counts,
+    thresholds_for_clipping,
+    thresholds_for_times,
+    thresholds_without_notes,
+)
 from dpcurves.data import Axis, Grid, Outside
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove
-from dpcurves.queries import CountQuery, Read
+from dpcurves.queries import CountQuery, CountUse
 from dpcurves.trust import Central
 
 RECORDS = 3000
@@ -60,7 +67,7 @@ QUESTIONS: dict[str, Any] = {
     "survival, sign": dp.SurvivalQuestion("t_", "e", TIMES),
     "survival, unit": dp.SurvivalQuestion("days_", "e", TIMES),
     "survival by arm": dp.SurvivalQuestion("t_", "e", TIMES, by=ARMS),
-    "survival without a horizon": dp.UnboundedSurvivalQuestion("t_", "e"),
+    "survival without a horizon": dp.AutoRangeSurvivalQuestion("t_", "e"),
     "competing risks": dp.CompetingRisksQuestion("t_", "c", TIMES, (1, 2)),
     "late entry": dp.DelayedEntryQuestion("entry", "t_", "e", TIMES),
     "weighted survival": dp.WeightedSurvivalQuestion("t_", "e", TIMES, "w", 2),
@@ -213,16 +220,19 @@ def test_a_heaped_and_a_zero_inflated_column_have_no_note_of_values_outside() ->
 
 def test_bounds_may_clip_a_tail_and_grids_of_time_may_end_before_follow_up() -> None:
     count = OutsideCount("v", Grid(0, 1, cells=1), 0, 30, 1000, 2.0, 2.0)
-    assert note_on(count, as_clipped("v")) == ()
-    assert "the upper bound" in note_on(count._replace(above=80), as_clipped("v"))[0]
+    assert note_on_outside(count, thresholds_for_clipping("v")) == ()
+    assert "the upper bound" in note_on_outside(count._replace(count_above=80), thresholds_for_clipping("v"))[0]
     late = OutsideCount("t", TIMES, 0, 150, 1000, 2.0, 2.0)
-    assert note_on(late, as_times("t")) == ()
-    assert "if the grid is not meant to end before" in note_on(late._replace(above=600), as_times("t"))[0]
-    assert note_on(late._replace(above=900), as_usual("t")) == ()
+    assert note_on_outside(late, thresholds_for_times("t")) == ()
+    assert (
+        "if the grid is not meant to end before"
+        in note_on_outside(late._replace(count_above=600), thresholds_for_times("t"))[0]
+    )
+    assert note_on_outside(late._replace(count_above=900), thresholds_without_notes("t")) == ()
 
 
 def test_noise_alone_and_rehearsals_tell_nothing() -> None:
-    assert note_on(OutsideCount("v", VALUES, 9.9, 9.9, 100, 2.0, 2.0)) == ()
-    query = CountQuery((Axis("v", VALUES.with_outside(Outside.APART)),), Read.CELLS)
-    plan = Central().turn(query, ONE, AddRemove(EACH_RECORD))
-    assert counts_outside(Release.rehearsed(plan)) == ()
+    assert note_on_outside(OutsideCount("v", VALUES, 9.9, 9.9, 100, 2.0, 2.0)) == ()
+    query = CountQuery((Axis("v", VALUES.with_outside(Outside.APART)),), CountUse.CELLS)
+    plan = Central().plan_query(query, ONE, AddRemove(EACH_RECORD))
+    assert read_outside_counts(Release.make_placeholder(plan)) == ()

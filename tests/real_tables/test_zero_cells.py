@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves.data.grid import MOST_SPLIT, round_numbers_in, split_at_round_numbers
+from dpcurves.data.grid import MOST_SPLIT, find_round_numbers, split_at_round_numbers
 
 FloatArray = NDArray[np.float64]
 GRID = dp.Grid(0, 500_000, cells=1024)
@@ -61,7 +61,7 @@ def test_quantiles_of_wages_with_zeros_are_zero_and_their_intervals_finite(outsi
         assert found.notes == ()
         again = dp.Quantiles.from_json(found.to_json())
         assert np.array_equal(again.intervals(0.95), found.intervals(0.95))
-        assert "e-324" not in found._repr_html_() + found.csv_text() + str(found._summary())
+        assert "e-324" not in found._repr_html_() + found.to_csv_text() + str(found._summary())
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -140,4 +140,4 @@ def test_grids_that_stay_as_they_are() -> None:
     ("low", "high", "number"), [(995.0, 1003.0, 1000.0), (-12.0, -4.0, -10.0), (0.199, 0.203, 0.2)]
 )
 def test_the_round_number_of_a_cell_is_the_double_that_people_write(low: float, high: float, number: float) -> None:
-    assert round_numbers_in(np.array([low, high])).tolist()[:1] == [number]
+    assert find_round_numbers(np.array([low, high])).tolist()[:1] == [number]

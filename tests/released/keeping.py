@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import dpcurves as dp
-from dpcurves.curves.result import Released
+from dpcurves.curves.result import ReleasedResult
 
 HERE = Path(__file__).parent
 LOSS = dp.PrivacyLoss.pure(1)
@@ -29,7 +29,7 @@ TABLE = {
 }  # fmt: skip
 BY, THIRDS = dp.Categories("y", (0, 1)), dp.Categories("w", (0, 1, 2))
 ERRORS = dp.BoundsQuestion("z", 0.25, "0.9")
-QUESTIONS: dict[str, dp.Question[Released]] = {
+QUESTIONS: dict[str, dp.Question[ReleasedResult]] = {
     "cdf": dp.CdfQuestion("x", GRID), "cdf by category": dp.CdfQuestion("x", GRID, by=BY),
     "cdf at edges": dp.CdfQuestion("x", dp.Grid(0, 1, cells=2**20), at=(7, 2**19)),
     "quantiles": dp.QuantilesQuestion("x", GRID, (0.25, 0.5)), "histogram": dp.HistogramQuestion("x", GRID),
@@ -41,9 +41,9 @@ QUESTIONS: dict[str, dp.Question[Released]] = {
     "summary": dp.SummaryQuestion("x", 0, 1), "summary by category": dp.SummaryQuestion("x", 0, 1, by=BY),
     "bounds": ERRORS, "bounds of two": dp.PlaneBoundsQuestion(dp.BoundsQuestion("x", 0.25, "0.9"), ERRORS),
     "residuals": dp.ResidualPlotQuestion("x", "z", 0.25, 0.25, "0.9", cells=8, model=dp.PUBLIC_MODEL),
-    "verification": dp.VerifyQuestion(BY, (dp.Ranged("x", 0, 1),), "x", above=-1e6, subsets=20),
+    "verification": dp.VerifyQuestion(BY, (dp.NumericColumn("x", 0, 1),), "x", above=-1e6, subsets=20),
 }  # fmt: skip
-LATER: tuple[dp.Question[Released], ...] = (
+LATER: tuple[dp.Question[ReleasedResult], ...] = (
     dp.CompetingRisksQuestion("x", "w", GRID, (1, 2)),
     dp.DelayedEntryQuestion("e", "x", "y", GRID),
     dp.IntervalCensoredQuestion("e", "x", GRID),
@@ -58,7 +58,7 @@ LATER: tuple[dp.Question[Released], ...] = (
     dp.WeightedQuantilesQuestion("x", GRID, (0.5,), "e", 0.5),
     dp.WeightedSummaryQuestion("x", 0, 1, "e", 0.5),
     dp.WeightedSurvivalQuestion("x", "y", GRID, "e", 0.5),
-    dp.PairwiseScorerQuestion("y", (dp.Ranged("x", 0, 1), dp.Ranged("e", 0, 8))),
+    dp.PairwiseScorerQuestion("y", (dp.NumericColumn("x", 0, 1), dp.NumericColumn("e", 0, 8))),
 )
 """Questions of kinds that came after the ledger was kept: their results alone are."""
 CAP = dp.PrivacyLoss.pure(len(QUESTIONS) + 1)
@@ -84,7 +84,7 @@ def keep(out: Path) -> None:
     (out / "curves.jsonl").write_text("".join(f"{each.to_json()}\n" for each in written), encoding="utf-8")
 
 
-def read_from(told: dict[str, Any]) -> Iterator[Released]:
+def read_from(told: dict[str, Any]) -> Iterator[ReleasedResult]:
     """What is read from a result that is there, of kinds that no question asks."""
     scores, groups = told["scores"], told["cdf by category"]
     yield from (scores.precision_recall(), scores.cumulative_gain(), scores.calibration(), scores.decision_curve())
@@ -95,7 +95,7 @@ def read_from(told: dict[str, Any]) -> Iterator[Released]:
     )
 
 
-def later() -> Iterator[Released]:
+def later() -> Iterator[ReleasedResult]:
     """Results of kinds that the kept ledger has not."""
     table = {**TABLE, "e": [number / 2 for number in NUMBERS]}
     with dp.Session(table, budget=dp.PrivacyLoss.pure(len(LATER) + 1), adjacency=dp.REPLACE_ONE) as asked:

@@ -15,9 +15,9 @@ import pytest
 
 import dpcurves as dp
 from dpcurves import display
-from dpcurves.arguments import NotInstalled, Refused
+from dpcurves.arguments import InvalidArgument, MissingPackage
 from dpcurves.display import office
-from dpcurves.publication import meaning, plain_words
+from dpcurves.publication import describe_privacy, describe_results_privacy
 
 GRID, LOSS = dp.Grid(0, 1, cells=8), dp.PrivacyLoss.pure(2)
 CHANCE = np.random.default_rng(1)
@@ -43,14 +43,14 @@ def test_a_csv_has_the_numbers_and_both_kinds_of_ends_to_the_last_digit(tmp_path
         assert [float(row[f"lower{ending}"]) for row in rows] == lower.tolist()
         assert [float(row[f"upper{ending}"]) for row in rows] == upper.tolist()
     assert [float(row["y"]) for row in rows] == np.asarray(curve.y).tolist()
-    assert "lower_population" not in curve.csv_text(population=False)
+    assert "lower_population" not in curve.to_csv_text(population=False)
 
 
 def test_units_of_several_records_have_no_ends_for_the_population() -> None:
     with dp.Session(TABLE, budget=LOSS, adjacency=dp.REPLACE_ONE, unit="who", rows_per_unit=2) as session:
         curve = session.ask(dp.CdfQuestion("x", GRID), LOSS)
-    assert curve.csv_text().splitlines()[0] == "x,y,lower,upper"
-    words = meaning(curve.privacy)
+    assert curve.to_csv_text().splitlines()[0] == "x,y,lower,upper"
+    words = describe_privacy(curve.privacy)
     assert "each who (at most 2 records)" in words
     assert "all records of one who are replaced" in words
 
@@ -59,13 +59,13 @@ def test_a_workbook_has_numbers_statement_notes_and_the_picture(tmp_path: Path, 
     curve.to_excel(tmp_path / "a.xlsx")
     book = (tmp_path / "a.xlsx").read_bytes()
     numbers = [float(cell[0].text or "") for cell in cells_of(book, 1) if cell.get("t") != "s"]
-    assert numbers[: 2 * 6] == pytest.approx([value for row in [*zip(*curve.columns_with_ends().values(), strict=True)]
+    assert numbers[: 2 * 6] == pytest.approx([value for row in [*zip(*curve.columns_with_intervals().values(), strict=True)]
                                               for value in row][: 2 * 6], rel=1e-14)  # fmt: skip
     with zipfile.ZipFile(BytesIO(book)) as opened:
         told = opened.read("xl/sharedStrings.xml").decode()
         assert opened.read("xl/media/image1.png").startswith(b"\x89PNG")
     assert "epsilon 2, replace-one; protects each record" in told
-    assert curve.workbook(curve.picture()) == curve.workbook(curve.picture())
+    assert curve.to_workbook(curve.plot_headless()) == curve.to_workbook(curve.plot_headless())
 
 
 def test_text_is_no_formula_what_is_not_known_is_empty_and_rows_go_on_in_further_sheets(
@@ -73,7 +73,7 @@ def test_text_is_no_formula_what_is_not_known_is_empty_and_rows_go_on_in_further
 ) -> None:
     monkeypatch.setattr(office, "SHEET_ROWS", 2)
     columns = {"a": np.array(["=1+1", "b", "c"]), "n": np.array([1.5, np.nan, np.inf])}
-    book = display.workbook(columns, [], curve.picture())
+    book = display.build_workbook(columns, [], curve.plot_headless())
     assert not any(cell.findall("{*}f") for sheet in (1, 2) for cell in cells_of(book, sheet))
     assert [cell.get("r") for cell in cells_of(book, 1)] == ["A1", "B1", "A2", "B2", "A3"]
     assert [cell.get("r") for cell in cells_of(book, 2)] == ["A1", "B1", "A2", "B2"]
@@ -82,13 +82,13 @@ def test_text_is_no_formula_what_is_not_known_is_empty_and_rows_go_on_in_further
 
 def test_a_missing_library_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, curve: dp.CDF) -> None:
     monkeypatch.setitem(__import__("sys").modules, "xlsxwriter", None)
-    with pytest.raises(NotInstalled, match=r"^xlsx: XlsxWriter is needed .* pip install 'dpcurves\[office\]'$"):
+    with pytest.raises(MissingPackage, match=r"^xlsx: XlsxWriter is needed .* pip install 'dpcurves\[office\]'$"):
         curve.to_excel(tmp_path / "a.xlsx")
 
 
 def test_a_publication_is_whole_the_same_again_and_asks_nothing_of_the_outside(tmp_path: Path, curve: dp.CDF) -> None:
     (tmp_path / "x.json").write_text(curve.to_json())
-    again = dp.read(tmp_path / "x.json")
+    again = dp.read_result(tmp_path / "x.json")
     assert type(again) is dp.CDF
     roc = dp.roc_curve(TABLE["y"], TABLE["x"], epsilon=1, adjacency=dp.REPLACE_ONE)
     for results, folder in (([curve, roc], "one"), ([again, roc], "two"), ([again, roc], "two")):
@@ -107,17 +107,17 @@ def test_a_publication_is_whole_the_same_again_and_asks_nothing_of_the_outside(t
 
 def test_the_same_releases_are_counted_once_and_losses_of_two_kinds_are_not_added_up(curve: dp.CDF) -> None:
     other = dp.cdf(TABLE["x"], grid=GRID, rho=1, adjacency=dp.ADD_REMOVE)
-    assert "at most epsilon 2 (" in plain_words({"a": curve, "b": dp.CDF.from_json(curve.to_json())})
-    assert "not added up here" in plain_words({"a": curve, "b": other})
+    assert "at most epsilon 2 (" in describe_results_privacy({"a": curve, "b": dp.CDF.from_json(curve.to_json())})
+    assert "not added up here" in describe_results_privacy({"a": curve, "b": other})
 
 
 def test_a_folder_of_other_files_and_names_of_no_files_are_refused(tmp_path: Path, curve: dp.CDF) -> None:
     (tmp_path / "mine.txt").write_text("kept")
-    with pytest.raises(Refused, match="^folder: it holds files that are not of this publication"):
+    with pytest.raises(InvalidArgument, match="^folder: it holds files that are not of this publication"):
         dp.publish(curve, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
-    with pytest.raises(Refused, match="^results: small letters"):
+    with pytest.raises(InvalidArgument, match="^results: small letters"):
         dp.publish({"../a": curve}, tmp_path / "new")
-    with pytest.raises(Refused, match="^results: at least one"):
+    with pytest.raises(InvalidArgument, match="^results: at least one"):
         dp.publish([], tmp_path / "new")
     assert not (tmp_path / "new").exists()

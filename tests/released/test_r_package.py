@@ -25,9 +25,9 @@ def _is_number(text: str) -> bool:
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in KEPT.glob("*.json")))
 def test_results_that_r_reads_are_read_here_and_have_the_columns_of_their_csv(name: str) -> None:
-    found = dp.read(KEPT / f"{name}.json")
+    found = dp.read_result(KEPT / f"{name}.json")
     table = KEPT / f"{name}.csv"
     if table.exists():
-        fields = found.csv_text(level=0.95, population=True).split(","), table.read_bytes().decode().split(",")
+        fields = found.to_csv_text(level=0.95, population=True).split(","), table.read_bytes().decode().split(",")
         assert [_short(field) for field in fields[0]] == [_short(field) for field in fields[1]]
     assert found.privacy.seeded

@@ -17,9 +17,9 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet
 
-from dpcurves_server.issuer import Client
+from dpcurves_server.issuer import ClientCredentials
 
-CLIENT = Client("the gate", "a secret: of the gate & its issuer")
+CLIENT = ClientCredentials("the gate", "a secret: of the gate & its issuer")
 SUBJECT = "248289761001"
 Claims = dict[str, Any]
 

@@ -145,9 +145,9 @@ def _read_libraries() -> None:
     import duckdb  # noqa: F401
     import pyarrow.parquet  # noqa: F401
 
-    from dpcurves_server.pages.site import prepare
+    from dpcurves_server.pages.site import preload
 
-    prepare()
+    preload()
 
 
 def opened(folder: Path) -> tuple[subprocess.Popen[str], str]:

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from dpcurves.data import Categories
 from dpcurves.ledger import Account
-from dpcurves.models import Ranged
+from dpcurves.models import NumericColumn
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
-from dpcurves_server import MACHINE, Gate, Role, Visitor, people
+from dpcurves_server import MACHINE, Role, Services, Visitor, people
 from dpcurves_server.datasets import Relation, Source
 from dpcurves_server.declared_columns import Declared
 
@@ -24,7 +24,7 @@ people.MEMORY, people.TIMES = 64, 1  # each scene has six people, whose password
 PASSWORD = "correct horse battery"
 ROWS = 1000
 HISTOGRAM: dict[str, Any] = {"ask": "histogram", "column": "delay", "grid": "-60:600:66"}
-COLUMNS = (Ranged("delay", -60, 600), Categories("late", (0, 1)))
+COLUMNS = (NumericColumn("delay", -60, 600), Categories("late", (0, 1)))
 LOSS = PrivacyLoss.pure("0.25")
 
 
@@ -32,12 +32,12 @@ LOSS = PrivacyLoss.pure("0.25")
 class Scene:
     """Who is there."""
 
-    gate: Gate
+    gate: Services
     url: str
     folder: Path
 
     def visitor(self, name: str) -> Visitor:
-        return self.gate.sessions.begin(name).visitor
+        return self.gate.sessions.begin_session(name).visitor
 
     @property
     def ann(self) -> Visitor:
@@ -67,7 +67,7 @@ def made(
 ) -> Scene:
     """The scene, in an empty folder. All have one password; ann and bob are in the project delays, eve in none."""
     url = url or f"sqlite:///{folder / 'server.db'}"
-    gate = Gate(url)
+    gate = Services(url)
     for name in ("ann", "bob", "eve", "stu", "oda", "aud"):
         gate.people.add(MACHINE, name, PASSWORD)
     account = Account("flights", Neighbours.REPLACE_ONE, EACH_RECORD, PrivacyLoss.pure(cap))
@@ -78,8 +78,8 @@ def made(
     gate.people.give_role(MACHINE, "aud", Role.AUDITOR)
     scene = Scene(gate, url, folder)
     gate.projects.make(scene.stu, "delays", "flights")
-    gate.projects.allow(scene.stu, "delays", PrivacyLoss.pure(2))
+    gate.projects.set_allowance(scene.stu, "delays", PrivacyLoss.pure(2))
     for name in ("ann", "bob"):
-        gate.projects.admit(scene.stu, "delays", name)
-        gate.projects.allow(scene.stu, "delays", PrivacyLoss.pure(1), name)
+        gate.projects.add_member(scene.stu, "delays", name)
+        gate.projects.set_allowance(scene.stu, "delays", PrivacyLoss.pure(1), name)
     return scene

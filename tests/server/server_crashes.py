@@ -29,11 +29,11 @@ from running import Running
 from scene import made
 from sqlalchemy import select
 
-from dpcurves.ledger import Together
+from dpcurves.ledger import AllowanceRule
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_server import MACHINE
-from dpcurves_server.questions import Asked, State
+from dpcurves_server.questions import AskedQuestion, State
 from dpcurves_server.store import QUESTIONS
 
 PRICE = Fraction(1, 1000)
@@ -69,8 +69,8 @@ class Rounds:
     def __init__(self, folder: Path, store: str | None, seed: int) -> None:
         self.scene = made(folder, store, cap="1000")
         for analyst in (None, "ann"):
-            self.scene.gate.projects.allow(
-                self.scene.stu, "delays", PrivacyLoss.pure(999), analyst, Together.MAY_EXCEED
+            self.scene.gate.projects.set_allowance(
+                self.scene.stu, "delays", PrivacyLoss.pure(999), analyst, AllowanceRule.MAY_EXCEED
             )
         self.nursery, place = nursery.opened(folder)
         self.running = InNursery(self.scene, workers=2, place=place, nursery=self.nursery.pid)
@@ -100,19 +100,19 @@ class Rounds:
         assert len(ledger.statement("flights").grants) == questions
         for name, told in self.seen.items():
             assert self.scene.gate.releases.get(self.ann, name).json == told
-            grant = ledger.granted("flights", self.scene.gate.questions.get(self.ann, name).request)
+            grant = ledger.find_grant("flights", self.scene.gate.questions.get(self.ann, name).request)
             assert grant is not None
-            assert ledger.stored(grant, 0, 0) is not None
+            assert ledger.find_answer(grant, 0, 0) is not None
         assert ledger.verify().entries > 0
 
-    def _ask(self, number: int) -> Asked:
+    def _ask(self, number: int) -> AskedQuestion:
         question: dict[str, Any] = {"ask": "histogram", "column": "delay", "grid": f"-60:600:{number + 3}"}
         asked = self.scene.gate.questions.ask(self.ann, "delays", question, PrivacyLoss.pure(PRICE))
         again = self.scene.gate.questions.ask(self.bob, "delays", question, PrivacyLoss.pure(PRICE))
         assert again.id == asked.id
         return asked
 
-    def _kill_for_a_while(self, asked: Asked, kills: int) -> None:
+    def _kill_for_a_while(self, asked: AskedQuestion, kills: int) -> None:
         for _ in range(self.draws.randint(1, 6)):
             if sum(self.kills.values()) >= kills:
                 return
@@ -125,7 +125,7 @@ class Rounds:
                 self.running.kill()
                 self.running.start()
 
-    def _until_drawn(self, asked: Asked) -> None:
+    def _until_drawn(self, asked: AskedQuestion) -> None:
         """Until a drawn while after the question has come to a drawn stage, or for one that does not look at it."""
         stage = self.draws.choice((None, *STAGES))
         if stage is not None:
@@ -134,13 +134,13 @@ class Rounds:
                 time.sleep(POLL)
         time.sleep(self.draws.expovariate(LONG if stage is None else SHORT))
 
-    def _stands(self, asked: Asked) -> int:
+    def _stands(self, asked: AskedQuestion) -> int:
         """How far it is, whether it was shown or not."""
         query = select(QUESTIONS.c.state).where(QUESTIONS.c.id == asked.id)
-        state = State(self.scene.gate.archive.read(lambda one: one.execute(query).scalar_one()))
+        state = State(self.scene.gate.archive.read_snapshot(lambda one: one.execute(query).scalar_one()))
         return STAGES.index(state) if state in STAGES else len(STAGES)
 
-    def _awaited(self, asked: Asked) -> None:
+    def _awaited(self, asked: AskedQuestion) -> None:
         end = time.monotonic() + LONGEST
         while (state := self._state(asked)) is not State.ANSWERED:
             assert state is not State.REFUSED, asked
@@ -149,8 +149,8 @@ class Rounds:
             time.sleep(0.2)
         self.seen[asked.id] = self.scene.gate.releases.get(self.ann, asked.id).json
 
-    def _state(self, asked: Asked) -> State:
-        with suppress(ProtocolAborted):
+    def _state(self, asked: AskedQuestion) -> State:
+        with suppress(ProtocolError):
             return self.scene.gate.questions.get(MACHINE, asked.id).state
         return State.QUEUED
 

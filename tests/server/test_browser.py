@@ -54,7 +54,7 @@ class Served:
         context = self.browser.new_context(ignore_https_errors=True, base_url=self.url, **settings)
         context.set_default_timeout(SECONDS)
         if name is not None:
-            cookie = self.scene.gate.sessions.begin(name).cookie
+            cookie = self.scene.gate.sessions.begin_session(name).cookie
             context.add_cookies([{"name": "__Host-dpcurves", "value": cookie, "url": self.url, "secure": True}])
         page = context.new_page()
         page.wrong = []
@@ -280,5 +280,5 @@ def test_a_steward_gives_a_share_and_publishes(served: Served) -> None:
         looked_at(page, "published")
         page.goto("/datasets/flights")
         assert page.inner_text("#published-h ~ div >> tbody th") == "histogram of delay"
-    (published,) = served.scene.gate.releases.published(served.scene.bob, "flights")
+    (published,) = served.scene.gate.releases.list_published(served.scene.bob, "flights")
     assert published.loss == PrivacyLoss.pure("0.5")

@@ -17,9 +17,9 @@ from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import launch as workers
 from dpcurves_server.launch import Workers
 from dpcurves_server.questions import State
-from dpcurves_server.queue import Does, Queue
+from dpcurves_server.queue import Queue, WorkerRole
 from dpcurves_server.store import QUESTIONS
-from dpcurves_server.worker import Counting
+from dpcurves_server.worker import Worker
 
 PRICE, CHEAP = 250_000_000, 5_000_000
 LITTLE = PrivacyLoss.pure("0.005")
@@ -37,32 +37,32 @@ def spent(scene: Scene) -> int:
 def stands(scene: Scene, id: str) -> tuple[bool, State]:
     """Whether the worker has claimed the question, and its state, at one time."""
     query = select(QUESTIONS.c.worker, QUESTIONS.c.state).where(QUESTIONS.c.id == id)
-    worker, state = scene.gate.archive.read(lambda one: one.execute(query).one())
+    worker, state = scene.gate.archive.read_snapshot(lambda one: one.execute(query).one())
     return worker == "held", State(state)
 
 
 def shown(scene: Scene, id: str) -> State:
-    Queue(scene.gate.archive).strike()
+    Queue(scene.gate.archive).publish_states()
     return scene.gate.questions.get(scene.ann, id).state
 
 
 def test_a_worker_whose_claim_was_given_back_charges_nothing_and_refuses_nothing(scene: Scene) -> None:
     asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
-    queue, held = Queue(scene.gate.archive), Counting(scene.url, "held")
-    job = queue.claim("held")
+    queue, held = Queue(scene.gate.archive), Worker(scene.url, "held")
+    job = queue.lease_next("held")
     assert job is not None
-    queue.free("held")
-    scene.gate.stewardship.take_back(scene.stu, asked.id)
-    held._work(job)
+    queue.return_leases("held")
+    scene.gate.stewardship.withdraw(scene.stu, asked.id)
+    held._work_on(job)
     assert (shown(scene, asked.id), spent(scene)) == (State.REFUSED, 0)
     scene.gate.questions.ask(scene.bob, "delays", HISTOGRAM, LOSS)
-    other = queue.claim("other")
+    other = queue.lease_next("other")
     assert other is not None
-    held._work(job)
-    queue.refused(job, "too dear")
-    queue.failed(job)
+    held._work_on(job)
+    queue.mark_refused(job, "too dear")
+    queue.schedule_retry(job)
     assert (shown(scene, asked.id), spent(scene)) == (State.QUEUED, 0)
-    Counting(scene.url, "other")._work(other)
+    Worker(scene.url, "other")._work_on(other)
     assert (shown(scene, asked.id), spent(scene)) == (State.ANSWERED, PRICE)
 
 
@@ -81,7 +81,7 @@ def test_a_worker_that_is_stopped_while_its_question_is_taken_back_does_not_char
                 charged += 1
                 continue
             worker.send_signal(signal.SIGSTOP)
-            free = Thread(target=queue.free, args=("held",))
+            free = Thread(target=queue.return_leases, args=("held",))
             free.start()
             free.join(5)
             if not free.is_alive() and spent(scene) == charged * CHEAP:
@@ -91,7 +91,7 @@ def test_a_worker_that_is_stopped_while_its_question_is_taken_back_does_not_char
             while shown(scene, asked.id) is not State.PAID:
                 assert worker.poll() is None
             charged += 1
-        scene.gate.stewardship.take_back(scene.stu, asked.id)
+        scene.gate.stewardship.withdraw(scene.stu, asked.id)
         assert (shown(scene, asked.id), spent(scene)) == (State.REFUSED, charged * CHEAP)
         worker.send_signal(signal.SIGCONT)
         last = scene.gate.questions.ask(scene.ann, "delays", {**HISTOGRAM, "grid": "-60:600:6"}, LITTLE)
@@ -105,16 +105,16 @@ def test_who_calls_while_a_worker_is_started_does_not_say_its_first_line(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that hears something else first ends at once."""
-    started, tell = Workers(scene.url, 1, 1.0), workers._tell
+    started, tell = Workers(scene.url, 1, 1.0), workers._send_line
 
     def called_meanwhile(process: Any, line: str) -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(workers, "_tell", tell)
-            started.call()
+            patch.setattr(workers, "_send_line", tell)
+            started.notify()
         tell(process, line)
 
-    monkeypatch.setattr(workers, "_tell", called_meanwhile)
-    started._start(Does.CHARGES)
+    monkeypatch.setattr(workers, "_send_line", called_meanwhile)
+    started._start_worker(WorkerRole.CHARGES)
     ((_, process),) = started._running.values()
     asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
     while shown(scene, asked.id) is State.QUEUED:
@@ -126,13 +126,13 @@ def test_who_calls_while_a_worker_is_started_does_not_say_its_first_line(
 
 def test_who_charges_counts_nothing_and_who_counts_charges_nothing(scene: Scene) -> None:
     asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
-    charges, counts = Counting(scene.url, "one", Does.CHARGES), Counting(scene.url, "two", Does.COUNTS)
-    assert not counts.step()
-    assert charges.step()
-    assert not charges.step()
+    charges, counts = Worker(scene.url, "one", WorkerRole.CHARGES), Worker(scene.url, "two", WorkerRole.COUNTS)
+    assert not counts.work_once()
+    assert charges.work_once()
+    assert not charges.work_once()
     assert (shown(scene, asked.id), spent(scene)) == (State.PAID, PRICE)
-    assert counts.step()
+    assert counts.work_once()
     assert shown(scene, asked.id) is State.ANSWERED
-    assert not charges.step()
-    assert counts.step()
+    assert not charges.work_once()
+    assert counts.work_once()
     assert scene.gate.releases.get(scene.ann, asked.id).is_drawn

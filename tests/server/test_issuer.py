@@ -18,15 +18,15 @@ from scene import PASSWORD, made
 from starlette.testclient import TestClient
 
 from dpcurves.cli.app import build
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_server import MACHINE, Role
-from dpcurves_server.front import COOKIE, Front
-from dpcurves_server.issuer import Client, Errand, Issuer
+from dpcurves_server.front import COOKIE, Authenticator
+from dpcurves_server.issuer import AuthorizationRequest, ClientCredentials, Issuer
 from dpcurves_server.launch import create_app
 from dpcurves_server.pages.entrance import ERRAND
-from dpcurves_server.pages.site import routes
+from dpcurves_server.pages.site import build_routes
 from dpcurves_server.pages.visits import Site
-from dpcurves_server.people import UNKNOWN, Rate
+from dpcurves_server.people import UNKNOWN, RateLimiter
 
 HERE = "https://flights.example"
 NOT_TRUSTED = "has not said who you are in a way that can be trusted"
@@ -38,8 +38,8 @@ class Gates:
     def __init__(self, folder: Path, elsewhere: Authority) -> None:
         self.scene, self.elsewhere = made(folder), elsewhere
         self.scene.gate.people.set_subject(MACHINE, "ann", elsewhere.url, SUBJECT)
-        front = Front(self.scene.gate, strangers=Rate(10_000), people=Rate(10_000))
-        self.app = create_app(front, routes(Site(front, {}, Issuer(elsewhere.url, CLIENT))))
+        front = Authenticator(self.scene.gate, anonymous_rate=RateLimiter(10_000), visitor_rate=RateLimiter(10_000))
+        self.app = create_app(front, build_routes(Site(front, {}, Issuer(elsewhere.url, CLIENT))))
 
     def browser(self) -> TestClient:
         return TestClient(self.app, HERE, follow_redirects=False, client=("192.0.2.1", 1))
@@ -99,12 +99,12 @@ def test_whom_the_issuer_recognises_has_a_session_as_by_a_password(gates: Gates)
 def test_going_out_shows_the_issuer_hashes_and_the_browser_alone_the_secret(gates: Gates) -> None:
     out = gates.browser().get("/oidc")
     query = {name: texts[0] for name, texts in parse_qs(urlsplit(out.headers["location"]).query).items()}
-    errand = Errand(out.cookies[ERRAND])
+    errand = AuthorizationRequest(out.cookies[ERRAND])
     assert (query["state"], query["nonce"], query["code_challenge_method"]) == (errand.state, errand.nonce, "S256")
     assert query["redirect_uri"] == f"{HERE}/oidc/back"
     assert not {errand.secret, errand.verifier, CLIENT.secret} & set(query.values())
     assert "max-age=600" in out.headers["set-cookie"].lower()
-    assert repr(errand) != repr(Errand(out.cookies[ERRAND]))  # it has no repr
+    assert repr(errand) != repr(AuthorizationRequest(out.cookies[ERRAND]))  # it has no repr
     assert CLIENT.secret not in repr(CLIENT)
 
 
@@ -234,18 +234,20 @@ def test_an_issuer_that_is_away_or_calls_itself_otherwise_is_one_line_and_passwo
     with authority() as other:
         url = other.url
         other.url = "https://another.example"
-        with pytest.raises(ProtocolAborted, match=f"{url[7:]} {NOT_TRUSTED}"):
-            Issuer(url, CLIENT).place(Errand.fresh(), f"{HERE}/oidc/back")
-    front = Front(scene.gate)
-    browser = TestClient(create_app(front, routes(Site(front, {}, Issuer(url, CLIENT)))), HERE, follow_redirects=False)
+        with pytest.raises(ProtocolError, match=f"{url[7:]} {NOT_TRUSTED}"):
+            Issuer(url, CLIENT).authorization_url(AuthorizationRequest.generate(), f"{HERE}/oidc/back")
+    front = Authenticator(scene.gate)
+    browser = TestClient(
+        create_app(front, build_routes(Site(front, {}, Issuer(url, CLIENT)))), HERE, follow_redirects=False
+    )
     refused(browser.get("/oidc"), "can not be asked now", 503)
     typed = {"name": "ann", "password": PASSWORD}
     assert browser.post("/sign-in", data=typed, headers={"origin": HERE}).status_code == 303
 
 
 def test_without_an_issuer_there_is_no_other_way_in(tmp_path: Path) -> None:
-    front = Front(made(tmp_path).gate)
-    browser = TestClient(create_app(front, routes(Site(front, {}))), HERE, follow_redirects=False)
+    front = Authenticator(made(tmp_path).gate)
+    browser = TestClient(create_app(front, build_routes(Site(front, {}))), HERE, follow_redirects=False)
     assert "/oidc" not in browser.get("/sign-in").text
     assert {browser.get(path).status_code for path in ("/oidc", "/oidc/back?code=a&state=b")} == {404}
 
@@ -255,34 +257,34 @@ def test_without_an_issuer_there_is_no_other_way_in(tmp_path: Path) -> None:
 )
 def test_an_issuer_is_asked_over_https_or_on_this_machine(url: str) -> None:
     with pytest.raises(ValueError, match="^oidc: "):
-        Issuer(url, Client("gate", "secret"))
+        Issuer(url, ClientCredentials("gate", "secret"))
 
 
 def test_operators_say_who_goes_by_which_subject_and_of_keepers_the_machine_alone(gates: Gates) -> None:
     scene = gates.scene
     people, oda = scene.gate.people, scene.visitor("oda")
     people.set_subject(oda, "eve", gates.elsewhere.url, "of eve")
-    with pytest.raises(ProtocolAborted, match="somebody else goes by it already"):
+    with pytest.raises(ProtocolError, match="somebody else goes by it already"):
         people.set_subject(oda, "bob", gates.elsewhere.url, "of eve")
     for keeper in ("stu", "aud"):
-        with pytest.raises(ProtocolAborted, match="done on the machine"):
+        with pytest.raises(ProtocolError, match="done on the machine"):
             people.set_subject(oda, keeper, gates.elsewhere.url, f"of {keeper}")
     for name in ("ann", "stu", "aud"):
-        with pytest.raises(ProtocolAborted, match="yours does not"):
+        with pytest.raises(ProtocolError, match="yours does not"):
             people.set_subject(scene.visitor(name), "eve", gates.elsewhere.url, "mine")
-    begun = scene.gate.sessions.begin_as(gates.elsewhere.url, "of eve")
+    begun = scene.gate.sessions.begin_for_subject(gates.elsewhere.url, "of eve")
     people.set_subject(oda, "eve", gates.elsewhere.url, "")
     assert scene.gate.sessions.find(begun.cookie) is None
-    with pytest.raises(ProtocolAborted, match=UNKNOWN.split(":")[0]):
-        scene.gate.sessions.begin_as(gates.elsewhere.url, "of eve")
+    with pytest.raises(ProtocolError, match=UNKNOWN.split(":")[0]):
+        scene.gate.sessions.begin_for_subject(gates.elsewhere.url, "of eve")
 
 
 def test_the_command_line_makes_a_person_who_signs_in_elsewhere_alone(tmp_path: Path, elsewhere: Authority) -> None:
     scene = made(tmp_path)
     typed = ["server", "person", "mia", "--store", scene.url, "--issuer", elsewhere.url, "--subject", "of mia"]
     assert CliRunner().invoke(build(), typed).exit_code == 0
-    assert scene.gate.sessions.begin_as(elsewhere.url, "of mia").visitor.name == "mia"
-    with pytest.raises(ProtocolAborted):
+    assert scene.gate.sessions.begin_for_subject(elsewhere.url, "of mia").visitor.name == "mia"
+    with pytest.raises(ProtocolError):
         scene.gate.sessions.sign_in("mia", "", "192.0.2.1")
     scene.gate.people.give_role(MACHINE, "mia", Role.AUDITOR)
     assert CliRunner().invoke(build(), typed[:-2]).exit_code != 0
@@ -292,19 +294,22 @@ def test_what_proves_the_server_comes_from_a_file_or_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dpcurves.cli.terminal import Misuse
-    from dpcurves_server.cli.commands import ID, SECRET
-    from dpcurves_server.cli.commands import Authority as Given
+    from dpcurves_server.cli.commands import ID, SECRET, IssuerOptions
 
     url, file = "https://issuer.example", tmp_path / "client.json"
     with pytest.raises(Misuse, match=ID):
-        Given(url).issuer()
+        IssuerOptions(url).open_issuer()
     file.write_text(json.dumps({"client_id": "gate", "client_secret": "secret"}))
     monkeypatch.setenv(ID, "gate")
     monkeypatch.setenv(SECRET, "secret")
-    found: Any = [Given(url, str(file)).issuer(), Given(url).issuer()]
+    found: Any = [IssuerOptions(url, str(file)).open_issuer(), IssuerOptions(url).open_issuer()]
     assert [each.url for each in found] == [url, url]
-    assert Given().issuer() is None
+    assert IssuerOptions().open_issuer() is None
     file.write_text("[1]")
-    for wrong in (Given(url, str(file)), Given(None, str(file)), Given(url, str(tmp_path / "nowhere"))):
+    for wrong in (
+        IssuerOptions(url, str(file)),
+        IssuerOptions(None, str(file)),
+        IssuerOptions(url, str(tmp_path / "nowhere")),
+    ):
         with pytest.raises(Misuse, match="oidc-client"):
-            wrong.issuer()
+            wrong.open_issuer()

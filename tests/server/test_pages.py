@@ -15,15 +15,15 @@ from dpcurves.cli.one_table import QUESTIONS
 from dpcurves.curves.question_json import question_from_json
 from dpcurves.data import Categories
 from dpcurves.ledger import Member
-from dpcurves.models import Level, Link, Power, Ranged, Scorecard, Term
-from dpcurves_server.cli.commands import forms_of
+from dpcurves.models import Level, Link, NumericColumn, Power, Scorecard, Term
+from dpcurves_server.cli.commands import build_forms
 from dpcurves_server.declared_columns import Declared
-from dpcurves_server.front import COOKIE, Front
-from dpcurves_server.pages.site import PAGES, routes
-from dpcurves_server.pages.visits import STATIC, Site, static
+from dpcurves_server.front import COOKIE, Authenticator
+from dpcurves_server.pages.site import PAGES, build_routes
+from dpcurves_server.pages.visits import STATIC, Site, read_static
 from dpcurves_server.questions import question_id, request_id
 from dpcurves_server.queue import Queue
-from dpcurves_server.worker import Counting
+from dpcurves_server.worker import Worker
 
 NAMES = ("ann", "eve", "stu", "oda", "aud", "a stranger")
 SEES: dict[str, dict[str, int]] = {  # 200 where nothing else is said
@@ -65,7 +65,7 @@ class Browser:
         self._client = TestClient(app, "https://flights.example", follow_redirects=False)
         self.token = ""
         if name != "a stranger":
-            signed = scene.gate.sessions.begin(name)
+            signed = scene.gate.sessions.begin_session(name)
             self.token = signed.csrf
             self._client.cookies.set(COOKIE, signed.cookie)
 
@@ -86,7 +86,7 @@ class Pages:
 
     def __init__(self, folder: Path, columns: Sequence[Declared] = COLUMNS) -> None:
         self.scene = made(folder, columns=columns)
-        self.app = Starlette(routes=routes(Site(Front(self.scene.gate), forms_of(QUESTIONS))))
+        self.app = Starlette(routes=build_routes(Site(Authenticator(self.scene.gate), build_forms(QUESTIONS))))
 
     def browser(self, name: str) -> Browser:
         return Browser(self.scene, self.app, name)
@@ -125,7 +125,7 @@ def test_no_form_is_taken_without_the_token_of_the_session(site: Pages, name: st
     browser = site.browser(name)
     signed_in = name != "a stranger"
     for page in PAGES:
-        if page.method == "POST" and (signed_in or not page.is_open):
+        if page.method == "POST" and (signed_in or not page.is_public):
             path = re.sub(
                 r"{(\w+)}", lambda found: {"dataset": "flights", "project": "delays"}.get(found[1], "x"), page.path
             )
@@ -218,7 +218,7 @@ def test_a_range_that_is_left_out_is_the_declared_one(site: Pages) -> None:
 
 def test_no_page_of_a_question_names_an_option_of_the_command_line(site: Pages) -> None:
     ann = site.browser("ann")
-    for word in forms_of(QUESTIONS):
+    for word in build_forms(QUESTIONS):
         path = f"/projects/delays/ask/{word}"
         for text in (ann.get(path)[1], ann.post(path, do="plan", column="delay", weight="delay", amount="0.1")[1]):
             assert not re.search(r"--[a-z]", re.sub(r"<[^>]*>", " ", text)), word
@@ -247,14 +247,14 @@ def test_columns_and_values_are_chosen_from_those_that_are_declared(tmp_path: Pa
 def test_releases_are_files_and_several_lie_on_one_picture(tmp_path: Path) -> None:
     site = Pages(tmp_path)
     ann, gate = site.browser("ann"), site.scene.gate
-    counting, queue, ids = Counting(site.scene.url, "one"), Queue(gate.archive), []
+    counting, queue, ids = Worker(site.scene.url, "one"), Queue(gate.archive), []
     for amount, cells in (("0.01", "7"), ("0.02", "7"), ("0.03", "")):
         typed = {"grid.cells": cells} if cells else {"bounds.lower": "-60"}
         place = HERE if cells else "/projects/delays/ask/mean"
         ids.append(ann.post(place, do="ask", column="delay", amount=amount, **typed)[2].removeprefix("/questions/"))
-        while counting.step():
+        while counting.work_once():
             pass
-    queue.strike()
+    queue.publish_states()
     heads = {"png": b"\x89PNG", "xlsx": b"PK", "svg": b"<svg", "csv": b"left,right,count", "json": b"{"}
     for ending, head in heads.items():
         assert ann.content(f"/releases/{ids[0]}/export.{ending}").startswith(head), ending
@@ -278,7 +278,7 @@ def test_asking_leads_to_a_page_that_waits(site: Pages) -> None:
 
 def test_a_model_that_is_handed_in_is_asked_by_its_name(site: Pages) -> None:
     ann = site.browser("ann")
-    card = Scorecard("risk", 0.0, (Ranged("delay", -60, 600),), (Term(0.1, (Power("delay"),)),), Link.LOGIT)
+    card = Scorecard("risk", 0.0, (NumericColumn("delay", -60, 600),), (Term(0.1, (Power("delay"),)),), Link.LOGIT)
     assert ann.post("/projects/delays/models", model=card.to_json())[0] == 303
     assert "@risk" in ann.get("/projects/delays")[1]
     typed = {"label": "late", "score": "@risk", "amount": "0.5"}
@@ -289,7 +289,7 @@ def test_a_model_that_is_handed_in_is_asked_by_its_name(site: Pages) -> None:
 
 def test_a_model_is_kept_in_the_queue_as_it_was_handed_in(site: Pages) -> None:
     """The order of its columns is part of it: workers refuse what is not what was asked."""
-    columns = (Ranged("delay", -60, 600), Categories("late", (0, 1)))
+    columns = (NumericColumn("delay", -60, 600), Categories("late", (0, 1)))
     terms = (Term(0.1, (Power("delay"),)), Term(0.5, (Level("late", 1),)))
     card = Scorecard("turned", 0.0, columns[::-1], terms, Link.LOGIT)
     ann, dataset = site.browser("ann"), site.scene.gate.datasets.get(site.scene.ann, "flights")
@@ -349,9 +349,9 @@ def test_an_operator_keeps_accounts_and_an_auditor_verifies_the_chain(site: Page
 def test_files_of_pages_are_those_of_the_package_alone(site: Pages) -> None:
     stranger = site.browser("a stranger")
     assert stranger.get("/static/style.css")[0] == 200
-    text = static("htmx.min.js").decode()
+    text = read_static("htmx.min.js").decode()
     assert not re.search(
-        r"https?://(?!www\.w3\.org)", "".join(static(name).decode() for name in ("style.css", "icon.svg"))
+        r"https?://(?!www\.w3\.org)", "".join(read_static(name).decode() for name in ("style.css", "icon.svg"))
     )
     assert len(text) < 40_000
     assert STATIC.keys() == {"style.css", "htmx.min.js", "form.js", "icon.svg", "htmx.LICENSE.txt"}
@@ -360,21 +360,21 @@ def test_files_of_pages_are_those_of_the_package_alone(site: Pages) -> None:
 def test_the_scripts_of_pages_are_what_their_licence_says() -> None:
     from hashlib import sha256
 
-    assert sha256(static("htmx.min.js")).hexdigest() in static("htmx.LICENSE.txt").decode()
+    assert sha256(read_static("htmx.min.js")).hexdigest() in read_static("htmx.LICENSE.txt").decode()
 
 
 def test_an_answer_that_is_not_drawn_yet_has_a_place_that_comes_again(tmp_path: Path) -> None:
     site = Pages(tmp_path)
     ann, gate = site.browser("ann"), site.scene.gate
     place = ann.post(HERE, do="ask", column="delay", grid="-60:600:7", amount="0.01")[2]
-    counting, queue = Counting(site.scene.url, "one"), Queue(gate.archive)
-    assert counting.step()
-    queue.strike()
+    counting, queue = Worker(site.scene.url, "one"), Queue(gate.archive)
+    assert counting.work_once()
+    queue.publish_states()
     release = place.replace("/questions/", "/releases/")
     waits = f'hx-get="{release}/figure"'
     status, page = ann.get(release)
     assert (status, waits in page, 'http-equiv="refresh"' in page, "picture.svg" in page) == (200, True, True, False)
     assert waits in ann.get(f"{release}/figure")[1]
-    assert counting.step()
+    assert counting.work_once()
     assert f'src="{release}/picture.svg"' in ann.get(f"{release}/figure")[1]
     assert [waits in ann.get(release)[1], ann.get(f"{release}/picture.svg")[0]] == [False, 200]

@@ -18,18 +18,18 @@ from at_once import at_once
 from scene import HISTOGRAM, LOSS, PASSWORD, ROWS, Scene, made
 from sqlalchemy import update
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.curves.question_json import question_from_json
-from dpcurves.ledger import Member, Together
+from dpcurves.ledger import AllowanceRule, Member
 from dpcurves.privacy import Neighbours, PrivacyLoss
 from dpcurves.session import Session
-from dpcurves_parties.serving.messages import ProtocolAborted
-from dpcurves_server import MACHINE, Gate, releases
+from dpcurves_parties.serving.messages import ProtocolError
+from dpcurves_server import MACHINE, Services, releases
 from dpcurves_server import studio as awaiting
 from dpcurves_server.questions import State
-from dpcurves_server.queue import Does, Queue
+from dpcurves_server.queue import Queue, WorkerRole
 from dpcurves_server.store import QUESTIONS, Archive
-from dpcurves_server.worker import UNREADABLE, Counting, _stepped, told
+from dpcurves_server.worker import UNREADABLE, Worker, _try_step, format_error
 
 
 class Killed(BaseException):
@@ -78,83 +78,83 @@ def test_a_worker_that_is_killed_anywhere_costs_nothing_and_changes_no_answer(
     with monkeypatch.context() as patched:
         kill(thing, method, patched)
         with pytest.raises(Killed):
-            Counting(scene.url, "first").step()
-    grant = ledger.granted("flights", asked.request)
-    stored = None if grant is None else ledger.stored(grant, 0, 0)
-    assert queue.claim("other") is None  # it is claimed, or done
-    queue.free("first")
-    Counting(scene.url, "second").step()
-    queue.strike()
+            Worker(scene.url, "first").work_once()
+    grant = ledger.find_grant("flights", asked.request)
+    stored = None if grant is None else ledger.find_answer(grant, 0, 0)
+    assert queue.lease_next("other") is None  # it is claimed, or done
+    queue.return_leases("first")
+    Worker(scene.url, "second").work_once()
+    queue.publish_states()
     assert state_of(scene, asked.id) is State.ANSWERED
     assert ledger.balance("flights").spent.digits == "0.25"
-    grant = ledger.granted("flights", asked.request)
+    grant = ledger.find_grant("flights", asked.request)
     assert grant is not None
-    assert stored in (None, ledger.stored(grant, 0, 0))
+    assert stored in (None, ledger.find_answer(grant, 0, 0))
     assert len(scene.gate.releases.all(scene.ann, "delays")) == 1
 
 
 def test_answers_appear_when_the_clock_strikes_and_not_before(scene: Scene) -> None:
     asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
     queue = Queue(scene.gate.archive)
-    assert Counting(scene.url, "one").step()
+    assert Worker(scene.url, "one").work_once()
     assert state_of(scene, asked.id) is State.QUEUED
-    with pytest.raises(ProtocolAborted):
+    with pytest.raises(ProtocolError):
         scene.gate.releases.get(scene.ann, asked.id)
-    assert queue.strike()
+    assert queue.publish_states()
     assert state_of(scene, asked.id) is State.ANSWERED
-    assert scene.gate.releases.get(scene.ann, asked.id).curve().to_json() == (
+    assert scene.gate.releases.get(scene.ann, asked.id).load_curve().to_json() == (
         scene.gate.releases.get(scene.bob, asked.id).json
     )
-    assert queue.strike() == 0
+    assert queue.publish_states() == 0
 
 
 def test_pictures_are_drawn_when_nothing_waits_and_are_those_that_who_looks_before_is_shown(scene: Scene) -> None:
     asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
-    counting, queue = Counting(scene.url, "one"), Queue(scene.gate.archive)
-    assert counting.step()
-    queue.strike()
+    counting, queue = Worker(scene.url, "one"), Queue(scene.gate.archive)
+    assert counting.work_once()
+    queue.publish_states()
     before = scene.gate.releases.get(scene.ann, asked.id)
-    assert (before.kept_svg, queue.undrawn()) == ("", [asked.id])
-    assert counting.step()
+    assert (before.stored_svg, queue.find_undrawn()) == ("", [asked.id])
+    assert counting.work_once()
     after = scene.gate.releases.get(scene.ann, asked.id)
-    assert after.kept_svg.startswith("<svg")
-    assert (before.svg[:40], before.csv) == (after.svg[:40], after.kept_csv)
-    assert not counting.step()
+    assert after.stored_svg.startswith("<svg")
+    assert (before.svg[:40], before.csv) == (after.svg[:40], after.stored_csv)
+    assert not counting.work_once()
 
 
 def test_an_answer_is_drawn_by_one_worker_and_by_another_one_where_that_was_killed(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
-    first, second, queue = Counting(scene.url, "first"), Counting(scene.url, "second"), Queue(scene.gate.archive)
-    assert first.step()
-    queue.strike()
+    first, second, queue = Worker(scene.url, "first"), Worker(scene.url, "second"), Queue(scene.gate.archive)
+    assert first.work_once()
+    queue.publish_states()
     with monkeypatch.context() as patched:
         killed_before(Queue, "drawn", patched)
         with pytest.raises(Killed):
-            first.step()
-        assert not second.step()
-    assert not queue.claim_drawing("second", asked.id)
-    queue.free("first")
-    assert second.step()
-    assert scene.gate.releases.get(scene.ann, asked.id).kept_svg.startswith("<svg")
+            first.work_once()
+        assert not second.work_once()
+    assert not queue.lease_drawing("second", asked.id)
+    queue.return_leases("first")
+    assert second.work_once()
+    assert scene.gate.releases.get(scene.ann, asked.id).stored_svg.startswith("<svg")
 
 
 def test_who_looks_is_not_kept_from_a_picture_that_no_worker_draws(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
-    assert Counting(scene.url, "one").step()
-    Queue(scene.gate.archive).strike()
+    assert Worker(scene.url, "one").work_once()
+    Queue(scene.gate.archive).publish_states()
     assert not scene.gate.releases.get(scene.ann, asked.id).is_drawn
     assert not scene.gate.releases.is_drawn(asked.id)
     monkeypatch.setattr(awaiting, "PATIENCE", 0.0)
-    asyncio.run(awaiting.until_drawn(scene.gate.releases, asked.id))
-    drawn = scene.gate.releases.drawn(scene.ann, asked.id)  # nobody came: drawn here
-    assert drawn.kept_svg.startswith("<svg")
-    assert drawn.kept_csv
-    with releases._HERE, pytest.raises(ProtocolAborted, match="not drawn yet") as refused:
-        scene.gate.releases.drawn(scene.ann, asked.id)
+    asyncio.run(awaiting.wait_until_drawn(scene.gate.releases, asked.id))
+    drawn = scene.gate.releases.get_with_drawing(scene.ann, asked.id)  # nobody came: drawn here
+    assert drawn.stored_svg.startswith("<svg")
+    assert drawn.stored_csv
+    with releases._HERE, pytest.raises(ProtocolError, match="not drawn yet") as refused:
+        scene.gate.releases.get_with_drawing(scene.ann, asked.id)
     assert refused.value.status == 503
 
 
@@ -162,17 +162,17 @@ def test_who_waits_for_a_picture_has_it_when_a_worker_has_drawn_it(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
-    counting = Counting(scene.url, "one")
-    assert counting.step()
-    Queue(scene.gate.archive).strike()
+    counting = Worker(scene.url, "one")
+    assert counting.work_once()
+    Queue(scene.gate.archive).publish_states()
     monkeypatch.setattr(awaiting, "PATIENCE", 600.0)
     monkeypatch.setattr(awaiting, "POLL", 0.01)
 
     async def both() -> bool:
-        waiting = asyncio.create_task(awaiting.until_drawn(scene.gate.releases, asked.id))
+        waiting = asyncio.create_task(awaiting.wait_until_drawn(scene.gate.releases, asked.id))
         await asyncio.sleep(0.1)
         waited = not waiting.done()
-        await asyncio.to_thread(counting.step)
+        await asyncio.to_thread(counting.work_once)
         await waiting
         return waited
 
@@ -182,16 +182,16 @@ def test_who_waits_for_a_picture_has_it_when_a_worker_has_drawn_it(
 
 def test_what_is_not_affordable_is_refused_and_not_charged(scene: Scene) -> None:
     dear = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, PrivacyLoss.pure("1.5"))
-    assert Counting(scene.url, "one").step()
-    Queue(scene.gate.archive).strike()
+    assert Worker(scene.url, "one").work_once()
+    Queue(scene.gate.archive).publish_states()
     refused = scene.gate.questions.get(scene.ann, dear.id)
     assert refused.state is State.REFUSED
     assert "1 of 1 is left to analyst 'ann'" in str(refused.refusal)
     assert scene.gate.archive.ledger.balance("flights").spent.billionths == 0
-    scene.gate.projects.allow(scene.stu, "delays", PrivacyLoss.pure(2), "ann", Together.MAY_EXCEED)
+    scene.gate.projects.set_allowance(scene.stu, "delays", PrivacyLoss.pure(2), "ann", AllowanceRule.MAY_EXCEED)
     assert scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, PrivacyLoss.pure("1.5")).state is State.QUEUED
-    assert Counting(scene.url, "one").step()
-    Queue(scene.gate.archive).strike()
+    assert Worker(scene.url, "one").work_once()
+    Queue(scene.gate.archive).publish_states()
     assert state_of(scene, dear.id) is State.ANSWERED
 
 
@@ -200,8 +200,8 @@ def test_a_question_that_was_changed_in_the_queue_is_refused_before_it_is_charge
     scene.gate.archive.write(
         lambda connection: connection.execute(update(QUESTIONS).values(epsilon="9/10", rho="81/200")).rowcount
     )
-    assert Counting(scene.url, "one").step()
-    Queue(scene.gate.archive).strike()
+    assert Worker(scene.url, "one").work_once()
+    Queue(scene.gate.archive).publish_states()
     assert state_of(scene, asked.id) is State.REFUSED
     assert scene.gate.archive.ledger.balance("flights").spent.billionths == 0
 
@@ -213,15 +213,15 @@ def test_records_that_went_away_after_the_charge_are_waited_for(scene: Scene, mo
         raise OSError("a value of a record")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Session, "answered", away)
+        patched.setattr(Session, "answer_grant", away)
         with pytest.raises(OSError, match="a value"):
-            Counting(scene.url, "one").step()
-    Queue(scene.gate.archive).strike()
+            Worker(scene.url, "one").work_once()
+    Queue(scene.gate.archive).publish_states()
     assert state_of(scene, asked.id) is State.PAID
-    assert not Counting(scene.url, "two").step()  # not at once
-    Queue(scene.gate.archive).free()
-    assert Counting(scene.url, "two").step()
-    Queue(scene.gate.archive).strike()
+    assert not Worker(scene.url, "two").work_once()  # not at once
+    Queue(scene.gate.archive).return_leases()
+    assert Worker(scene.url, "two").work_once()
+    Queue(scene.gate.archive).publish_states()
     assert state_of(scene, asked.id) is State.ANSWERED
     assert scene.gate.archive.ledger.balance("flights").spent.digits == "0.25"
 
@@ -229,8 +229,8 @@ def test_records_that_went_away_after_the_charge_are_waited_for(scene: Scene, mo
 def test_where_the_records_lie_is_told_to_nobody(scene: Scene) -> None:
     (scene.folder / "flights.parquet").unlink()
     asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
-    Counting(scene.url, "one").step()
-    Queue(scene.gate.archive).strike()
+    Worker(scene.url, "one").work_once()
+    Queue(scene.gate.archive).publish_states()
     refused = scene.gate.questions.get(scene.ann, asked.id)
     assert refused.state is State.REFUSED
     assert refused.refusal == "the records can not be read now"
@@ -242,8 +242,8 @@ def test_nothing_that_the_records_have_is_told_to_who_asks_them(scene: Scene) ->
         (scene.folder / "flights.parquet").unlink()
         pq.write_table(pa.table([[1.0], [2.0]], names=line.split(",")), scene.folder / "flights.parquet")
         asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
-        Counting(scene.url, "one").step()
-        Queue(scene.gate.archive).strike()
+        Worker(scene.url, "one").work_once()
+        Queue(scene.gate.archive).publish_states()
         assert scene.gate.questions.get(scene.ann, asked.id).refusal == UNREADABLE
     assert scene.gate.archive.ledger.balance("flights").spent.billionths == 0
 
@@ -253,10 +253,10 @@ def test_nothing_that_the_records_have_stands_in_the_log_of_a_worker(
 ) -> None:
     """What was paid can not be counted: another file stands there now, whose first line is a record."""
     scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
-    assert Counting(scene.url, "one", Does.CHARGES).step()
+    assert Worker(scene.url, "one", WorkerRole.CHARGES).work_once()
     (scene.folder / "flights.parquet").unlink()
     pq.write_table(pa.table([[1.0], [2.0]], names=["42.5", "Jane Doe"]), scene.folder / "flights.parquet")
-    assert not _stepped(Counting(scene.url, "two", Does.COUNTS))
+    assert not _try_step(Worker(scene.url, "two", WorkerRole.COUNTS))
     said = capfd.readouterr().err
     assert said.startswith("dpcurves worker: ")
     assert not any(word in said for word in ("42.5", "Jane", str(scene.folder)))
@@ -265,8 +265,8 @@ def test_nothing_that_the_records_have_stands_in_the_log_of_a_worker(
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (Refused("ledger", "database: the disk is full"), "ledger: database: the disk is full"),
-        (Refused("columns", "there are 'Jane Doe', '42.5'"), "Refused in test_of_its_own_store"),
+        (InvalidArgument("ledger", "database: the disk is full"), "ledger: database: the disk is full"),
+        (InvalidArgument("columns", "there are 'Jane Doe', '42.5'"), "Refused in test_of_its_own_store"),
         (OSError("Jane Doe"), "OSError in test_of_its_own_store"),
     ],
     ids=["store", "records", "system"],
@@ -274,17 +274,17 @@ def test_nothing_that_the_records_have_stands_in_the_log_of_a_worker(
 def test_of_its_own_store_a_worker_says_what_is_wrong(error: Exception, words: str) -> None:
     with pytest.raises(type(error)) as raised:
         raise error
-    assert told(raised.value).startswith(words)
+    assert format_error(raised.value).startswith(words)
 
 
 def test_who_has_no_allowance_is_told_so_though_the_question_was_taken_in(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene.gate.projects.admit(scene.stu, "delays", "eve")
-    monkeypatch.setattr(scene.gate.projects, "require_share", lambda *_: None)
+    scene.gate.projects.add_member(scene.stu, "delays", "eve")
+    monkeypatch.setattr(scene.gate.projects, "require_allowance", lambda *_: None)
     asked = scene.gate.questions.ask(scene.visitor("eve"), "delays", HISTOGRAM, LOSS)
-    Counting(scene.url, "one").step()
-    Queue(scene.gate.archive).strike()
+    Worker(scene.url, "one").work_once()
+    Queue(scene.gate.archive).publish_states()
     assert "'eve' has no allowance" in str(scene.gate.questions.get(scene.ann, asked.id).refusal)
 
 
@@ -298,15 +298,15 @@ def test_questions_that_one_payment_answers_have_each_its_own_answer(
 ) -> None:
     first, second = ({**asked, "at": at} for at in places)
     one = scene.gate.questions.ask(scene.ann, "delays", first, LOSS)
-    Counting(scene.url, "one").step()
-    Queue(scene.gate.archive).strike()
+    Worker(scene.url, "one").work_once()
+    Queue(scene.gate.archive).publish_states()
     planned = scene.gate.questions.plan(scene.bob, "delays", second, LOSS)
-    assert (planned.asked, planned.is_paid, planned.is_affordable) == (None, True, True)
+    assert (planned.earlier_question, planned.is_paid, planned.is_affordable) == (None, True, True)
     other = scene.gate.questions.ask(scene.bob, "delays", second, LOSS)
     assert (other.id != one.id, other.state) == (True, State.QUEUED)
-    Counting(scene.url, "two").step()
-    Queue(scene.gate.archive).strike()
-    curves = [scene.gate.releases.get(scene.ann, each.id).curve() for each in (one, other)]
+    Worker(scene.url, "two").work_once()
+    Queue(scene.gate.archive).publish_states()
+    curves = [scene.gate.releases.get(scene.ann, each.id).load_curve() for each in (one, other)]
     assert curves[0].to_json() != curves[1].to_json()
     assert scene.gate.questions.get(scene.ann, other.id).question["at"] != one.question["at"]
     session = Session(
@@ -315,13 +315,13 @@ def test_questions_that_one_payment_answers_have_each_its_own_answer(
     )  # fmt: skip
     question = question_from_json(second)
     grant = session.charge_for(Member("delays", "ann"), question, LOSS, "version 1")
-    assert session.answered(question, grant).to_json() == curves[1].to_json()
+    assert session.answer_grant(question, grant).to_json() == curves[1].to_json()
     assert scene.gate.archive.ledger.balance("flights").spent.digits == "0.25"
 
 
 def test_workers_are_told_that_there_is_something_to_do(scene: Scene) -> None:
     called: list[int] = []
-    gate = Gate(scene.url, lambda: called.append(1))
+    gate = Services(scene.url, lambda: called.append(1))
     for _ in range(2):
         gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
     assert called == [1]
@@ -336,13 +336,15 @@ def test_all_of_it_is_kept_in_postgresql_as_well(
     with monkeypatch.context() as patched:
         killed_before(Queue, "counted", patched)
         with pytest.raises(Killed):
-            Counting(scene.url, "first").step()
+            Worker(scene.url, "first").work_once()
     queue = Queue(scene.gate.archive)
-    queue.free("first")
-    assert Counting(scene.url, "second").step()
-    queue.strike()
+    queue.return_leases("first")
+    assert Worker(scene.url, "second").work_once()
+    queue.publish_states()
     scene.gate.releases.publish(scene.stu, asked.id)
-    assert [each.id for each in scene.gate.questions.plan(scene.bob, "delays", HISTOGRAM, LOSS).published] == [asked.id]
+    assert [each.id for each in scene.gate.questions.plan(scene.bob, "delays", HISTOGRAM, LOSS).published_answers] == [
+        asked.id
+    ]
     assert scene.gate.archive.ledger.balance("flights").spent.digits == "0.25"
     assert scene.gate.audit.verify(scene.visitor("aud")).entries > 0
 
@@ -353,9 +355,9 @@ def test_a_question_of_somebody_who_has_gone_is_refused_before_it_is_charged(sce
     if gone == "locked":
         scene.gate.people.lock(scene.visitor("oda"), "ann")
     else:
-        scene.gate.projects.dismiss(scene.stu, "delays", "ann")
-    assert Counting(scene.url, "here").step()
-    Queue(scene.gate.archive).strike()
+        scene.gate.projects.remove_member(scene.stu, "delays", "ann")
+    assert Worker(scene.url, "here").work_once()
+    Queue(scene.gate.archive).publish_states()
     found = scene.gate.questions.get(scene.bob, asked.id)
     assert (found.state, found.refusal) == (
         State.REFUSED, "person: whoever asked is no analyst of the project any more; ask it again",
@@ -371,12 +373,12 @@ def test_what_was_charged_is_answered_though_whoever_asked_has_gone(
     with monkeypatch.context() as patch:
         killed_after(Session, "charge_for", patch)
         with pytest.raises(Killed):
-            Counting(scene.url, "here").step()
-    scene.gate.projects.dismiss(scene.stu, "delays", "ann")
+            Worker(scene.url, "here").work_once()
+    scene.gate.projects.remove_member(scene.stu, "delays", "ann")
     queue = Queue(scene.gate.archive)
-    queue.free()
-    assert Counting(scene.url, "there").step()
-    queue.strike()
+    queue.return_leases()
+    assert Worker(scene.url, "there").work_once()
+    queue.publish_states()
     assert scene.gate.questions.get(scene.bob, asked.id).state is State.ANSWERED
 
 
@@ -388,19 +390,19 @@ def test_a_worker_whose_server_has_ended_before_it_said_for_what_ends_without_a_
 
 
 def add_people(number: int, url: str) -> None:
-    gate = Gate(url)
+    gate = Services(url)
     gate.people.add(MACHINE, f"person {number}", PASSWORD)
-    with suppress(ProtocolAborted):
+    with suppress(ProtocolError):
         gate.people.add(MACHINE, "everybody", PASSWORD)
 
 
 def claim_and_count(number: int, url: str, folder: str) -> None:
     queue = Queue(Archive(url))
     claimed = []
-    while job := queue.claim(str(number)):
+    while job := queue.lease_next(str(number)):
         claimed.append(job.id)
     (Path(folder) / str(number)).write_text(json.dumps(claimed))
-    queue.counted("asked by all", "curve", {})
+    queue.store_answer("asked by all", "curve", {})
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -414,7 +416,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_eight_processes_make_one_store_and_each_question_is_claimed_once(url: str, tmp_path: Path) -> None:
     at_once(add_people, url)
-    assert len(Gate(url).people.all(MACHINE)) == 9
+    assert len(Services(url).people.all(MACHINE)) == 9
     scene = made(tmp_path, url)
     prices = [PrivacyLoss.pure(f"0.0{each}") for each in range(11, 19)]
     asked = [scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, each).id for each in prices]
@@ -422,25 +424,25 @@ def test_eight_processes_make_one_store_and_each_question_is_claimed_once(url: s
     at_once(claim_and_count, url, str(tmp_path / "claimed"))
     claimed = [id for file in (tmp_path / "claimed").iterdir() for id in json.loads(file.read_text())]
     assert sorted(claimed) == sorted(asked)
-    assert Queue(scene.gate.archive).curve("asked by all") == "curve"
+    assert Queue(scene.gate.archive).load_curve("asked by all") == "curve"
 
 
 def test_a_project_that_asks_many_questions_keeps_another_one_waiting_for_one_of_them(scene: Scene) -> None:
     projects, questions, queue = scene.gate.projects, scene.gate.questions, Queue(scene.gate.archive)
     projects.make(scene.stu, "late", "flights")
-    projects.allow(scene.stu, "late", PrivacyLoss.pure(1))
-    projects.admit(scene.stu, "late", "eve")
-    projects.allow(scene.stu, "late", PrivacyLoss.pure(1), "eve")
+    projects.set_allowance(scene.stu, "late", PrivacyLoss.pure(1))
+    projects.add_member(scene.stu, "late", "eve")
+    projects.set_allowance(scene.stu, "late", PrivacyLoss.pure(1), "eve")
     for cells in range(60, 65):
         questions.ask(scene.ann, "delays", {**HISTOGRAM, "grid": f"-60:600:{cells}"}, PrivacyLoss.pure("0.1"))
     questions.ask(scene.visitor("eve"), "late", HISTOGRAM, PrivacyLoss.pure("0.1"))
-    charging, order = Counting(scene.url, "charges", Does.CHARGES), list[str]()
-    while charging.step():
+    charging, order = Worker(scene.url, "charges", WorkerRole.CHARGES), list[str]()
+    while charging.work_once():
         pass
     for number in range(6):
-        job = queue.claim(f"worker {number}", Does.COUNTS)
+        job = queue.lease_next(f"worker {number}", WorkerRole.COUNTS)
         assert job is not None
         order.append(job.member.project)
-        queue.counted(job.id, "curve", {})
+        queue.store_answer(job.id, "curve", {})
     assert order == ["delays", "late", *["delays"] * 4]
-    assert queue.claim("another", Does.COUNTS) is None
+    assert queue.lease_next("another", WorkerRole.COUNTS) is None

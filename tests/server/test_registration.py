@@ -12,7 +12,7 @@ from scene import COLUMNS
 from dpcurves.cli.app import build
 from dpcurves.ledger import Account
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
-from dpcurves_server import MACHINE, Gate
+from dpcurves_server import MACHINE, Services
 from dpcurves_server.datasets import Dataset, Relation, Source
 
 FITTING = "delay,late\n42.5,1\n"
@@ -26,7 +26,7 @@ def registered(folder: Path, text: str, unit: Unit = EACH_RECORD) -> Dataset:
     (folder / "flights.csv").write_text(text)
     account = Account("flights", Neighbours.ADD_REMOVE, unit, PrivacyLoss.pure(3))
     source = Source(str(folder / "flights.csv"))
-    gate = Gate(f"sqlite:///{folder / 'server.db'}")
+    gate = Services(f"sqlite:///{folder / 'server.db'}")
     return gate.datasets.add(
         MACHINE, account, source, COLUMNS, name="flights", relation=Relation.FIRST, units=None
     )  # fmt: skip

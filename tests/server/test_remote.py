@@ -19,9 +19,9 @@ from running import Running
 from scene import Scene, made
 
 import dpcurves as dp
-from dpcurves.arguments import Away
+from dpcurves.arguments import ServiceUnavailable
 from dpcurves.cli.app import build
-from dpcurves_parties.serving.identity import Pair
+from dpcurves_parties.serving.identity import CertificatePair
 from dpcurves_server import remote
 from dpcurves_server.cli import remotes
 
@@ -41,12 +41,12 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 def test_a_remote_asks_as_a_session_does_and_pays_once(running: Running) -> None:
     with running.remote("ann") as ann, running.remote("bob") as bob:
-        assert ann.left == dp.PrivacyLoss.pure(1)
+        assert ann.remaining == dp.PrivacyLoss.pure(1)
         (plan,) = ann.plan(HISTOGRAM, LOSS)
         curve = ann.ask(HISTOGRAM, LOSS)
         assert plan.law == curve.evidence.sums
         assert bob.ask(HISTOGRAM, LOSS).to_json() == curve.to_json()
-        assert (ann.left, bob.left) == (dp.PrivacyLoss.pure("0.75"), dp.PrivacyLoss.pure(1))
+        assert (ann.remaining, bob.remaining) == (dp.PrivacyLoss.pure("0.75"), dp.PrivacyLoss.pure(1))
         with pytest.raises(dp.BudgetExceeded, match=r"0\.75 of 1 is left"):
             ann.ask(HISTOGRAM, dp.PrivacyLoss.pure("0.8"))
         with pytest.raises(ValueError, match="declares no column 'name'"):
@@ -58,7 +58,7 @@ def test_a_remote_asks_as_a_session_does_and_pays_once(running: Running) -> None
 def _later(told: Callable[[], object], times: int = 3) -> object:
     """Asked again while a picture is not there yet, as the message says, on a machine that does much else."""
     for _ in range(times - 1):
-        with suppress(Away):
+        with suppress(ServiceUnavailable):
             return told()
     return told()
 
@@ -71,7 +71,7 @@ def test_killed_workers_and_a_killed_server_lose_nothing_and_charge_nothing_twic
     running.start()
     with running.remote("bob") as bob:
         curve = bob.ask(CDF, LOSS)
-        assert bob.left == dp.PrivacyLoss.pure("0.75")
+        assert bob.remaining == dp.PrivacyLoss.pure("0.75")
         assert bob.curve(asked.id).to_json() == curve.to_json()
     assert scene.gate.archive.ledger.verify().entries > 0
 
@@ -81,7 +81,7 @@ def test_a_token_that_is_none_and_another_certificate_are_refused(running: Runni
     with pytest.raises(ValueError, match="a token is needed"):
         dp.Remote(place, "no token", ca=ca)
     other = running.scene.folder / "other.pem"
-    Pair.fresh("127.0.0.1").write(other, running.scene.folder / "other.key")
+    CertificatePair.generate("127.0.0.1").write(other, running.scene.folder / "other.key")
     with pytest.raises(ValueError, match="is not the one that"):
         dp.Remote(place, "no token", ca=other)
 
@@ -126,7 +126,7 @@ def log_in(number: int, folder: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", folder)
         patch.setattr(remote, "Remote", lambda *_, **__: SimpleNamespace(close=int))  # nobody is asked
-        patch.setattr(remotes, "typed", lambda secret: f"token {number}")
+        patch.setattr(remotes, "read_secret", lambda secret: f"token {number}")
         for _ in range(20):
             remotes.login(remotes.Server("https://127.0.0.1:8443"))
             assert json.loads((Path(folder) / "dpcurves" / "remote.json").read_text())["url"]

@@ -12,20 +12,20 @@ from asgi import HOST, Heard, asked
 from scene import COLUMNS, HISTOGRAM, LOSS, PASSWORD, ROWS, Scene, made
 
 from dpcurves.ledger import Account
-from dpcurves.models import Link, Power, Ranged, Scorecard, Term
+from dpcurves.models import Link, NumericColumn, Power, Scorecard, Term
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves_parties.serving import task_app
 from dpcurves_server import MACHINE, Role
 from dpcurves_server.api import ERRORS, PREFIX, ROUTER
 from dpcurves_server.datasets import Relation, Source
-from dpcurves_server.front import COOKIE, CSRF_HEADER, LARGEST, Front
+from dpcurves_server.front import COOKIE, CSRF_HEADER, LARGEST, Authenticator
 from dpcurves_server.launch import create_app
-from dpcurves_server.people import Rate
+from dpcurves_server.people import RateLimiter
 from dpcurves_server.queue import Queue
-from dpcurves_server.worker import Counting
+from dpcurves_server.worker import Worker
 
 ASKED = {"question": HISTOGRAM, "epsilon": "0.25"}
-MODEL = Scorecard("late", -1.0, (Ranged("delay", -60, 600),), (Term(0.1, (Power("delay"),)),), Link.LOGIT)
+MODEL = Scorecard("late", -1.0, (NumericColumn("delay", -60, 600),), (Term(0.1, (Power("delay"),)),), Link.LOGIT)
 ALL, DATA = {"ann", "stu", "sue", "aud", "oda", "eve"}, {"ann", "stu", "sue", "aud"}
 INSIDE: Mapping[str, set[str]] = {
     "GET /me": ALL,
@@ -65,17 +65,17 @@ class Site:
         source = Source(str(scene.folder / "flights.parquet"))
         gate.datasets.add(MACHINE, account, source, COLUMNS, name="trains", relation=Relation.FIRST, units=None)
         gate.people.give_role(MACHINE, "sue", Role.STEWARD, "trains")
-        self.front = Front(gate, strangers=Rate(10_000), people=Rate(10_000))
+        self.front = Authenticator(gate, anonymous_rate=RateLimiter(10_000), visitor_rate=RateLimiter(10_000))
         self.app = create_app(self.front)
         self.answer = gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS).id
-        counting = Counting(scene.url, "here")
-        while counting.step():  # counted, and drawn
+        counting = Worker(scene.url, "here")
+        while counting.work_once():  # counted, and drawn
             pass
-        Queue(gate.archive).strike()
+        Queue(gate.archive).publish_states()
         self.model = gate.models.add(scene.ann, "delays", MODEL.to_json()).digest
 
     def signed(self, name: str) -> dict[str, str]:
-        session = self.scene.gate.sessions.begin(name)
+        session = self.scene.gate.sessions.begin_session(name)
         return {"cookie": f"{COOKIE}={session.cookie}", CSRF_HEADER: session.csrf}
 
     def path(self, path: str) -> str:
@@ -208,7 +208,7 @@ def test_long_bodies_long_paths_and_strange_paths_are_refused(site: Site) -> Non
 
 def test_who_asks_too_often_is_told_to_wait_and_others_are_not(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_app, "time", SimpleNamespace(monotonic=lambda: 0.0))  # no minute ends on the way
-    front = Front(site.scene.gate, people=Rate(3))
+    front = Authenticator(site.scene.gate, visitor_rate=RateLimiter(3))
     app, ann, bob = create_app(front), site.signed("ann"), site.signed("bob")
     statuses = [asked(app, "GET", f"{PREFIX}/me", headers=ann).status for _ in range(5)]
     assert sorted(statuses) == [200, 200, 200, 429, 429]

@@ -17,15 +17,15 @@ from scene import HISTOGRAM, LOSS, Scene, made
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_server import MACHINE
-from dpcurves_server.front import COOKIE, Front
-from dpcurves_server.pages.site import routes
+from dpcurves_server.front import COOKIE, Authenticator
+from dpcurves_server.pages.site import build_routes
 from dpcurves_server.pages.visits import Site
 from dpcurves_server.queue import Queue
-from dpcurves_server.studio import BESIDE, SKETCH, Facts, Studio, of_sketch
-from dpcurves_server.synthetic import Synthetic
-from dpcurves_server.worker import Counting
+from dpcurves_server.studio import BESIDE, SKETCH, Facts, Renderer, collect_sketch_inputs
+from dpcurves_server.synthetic import SyntheticTable
+from dpcurves_server.worker import Worker
 
 SECONDS = 120
 
@@ -36,8 +36,8 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
 
 
 @pytest.fixture(scope="module")
-def studio() -> Iterator[Studio]:
-    here = Studio()
+def studio() -> Iterator[Renderer]:
+    here = Renderer()
     here.start()
     yield here
     here.stop()
@@ -45,7 +45,7 @@ def studio() -> Iterator[Studio]:
 
 def facts(scene: Scene, cells: int = 66) -> Facts:
     asked = {**HISTOGRAM, "grid": f"-60:600:{cells}"}
-    return of_sketch(scene.gate.questions.plan(scene.ann, "delays", asked, LOSS))
+    return collect_sketch_inputs(scene.gate.questions.plan(scene.ann, "delays", asked, LOSS))
 
 
 def packed(*delays: float) -> bytes:
@@ -54,31 +54,31 @@ def packed(*delays: float) -> bytes:
     return drain.getvalue()
 
 
-def process_of(studio: Studio) -> Any:
-    studio._hands[SKETCH].submit(studio._warmed).result(SECONDS)
+def process_of(studio: Renderer) -> Any:
+    studio._hands[SKETCH].submit(studio._warm_up).result(SECONDS)
     return studio._process
 
 
-def test_a_sketch_that_is_kept_holds_no_table(scene: Scene, studio: Studio) -> None:
+def test_a_sketch_that_is_kept_holds_no_table(scene: Scene, studio: Renderer) -> None:
     table = packed(1.0, 50.0)
     before = getrefcount(table)
-    first, second = (studio.order(facts(scene), Synthetic("made up", table)).result(SECONDS) for _ in range(2))
+    first, second = (studio.submit(facts(scene), SyntheticTable("made up", table)).result(SECONDS) for _ in range(2))
     assert first is second
-    assert first is studio.find(facts(scene), Synthetic("made up", table))
+    assert first is studio.find(facts(scene), SyntheticTable("made up", table))
     assert getrefcount(table) == before
 
 
-def test_a_table_is_sent_once_and_another_one_is_another_sketch(scene: Scene, studio: Studio) -> None:
-    one, other = Synthetic("one", packed(-50.0)), Synthetic("other", packed(500.0))
-    drawn = [studio.order(facts(scene, 7), table).result(SECONDS).svg for table in (one, other, None)]
-    again = studio.order(facts(scene, 8), other).result(SECONDS).svg  # after the dummy table: it is still there
+def test_a_table_is_sent_once_and_another_one_is_another_sketch(scene: Scene, studio: Renderer) -> None:
+    one, other = SyntheticTable("one", packed(-50.0)), SyntheticTable("other", packed(500.0))
+    drawn = [studio.submit(facts(scene, 7), table).result(SECONDS).svg for table in (one, other, None)]
+    again = studio.submit(facts(scene, 8), other).result(SECONDS).svg  # after the dummy table: it is still there
     assert len({*drawn, again}) == 4
     assert studio._has == other.digest
     assert all("SEEDED: NOT PRIVATE" in svg for svg in (*drawn, again))
 
 
-def test_the_process_that_draws_is_told_of_no_store(scene: Scene, studio: Studio) -> None:
-    studio.order(facts(scene, 9), None).result(SECONDS)
+def test_the_process_that_draws_is_told_of_no_store(scene: Scene, studio: Renderer) -> None:
+    studio.submit(facts(scene, 9), None).result(SECONDS)
     place = Path(f"/proc/{process_of(studio).pid}")
     if not place.exists():
         pytest.skip("this system does not tell which files a process has open")
@@ -88,35 +88,35 @@ def test_the_process_that_draws_is_told_of_no_store(scene: Scene, studio: Studio
     assert str(scene.folder) not in str(facts(scene, 9))
 
 
-def test_a_process_that_has_ended_is_begun_again(scene: Scene, studio: Studio) -> None:
-    table = Synthetic("made up", packed(3.0))
-    studio.order(facts(scene, 10), table).result(SECONDS)
+def test_a_process_that_has_ended_is_begun_again(scene: Scene, studio: Renderer) -> None:
+    table = SyntheticTable("made up", packed(3.0))
+    studio.submit(facts(scene, 10), table).result(SECONDS)
     ended = process_of(studio)
     ended.kill()
     ended.wait()
-    assert studio.order(facts(scene, 11), table).result(SECONDS).svg.startswith("<svg")
+    assert studio.submit(facts(scene, 11), table).result(SECONDS).svg.startswith("<svg")
     assert process_of(studio) is not ended
 
 
-def test_what_can_not_be_drawn_is_told_in_one_line_and_the_process_goes_on(scene: Scene, studio: Studio) -> None:
+def test_what_can_not_be_drawn_is_told_in_one_line_and_the_process_goes_on(scene: Scene, studio: Renderer) -> None:
     before = process_of(studio)
-    with pytest.raises(ProtocolAborted, match=r"^picture: [^\n]+$") as error:
-        studio.order({**facts(scene, 12), "question": {"ask": "nothing"}}, None).result(SECONDS)
+    with pytest.raises(ProtocolError, match=r"^picture: [^\n]+$") as error:
+        studio.submit({**facts(scene, 12), "question": {"ask": "nothing"}}, None).result(SECONDS)
     assert error.value.status == 503
-    assert studio.order(facts(scene, 13), None).result(SECONDS).svg
+    assert studio.submit(facts(scene, 13), None).result(SECONDS).svg
     assert process_of(studio) is before
 
 
 def test_who_wants_another_sketch_does_not_wait_for_the_one_before(scene: Scene) -> None:
-    studio, held = Studio(), Event()
+    studio, held = Renderer(), Event()
     try:
         studio._hands[SKETCH].submit(held.wait, SECONDS)
-        first = studio.order(facts(scene, 14), None, "ann")
-        others = studio.order(facts(scene, 15), None, "bob")
-        studio.order(facts(scene, 16), None, "ann")
+        first = studio.submit(facts(scene, 14), None, "ann")
+        others = studio.submit(facts(scene, 15), None, "bob")
+        studio.submit(facts(scene, 16), None, "ann")
         assert (first.cancelled(), others.cancelled()) == (True, False)
-        with pytest.raises(ProtocolAborted):  # it is no comparison, and is refused by who compares: at once
-            studio.order({**facts(scene, 17), "draw": BESIDE, "curve": "none"}, None).result(SECONDS)
+        with pytest.raises(ProtocolError):  # it is no comparison, and is refused by who compares: at once
+            studio.submit({**facts(scene, 17), "draw": BESIDE, "curve": "none"}, None).result(SECONDS)
     finally:
         held.set()
         studio.stop()
@@ -125,15 +125,17 @@ def test_who_wants_another_sketch_does_not_wait_for_the_one_before(scene: Scene)
 def test_the_page_of_an_answer_comes_before_its_comparison_which_costs_nothing(tmp_path: Path) -> None:
     scene = made(tmp_path)
     gate = scene.gate
-    gate.synthetic.put(MACHINE, gate.datasets.get(MACHINE, "flights"), packed(*range(-50, 500, 5)), "nobody's")
+    gate.synthetic.replace_table(
+        MACHINE, gate.datasets.get(MACHINE, "flights"), packed(*range(-50, 500, 5)), "nobody's"
+    )
     release = f"/releases/{gate.questions.ask(scene.ann, 'delays', HISTOGRAM, LOSS).id}"
-    counting = Counting(scene.url, "one")
-    while counting.step():
+    counting = Worker(scene.url, "one")
+    while counting.work_once():
         pass
-    Queue(gate.archive).strike()
+    Queue(gate.archive).publish_states()
     spent = gate.datasets.balance(MACHINE, "flights").spent
-    client = TestClient(Starlette(routes=routes(Site(Front(gate), {}))), "https://flights.example")
-    client.cookies.set(COOKIE, gate.sessions.begin("ann").cookie)
+    client = TestClient(Starlette(routes=build_routes(Site(Authenticator(gate), {}))), "https://flights.example")
+    client.cookies.set(COOKIE, gate.sessions.begin_session("ann").cookie)
     try:
         page = client.get(release).text
         assert (f'hx-get="{release}/comparison"' in page, 'http-equiv="refresh"' in page) == (True, True)

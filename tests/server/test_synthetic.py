@@ -15,13 +15,13 @@ from scene import COLUMNS, Scene, made
 from starlette.testclient import TestClient
 
 from dpcurves.data import Categories
-from dpcurves.models import Ranged
-from dpcurves_server.declared_columns import MOST_ROWS, NO_TABLE, packed, repacked
-from dpcurves_server.front import COOKIE, LARGEST, LARGEST_FILE, Front
+from dpcurves.models import NumericColumn
+from dpcurves_server.declared_columns import MOST_ROWS, NO_TABLE, pack_table, repack_table
+from dpcurves_server.front import COOKIE, LARGEST, LARGEST_FILE, Authenticator
 from dpcurves_server.launch import create_app
-from dpcurves_server.pages.site import routes
+from dpcurves_server.pages.site import build_routes
 from dpcurves_server.pages.visits import Site
-from dpcurves_server.people import Rate
+from dpcurves_server.people import RateLimiter
 
 HERE, SAID = f"https://{HOST}", "made by a model of marginals, epsilon 1"
 SYNTHETIC = "/manage/flights/synthetic"
@@ -33,14 +33,14 @@ class Uploads:
 
     def __init__(self, folder: Path) -> None:
         self.scene: Scene = made(folder)
-        front = Front(self.scene.gate, strangers=Rate(10_000), people=Rate(10_000))
-        self.app = create_app(front, routes(Site(front, {})))
+        front = Authenticator(self.scene.gate, anonymous_rate=RateLimiter(10_000), visitor_rate=RateLimiter(10_000))
+        self.app = create_app(front, build_routes(Site(front, {})))
 
     def send(self, name: str, file: bytes = CSV, said: str = SAID, called: str = "table.csv", **typed: str) -> Any:
         browser = TestClient(self.app, HERE, follow_redirects=False)
         csrf = ""
         if name != "a stranger":
-            signed = self.scene.gate.sessions.begin(name)
+            signed = self.scene.gate.sessions.begin_session(name)
             browser.cookies.set(COOKIE, signed.cookie)
             csrf = signed.csrf
         fields = {"csrf": csrf, "statement": said, **typed}
@@ -86,13 +86,13 @@ def test_nobody_else_does_and_what_they_send_is_not_even_read(uploads: Uploads, 
     assert uploads.send(name).status_code == status
     headers = {"content-type": "multipart/form-data; boundary=b", "content-length": str(LARGEST_FILE)}
     if name != "a stranger":
-        headers["cookie"] = f"{COOKIE}={uploads.scene.gate.sessions.begin(name).cookie}"
+        headers["cookie"] = f"{COOKIE}={uploads.scene.gate.sessions.begin_session(name).cookie}"
     assert asked(uploads.app, "POST", SYNTHETIC, UNREAD, headers).status == status
 
 
 def test_no_table_is_taken_without_the_token_of_the_session_or_from_another_page(uploads: Uploads) -> None:
     assert uploads.send("stu", csrf="").status_code == 403
-    signed = uploads.scene.gate.sessions.begin("stu")
+    signed = uploads.scene.gate.sessions.begin_session("stu")
     headers = {"cookie": f"{COOKIE}={signed.cookie}", "origin": "https://evil.example"}
     assert asked(uploads.app, "POST", SYNTHETIC, b"", headers).status == 403
 
@@ -119,7 +119,7 @@ WRONG: dict[str, tuple[bytes, str]] = {
 def test_what_is_no_table_of_the_schema_is_refused_in_one_line(wrong: str) -> None:
     file, words = WRONG[wrong]
     with pytest.raises(ValueError, match=f"^synthetic: [^\n]*{words}[^\n]*$"):
-        repacked(file, COLUMNS)
+        repack_table(file, COLUMNS)
 
 
 def test_what_was_refused_stands_on_the_page_with_what_was_typed_and_the_earlier_table_stays(uploads: Uploads) -> None:
@@ -138,7 +138,7 @@ def test_a_table_says_how_private_it_is(uploads: Uploads) -> None:
 
 
 def test_long_files_and_forms_that_are_none_are_refused(uploads: Uploads) -> None:
-    signed = uploads.scene.gate.sessions.begin("stu")
+    signed = uploads.scene.gate.sessions.begin_session("stu")
     cookie = {"cookie": f"{COOKIE}={signed.cookie}"}
     for length, kind, status in (
         (LARGEST_FILE + 1, "multipart/form-data; boundary=b", 413), (4, "multipart/form-data", 400),
@@ -158,29 +158,29 @@ def test_a_file_that_grows_a_millionfold_ends_the_process_that_reads_it_and_no_o
     bomb = drain.getvalue()
     assert len(bomb) < 10**6
     with pytest.raises(ValueError, match=f"^synthetic: {NO_TABLE}"):
-        packed(bomb, (Categories("name", ("x", "y")),))
+        pack_table(bomb, (Categories("name", ("x", "y")),))
 
 
 @pytest.mark.parametrize(
     ("column", "given", "kept"),
     [
-        (Ranged("a", 0, 1), b"a\n1\nNA\n 2.5\n", [1.0, None, 2.5]),
+        (NumericColumn("a", 0, 1), b"a\n1\nNA\n 2.5\n", [1.0, None, 2.5]),
         (Categories("a", ("NA", "SA")), b"a\nNA\n\nSA\n-\n", ["NA", "SA", "-"]),
         (Categories("a", (0, 1)), b"a\n1\nNA\n0\n", [1, None, 0]),
         (Categories("a", (0.5, 1)), b"a\n0.5\n1\n", [0.5, 1.0]),
         (Categories("a", ("1", "b")), parquet(a=[1, 2]), ["1", "2"]),
         (Categories("a", ("x", "y")), parquet(a=pa.array(["x", None]).dictionary_encode()), ["x", None]),
-        (Ranged("a", 0, 1), parquet(a=[True, False]), [1, 0]),
+        (NumericColumn("a", 0, 1), parquet(a=[True, False]), [1, 0]),
     ],
     ids=range(7),
 )
 def test_columns_are_of_the_kind_that_is_declared_whatever_rows_look_like(
     column: Any, given: bytes, kept: list[object]
 ) -> None:
-    assert read(repacked(given, (column,)))["a"].to_pylist() == kept
+    assert read(repack_table(given, (column,)))["a"].to_pylist() == kept
 
 
 def test_more_rows_than_are_drawn_for_a_dummy_table_are_refused() -> None:
     zeros = np.zeros(MOST_ROWS + 1)
     with pytest.raises(ValueError, match="rows are needed"):
-        repacked(parquet(delay=zeros, late=zeros), COLUMNS)
+        repack_table(parquet(delay=zeros, late=zeros), COLUMNS)

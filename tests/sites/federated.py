@@ -28,9 +28,9 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_sites.columns import Schema
-from dpcurves_sites.remote import RemoteFederation, standing
+from dpcurves_sites.remote import RemoteFederation, fetch_status
 from dpcurves_sites.secure_sum import MASKED, SHARES
-from dpcurves_sites.task import FederationTask, Member, found_federation, read_key
+from dpcurves_sites.task import FederationTask, Member, create_federation_task, read_key
 from dpcurves_sites.trust import SecureSum
 
 AGE = Grid(0, 100, cells=64)
@@ -61,7 +61,7 @@ def _let_sites_fail(file: Path) -> None:
     """Die by SIGKILL before or after a message, or send it late, as it stands in a file."""
     from dpcurves_sites import remote
 
-    post = remote._Line.post
+    post = remote._CoordinatorConnection.post
 
     def mortal(self: Any, path: str, body: bytes) -> bytes:
         when, _, stage = (file.read_text() if file.exists() else "").partition(" ")
@@ -75,7 +75,7 @@ def _let_sites_fail(file: Path) -> None:
             _die(file)
         return answer
 
-    setattr(remote._Line, "post", mortal)  # noqa: B010
+    setattr(remote._CoordinatorConnection, "post", mortal)  # noqa: B010
 
 
 def _die(file: Path) -> None:
@@ -87,8 +87,8 @@ def _plan_otherwise() -> None:
     """Plan as another version might: with more noise for the same loss."""
     from dpcurves_sites import trust
 
-    real = trust.SecureSum._shared
-    setattr(trust.SecureSum, "_shared", lambda self, noise, loss: real(self, noise, loss).by(2))  # noqa: B010
+    real = trust.SecureSum._share_noise
+    setattr(trust.SecureSum, "_share_noise", lambda self, noise, loss: real(self, noise, loss).sum_over_parties(2))  # noqa: B010
 
 
 def site_of(message: bytes) -> int:
@@ -111,26 +111,26 @@ def _swapped(one: bytes, other: bytes, body: int) -> list[bytes]:
 
 def _let_coordinators_lie(file: Path, seen: Path) -> None:
     """Keep all messages in a file. Hand them out, and hand questions out, as the lie that stands in a file wants it."""
-    from dpcurves_sites.carrier import packed, unpacked
-    from dpcurves_sites.relay import Board
+    from dpcurves_sites.carrier import pack_parts, unpack_parts
+    from dpcurves_sites.relay import MessageBoard
 
-    real, old, asked = Board.collect, dict[int, list[bytes]](), count()
+    real, old, asked = MessageBoard.collect_messages, dict[int, list[bytes]](), count()
     questions: list[bytes] = []
 
     def said() -> str:
         return file.read_text() if file.exists() else ""
 
-    def named(board: Board, name: str) -> str:
+    def named(board: MessageBoard, name: str) -> str:
         """The turn that is asked now, if site 0 was told of another one."""
         told = said() == "tells site 0 of another question" and name == sha256(questions[0]).hexdigest()
         return sha256(questions[-1]).hexdigest() if told else name
 
-    def collect(self: Board, name: str, stage: int, whole: bool) -> bytes:
-        parts = unpacked(real(self, named(self, name), stage, whole))
+    def collect(self: MessageBoard, name: str, stage: int, whole: bool) -> bytes:
+        parts = unpack_parts(real(self, named(self, name), stage, whole))
         lie = said()
         if not parts or not lie:
             old.setdefault(stage, parts)
-            return packed(parts)
+            return pack_parts(parts)
         if lie == "repeats and reorders":
             parts = [*parts[::-1], *parts]
         elif lie == f"alters {stage}":
@@ -150,14 +150,14 @@ def _let_coordinators_lie(file: Path, seen: Path) -> None:
             parts.append(_invented(parts[0]))
         elif lie == "leaves out site 4" or (lie == "says that site 4 failed" and stage >= MASKED):
             parts = _without(parts, 4)
-        return packed(parts)
+        return pack_parts(parts)
 
-    def post(self: Board, name: str, stage: int, site: int, message: bytes) -> bytes:
+    def post(self: MessageBoard, name: str, stage: int, site: int, message: bytes) -> bytes:
         with seen.open("ab") as log:
             log.write(message)
         return kept[1](self, named(self, name), stage, site, message)
 
-    def ask(self: Board, message: bytes) -> bytes:
+    def ask(self: MessageBoard, message: bytes) -> bytes:
         with seen.open("ab") as log:
             log.write(message)
         questions.append(message)
@@ -165,13 +165,13 @@ def _let_coordinators_lie(file: Path, seen: Path) -> None:
             self._turns.clear()
         return kept[2](self, message)
 
-    def waiting(self: Board, site: int, signature: bytes) -> bytes:
+    def waiting(self: MessageBoard, site: int, signature: bytes) -> bytes:
         found = kept[3](self, site, signature)
         return questions[0] if found and site == 0 and said() == "tells site 0 of another question" else found
 
-    kept = real, Board.post, Board.ask, Board.waiting
+    kept = real, MessageBoard.post_message, MessageBoard.start_round, MessageBoard.wait_for_round
     for name, lying in (("collect", collect), ("post", post), ("ask", ask), ("waiting", waiting)):
-        setattr(Board, name, lying)
+        setattr(MessageBoard, name, lying)
 
 
 class Federated:
@@ -193,9 +193,9 @@ class Federated:
             ensure_running()
         self.folder, self.model, self.port, self._patience = folder, model, free_port(), patience
         self.listening, self._more = self.port, more or {}
-        self.identity = Identity.found(folder / "hub", f"https://127.0.0.1:{self.port}")
-        members = tuple(Member.made(folder / f"s{n}", f"airline {n}", None) for n in range(model.sites))
-        self.task = found_federation(
+        self.identity = Identity.create(folder / "hub", f"https://127.0.0.1:{self.port}")
+        members = tuple(Member.create(folder / f"s{n}", f"airline {n}", None) for n in range(model.sites))
+        self.task = create_federation_task(
             members, model, folder / "task.json", folder / "tickets", name="flights", neighbours=Neighbours.ADD_REMOVE,
             unit=EACH_RECORD, budget=PrivacyLoss.pure(500), coordinator=self.identity.public, analysts=2,
             columns=columns,
@@ -286,7 +286,7 @@ class Federated:
 
     def analyst(self, number: int = 1, task: FederationTask | None = None) -> RemoteFederation:
         tickets = self.folder / "tickets"
-        ticket = Ticket.read(tickets / f"analyst-{number}", Role.ANALYST)
+        ticket = Ticket.load(tickets / f"analyst-{number}", Role.ANALYST)
         return RemoteFederation(task or self.task, ticket, read_key(tickets / f"analyst-{number}.key"), LONG)
 
     def log(self, name: str) -> str:
@@ -297,7 +297,7 @@ class Federated:
         (self.folder / "hub.log.lies").write_text(how)
 
     def signed(self) -> list[str]:
-        return list(standing(self.task)["signed"])
+        return list(fetch_status(self.task)["signed"])
 
     def seconds_by_itself(self) -> float:
         """Clock seconds of a turn once sites connect by themselves, for who compares that with what others carry."""

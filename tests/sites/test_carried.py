@@ -13,10 +13,10 @@ import pytest
 from federated import AGE, LONG, Federated
 
 import dpcurves as dp
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_sites.carrier import OVER, Forwarder, exchanged, packed, unpacked
-from dpcurves_sites.carrying import Carried
+from dpcurves_sites.carrier import OVER, Forwarder, exchange_batch, pack_parts, unpack_parts
+from dpcurves_sites.carrying import SocketTransport
 from dpcurves_sites.trust import SecureSum
 
 ONE = PrivacyLoss.pure(1)
@@ -28,13 +28,13 @@ def carry(federation: Federated, number: int, over: Event) -> None:
     place, answer = str(federation.folder / f"s{number}.sock"), b""
     while not over.is_set():
         try:
-            batch = exchanged(place, answer)
+            batch = exchange_batch(place, answer)
             if batch and chance.random() > 0.2:
-                said = forwarder.answered(batch)
+                said = forwarder.forward_batch(batch)
                 if said != OVER and chance.random() > 0.2:
                     answer = said
                 if chance.random() < 0.2:
-                    exchanged(place, b"")  # asked again, the site says the same
+                    exchange_batch(place, b"")  # asked again, the site says the same
         except OSError:  # nobody listens yet, or any more
             over.wait(0.1)
 
@@ -69,7 +69,7 @@ def test_what_is_carried_is_answered_alike(carried: Federated) -> None:
 
 
 def test_what_a_carried_site_refuses_ends_the_turn_in_its_words(carried: Federated) -> None:
-    with carried.analyst() as analyst, pytest.raises(ProtocolAborted, match=r"turn: site 'airline \d'.*height"):
+    with carried.analyst() as analyst, pytest.raises(ProtocolError, match=r"turn: site 'airline \d'.*height"):
         analyst.ask(dp.HistogramQuestion("height", AGE), ONE)
 
 
@@ -84,31 +84,31 @@ def test_a_carried_site_that_is_started_again_goes_on(carried: Federated) -> Non
 def test_an_answer_to_another_batch_changes_nothing(tmp_path: Path) -> None:
     """A batch is handed out until its own answer comes, and its messages before it come with it."""
     place = tmp_path / "socket"
-    site = Carried(place, patience=0.05)
-    assert exchanged(str(place), b"") == b""
+    site = SocketTransport(place, timeout=0.05)
+    assert exchange_batch(str(place), b"") == b""
     assert site.post("/tasks/t/turns/0a/1", b"keys", "token") == b""
     with ThreadPoolExecutor(1) as threads:
         coming = threads.submit(site.post, "/tasks/t/turns/0a/1/all", b"", "token")
-        while not (batch := exchanged(str(place), b"")):
+        while not (batch := exchange_batch(str(place), b"")):
             pass
-        number, *said = unpacked(batch)
+        number, *said = unpack_parts(batch)
         assert said == [b"token", b"/tasks/t/turns/0a/1", b"keys", b"/tasks/t/turns/0a/1/all", b""]
         other = str(int(number) - 1).encode()
-        for answer in (packed([other, b"200", b"0", b"x"]), OVER, b""):
-            assert exchanged(str(place), answer) == batch
-        for answer in (packed([number, b"x", b"0", b"x"]), packed([number, b"200"]), b"cut"):
+        for answer in (pack_parts([other, b"200", b"0", b"x"]), OVER, b""):
+            assert exchange_batch(str(place), answer) == batch
+        for answer in (pack_parts([number, b"x", b"0", b"x"]), pack_parts([number, b"200"]), b"cut"):
             with pytest.raises(OSError, match="cut off"):  # what can not be read ends the connection
-                exchanged(str(place), answer)
+                exchange_batch(str(place), answer)
         assert not coming.done()
-        assert exchanged(str(place), packed([number, b"410", b"0", b'{"error": "turn: it is over"}'])) == b""
-        with pytest.raises(ProtocolAborted, match="it is over"):
+        assert exchange_batch(str(place), pack_parts([number, b"410", b"0", b'{"error": "turn: it is over"}'])) == b""
+        with pytest.raises(ProtocolError, match="it is over"):
             coming.result(LONG)
         assert site.post("/tasks/t/turns/0a/5", b"opened", "token") == b""
         coming = threads.submit(site.post, "/tasks/t/waiting", b"", "token")
-        while not (batch := exchanged(str(place), b"")):
+        while not (batch := exchange_batch(str(place), b"")):
             pass
-        exchanged(str(place), packed([unpacked(batch)[0], b"410", b"1", b'{"error": "turn: it is over"}']))
+        exchange_batch(str(place), pack_parts([unpack_parts(batch)[0], b"410", b"1", b'{"error": "turn: it is over"}']))
         assert coming.result(LONG) == b""  # of the last message of a turn that had ended
     site.close()
     with pytest.raises(OSError, match="."):
-        exchanged(str(place), b"")
+        exchange_batch(str(place), b"")

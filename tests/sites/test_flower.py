@@ -128,8 +128,8 @@ def test_nothing_is_told_to_others_and_no_secret_is_kept_by_flower(carried: tupl
     written += [each.read_bytes() for each in flower.folder.glob("*.log")]
     for number in range(SITES):
         key = (federation.folder / f"s{number}" / "site.key").read_text().strip()
-        ledger = Ledger.existing(f"sqlite:///{federation.folder / f's{number}.db'}")
-        rows = ledger.database.read(lambda connection: connection.execute(select(VECTORS.c.vector)).all())
+        ledger = Ledger.open_existing(f"sqlite:///{federation.folder / f's{number}.db'}")
+        rows = ledger.database.run_read(lambda connection: connection.execute(select(VECTORS.c.vector)).all())
         assert rows
         assert not any(key.encode() in each or bytes.fromhex(key) in each for each in written)
         assert not any(row.vector in each for row in rows for each in written)

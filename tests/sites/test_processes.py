@@ -15,7 +15,7 @@ from federated import AGE, LONG, PLACE, Federated
 from sqlalchemy import select
 
 import dpcurves as dp
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.ledger import Ledger
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_sites.remote import LEFT_OUT
@@ -37,7 +37,7 @@ def five(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federated]:
 
 
 def ledger(federation: Federated, number: int) -> Ledger:
-    return Ledger.existing(f"sqlite:///{federation.folder / f's{number}.db'}")
+    return Ledger.open_existing(f"sqlite:///{federation.folder / f's{number}.db'}")
 
 
 def spent(federation: Federated) -> list[float]:
@@ -50,7 +50,7 @@ def in_the_end(ask: Callable[[], Any]) -> Any:
     while True:
         try:
             return ask()
-        except ProtocolAborted:
+        except ProtocolError:
             assert monotonic() < end
 
 
@@ -59,7 +59,7 @@ def require_one_kind_of_mask_opened(federation: Federated) -> None:
     kinds: dict[tuple[str, int], set[int]] = defaultdict(set)
     for number in range(federation.model.sites):
         query = select(STEPS.c.turn, STEPS.c.message).where(STEPS.c.stage == OPENED)
-        for row in ledger(federation, number).database.read(lambda connection: connection.execute(query).all()):  # noqa: B023
+        for row in ledger(federation, number).database.run_read(lambda connection: connection.execute(query).all()):  # noqa: B023
             body = row.message[PLACE + 3 + 32 : -64]  # behind place, stage, site and list; before the signature
             assert body
             assert len(body) % (3 + SHARE) == 0
@@ -85,10 +85,10 @@ def test_what_a_site_can_not_answer_ends_the_turn_in_its_words(five: Federated) 
     before = spent(five)
     with five.analyst(2) as analyst:
         with pytest.raises(
-            ProtocolAborted, match=r"site 'airline \d': column: 'height' can not be counted at this site$"
+            ProtocolError, match=r"site 'airline \d': column: 'height' can not be counted at this site$"
         ):
             analyst.ask(dp.HistogramQuestion("height", AGE), ONE)
-        with pytest.raises(ProtocolAborted, match="has epsilon"):
+        with pytest.raises(ProtocolError, match="has epsilon"):
             analyst.ask(BINS, PrivacyLoss.pure(1000))
     assert spent(five) == before
     assert any("'height' is not in the data, which has 'age'" in five.log(f"s{number}") for number in range(5))
@@ -125,7 +125,7 @@ def test_a_coordinator_that_lies_is_found_out(five: Federated, lie: str) -> None
             if lie == f"drops {SIGNED}":  # as if one had failed: that is allowed for
                 assert analyst.ask(BINS, ONE).count.sum() > 1000
             else:
-                with pytest.raises(ProtocolAborted):
+                with pytest.raises(ProtocolError):
                     analyst.ask(BINS, ONE)
     finally:
         five.lie("")
@@ -137,7 +137,7 @@ def test_a_turn_is_not_answered_again_for_other_sites(five: Federated) -> None:
     with five.analyst() as analyst:
         curve = analyst.ask(BINS, ONE, "two rosters")
         five.lie("leaves out site 4")
-        with pytest.raises(ProtocolAborted, match="answered before, to other messages"):
+        with pytest.raises(ProtocolError, match="answered before, to other messages"):
             analyst.ask(BINS, ONE, "two rosters")
         five.lie("")
         assert in_the_end(lambda: analyst.ask(BINS, ONE, "two rosters")).to_json() == curve.to_json()
@@ -149,7 +149,7 @@ def test_who_says_that_a_site_failed_gets_the_sum_of_the_others_and_one_kind_of_
     with five.analyst() as analyst:
         assert abs(analyst.ask(BINS, ONE, "claimed").count.sum() - 1200) < 100
         five.lie("")
-        with pytest.raises(ProtocolAborted):  # the list with all five was never signed
+        with pytest.raises(ProtocolError):  # the list with all five was never signed
             analyst.ask(BINS, ONE, "claimed")
     require_one_kind_of_mask_opened(five)
 
@@ -159,7 +159,7 @@ def kept_vectors(federation: Federated) -> dict[tuple[str, int], np.ndarray[Any,
     found = {}
     for number in range(federation.model.sites):
         query = select(VECTORS.c.turn, VECTORS.c.vector)
-        for row in ledger(federation, number).database.read(lambda connection: connection.execute(query).all()):  # noqa: B023
+        for row in ledger(federation, number).database.run_read(lambda connection: connection.execute(query).all()):  # noqa: B023
             found[row.turn, number] = np.frombuffer(row.vector, dtype="<i8")
     return found
 
@@ -223,7 +223,7 @@ def test_a_site_that_stays_away_is_left_out_and_comes_back_for_the_next_question
         assert curve.notes[0] in curve.to_json()
         below = analyst.ask(at_edges(2**19), ONE, "edges")
         five.kill("s3")
-        with pytest.raises(ProtocolAborted, match=r"site 'airline 3' did not answer within 15 seconds"):
+        with pytest.raises(ProtocolError, match=r"site 'airline 3' did not answer within 15 seconds"):
             analyst.ask(BINS, ONE)
         five.again(3, 4)
         whole = in_the_end(lambda: analyst.ask(BINS, ONE, "all are back"))
@@ -231,7 +231,7 @@ def test_a_site_that_stays_away_is_left_out_and_comes_back_for_the_next_question
         assert not whole.notes
         before = spent(five)
         more = analyst.ask(at_edges(2**18, 2**19), ONE, "edges")
-        assert more.turns[-1].values[1:] == below.turns[-1].values  # without site 4, with the same noise
+        assert more.rounds[-1].values[1:] == below.rounds[-1].values  # without site 4, with the same noise
         assert spent(five) == before
 
 
@@ -241,7 +241,7 @@ def test_beyond_what_is_tolerated_a_turn_waits_is_refused_and_charged_and_is_nev
         five.trouble(number, f"before {MASKED}")
     with five.analyst() as analyst:
         for _ in range(2):
-            with pytest.raises(ProtocolAborted, match="did not answer within 15 seconds"):
+            with pytest.raises(ProtocolError, match="did not answer within 15 seconds"):
                 analyst.ask(BINS, ONE, "late")
             assert spent(five) == [each + 1 for each in before]
         vectors = {key: vector.tolist() for key, vector in kept_vectors(five).items()}

@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.noise import Randomness
 from dpcurves_sites import secure_sum
 from dpcurves_sites.secure_sum import (
@@ -23,36 +23,36 @@ from dpcurves_sites.secure_sum import (
     SHARE,
     SHARES,
     SIGNED,
-    Messages,
     Roster,
+    RoundMessages,
     Signer,
     SiteState,
-    Turn,
-    begin,
-    mask,
-    read,
-    receipt_of,
-    recovered,
-    share,
-    shared,
-    sign,
-    story,
-    total,
+    SumRound,
+    advertise_keys,
+    cut_receipt,
+    mask_vector,
+    parse_message,
+    recover_secret,
+    share_keys,
+    share_secret,
+    sign_list,
+    simulate_round,
+    sum_vectors,
     unmask,
 )
 
 SOURCE = Randomness.from_seed(31)
 
 
-def of(sites: int, tolerated: int, absent: int = 0, words: int = 7, number: int = 1) -> tuple[Turn, list[Signer]]:
-    keys = [Ed25519PrivateKey.from_private_bytes(SOURCE.octets(32)) for _ in range(sites)]
+def of(sites: int, tolerated: int, absent: int = 0, words: int = 7, number: int = 1) -> tuple[SumRound, list[Signer]]:
+    keys = [Ed25519PrivateKey.from_private_bytes(SOURCE.random_bytes(32)) for _ in range(sites)]
     public = tuple(key.public_key().public_bytes_raw() for key in keys)
     roster = Roster(bytes(32), public, tolerated, absent)
-    return Turn(roster, number, bytes(32), words), [Signer(site, key) for site, key in enumerate(keys)]
+    return SumRound(roster, number, bytes(32), words), [Signer(site, key) for site, key in enumerate(keys)]
 
 
-def vectors(turn: Turn) -> list[Any]:
-    return [SOURCE.words(turn.words) for _ in turn.roster.keys]
+def vectors(turn: SumRound) -> list[Any]:
+    return [SOURCE.sample_words(turn.vector_length) for _ in turn.roster.keys]
 
 
 @pytest.mark.parametrize(
@@ -70,25 +70,25 @@ def test_the_sum_is_that_of_all_who_sent_a_vector(
 ) -> None:
     turn, signers = of(sites, tolerated, absent)
     own = vectors(turn)
-    messages, _ = story(turn, signers, own, SOURCE, silent)
+    messages, _ = simulate_round(turn, signers, own, SOURCE, silent)
     inside = [one for site, one in enumerate(own) if silent.get(site, OPENED + 1) > MASKED]
-    assert total(turn, messages).tolist() == sum(inside).tolist()
-    assert len(messages.masked[0]) - 8 * turn.words < 300
+    assert sum_vectors(turn, messages).tolist() == sum(inside).tolist()
+    assert len(messages.masked_vectors[0]) - 8 * turn.vector_length < 300
     sent = [message for stage in messages for message in stage]
     neighbours = turn.roster.degree
-    assert sum(map(len, sent)) / sites - 8 * turn.words < 4096 + 100 * neighbours
+    assert sum(map(len, sent)) / sites - 8 * turn.vector_length < 4096 + 100 * neighbours
 
 
 def test_one_failure_more_than_promised_holds_the_sum_up_and_opens_nothing() -> None:
     turn, signers = of(10, 3)
-    assert turn.roster.may_fail == 3
-    messages, _ = story(turn, signers, vectors(turn), SOURCE, {0: OPENED, 1: OPENED, 2: OPENED, 3: OPENED})
-    with pytest.raises(ProtocolAborted, match="7 are needed, 6 are there"):
-        total(turn, messages)
-    with pytest.raises(ProtocolAborted, match="7 sites must have signed the same list, 6 have"):
-        story(turn, signers, vectors(turn), SOURCE, {0: SIGNED, 1: SIGNED, 2: SIGNED, 3: SIGNED})
-    with pytest.raises(ProtocolAborted, match="10 of 10 sites are needed, 9 are there"):
-        story(turn, signers, vectors(turn), SOURCE, {0: MASKED})
+    assert turn.roster.max_failures == 3
+    messages, _ = simulate_round(turn, signers, vectors(turn), SOURCE, {0: OPENED, 1: OPENED, 2: OPENED, 3: OPENED})
+    with pytest.raises(ProtocolError, match="7 are needed, 6 are there"):
+        sum_vectors(turn, messages)
+    with pytest.raises(ProtocolError, match="7 sites must have signed the same list, 6 have"):
+        simulate_round(turn, signers, vectors(turn), SOURCE, {0: SIGNED, 1: SIGNED, 2: SIGNED, 3: SIGNED})
+    with pytest.raises(ProtocolError, match="10 of 10 sites are needed, 9 are there"):
+        simulate_round(turn, signers, vectors(turn), SOURCE, {0: MASKED})
 
 
 @pytest.mark.parametrize("sites", [3, 10, 32, 100])
@@ -97,14 +97,14 @@ def test_thresholds_keep_both_kinds_of_masks_apart(sites: int) -> None:
         turn, _ = of(sites, tolerated)
         roster = turn.roster
         for site in range(sites):
-            holders = roster.holders(site)
+            holders = roster.find_holders(site)
             assert site in holders
             assert len(holders) == roster.degree + 1
-            assert all(site in roster.holders(other) for other in holders)
+            assert all(site in roster.find_holders(other) for other in holders)
         assert (roster.degree + 1 - tolerated) + 2 * tolerated < 2 * roster.threshold
         assert sites + tolerated < 2 * roster.quorum
-        assert roster.degree > tolerated + roster.may_fail or roster.degree == sites - 1
-        assert roster.may_fail >= min(tolerated, sites - roster.quorum) or sites < 32
+        assert roster.degree > tolerated + roster.max_failures or roster.degree == sites - 1
+        assert roster.max_failures >= min(tolerated, sites - roster.quorum) or sites < 32
 
 
 def test_whoever_takes_out_fewer_than_all_neighbours_leaves_the_others_connected() -> None:
@@ -114,7 +114,7 @@ def test_whoever_takes_out_fewer_than_all_neighbours_leaves_the_others_connected
     left = set(range(40)) - set(around)
     reached, opened = {20}, [20]
     while opened:
-        near = (set(roster.holders(opened.pop())) & left) - reached
+        near = (set(roster.find_holders(opened.pop())) & left) - reached
         reached |= near
         opened.extend(near)
     assert reached == left
@@ -122,9 +122,9 @@ def test_whoever_takes_out_fewer_than_all_neighbours_leaves_the_others_connected
 
 def test_shares_below_the_threshold_fit_every_secret() -> None:
     secret = bytes(31) + b"\x01"
-    parts = shared(secret, range(5), 3, SOURCE)
+    parts = share_secret(secret, range(5), 3, SOURCE)
     for chosen in combinations(parts, 3):
-        assert recovered({site: parts[site] for site in chosen}, 3) == secret
+        assert recover_secret({site: parts[site] for site in chosen}, 3) == secret
     for other in (bytes(32), b"\xff" * 32):  # two shares and another secret: a third share fits them
         ends = {-1: int.from_bytes(other, "little"), **{site: int.from_bytes(parts[site], "little") for site in (0, 1)}}
         value = 0
@@ -134,13 +134,13 @@ def test_shares_below_the_threshold_fit_every_secret() -> None:
                 if apart != at:
                     top, bottom = top * (2 - apart) % PRIME, bottom * (at - apart) % PRIME
             value = (value + one * top * pow(bottom, -1, PRIME)) % PRIME
-        assert recovered({0: parts[0], 1: parts[1], 2: value.to_bytes(SHARE, "little")}, 3) == other
+        assert recover_secret({0: parts[0], 1: parts[1], 2: value.to_bytes(SHARE, "little")}, 3) == other
     assert pow(2, PRIME - 1, PRIME) == pow(3, PRIME - 1, PRIME) == 1
 
 
-def all_said() -> tuple[Turn, list[Signer], Messages]:
+def all_said() -> tuple[SumRound, list[Signer], RoundMessages]:
     turn, signers = of(4, 1)
-    messages, _ = story(turn, signers, vectors(turn), SOURCE)
+    messages, _ = simulate_round(turn, signers, vectors(turn), SOURCE)
     return turn, signers, messages
 
 
@@ -148,59 +148,59 @@ def all_said() -> tuple[Turn, list[Signer], Messages]:
 def test_an_altered_message_aborts(stage: int) -> None:
     turn, _, messages = all_said()
     octets = messages[stage][0]
-    for place in (0, 20, 45, len(turn.place) + 1, len(turn.place) + 5, len(octets) - 1):
+    for place in (0, 20, 45, len(turn.header) + 1, len(turn.header) + 5, len(octets) - 1):
         altered = octets[:place] + bytes([octets[place] ^ 1]) + octets[place + 1 :]
-        with pytest.raises(ProtocolAborted):
-            total(turn, messages._replace(**{Messages._fields[stage]: [altered, *messages[stage][1:]]}))
-    repeated = messages._replace(**{Messages._fields[stage]: [*messages[stage][::-1], octets]})
-    assert total(turn, repeated).tolist() == total(turn, messages).tolist()
+        with pytest.raises(ProtocolError):
+            sum_vectors(turn, messages._replace(**{RoundMessages._fields[stage]: [altered, *messages[stage][1:]]}))
+    repeated = messages._replace(**{RoundMessages._fields[stage]: [*messages[stage][::-1], octets]})
+    assert sum_vectors(turn, repeated).tolist() == sum_vectors(turn, messages).tolist()
 
 
 def test_messages_of_another_turn_plan_or_roster_are_refused() -> None:
     turn, signers, messages = all_said()
     others = (
-        replace(turn, number=2), replace(turn, plan=b"\x01" * 32), replace(turn, words=8),
+        replace(turn, number=2), replace(turn, plan_digest=b"\x01" * 32), replace(turn, vector_length=8),
         replace(turn, roster=replace(turn.roster, tolerated=0)),
     )  # fmt: skip
     for other in others:
-        with pytest.raises(ProtocolAborted, match="another task, turn, plan or roster"):
-            read(other, KEYS, messages.keys[0])
-        state, _ = begin(other, signers[0], SOURCE)
-        with pytest.raises(ProtocolAborted, match="another task, turn, plan or roster"):
-            share(other, signers[0], state, messages.keys, SOURCE)
+        with pytest.raises(ProtocolError, match="another task, turn, plan or roster"):
+            parse_message(other, KEYS, messages.keys[0])
+        state, _ = advertise_keys(other, signers[0], SOURCE)
+        with pytest.raises(ProtocolError, match="another task, turn, plan or roster"):
+            share_keys(other, signers[0], state, messages.keys, SOURCE)
 
 
 def test_a_coordinator_that_shows_different_messages_is_found_out() -> None:
     turn, signers = of(4, 1, absent=1)
-    assert turn.roster.may_fail == 1
-    begun = [begin(turn, signer, SOURCE) for signer in signers]
+    assert turn.roster.max_failures == 1
+    begun = [advertise_keys(turn, signer, SOURCE) for signer in signers]
     keys = [message for _, message in begun]
     shown = [keys, keys, keys[:3], keys[:3]]
-    dealt = [share(turn, signer, begun[signer.site][0], shown[signer.site], SOURCE) for signer in signers[:3]]
-    with pytest.raises(ProtocolAborted, match="own is not among them"):
-        share(turn, signers[3], begun[3][0], keys[:3], SOURCE)
-    with pytest.raises(ProtocolAborted, match="site 2 was shown other keys"):
-        mask(turn, signers[0], dealt[0][0], [message for _, message in dealt], SOURCE.words(7))
+    dealt = [share_keys(turn, signer, begun[signer.site][0], shown[signer.site], SOURCE) for signer in signers[:3]]
+    with pytest.raises(ProtocolError, match="own is not among them"):
+        share_keys(turn, signers[3], begun[3][0], keys[:3], SOURCE)
+    with pytest.raises(ProtocolError, match="site 2 was shown other keys"):
+        mask_vector(turn, signers[0], dealt[0][0], [message for _, message in dealt], SOURCE.sample_words(7))
 
 
 def test_two_lists_are_not_signed_in_one_turn_and_neither_is_opened_without_a_quorum() -> None:
     turn, signers = of(5, 1, absent=1)
-    messages, states = story(turn, signers, vectors(turn), SOURCE)
-    receipts = [receipt_of(turn, octets) for octets in messages.masked]
-    with pytest.raises(ProtocolAborted, match="another list was signed in this turn"):
-        sign(turn, signers[0], states[0], receipts[:4])
-    unsigned = replace(SiteState.from_bytes(states[4]), listed=((), b"")).to_bytes()
-    state, signed = sign(turn, signers[4], unsigned, receipts[:4])
-    with pytest.raises(ProtocolAborted, match="4 sites must have signed the same list, 1 have"):
-        unmask(turn, signers[4], state, [*messages.signed[:4], signed])
-    _, again = unmask(turn, signers[0], states[0], messages.signed)
-    assert again == messages.opened[0]
+    messages, states = simulate_round(turn, signers, vectors(turn), SOURCE)
+    receipts = [cut_receipt(turn, octets) for octets in messages.masked_vectors]
+    with pytest.raises(ProtocolError, match="another list was signed in this turn"):
+        sign_list(turn, signers[0], states[0], receipts[:4])
+    unsigned = replace(SiteState.from_bytes(states[4]), signed_list=((), b"")).to_bytes()
+    state, signed = sign_list(turn, signers[4], unsigned, receipts[:4])
+    with pytest.raises(ProtocolError, match="4 sites must have signed the same list, 1 have"):
+        unmask(turn, signers[4], state, [*messages.signed_lists[:4], signed])
+    _, again = unmask(turn, signers[0], states[0], messages.signed_lists)
+    assert again == messages.opened_shares[0]
 
 
-def kinds_opened(turn: Turn, messages: Messages) -> dict[int, set[int]]:
+def kinds_opened(turn: SumRound, messages: RoundMessages) -> dict[int, set[int]]:
     found: dict[int, set[int]] = {}
-    for octets in messages.opened:
-        body = read(turn, OPENED, octets).body[32:]
+    for octets in messages.opened_shares:
+        body = parse_message(turn, OPENED, octets).body[32:]
         for start in range(0, len(body), 3 + SHARE):
             found.setdefault(int.from_bytes(body[start : start + 2], "little"), set()).add(body[start + 2])
     return found
@@ -208,18 +208,18 @@ def kinds_opened(turn: Turn, messages: Messages) -> dict[int, set[int]]:
 
 def test_of_each_site_one_kind_of_mask_is_opened() -> None:
     turn, signers = of(10, 3, absent=2)
-    messages, _ = story(turn, signers, vectors(turn), SOURCE, {6: MASKED, 7: SIGNED})
+    messages, _ = simulate_round(turn, signers, vectors(turn), SOURCE, {6: MASKED, 7: SIGNED})
     assert kinds_opened(turn, messages) == {site: {int(site == 6)} for site in range(10)}
 
 
 def test_a_share_that_is_no_share_is_found_out() -> None:
     turn, signers = of(5, 1)
-    messages, states = story(turn, signers, vectors(turn), SOURCE)
+    messages, states = simulate_round(turn, signers, vectors(turn), SOURCE)
     forged = SiteState.from_bytes(states[0])
-    forged = replace(forged, held={**forged.held, 2: (bytes(SHARE), bytes(SHARE))})
-    _, opened = unmask(turn, signers[0], forged.to_bytes(), messages.signed)
-    with pytest.raises(ProtocolAborted, match="opened shares"):
-        total(turn, messages._replace(opened=[opened, *messages.opened[1:]]))
+    forged = replace(forged, held_shares={**forged.held_shares, 2: (bytes(SHARE), bytes(SHARE))})
+    _, opened = unmask(turn, signers[0], forged.to_bytes(), messages.signed_lists)
+    with pytest.raises(ProtocolError, match="opened shares"):
+        sum_vectors(turn, messages._replace(opened_shares=[opened, *messages.opened_shares[1:]]))
 
 
 @pytest.mark.parametrize(
@@ -249,21 +249,21 @@ def test_what_those_who_pool_see_is_a_function_of_the_sum_alone(
     added: list[list[tuple[bytes, int]]] = []
     monkeypatch.setattr(secure_sum, "_add_masks", lambda vector, keys: added.append(list(keys)))
     turn, signers = of(*sizes)
-    _, states = story(turn, signers, vectors(turn), SOURCE, silent)
+    _, states = simulate_round(turn, signers, vectors(turn), SOURCE, silent)
     inside = [site for site in range(len(signers)) if silent.get(site, OPENED + 1) > MASKED]
     keys = dict(zip(inside, added, strict=True))
     honest = [site for site in inside if site not in colluding]
     for site in honest:
-        held = [other for other in colluding if site in SiteState.from_bytes(states[other]).held]
+        held = [other for other in colluding if site in SiteState.from_bytes(states[other]).held_shares]
         assert len(held) < turn.roster.threshold
     known = {keys[site][0][0] for site in honest} | {key for site in colluding for key, _ in keys[site]}
-    failed = [SiteState.from_bytes(states[site]).masking for site in silent if silent[site] == MASKED]
+    failed = [SiteState.from_bytes(states[site]).masking_key for site in silent if silent[site] == MASKED]
     for masking in failed:  # opened, once it is left out
         for site in honest:
-            bundles = SiteState.from_bytes(states[site]).bundles
+            bundles = SiteState.from_bytes(states[site]).public_keys
             public = X25519PrivateKey.from_private_bytes(masking).public_key().public_bytes_raw()
-            (gone,) = (other for other, bundle in bundles.items() if bundle.masking == public)
-            known.add(secure_sum._pair_key(turn, masking, bundles[site].masking, gone, site)[0])
+            (gone,) = (other for other, bundle in bundles.items() if bundle.masking_key == public)
+            known.add(secure_sum._derive_pair_key(turn, masking, bundles[site].masking_key, gone, site)[0])
     unknown = sorted({key for site in honest for key, _ in keys[site]} - known)
     assert len(unknown) == len(honest) * (len(honest) - 1) // 2
     laws: dict[int, Counter[tuple[int, ...]]] = {}

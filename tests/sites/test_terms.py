@@ -19,16 +19,16 @@ from dpcurves.models.terms import Power, Term
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
 from dpcurves_parties.serving.identity import Server
 from dpcurves_parties.serving.task_document import Role
-from dpcurves_sites.cli import AtHome
-from dpcurves_sites.columns import Holds, schema_of
-from dpcurves_sites.remote import Approved, ApprovedList, TurnOver, _Line, fingerprint_of
+from dpcurves_sites.cli import SiteOptions
+from dpcurves_sites.columns import ColumnKind, parse_schema
+from dpcurves_sites.remote import ApprovalRequest, ApprovedList, RoundOver, _CoordinatorConnection, fingerprint_question
 from dpcurves_sites.secure_sum import KEYS
 from dpcurves_sites.site import Federation, Site
 from dpcurves_sites.task import FederationTask, Member
 from dpcurves_sites.trust import SecureSum
 
 TURNS = dp.CdfQuestion("age", dp.Grid(0, 100, cells=4096))
-SCHEMA = schema_of("age:number,score:number,label:category,person:category")
+SCHEMA = parse_schema("age:number,score:number,label:category,person:category")
 
 
 SERVER = Server("https://127.0.0.1:1", "00" * 32, "a certificate")
@@ -36,7 +36,7 @@ SERVER = Server("https://127.0.0.1:1", "00" * 32, "a certificate")
 
 def scorecard(*columns: str) -> dp.Scorecard:
     terms = tuple(Term(0.01, (Power(column),)) for column in columns)
-    return dp.Scorecard("risk", 0.1, tuple(dp.Ranged(column, 0, 100) for column in columns), terms)
+    return dp.Scorecard("risk", 0.1, tuple(dp.NumericColumn(column, 0, 100) for column in columns), terms)
 
 
 def left(of: Made) -> list[str]:
@@ -79,22 +79,22 @@ def test_a_site_with_another_schema_refuses_before_any_question() -> None:
     (table,) = tables(1)
     table["label"] = np.where(table["label"] == 1, "late", "on time")
     site(table, columns=SCHEMA).open()
-    site(table, names={"years": "age", "years of age": "age"}, columns={"years": Holds.NUMBER}).open()
+    site(table, names={"years": "age", "years of age": "age"}, columns={"years": ColumnKind.NUMBER}).open()
     for columns, rule in (
         ("height:number", "the task has 'height', a number; here 'height' is not in the data"),
         ("label:number", "the task has 'label', a number; here 'label' holds text, a number is needed"),
     ):
         with pytest.raises(ValueError, match=rule):
-            site(table, columns=schema_of(columns)).open()
+            site(table, columns=parse_schema(columns)).open()
     for text in ("age", "age:date", "age:number,age:number", ":number", ""):
         with pytest.raises(ValueError, match="columns: each once"):
-            schema_of(text)
+            parse_schema(text)
 
 
 def test_questions_ask_of_columns_of_the_task_alone() -> None:
     of = made(SecureSum(3, 1))
-    terms = replace(of.terms, columns={**SCHEMA, "score": Holds.CATEGORY})
-    terms.rehearsed(dp.HistogramQuestion("age", AGE, by=dp.Categories("label", (0, 1))), ONE)
+    terms = replace(of.terms, columns={**SCHEMA, "score": ColumnKind.CATEGORY})
+    terms.plan_question(dp.HistogramQuestion("age", AGE, by=dp.Categories("label", (0, 1))), ONE)
     card = scorecard("age", "height")
     for question, rule in (
         (dp.HistogramQuestion("height", AGE), "'height' is none of the task, which has age, score, label, person"),
@@ -102,7 +102,7 @@ def test_questions_ask_of_columns_of_the_task_alone() -> None:
         (dp.RocQuestion("label", card), "'height' is none of the task"),
     ):
         with pytest.raises(ValueError, match=rule):
-            terms.rehearsed(question, ONE)
+            terms.plan_question(question, ONE)
 
 
 @pytest.mark.usefixtures("without_noise")
@@ -123,16 +123,18 @@ def test_columns_that_a_site_calls_otherwise_are_mapped_there() -> None:
             ledger = Ledger.open("sqlite://")
             site = Site(of.terms, of.sites[1]._kept._signer, table, ledger, "flights", columns=given)
             site._ledger.dataset_key = lambda dataset: bytes(32)  # type: ignore[method-assign]
-            plan = of.terms.rehearsed(question, ONE)[0]
-            allotment = QuestionBudget.told("r", ONE).pay(plan.query.paid_as, Fraction(1))
-            answers.append(site._vector(of.terms.turn(plan.query, ONE), allotment).tolist())
+            plan = of.terms.plan_question(question, ONE)[0]
+            allotment = QuestionBudget.from_external_charge("r", ONE).pay(plan.query.charged_query, Fraction(1))
+            answers.append(site._build_vector(of.terms.plan_query(plan.query, ONE), allotment).tolist())
         assert answers[0] == answers[1]
         assert any(answers[0])
 
 
 @pytest.fixture
 def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SecureSum, "share", lambda self, noise, size, randomness: np.zeros(size, dtype=np.int64))
+    monkeypatch.setattr(
+        SecureSum, "sample_noise_share", lambda self, noise, size, randomness: np.zeros(size, dtype=np.int64)
+    )
 
 
 def test_who_has_more_records_than_were_promised_does_not_begin() -> None:
@@ -147,15 +149,15 @@ def test_who_has_more_records_than_were_promised_does_not_begin() -> None:
 
 def test_a_list_approves_a_question_up_to_a_loss(tmp_path: Path) -> None:
     question, other = dp.HistogramQuestion("age", AGE), dp.HistogramQuestion("age", dp.Grid(0, 99, cells=64))
-    plan = made(SecureSum(3, 1)).terms.rehearsed(question, ONE)[0]
+    plan = made(SecureSum(3, 1)).terms.plan_question(question, ONE)[0]
     file = tmp_path / "approved.json"
 
     def allows(entry: object, asked: Any = question, loss: PrivacyLoss = ONE) -> bool:
         file.write_text(json.dumps([entry]))
-        return ApprovedList(file)(Approved(str(asked), loss, "r", plan, fingerprint_of(asked)))
+        return ApprovedList(file)(ApprovalRequest(str(asked), loss, "r", plan, fingerprint_question(asked)))
 
     written = {"ask": "histogram", "column": "age", "grid": "0:100:64"}
-    mark = fingerprint_of(question)
+    mark = fingerprint_question(question)
     assert allows({"question": written, "epsilon": "1"})
     assert allows({"fingerprint": mark, "epsilon": 1})
     assert allows({"fingerprint": mark.upper(), "rho": "0.5"})
@@ -174,7 +176,7 @@ def test_a_list_approves_a_question_up_to_a_loss(tmp_path: Path) -> None:
             allows(entry)
     watched = ApprovedList(file) if file.write_text("[]") else None
     assert watched is not None
-    asked = Approved(str(question), ONE, "r", plan, mark)
+    asked = ApprovalRequest(str(question), ONE, "r", plan, mark)
     assert not watched(asked)
     file.write_text(json.dumps([{"fingerprint": mark, "epsilon": 1}]))
     assert watched(asked)
@@ -210,22 +212,22 @@ def test_the_same_request_in_another_task_is_paid_for_again() -> None:
     """Its noise is drawn anew: for nothing it would be a second release."""
     one, question = made(SecureSum(3, 1)), dp.HistogramQuestion("age", AGE)
     first = one.federation.ask(question, ONE, "r")
-    roster = one.terms.model.roster(b"u" * 32, one.terms.roster.keys)
+    roster = one.terms.model.build_roster(b"u" * 32, one.terms.roster.keys)
     terms = replace(one.terms, roster=roster)
     sites = [
         Site(terms, site._kept._signer, one.tables[n], one.ledgers[n], "flights") for n, site in enumerate(one.sites)
     ]
-    second = Federation.here(terms, sites).ask(question, ONE, "r")
+    second = Federation.from_sites(terms, sites).ask(question, ONE, "r")
     assert second.count.tolist() != first.count.tolist()
     assert left(one) == ["epsilon 2"] * 3
-    assert Federation.here(terms, sites).ask(question, ONE, "r").count.tolist() == second.count.tolist()
+    assert Federation.from_sites(terms, sites).ask(question, ONE, "r").count.tolist() == second.count.tolist()
     assert left(one) == ["epsilon 2"] * 3
 
 
 def test_an_officer_says_yes_or_has_not_said_it(monkeypatch: pytest.MonkeyPatch) -> None:
     question = dp.HistogramQuestion("age", AGE)
-    plan = made(SecureSum(3, 1)).terms.rehearsed(question, ONE)[0]
-    asked = Approved(str(question), ONE, "r", plan, fingerprint_of(question))
+    plan = made(SecureSum(3, 1)).terms.plan_question(question, ONE)[0]
+    asked = ApprovalRequest(str(question), ONE, "r", plan, fingerprint_question(question))
     said: list[str] = ["yes", " YES ", "no", ""]
 
     def answered(prompt: str) -> str:
@@ -234,23 +236,23 @@ def test_an_officer_says_yes_or_has_not_said_it(monkeypatch: pytest.MonkeyPatch)
         return said.pop(0)
 
     monkeypatch.setattr("builtins.input", answered)
-    home = AtHome(key="a", ticket="t", ledger="l", approve="ask")
-    assert [home.approval()(asked) for _ in range(5)] == [True, True, False, False, False]
-    assert replace(home, approve="all").approval()(asked)
+    home = SiteOptions(key="a", ticket="t", ledger="l", approve="ask")
+    assert [home.choose_approval()(asked) for _ in range(5)] == [True, True, False, False, False]
+    assert replace(home, approve="all").choose_approval()(asked)
     for wrong in (replace(home, approve="list"), replace(home, approved="file"), replace(home, approve="perhaps")):
         with pytest.raises(ValueError, match="approve"):
-            wrong.approval()
-    assert replace(home, column=["age=years", "a=b=c"]).names() == {"age": "years", "a": "b=c"}
+            wrong.choose_approval()
+    assert replace(home, column=["age=years", "a=b=c"]).parse_column_names() == {"age": "years", "a": "b=c"}
     for twice in (["age"], ["=a"], ["age="], ["age=a", "age=b"]):
         with pytest.raises(ValueError, match="column: each once"):
-            replace(home, column=twice).names()
+            replace(home, column=twice).parse_column_names()
 
 
 def test_a_site_waits_in_a_turn_as_long_as_it_has_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter([0.0, 20.0, 40.0, 61.0])
     monkeypatch.setattr("dpcurves_sites.remote.monotonic", lambda: next(moments))
-    line = object.__new__(_Line)
+    line = object.__new__(_CoordinatorConnection)
     line._turn = 60
-    monkeypatch.setattr(_Line, "post", lambda self, path, body: b"")
-    with pytest.raises(TurnOver, match="keys of others did not come within 60 seconds"):
-        line.collect("name", KEYS)
+    monkeypatch.setattr(_CoordinatorConnection, "post", lambda self, path, body: b"")
+    with pytest.raises(RoundOver, match="keys of others did not come within 60 seconds"):
+        line.collect_messages("name", KEYS)

@@ -10,10 +10,10 @@ from federated import Federated
 from test_processes import spent
 
 import dpcurves as dp
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_sites.columns import Holds
-from dpcurves_sites.remote import fingerprint_of
+from dpcurves_sites.columns import ColumnKind
+from dpcurves_sites.remote import fingerprint_question
 from dpcurves_sites.trust import SecureSum
 
 ONE = PrivacyLoss.pure(1)
@@ -29,11 +29,11 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federated]:
     approved = folder / "approved.json"
     approved.write_text(json.dumps([
         {"question": {"ask": "histogram", "column": "age", "grid": "0:100:4"}, "epsilon": "1"},
-        {"fingerprint": fingerprint_of(BOTH), "epsilon": 400},
+        {"fingerprint": fingerprint_question(BOTH), "epsilon": 400},
     ]))  # fmt: skip
     rows = "\n".join(f"{20 + n % 50},{150 + n % 40}" for n in range(300))
     with Federated(
-        folder, SecureSum(3, 1), columns={"age": Holds.NUMBER, "height": Holds.NUMBER},
+        folder, SecureSum(3, 1), columns={"age": ColumnKind.NUMBER, "height": ColumnKind.NUMBER},
         tables={0: f"age,height\n{rows}\n", 1: f"alter,groesse\n{rows}\n", 2: "age,height\n"},
         more={
             0: ("--approve", "list", "--approved", str(approved)),
@@ -50,13 +50,13 @@ def test_sites_with_other_names_and_without_records_answer_what_the_list_approve
         assert abs(analyst.ask(BINS, ONE).count.sum() - 600) < 60
         before = spent(three)
         for question, loss in ((BINS, PrivacyLoss.pure("1.01")), (dp.MeanQuestion("age", 0, 100), ONE)):
-            with pytest.raises(ProtocolAborted, match="site 'airline 0': question: it was not approved"):
+            with pytest.raises(ProtocolError, match="site 'airline 0': question: it was not approved"):
                 analyst.ask(question, loss)
         with pytest.raises(ValueError, match="'weight' is none of the task, which has age, height"):
             analyst.ask(dp.HistogramQuestion("weight", dp.Grid(0, 100, cells=4)), ONE)
     assert spent(three) == before
     told = three.log("s0")
-    assert f"question {fingerprint_of(BINS)}" in told.replace("\n", " ")
+    assert f"question {fingerprint_question(BINS)}" in told.replace("\n", " ")
     assert "price: epsilon 1 in all, epsilon 1 for this turn" in told
     assert "leaves the house: 5 masked numbers, secure sum of 3 sites" in told
     assert "refused: question: it was not approved" in told
@@ -66,7 +66,7 @@ def test_a_site_that_could_pay_one_of_two_turns_refuses_the_first(three: Federat
     before = spent(three)
     with three.analyst() as analyst:
         analyst.ask(BOTH, PrivacyLoss.pure(400), "dear")
-        with pytest.raises(ProtocolAborted, match="has epsilon 9.* left, and this question needs epsilon 150"):
+        with pytest.raises(ProtocolError, match="has epsilon 9.* left, and this question needs epsilon 150"):
             analyst.ask(BOTH, PrivacyLoss.pure(150))
     assert spent(three) == [each + 400 for each in before]
 
@@ -76,7 +76,7 @@ def test_analysts_ask_and_plan_with_the_options_of_files(three: Federated) -> No
     task, ticket = ("--task", str(folder / "task.json")), ("--ticket", str(folder / "tickets" / "analyst-1"))
     assert three.run("plan", ["federation", "plan", "histogram", *ASK, *task]) == 0
     planned = three.log("plan").replace("\n", " ")
-    assert fingerprint_of(BINS) in planned
+    assert fingerprint_question(BINS) in planned
     assert "secure sum of 3 sites" in planned
     files = ("--json", str(folder / "bins.json"), "--plot", str(folder / "bins.svg"), "--request-id", "mine")
     assert three.run("ask", ["federation", "ask", "histogram", *ASK, *task, *ticket, *files]) == 0
@@ -116,7 +116,7 @@ def test_a_site_of_another_version_is_found_out_and_nothing_is_shown(three: Fede
     before = spent(three)
     three.again(2, version="other")
     with three.analyst() as analyst:
-        with pytest.raises(ProtocolAborted, match="of another task, turn, plan or roster"):
+        with pytest.raises(ProtocolError, match="of another task, turn, plan or roster"):
             analyst.ask(BINS, ONE)
         three.again(2)
         assert spent(three) == before

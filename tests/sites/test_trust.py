@@ -15,17 +15,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.conversation import Plan, Release, UnsupportedQuery
 from dpcurves.data import Axis
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.ledger import Allotment, BudgetExceeded, Ledger, QuestionBudget
 from dpcurves.noise import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Neighbours, PrivacyLoss, Unit
-from dpcurves.queries import CountQuery, PrefixQuery, Read
-from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Messages, Signer, receipt_of
-from dpcurves_sites.site import Federation, Site, Terms
-from dpcurves_sites.trust import ROOM, SecureSum, told, turn_of, within
+from dpcurves.queries import CountQuery, CountUse, PrefixQuery
+from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, RoundMessages, Signer, cut_receipt
+from dpcurves_sites.site import Federation, FederationTerms, Site
+from dpcurves_sites.trust import ROOM, SecureSum, build_release, clip_to_ring, derive_round
 
 AGE, YEARS, UNIT = dp.Grid(0, 100, cells=64), dp.Grid(0, 100, cells=10), dp.Grid(0, 1, cells=4)
 ONE, TEN = PrivacyLoss.pure(1), PrivacyLoss.pure(10)
@@ -33,14 +33,14 @@ ONE, TEN = PrivacyLoss.pure(1), PrivacyLoss.pure(10)
 
 @dataclass
 class Made:
-    terms: Terms
+    terms: FederationTerms
     sites: list[Site]
     ledgers: list[Ledger]
     tables: list[dict[str, Any]]
 
     @property
     def federation(self) -> Federation:
-        return Federation.here(self.terms, self.sites)
+        return Federation.from_sites(self.terms, self.sites)
 
 
 def tables(sites: int, records: int = 400) -> list[dict[str, Any]]:
@@ -62,10 +62,10 @@ def made(
     budget: PrivacyLoss = TEN, ledgers: str = "sqlite://",
 ) -> Made:  # fmt: skip
     keys = [Ed25519PrivateKey.generate() for _ in range(model.sites)]
-    roster = model.roster(b"t" * 32, [key.public_key().public_bytes_raw() for key in keys])
+    roster = model.build_roster(b"t" * 32, [key.public_key().public_bytes_raw() for key in keys])
     held = tables(model.sites)
-    units = tuple(len(one["age"]) for one in held) if neighbours.knows_units else ()
-    terms = Terms(model, roster, neighbours, unit, units, budget)
+    units = tuple(len(one["age"]) for one in held) if neighbours.has_public_units else ()
+    terms = FederationTerms(model, roster, neighbours, unit, units, budget)
     opened = [Ledger.open(ledgers.format(site)) for site in range(model.sites)]
     sites = [Site(terms, Signer(n, key), held[n], opened[n], "flights") for n, key in enumerate(keys)]
     return Made(terms, sites, opened, held)
@@ -76,7 +76,7 @@ def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(self: SecureSum, noise: object, size: int, randomness: object) -> NDArray[np.int64]:
         return np.zeros(size, dtype=np.int64)
 
-    monkeypatch.setattr(SecureSum, "share", nothing)
+    monkeypatch.setattr(SecureSum, "sample_noise_share", nothing)
 
 
 def pooled(held: list[dict[str, Any]]) -> dict[str, Any]:
@@ -98,7 +98,7 @@ QUESTIONS: list[Callable[[], Any]] = [
     lambda: dp.QuantileForecastsQuestion(("score", "rest"), (0.5, 0.9), UNIT),
     lambda: dp.PredictedObservedQuestion("score", "rest", UNIT, UNIT),
     lambda: dp.UpliftQuestion("label", "treated", "score", UNIT),
-    lambda: dp.PairwiseScorerQuestion("label", (dp.Ranged("score", 0, 1), dp.Ranged("age", 0, 100))),
+    lambda: dp.PairwiseScorerQuestion("label", (dp.NumericColumn("score", 0, 1), dp.NumericColumn("age", 0, 100))),
     lambda: dp.SurvivalQuestion("age", "label", YEARS, by=dp.Categories("treated", (0, 1))),
     lambda: dp.CompetingRisksQuestion("age", "kind", YEARS, causes=(1, 2)),
     lambda: dp.DelayedEntryQuestion("since", "age", "label", YEARS),
@@ -117,17 +117,17 @@ def test_the_sum_is_the_curators_integers_where_noise_is_off(ask: Callable[[], A
     with_all = Made(of.terms, [], [], [])
 
     def asked(plan: Plan, allotment: Allotment) -> Release:
-        release = of.terms.model.run(plan, of.sites, allotment, Randomness.system())
+        release = of.terms.model.run(plan, of.sites, allotment, Randomness.from_system())
         seen.append((plan, release.values))
         return release
 
     curve = Federation(with_all.terms, asked).ask(ask(), loss, "r")
-    from dpcurves.noise import FleetingMemory
+    from dpcurves.noise import InProcessMemory
     from dpcurves.records import open_records
 
     records = open_records(pooled(of.tables), unit=EACH_RECORD, key=bytes(32), delimiter=",")
     for plan, values in seen:
-        exact = of.terms.model.vector(plan, records, FleetingMemory(), Randomness.system()).view(np.int64)
+        exact = of.terms.model.build_vector(plan, records, InProcessMemory(), Randomness.from_system()).view(np.int64)
         assert values == tuple(exact.tolist())
     assert seen
     assert "secure sum of 3 sites" in curve.privacy.trust
@@ -140,17 +140,17 @@ def test_the_sum_is_the_curators_integers_where_noise_is_off(ask: Callable[[], A
 def test_the_error_is_that_of_the_plan(neighbours: Neighbours) -> None:
     """65,536 sums of nothing but noise: their variance is m / (m - c) of the curator's."""
     model = SecureSum(5, 2)
-    query = CountQuery((Axis("age", dp.Grid(0, 100, cells=2**14)),), Read.CELLS)
+    query = CountQuery((Axis("age", dp.Grid(0, 100, cells=2**14)),), CountUse.CELLS)
     for loss in (PrivacyLoss.pure("0.7"), PrivacyLoss.zcdp("0.02")):
         of = made(model, neighbours, budget=PrivacyLoss.zcdp(5) if loss.epsilon is None else PrivacyLoss.pure(5))
-        plan = model.turn(query, loss, of.terms.adjacency)
-        allotment = QuestionBudget.told("noise", loss).pay("it", Fraction(1))
-        released = np.array(model.run(plan, of.sites, allotment, Randomness.system()).values, dtype=float)
+        plan = model.plan_query(query, loss, of.terms.adjacency)
+        allotment = QuestionBudget.from_external_charge("noise", loss).pay("it", Fraction(1))
+        released = np.array(model.run(plan, of.sites, allotment, Randomness.from_system()).values, dtype=float)
         # 2,000 records are spread over the cells: their part of the mean square is known
         exact = np.histogram(pooled(of.tables)["age"], 2**14, (0, 100))[0]
         noise = released[: 2**14] - exact
         assert noise.std() == pytest.approx(plan.error, rel=0.05)
-        curators = dp.rehearse(dp.HistogramQuestion("age", AGE), loss, of.terms.adjacency)[0].error
+        curators = dp.plan_question(dp.HistogramQuestion("age", AGE), loss, of.terms.adjacency)[0].error
         ours = of.federation.plan(dp.HistogramQuestion("age", AGE), loss)[0].error
         assert ours / curators == pytest.approx((5 / 3) ** 0.5, rel=0.006)
 
@@ -186,17 +186,17 @@ def test_honest_shares_in_every_list_lose_no_more_than_promised(m: int, c: int, 
         assert absent > 0  # so few sites could not do without them
         return
     least = m - absent - (c - absent)
-    assert least == model.honest
-    query = CountQuery((Axis("age", dp.Grid(0, 4, cells=4)),), Read.CELLS)
-    plan = model.turn(query, ONE, AddRemove(EACH_RECORD))
+    assert least == model.honest_sites
+    query = CountQuery((Axis("age", dp.Grid(0, 4, cells=4)),), CountUse.CELLS)
+    plan = model.plan_query(query, ONE, AddRemove(EACH_RECORD))
     noise = plan.law.levels[0].noise  # type: ignore[attr-defined]
-    law = summed(polya_difference(float(noise.parameter), 1 / model.honest), least)
+    law = summed(polya_difference(float(noise.parameter), 1 / model.honest_sites), least)
     centre = len(law) // 2
     assert losses(law[centre - 30 : centre + 31], 1) == pytest.approx(1, abs=1e-9)
-    plan = model.turn(query, PrivacyLoss.zcdp("0.1"), AddRemove(EACH_RECORD))
+    plan = model.plan_query(query, PrivacyLoss.zcdp("0.1"), AddRemove(EACH_RECORD))
     noise = plan.law.levels[0].noise  # type: ignore[attr-defined]
     assert noise.family is Family.GAUSSIAN
-    each = np.exp(-(np.arange(-60, 61) ** 2) / (2 * float(noise.parameter) / model.honest))
+    each = np.exp(-(np.arange(-60, 61) ** 2) / (2 * float(noise.parameter) / model.honest_sites))
     law = summed(each / each.sum(), least)
     here, there = law[1:], law[:-1]
     usable = (here > 1e-250) & (there > 1e-250)
@@ -214,13 +214,15 @@ def test_leaving_out_all_that_are_tolerated_while_as_many_collude_would_break_th
 
 def test_what_is_not_linear_is_refused_before_anything_is_charged() -> None:
     of = made(SecureSum(3, 1))
-    claim = dp.VerifyQuestion(dp.Ranged("score", 0, 1), (dp.Ranged("age", 0, 100),), "age", above=0)
+    claim = dp.VerifyQuestion(dp.NumericColumn("score", 0, 1), (dp.NumericColumn("age", 0, 100),), "age", above=0)
     cut = dp.CdfQuestion("age", AGE, method=dp.QuantileCuts(8))
     for question in (dp.SmoothAucQuestion("label", "score", model="public"), claim, cut):
         with pytest.raises(UnsupportedQuery, match="sums are linear"):
             of.federation.ask(question, ONE)
     with pytest.raises(UnsupportedQuery, match="sum of discrete Gaussians"):
-        of.terms.model.turn(CountQuery((Axis("age", AGE),), Read.CELLS), PrivacyLoss.zcdp(5), of.terms.adjacency)
+        of.terms.model.plan_query(
+            CountQuery((Axis("age", AGE),), CountUse.CELLS), PrivacyLoss.zcdp(5), of.terms.adjacency
+        )
     assert all(ledger.balance("flights").spent.billionths == 0 for ledger in of.ledgers)
 
 
@@ -233,14 +235,14 @@ def test_bounds_are_read_off_noisy_counts_of_powers_of_two(neighbours: Neighbour
         below, wider = (int((ages <= end).sum()) for end in (found.bound / 2, found.bound))
         asked = 0.9 * len(ages)
         assert below - found.alpha < asked <= wider + found.alpha
-        assert not found.capped
+        assert not found.is_capped
         assert 0 < found.alpha < 60
         assert type(found).from_json(found.to_json()).to_json() == found.to_json()
         assert "secure sum" in found.privacy.trust
     few = dp.BoundsQuestion("age", 1.0, "0.9", 2)
     both = of.federation.ask(dp.PlaneBoundsQuestion(few, dp.BoundsQuestion("score", 0.1, 1)), ONE)
-    assert both.across.capped
-    assert both.upwards.bound >= scores.max() / 2
+    assert both.x.is_capped
+    assert both.y.bound >= scores.max() / 2
     plot = of.federation.ask(dp.ResidualPlotQuestion("score", "age", 0.1, 1.0, "0.9", model=dp.PUBLIC_MODEL), ONE)
     assert type(plot).from_json(plot.to_json()).to_json() == plot.to_json()
     assert {str(ledger.balance("flights").spent) for ledger in of.ledgers} == {"epsilon 7"}
@@ -249,25 +251,28 @@ def test_bounds_are_read_off_noisy_counts_of_powers_of_two(neighbours: Neighbour
 @pytest.mark.parametrize("neighbours", Neighbours)
 def test_a_range_is_looked_for_turn_by_turn(neighbours: Neighbours) -> None:
     of = made(SecureSum(3, 1), neighbours)
-    curve = of.federation.ask(dp.UnboundedCdfQuestion("age"), TEN * Fraction(1, 4))
+    curve = of.federation.ask(dp.AutoRangeCdfQuestion("age"), TEN * Fraction(1, 4))
     ages = pooled(of.tables)["age"]
-    assert len(curve.turns) > 1
+    assert len(curve.rounds) > 1
     assert curve.privacy.trust == str(SecureSum(3, 1))
     for age in (25, 45, 65):
         assert abs(curve.cdf(age) - (ages <= age).mean()) < 0.05
-    mean = of.federation.ask(dp.UnboundedMeanQuestion("age"), TEN * Fraction(1, 4))
+    mean = of.federation.ask(dp.AutoRangeMeanQuestion("age"), TEN * Fraction(1, 4))
     assert mean.lower < ages.mean() < mean.upper
     assert mean.mean == pytest.approx(ages.mean(), rel=0.1)
 
 
 @pytest.mark.parametrize("family", Family)
 def test_combined_noise_exceeds_its_bound_as_rarely_as_promised(family: Family) -> None:
-    noises = [Noise(family, Fraction(9)).by(Fraction(5, 3)), Noise(family, Fraction(4)).by(Fraction(5, 3))]
+    noises = [
+        Noise(family, Fraction(9)).sum_over_parties(Fraction(5, 3)),
+        Noise(family, Fraction(4)).sum_over_parties(Fraction(5, 3)),
+    ]
     law = IntervalSums(1, 4, (Tier(range(0, 4, 2), noises[0]), Tier(range(4), noises[1])), noises[1])
     weights = np.array([[1, 0, 0, 0, 0, 0, 0], [0.3, -0.7, 1, 0.5, 0, 0, -2], [0, 0, 0, 0, 0, 0, 1]])
-    drawn = weights @ law.raw_noise(400_000, np.random.default_rng(1)).T
+    drawn = weights @ law.simulate_values(400_000, np.random.default_rng(1)).T
     for chance in (0.01, 0.0005):
-        bounds = law.exceeded(weights, chance)
+        bounds = law.bound_combined_noise(weights, chance)
         assert ((drawn > bounds[:, None]).mean(axis=1) <= chance).all()
         assert ((drawn > bounds[:, None] / 2).mean(axis=1) > chance).all()
 
@@ -275,33 +280,37 @@ def test_combined_noise_exceeds_its_bound_as_rarely_as_promised(family: Family) 
 def test_prefixes_that_go_on_are_of_the_sites_of_their_first_sum(tmp_path: Path) -> None:
     """Who was left out of the first is left out of all; were it let in, its blocks would be the difference."""
     of = made(SecureSum(5, 2, absent=1), ledgers=f"sqlite:///{tmp_path}/{{}}.db")
-    everyone, budget = [0, 1, 2, 3, 4], QuestionBudget.told("r", ONE)
+    everyone, budget = [0, 1, 2, 3, 4], QuestionBudget.from_external_charge("r", ONE)
 
     def asked(at: tuple[int, ...], sites: list[int]) -> list[int]:
         query = PrefixQuery((Axis("age", AGE),), at)
-        plan, allotment = of.terms.turn(query, ONE), budget.pay(query.paid_as, Fraction(1))
+        plan, allotment = of.terms.plan_query(query, ONE), budget.pay(query.charged_query, Fraction(1))
         sent = list(stages(of, plan, allotment, sites))
-        return list(told(plan, turn_of(of.terms.roster, plan, allotment), Messages(*sent), allotment).values)
+        return list(
+            build_release(plan, derive_round(of.terms.roster, plan, allotment), RoundMessages(*sent), allotment).values
+        )
 
     first = asked((32, 64), everyone[:4])
     again = asked((16, 32), everyone[:4])
     assert first[0] == again[1]  # the same noise
     for at, others in ((48, everyone), (40, everyone[1:])):
-        with pytest.raises(ProtocolAborted, match="other sites were in the sums before, under the same payment"):
+        with pytest.raises(ProtocolError, match="other sites were in the sums before, under the same payment"):
             asked((16, at), others)
     assert {str(ledger.balance("flights").spent) for ledger in of.ledgers} == {"epsilon 1"}
 
 
 def test_a_unit_at_several_sites_multiplies_the_distance() -> None:
     person = Unit("person", 2)
-    one, three = (SecureSum(5, 1, sites_per_unit=k).among(Neighbours.ADD_REMOVE, person, None) for k in (1, 3))
+    one, three = (
+        SecureSum(5, 1, sites_per_unit=k).build_adjacency(Neighbours.ADD_REMOVE, person, None) for k in (1, 3)
+    )
     assert (one.l1_sensitivity, three.l1_sensitivity) == (2, 6)
     of = made(SecureSum(3, 1, sites_per_unit=2), unit=person)
     curve = of.federation.ask(dp.CdfQuestion("age", AGE), ONE)
-    assert curve.privacy.protected == "each person (at most 4 records)"
+    assert curve.privacy.protected_unit == "each person (at most 4 records)"
     assert "units at up to 2 sites" in curve.privacy.trust
     with pytest.raises(ValueError, match="above 1 it needs a unit"):
-        SecureSum(5, 1, sites_per_unit=2).among(Neighbours.ADD_REMOVE, EACH_RECORD, None)
+        SecureSum(5, 1, sites_per_unit=2).build_adjacency(Neighbours.ADD_REMOVE, EACH_RECORD, None)
 
 
 def test_the_same_request_has_the_same_answer_and_is_charged_once(tmp_path: Path) -> None:
@@ -326,29 +335,29 @@ def stages(of: Made, plan: Plan, allotment: Allotment, sites: Sequence[int] | No
     present = of.sites if sites is None else [of.sites[number] for number in sites]
     given: list[bytes] = []
     for stage in (KEYS, SHARES, MASKED, SIGNED, OPENED):
-        seen = [receipt_of(turn_of(of.terms.roster, plan, allotment), one) for one in given]
+        seen = [cut_receipt(derive_round(of.terms.roster, plan, allotment), one) for one in given]
         given = [site.answer(plan, allotment, stage, seen if stage == SIGNED else given) for site in present]
         yield given
 
 
 def test_a_site_that_comes_back_sends_the_same_bytes_and_refuses_a_second_list(tmp_path: Path) -> None:
     of = made(SecureSum(4, 2, absent=1), ledgers=f"sqlite:///{tmp_path}/{{}}.db")
-    plan = of.terms.model.turn(CountQuery((Axis("age", AGE),), Read.CELLS), ONE, of.terms.adjacency)
-    allotment = QuestionBudget.told("r", ONE).pay("it", Fraction(1))
+    plan = of.terms.model.plan_query(CountQuery((Axis("age", AGE),), CountUse.CELLS), ONE, of.terms.adjacency)
+    allotment = QuestionBudget.from_external_charge("r", ONE).pay("it", Fraction(1))
     sent = list(stages(of, plan, allotment))
-    released = told(plan, turn_of(of.terms.roster, plan, allotment), Messages(*sent), allotment)
+    released = build_release(plan, derive_round(of.terms.roster, plan, allotment), RoundMessages(*sent), allotment)
     signer = of.sites[1]._kept._signer
     back = Site(of.terms, signer, {**of.tables[1], "age": of.tables[1]["age"] * 0}, of.ledgers[1], "flights")
-    turn = turn_of(of.terms.roster, plan, allotment)
+    turn = derive_round(of.terms.roster, plan, allotment)
     for stage, given in ((KEYS, []), (SHARES, sent[0]), (MASKED, sent[1])):
         assert back.answer(plan, allotment, stage, given) == sent[stage - 1][1]
-    receipts = [receipt_of(turn, one) for one in sent[2]]
+    receipts = [cut_receipt(turn, one) for one in sent[2]]
     assert back.answer(plan, allotment, SIGNED, receipts) == sent[3][1]
     for stage, fewer in ((SHARES, sent[0][:3]), (MASKED, sent[1][:3]), (SIGNED, receipts[:3])):
-        with pytest.raises(ProtocolAborted, match="answered before, to other messages"):
+        with pytest.raises(ProtocolError, match="answered before, to other messages"):
             back.answer(plan, allotment, stage, fewer)
     assert released.plan == plan
-    other = of.terms.model.turn(plan.query, PrivacyLoss.pure(2), of.terms.adjacency)
+    other = of.terms.model.plan_query(plan.query, PrivacyLoss.pure(2), of.terms.adjacency)
     with pytest.raises(ValueError, match="would make another one"):
         back.answer(other, allotment, KEYS, [])
 
@@ -360,7 +369,7 @@ def test_sums_that_are_cut_off_move_no_further_and_their_total_never_wraps(sites
     room = ROOM // sites
     around = [end + near for end in (-room, 0, room, 10**30, -(10**30)) for near in range(-3, 4)]
     before = np.array(around, dtype=object)
-    cut, moved = within(before, sites), within(before + step, sites)
+    cut, moved = clip_to_ring(before, sites), clip_to_ring(before + step, sites)
     assert np.all(np.abs(moved - cut) <= step)
     assert max(int(np.abs(cut).max()), int(np.abs(moved).max())) * sites <= ROOM <= 2**63 - ROOM
     inside = np.abs(before) <= room

@@ -11,43 +11,43 @@ from hypothesis import given
 from hypothesis.strategies import integers, sampled_from
 
 from dpcurves.data import Axis, Grid
-from dpcurves.estimation.binary_tree import Dyadic, Measurements, gather
-from dpcurves.estimation.empirical_bayes import Splits, estimate
+from dpcurves.estimation.binary_tree import DyadicLayout, Measurements, merge_measurements
+from dpcurves.estimation.empirical_bayes import TreeEstimate, estimate_tree
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.queries import PartitionQuery
 from dpcurves.strategies.prefixes import (
     LARGEST,
     MOST_TILINGS,
     Tilings,
-    first_turn,
+    choose_budget_fractions,
+    choose_first_thirds,
+    find_atom_tilings,
+    first_tilings,
     has_atoms,
     is_dense,
-    is_exact,
-    is_glance,
+    is_nearly_exact,
     is_uneven,
-    last_refinement,
-    overall_look,
-    parts,
-    refinement,
-    thirds_seen,
+    is_worth_pilot_query,
+    refine_last_tilings,
+    refine_tilings,
 )
 
-Layout = Callable[[int], Dyadic]
-LAYOUTS = [Dyadic.plain, Dyadic.ends_apart]
+Layout = Callable[[int], DyadicLayout]
+LAYOUTS = [DyadicLayout.from_cells, DyadicLayout.from_cells_with_ends]
 CELLS = [1, 2, 3, 4, 5, 6, 7, 8, 23, 64, 100, 1000]
 
 
-def nested(layout: Dyadic, tilings: Tilings) -> None:
+def nested(layout: DyadicLayout, tilings: Tilings) -> None:
     """They can be asked for, and be read."""
     PartitionQuery((Axis("x", Grid(0, 1, cells=layout.cells)),), tilings)
     for starts in tilings:
-        layout.find(np.append(np.asarray(starts), layout.cells))
+        layout.find_nodes(np.append(np.asarray(starts), layout.cells))
 
 
 @given(cells=sampled_from(CELLS), make=sampled_from(LAYOUTS))
 def test_a_first_turn_has_every_cell_and_two_coarser_tilings(make: Layout, cells: int) -> None:
     layout = make(cells)
-    tilings = first_turn(layout)
+    tilings = first_tilings(layout)
     nested(layout, tilings)
     assert list(tilings[-1]) == list(range(cells))
     assert len(tilings) == min(3, max(1, layout.depth))
@@ -56,10 +56,12 @@ def test_a_first_turn_has_every_cell_and_two_coarser_tilings(make: Layout, cells
 @given(family=sampled_from(Family), cells=sampled_from(CELLS), make=sampled_from(LAYOUTS), seed=integers(0, 5))
 def test_whatever_was_released_a_refinement_is_nested(make: Layout, cells: int, family: Family, seed: int) -> None:
     layout, draw = make(cells), np.random.default_rng(seed)
-    law = IntervalSums(1, cells, tuple(Tier(t, Noise(family, Fraction(9))) for t in first_turn(layout)), missing=None)
+    law = IntervalSums(
+        1, cells, tuple(Tier(t, Noise(family, Fraction(9))) for t in first_tilings(layout)), missing=None
+    )
     values = (draw.normal(0, 10.0 ** (2 * seed), law.size)).astype(np.int64)
-    splits = estimate(gather(layout, [(law, values)]), float(values.sum()))
-    tries = product((refinement, last_refinement), (Fraction(1, 10**6), Fraction(3), Fraction(10**9)))
+    splits = estimate_tree(merge_measurements(layout, [(law, values)]), float(values.sum()))
+    tries = product((refine_tilings, refine_last_tilings), (Fraction(1, 10**6), Fraction(3), Fraction(10**9)))
     for refine, parameter in tries:
         tilings = refine(splits, Noise(family, parameter))
         nested(layout, tilings)
@@ -68,53 +70,53 @@ def test_whatever_was_released_a_refinement_is_nested(make: Layout, cells: int, 
             assert len(tilings[-1]) <= LARGEST[family][len(tilings) - 1]
 
 
-def spread(cells: int, variance: float, even: float = 0.0) -> Splits:
-    layout = Dyadic.plain(cells)
-    return Splits(layout, np.where(layout.width > 0, 1.0, 0.0), np.full(layout.nodes, variance), even)
+def spread(cells: int, variance: float, even: float = 0.0) -> TreeEstimate:
+    layout = DyadicLayout.from_cells(cells)
+    return TreeEstimate(layout, np.where(layout.width > 0, 1.0, 0.0), np.full(layout.nodes, variance), even)
 
 
 def test_what_is_known_well_enough_is_not_split_again() -> None:
     splits = spread(64, 0.0)
     splits.variance[1] = 1e9
-    assert refinement(splits, Noise(Family.LAPLACE, Fraction(1))) == (range(0, 64, 32),)
+    assert refine_tilings(splits, Noise(Family.LAPLACE, Fraction(1))) == (range(0, 64, 32),)
 
 
 def test_where_nothing_is_worth_splitting_one_interval_is_left() -> None:
-    assert refinement(spread(64, 0.0), Noise(Family.LAPLACE, Fraction(1))) == (range(0, 64, 64),)
+    assert refine_tilings(spread(64, 0.0), Noise(Family.LAPLACE, Fraction(1))) == (range(0, 64, 64),)
 
 
 def test_intervals_are_split_down_to_where_their_variance_lies() -> None:
     splits = spread(16, 0.0)
     splits.variance[[1, 2, 5]] = 1e9  # the whole, its first half, the second quarter
-    assert refinement(splits, Noise(Family.LAPLACE, Fraction(1))) == ((0, 4, 6, 8),)
+    assert refine_tilings(splits, Noise(Family.LAPLACE, Fraction(1))) == ((0, 4, 6, 8),)
 
 
 def test_a_last_interval_that_is_longer_stays_whole() -> None:
     splits = spread(100, 0.0)
     splits.variance[[1, 2]] = 1e9  # 64 cells and the other 36, the first of these halved
-    assert refinement(splits, Noise(Family.LAPLACE, Fraction(1))) == ((0, 32, 64),)
+    assert refine_tilings(splits, Noise(Family.LAPLACE, Fraction(1))) == ((0, 32, 64),)
 
 
 def test_the_more_noise_the_coarser() -> None:
-    layout = Dyadic.plain(1024)
-    splits = estimate(Measurements.nothing(layout), 10_000)
-    sizes = [len(refinement(splits, Noise(Family.GAUSSIAN, Fraction(4) ** power))[-1]) for power in range(2, 11)]
+    layout = DyadicLayout.from_cells(1024)
+    splits = estimate_tree(Measurements.empty(layout), 10_000)
+    sizes = [len(refine_tilings(splits, Noise(Family.GAUSSIAN, Fraction(4) ** power))[-1]) for power in range(2, 11)]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[-1]
 
 
 def test_many_intervals_are_counted_in_several_tilings_of_even_steps() -> None:
     splits = spread(4096, 1e12)
-    tilings = refinement(splits, Noise(Family.LAPLACE, Fraction(1)))
+    tilings = refine_tilings(splits, Noise(Family.LAPLACE, Fraction(1)))
     assert [len(starts) for starts in tilings] == [16, 256, 4096]
-    assert not is_glance(tilings, tilings[:1], splits, Family.LAPLACE)
-    assert is_glance(tilings[:1], tilings[:1], splits, Family.LAPLACE)
+    assert not is_worth_pilot_query(tilings, tilings[:1], splits, Family.LAPLACE)
+    assert is_worth_pilot_query(tilings[:1], tilings[:1], splits, Family.LAPLACE)
 
 
 def test_a_last_look_with_gaussian_noise_has_the_tilings_of_the_least_noise() -> None:
     """Beside those of even steps, of which there would be three: by the variance of prefixes in dense algebra."""
     splits, alone = spread(512, 1e12), Noise(Family.GAUSSIAN, Fraction(1))
-    even, found = refinement(splits, alone), last_refinement(splits, alone)
+    even, found = refine_tilings(splits, alone), refine_last_tilings(splits, alone)
     assert even[-1] == found[-1] == range(512)
     assert (len(even), len(found)) == (3, 5)
     assert variance_of(found) < 0.9 * variance_of(even)
@@ -136,17 +138,17 @@ def test_no_second_look_is_made_where_the_last_one_has_many_intervals_anyhow() -
     splits, few = spread(4096, 1.0), (range(0, 4096, 512),)
     for family, last in product(Family, (few, (range(0, 4096, 16),), (range(0, 4096, 8),))):
         most = 200 if family is Family.LAPLACE else 320
-        assert is_glance(few, last, splits, family) is (len(last[-1]) <= most)
+        assert is_worth_pilot_query(few, last, splits, family) is (len(last[-1]) <= most)
 
 
-def known(cells: list[float], variance: float) -> Splits:
+def known(cells: list[float], variance: float) -> TreeEstimate:
     """Cells of these counts, and splits that all have this variance."""
-    layout = Dyadic.plain(len(cells))
+    layout = DyadicLayout.from_cells(len(cells))
     counts = np.zeros(layout.nodes)
-    counts[layout.single] = cells
+    counts[layout.cell_nodes] = cells
     for parent, left, right, _ in reversed(layout.halvings):
         counts[parent] += counts[left] + counts[right]
-    return Splits(layout, counts, np.full(layout.nodes, variance), even=0.0)
+    return TreeEstimate(layout, counts, np.full(layout.nodes, variance), even_probability=0.0)
 
 
 def test_records_lie_in_atoms_where_one_half_has_nearly_all_or_that_is_still_likely() -> None:
@@ -161,42 +163,44 @@ def test_records_lie_in_atoms_where_one_half_has_nearly_all_or_that_is_still_lik
 def test_a_look_for_atoms_is_one_tiling_that_keeps_together_what_is_clear() -> None:
     splits = known([20.0, 25.0] * 32, 0.0)
     alone = Noise(Family.LAPLACE, Fraction(10))
-    assert overall_look(splits, alone) == (range(0, 64, 64),)
+    assert find_atom_tilings(splits, alone) == (range(0, 64, 64),)
     for cells in CELLS:
-        tilings = overall_look(spread(cells, 1e12), alone)
-        nested(Dyadic.plain(cells), tilings)
+        tilings = find_atom_tilings(spread(cells, 1e12), alone)
+        nested(DyadicLayout.from_cells(cells), tilings)
         assert [len(starts) for starts in tilings] == [cells]
 
 
 def test_where_records_seem_to_lie_evenly_nothing_is_looked_for() -> None:
     few = (range(0, 64, 16),)
-    assert is_glance(few, few, spread(64, 1.0, even=0.4), Family.LAPLACE)
-    assert not is_glance(few, few, spread(64, 1.0, even=0.6), Family.LAPLACE)
+    assert is_worth_pilot_query(few, few, spread(64, 1.0, even=0.4), Family.LAPLACE)
+    assert not is_worth_pilot_query(few, few, spread(64, 1.0, even=0.6), Family.LAPLACE)
 
 
 def test_of_even_records_and_of_few_longer_intervals_are_left_whole() -> None:
     alone = Noise(Family.GAUSSIAN, Fraction(2))
     many, few, even = spread(16, 4.5), spread(16, 4.5), spread(16, 7.5, even=0.9)
     many.counts[1], few.counts[1] = 1000, 100
-    assert [len(refinement(splits, alone)[-1]) for splits in (many, few, even)] == [16, 1, 1]
+    assert [len(refine_tilings(splits, alone)[-1]) for splits in (many, few, even)] == [16, 1, 1]
 
 
 def test_the_last_look_also_splits_what_holds_much_however_well_that_is_known() -> None:
     alone, atom = Noise(Family.LAPLACE, Fraction(4)), spread(64, 0.0)  # a deviation of 5.6 records
     for node in (1, 2, 4, 8, 16, 32, 64):  # all in the first cell
         atom.counts[node] = 10_000
-    assert refinement(atom, alone) == (range(0, 64, 64),)
-    assert last_refinement(atom, alone) == ((0, 1, 2, 4, 8, 16, 32),)
+    assert refine_tilings(atom, alone) == (range(0, 64, 64),)
+    assert refine_last_tilings(atom, alone) == ((0, 1, 2, 4, 8, 16, 32),)
     atom.counts[1:] = np.minimum(atom.counts[1:], 80)  # above 0.4 times 30 deviations
-    assert last_refinement(atom, alone) == ((0, 2, 4, 8, 16, 32),)  # a narrow interval may hold more than a wide one
+    assert refine_last_tilings(atom, alone) == (
+        (0, 2, 4, 8, 16, 32),
+    )  # a narrow interval may hold more than a wide one
     atom.counts[1:] = np.minimum(atom.counts[1:], 60)
-    assert last_refinement(atom, alone) == (range(0, 64, 64),)
+    assert refine_last_tilings(atom, alone) == (range(0, 64, 64),)
 
 
 @given(sampled_from(Family))
 def test_parts_are_all_of_the_loss_and_a_look_is_short_where_cells_are_known_to_hold_much(family: Family) -> None:
     alone = Noise(family, Fraction(4))
-    found = {total: parts(100, total, alone) for total in (None, 0, 50, 1000, 10**9)}
+    found = {total: choose_budget_fractions(100, total, alone) for total in (None, 0, 50, 1000, 10**9)}
     assert {sum(shares) for shares in found.values()} == {1}
     assert found[0] == found[50]
     assert found[50][0] == Fraction(1, 4)
@@ -214,21 +218,21 @@ def test_cells_are_unlike_their_neighbours_where_many_splits_are_unclear_and_rec
 
 def test_of_few_records_for_the_noise_the_first_look_is_coarse() -> None:
     alone = Noise(Family.GAUSSIAN, Fraction(100))  # 50 and 300 deviations of 10 records
-    assert [thirds_seen(total, alone) for total in (None, 0, 499, 500, 2999, 3000)] == [3, 1, 1, 2, 2, 3]
-    layout = Dyadic.plain(4096)
-    assert [len(first_turn(layout, thirds)[-1]) for thirds in (1, 2, 3)] == [16, 256, 4096]
-    assert [len(first_turn(layout, thirds)) for thirds in (1, 2, 3)] == [1, 2, 3]
+    assert [choose_first_thirds(total, alone) for total in (None, 0, 499, 500, 2999, 3000)] == [3, 1, 1, 2, 2, 3]
+    layout = DyadicLayout.from_cells(4096)
+    assert [len(first_tilings(layout, thirds)[-1]) for thirds in (1, 2, 3)] == [16, 256, 4096]
+    assert [len(first_tilings(layout, thirds)) for thirds in (1, 2, 3)] == [1, 2, 3]
 
 
 def test_next_to_no_noise_needs_no_look_either_where_single_counts_add_up_to_less() -> None:
     """The mean of all prefixes has half the variance of all cells, a sixth of it if the number of records is public."""
     for epsilon, exact in (("0.1", False), ("6", False), ("8", True), ("16", True)):
         alone = Noise(Family.LAPLACE, 1 / Fraction(epsilon))
-        assert is_exact(4096, None, alone) is exact
+        assert is_nearly_exact(4096, None, alone) is exact
         nested = Noise(Family.LAPLACE, 3 * alone.parameter).variance * 3 * 16 / 2
         assert (4096 / 2 * alone.variance < nested) is exact
-    assert not is_exact(4096, 1000, Noise(Family.LAPLACE, Fraction(1, 4)))
-    assert is_exact(4096, 1000, Noise(Family.LAPLACE, Fraction(1, 8)))
+    assert not is_nearly_exact(4096, 1000, Noise(Family.LAPLACE, Fraction(1, 4)))
+    assert is_nearly_exact(4096, 1000, Noise(Family.LAPLACE, Fraction(1, 8)))
 
 
 def test_full_cells_need_no_first_turn() -> None:

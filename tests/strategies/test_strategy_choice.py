@@ -11,16 +11,16 @@ import pytest
 from by_hand import table_of
 
 import dpcurves as dp
-from dpcurves.arguments import WrongKind
+from dpcurves.arguments import WrongArgumentType
 from dpcurves.conversation import (
     ALL,
-    Counted,
     Plan,
-    Prefixes,
+    PrefixWorkload,
     Release,
     Setting,
     Step,
     Strategy,
+    TableCounts,
     UnsupportedQuery,
     Workload,
 )
@@ -31,8 +31,8 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PartitionQuery, Query
-from dpcurves.session import pay_and_converse, rehearse
-from dpcurves.strategies import adaptively, at_once
+from dpcurves.session import ask_with_budget, plan_question
+from dpcurves.strategies import choose_adaptive, choose_one_round
 from dpcurves.strategies.choice import ADAPTIVELY, AT_ONCE
 from dpcurves.trust import Central
 from dpcurves_parties.shares.function_shares import FunctionShares
@@ -50,35 +50,35 @@ class Halvings:
     """Counts along a grid by two nested tilings, all else on cells that are known beforehand. It knows no curve."""
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        if isinstance(workload, Prefixes) and workload.way is None:
+        if isinstance(workload, PrefixWorkload) and workload.method is None:
             return cast("Strategy[Answer]", _halved(workload))
-        return at_once(workload, Setting(loss, adjacency))
+        return choose_one_round(workload, Setting(loss, adjacency))
 
-    def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         return replace(AUTO.plan(query, loss, adjacency), made_by="halvings: two tilings")
 
 
-def _halved(workload: Prefixes) -> Strategy[Counted]:
+def _halved(workload: PrefixWorkload) -> Strategy[TableCounts]:
     cells = workload.axes[-1].slots
     query = PartitionQuery(workload.axes, (range(0, cells, 2), range(cells)))
-    return Counted.last_of([(yield Step(query, ALL))])
+    return TableCounts.from_last_release([(yield Step(query, ALL))])
 
 
 def answered(question: Question[Any]) -> Any:
     budget, chance = QuestionBudget(Grant("by hand", HUGE, "test", 1)), Randomness.from_seed(1)
 
     def reply(step: Step, allotment: Any) -> Release:
-        plan = Halvings().turn(step.query, allotment.loss, WHO)
+        plan = Halvings().plan_query(step.query, allotment.loss, WHO)
         return Release(plan, AUTO.run(table_of(TABLE, step.query), plan, chance), allotment, seeded=True)
 
-    return pay_and_converse(question, WHO, Halvings(), budget, reply)
+    return ask_with_budget(question, WHO, Halvings(), budget, reply)
 
 
 def test_every_workload_has_a_strategy_of_either_kind() -> None:
     kinds = {each for each in vars(workloads).values() if isinstance(each, type) and issubclass(each, Workload)}
     assert set(AT_ONCE) == set(ADAPTIVELY) == kinds - {Workload}
-    for choose in (at_once, adaptively):
-        with pytest.raises(WrongKind, match="one of the workloads of dpcurves is needed, not a Workload"):
+    for choose in (choose_one_round, choose_adaptive):
+        with pytest.raises(WrongArgumentType, match="one of the workloads of dpcurves is needed, not a Workload"):
             choose(Workload(), Setting(HUGE, WHO))
 
 
@@ -95,15 +95,15 @@ def test_a_trust_model_with_a_way_of_its_own_is_read_by_curves_that_do_not_know_
 
 def test_named_methods_are_played_by_whoever_can_ask_their_queries() -> None:
     question = dp.CdfQuestion("x", GRID, method=dp.QuantileCuts(4))
-    assert len(rehearse(question, PrivacyLoss.pure(1), WHO, Central())) == 2
-    assert len(rehearse(question, PrivacyLoss.pure(1), WHO, Halvings())) == 2
+    assert len(plan_question(question, PrivacyLoss.pure(1), WHO, Central())) == 2
+    assert len(plan_question(question, PrivacyLoss.pure(1), WHO, Halvings())) == 2
     with pytest.raises(UnsupportedQuery, match="two servers count"):
-        rehearse(question, PrivacyLoss.pure(1), WHO, FunctionShares())
+        plan_question(question, PrivacyLoss.pure(1), WHO, FunctionShares())
 
 
 def test_two_servers_count_the_cells_of_a_plane_as_they_are() -> None:
     question = dp.Histogram2DQuestion("x", "r", GRID, dp.Grid(-3, 3, cells=8))
-    (plan,) = rehearse(question, PrivacyLoss.pure(1), WHO, FunctionShares())
+    (plan,) = plan_question(question, PrivacyLoss.pure(1), WHO, FunctionShares())
     assert plan.query.shape == (16, 8)
     counts = answered(question)
     expected = np.histogram2d(X, np.clip(TABLE["r"], -3, 3), bins=(GRID.edges, np.linspace(-3, 3, 9)))[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpcurves_streams.readings import Auto, AutoWindow, Plain, PlainWindow
+from dpcurves_streams.readings import AdaptiveSmoother, AdaptiveWindowSmoother, UnsmoothedCounts, UnsmoothedWindow
 from dpcurves_streams.readings.counts import KEPT, RATES
 
 FloatArray = NDArray[np.float64]
@@ -50,14 +50,14 @@ def test_what_is_shown_is_what_is_worked_out_by_hand_tick_by_tick_or_all_at_once
     counts = np.random.default_rng(3).poisson(np.repeat([0.2, 9, 3], 100))
     values, variance = noisy(counts, 0.3, seed=1)
     expected, _ = by_hand(values, variance)
-    assert np.array_equal(Auto(variance).read_all(values[:, None])[:, 0], expected)
-    reading, both = Auto(variance), Auto(variance, keys=2)
+    assert np.array_equal(AdaptiveSmoother(variance).estimate_all(values[:, None])[:, 0], expected)
+    reading, both = AdaptiveSmoother(variance), AdaptiveSmoother(variance, keys=2)
     for value, shown in zip(values, expected, strict=True):
-        assert reading.step(int(value)) == shown
-        assert both.read((int(value), 0))[0] == shown
+        assert reading.estimate_next_count(int(value)) == shown
+        assert both.estimate_next((int(value), 0))[0] == shown
     for width in (1, 7, 400):
-        window = AutoWindow(variance, width)
-        found = [window.read((int(value),))[0] for value in values]
+        window = AdaptiveWindowSmoother(variance, width)
+        found = [window.estimate_next((int(value),))[0] for value in values]
         np.testing.assert_allclose(found, windows_by_hand(values, variance, width), atol=1e-6)
 
 
@@ -89,7 +89,7 @@ def test_quiet_streams_are_read_well_and_wild_ones_no_worse_than_noise(name: str
         "wild": generator.integers(0, 1000, 6000),
     }[name]
     values, variance = noisy(counts, 0.1, seed=5)
-    shown = Auto(variance).read_all(values[:, None])[:, 0]
+    shown = AdaptiveSmoother(variance).estimate_all(values[:, None])[:, 0]
     clipped = np.abs(np.maximum(values, 0) - counts).mean()
     assert np.abs(shown - counts).mean() < most * clipped
 
@@ -97,23 +97,26 @@ def test_quiet_streams_are_read_well_and_wild_ones_no_worse_than_noise(name: str
 def test_sums_of_quiet_streams_are_read_better_than_noisy_sums() -> None:
     counts = np.random.default_rng(6).poisson(0.3, 4000)
     values, variance = noisy(counts, 0.1, seed=7)
-    auto, plain = AutoWindow(variance, 12), PlainWindow(12)
+    auto, plain = AdaptiveWindowSmoother(variance, 12), UnsmoothedWindow(12)
     exact = np.convolve(counts, np.ones(12))[: len(counts)]
-    errors = [[abs(each.read((int(v),))[0] - e) for each in (auto, plain)] for v, e in zip(values, exact, strict=True)]
+    errors = [
+        [abs(each.estimate_next((int(v),))[0] - e) for each in (auto, plain)]
+        for v, e in zip(values, exact, strict=True)
+    ]
     shown, raw = np.mean(errors, axis=0)
     assert shown < raw / 3
 
 
 def test_plain_readings_show_what_was_released() -> None:
-    plain, sums = Plain(2), PlainWindow(2)
-    assert plain.read((-3, 4)).tolist() == [0, 4]
-    assert [sums.read((count,))[0] for count in (1, 5, -9)] == [1, 6, 0]
-    for reading, counts in ((plain, (1,)), (Auto(1.0, 2), (1, 2, 3))):
+    plain, sums = UnsmoothedCounts(2), UnsmoothedWindow(2)
+    assert plain.estimate_next((-3, 4)).tolist() == [0, 4]
+    assert [sums.estimate_next((count,))[0] for count in (1, 5, -9)] == [1, 6, 0]
+    for reading, counts in ((plain, (1,)), (AdaptiveSmoother(1.0, 2), (1, 2, 3))):
         with pytest.raises(ValueError, match="counts: a tick of this stream has 2"):
-            reading.read(counts)
+            reading.estimate_next(counts)
     for width, wrong in pairwise((1, 0, -1)):
         assert width > wrong
         with pytest.raises(ValueError, match="width"):
-            AutoWindow(1.0, wrong)
+            AdaptiveWindowSmoother(1.0, wrong)
     with pytest.raises(ValueError, match="variance: numbers of at least 0"):
-        Auto(-1.0)
+        AdaptiveSmoother(-1.0)

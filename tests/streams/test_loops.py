@@ -19,15 +19,15 @@ NOISE = CHANCE.integers(-200, 600, (90, 2))
 VARIANCES = np.array([2.0, 200.0])
 RATES = len(bank.RATES)
 CALLS: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = {
-    "smoothers": (bank.follow, lambda: (VALUES, VARIANCES, 7, np.zeros((2, 3, RATES)))),
-    "windows": (bank.follow_windows, lambda: (
+    "smoothers": (bank.smooth_counts, lambda: (VALUES, VARIANCES, 7, np.zeros((2, 3, RATES)))),
+    "windows": (bank.smooth_windows, lambda: (
         VALUES, VARIANCES, 0, np.zeros((2, 6, RATES)), np.zeros((5, 2, RATES)))),
-    "moments": (medians.follow_moments, lambda: (VALUES, JOINED, np.zeros((2, 3)), np.zeros((90, 2, 4)))),
-    "medians": (medians.follow_medians, lambda: (
+    "moments": (medians.update_moments, lambda: (VALUES, JOINED, np.zeros((2, 3)), np.zeros((90, 2, 4)))),
+    "medians": (medians.update_medians, lambda: (
         VALUES, np.zeros(2, np.int64), np.zeros((2, 2, 90)), np.tile(np.arange(1.0, 91)[:, None, None], (1, 2, 4)))),
-    "deviations": (deviations.group, lambda: (
+    "deviations": (deviations.decide_groups, lambda: (
         COUNTS, 600 + NOISE, NOISE, np.zeros((2, deviations.COLUMNS), np.int64),
-        deviations.trees_of(np.zeros((2, 1), np.int64), 16))),
+        deviations.build_fenwick_trees(np.zeros((2, 1), np.int64), 16))),
 }  # fmt: skip
 
 

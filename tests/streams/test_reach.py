@@ -12,19 +12,19 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.mechanisms import STREAMS
 from dpcurves_streams.queries import Forest
-from dpcurves_streams.readings import Aggregated, Counts, Groups, PrunedStates, Smoothing, Totals
+from dpcurves_streams.readings import AggregatedCounts, Counts, Groups, PrunedStates, Smoothing, Totals
 
 ONE = AddRemove(EACH_RECORD)
 KEYS, TICKS, WIDTH, RUNS = 240, 12, 4, 8
 NAMES = tuple(f"s{number}" for number in range(KEYS))
 STATES = (Categories("ap", NAMES),)
-FOREST = Forest.of({f"g{first}": NAMES[first : first + 6] for first in range(0, KEYS, 6)})
+FOREST = Forest.from_sets({f"g{first}": NAMES[first : first + 6] for first in range(0, KEYS, 6)})
 BUSY, SPARSE = 1000, 0.05
 QUESTIONS: dict[str, Any] = {
     "auto": Counts(STATES, TICKS, (WIDTH,)),
     "plain": Counts(STATES, TICKS, (WIDTH,), smoothing=Smoothing.PLAIN),
     "groups": Groups(STATES, TICKS, (WIDTH,)),
-    "aggregated": Aggregated("ap", FOREST, TICKS, (WIDTH,)),
+    "aggregated": AggregatedCounts("ap", FOREST, TICKS, (WIDTH,)),
     "totals": Totals(STATES, TICKS),
     "windows": Totals(STATES, TICKS, (WIDTH,), FOREST),
 }
@@ -54,7 +54,7 @@ def test_of_all_intervals_as_many_cover_as_is_said_and_not_many_more(kind: str, 
             state, reader, randomness = STREAMS.begin(plan), question.reader(plan), Randomness.from_seed(run)
             for tick, table in enumerate(stream, start=1):
                 values, state = STREAMS.step(table, tick, state, plan, randomness)
-                found = reader.read(values)
+                found = reader.read_next(values)
             exact = (stream.sum(axis=0) if isinstance(question, Totals) else stream[-1]) @ all_of
             low, high = found.interval(level)
             covered.append((low <= exact) & (exact <= high))
@@ -76,7 +76,7 @@ def test_intervals_are_wider_at_higher_levels_hold_what_is_shown_and_say_what_th
     plan = STREAMS.plan(question.query, PrivacyLoss.pure("0.2"), ONE)
     reader = question.reader(plan)
     for values in np.random.default_rng(1).integers(-9, 99, (5, KEYS)):
-        found = reader.read(values.tolist())
+        found = reader.read_next(values.tolist())
         sums = found.windows[WIDTH]
         cases = ((found.interval(0.5), found.counts), (found.interval(0.999), found.counts),
                  (found.window_interval(WIDTH, 0.9), sums))  # fmt: skip
@@ -98,7 +98,7 @@ def test_where_parts_of_a_hierarchy_were_left_out_nothing_is_said() -> None:
     question = PrunedStates("ap", FOREST, 5, TICKS, (WIDTH,))
     plan = STREAMS.plan(question.query, PrivacyLoss.pure(1), ONE)
     values, _ = STREAMS.step(np.ones(KEYS, dtype=np.int64), 1, STREAMS.begin(plan), plan, Randomness.from_seed(1))
-    found = question.reader(plan).read(values)
+    found = question.reader(plan).read_next(values)
     assert found.to_json(0).keys() == {"count", f"window:{WIDTH}"}
     with pytest.raises(ValueError, match="^level: no interval covers what is below aggregations"):
         found.interval(0.9)

@@ -18,7 +18,7 @@ def readings(smoothing: Smoothing, stream: list[tuple[int, int]]) -> list[TickRe
     question = Counts(STATES, windows=(2,), events=EVENTS, smoothing=smoothing)
     plan = Perturber().plan(question.query, PrivacyLoss.pure(50), AddRemove(EACH_RECORD))
     reader = question.reader(plan)
-    return [reader.read(counts) for counts in stream]
+    return [reader.read_next(counts) for counts in stream]
 
 
 @pytest.mark.parametrize("smoothing", list(Smoothing))

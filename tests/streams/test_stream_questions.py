@@ -9,13 +9,13 @@ import pytest
 
 from dpcurves.data import Categories
 from dpcurves_streams.queries import Forest
-from dpcurves_streams.readings import Aggregated, Counts, Groups, Jump, Low, PrunedStates
+from dpcurves_streams.readings import AggregatedCounts, Counts, Groups, Jump, Low, PrunedStates
 
 AXES, FOREST = (Categories("at", ("a", "b")),), Forest.from_json({"all": ["a", "b"]})
 QUESTIONS: dict[str, Callable[..., Any]] = {
     "counts": lambda **more: Counts(AXES, **more),
     "groups": lambda **more: Groups(AXES, **more),
-    "aggregated": lambda **more: Aggregated("at", FOREST, **more),
+    "aggregated": lambda **more: AggregatedCounts("at", FOREST, **more),
     "pruned": lambda **more: PrunedStates("at", FOREST, 3, **more),
 }
 

@@ -24,8 +24,8 @@ def test_without_noise_totals_and_windows_are_exact() -> None:
     counts = np.random.default_rng(1).integers(0, 9, (40, 2))
     for tick, table in enumerate(counts, start=1):
         values, state = STREAMS.step(table, tick, state, plan, randomness)
-        state = STREAMS.restored(state.to_bytes(), plan)
-        found = reader.read(values)
+        state = STREAMS.restore_state(state.to_bytes(), plan)
+        found = reader.read_next(values)
         assert found.totals.tolist() == counts[:tick].sum(axis=0).tolist()
         assert found.windows[3].tolist() == counts[max(tick - 3, 0) : tick].sum(axis=0).tolist()
         assert found.windows[1].tolist() == table.tolist()
@@ -42,7 +42,7 @@ def test_deviations_are_those_of_the_errors() -> None:
         reader, state = question.reader(plan), STREAMS.begin(plan)
         for tick in range(1, 21):
             values, state = STREAMS.step(np.array([1, 0]), tick, state, plan, randomness)
-            found = reader.read(values)
+            found = reader.read_next(values)
         errors.append([*(found.noisy.values - [20, 0]), *(found.noisy_windows[16].values - [16, 0])])
     spread = np.square(errors).mean(axis=0)
     expected = np.concatenate([found.noisy.deviations, found.noisy_windows[16].deviations]) ** 2

@@ -10,7 +10,7 @@ import pytest
 import dpcurves as dp
 from dpcurves.laws import Family
 from dpcurves_streams import Counts, DriftWatch, TickReading
-from dpcurves_streams.readings.question import Noisy
+from dpcurves_streams.readings.question import NoisyValues
 
 GRID = dp.Grid(0, 1, cells=10)
 
@@ -20,7 +20,7 @@ def counted(tick: int, values: Any, draw: np.random.Generator, scale: float = 1.
     counts = np.bincount(GRID.cell_of(values), minlength=10).astype(np.float64) + (
         draw.laplace(0, scale, 10).round() if scale else np.zeros(10)
     )
-    noisy = Noisy(Family.LAPLACE, counts, 2**0.5 * scale)
+    noisy = NoisyValues(Family.LAPLACE, counts, 2**0.5 * scale)
     return TickReading(tick, counts, {}, {}, noisy=noisy, noisy_windows={})
 
 
@@ -29,9 +29,9 @@ def test_of_years_without_a_change_about_as_many_alarm_as_may() -> None:
     false = dict.fromkeys(dp.Drift.STATISTICS, 0)
     for year in range(60):
         draw = np.random.default_rng(year)
-        watch = DriftWatch(GRID, counted(0, draw.beta(2, 3, 4000), draw), a_year=4, alarms=0.5)
+        watch = DriftWatch(GRID, counted(0, draw.beta(2, 3, 4000), draw), windows_per_year=4, alarms=0.5)
         windows = (counted(tick, draw.beta(2, 3, draw.poisson(400)), draw) for tick in range(4))
-        for word in {word for window in windows for word in watch.after(window).alarms}:
+        for word in {word for window in windows for word in watch.compare_window(window).alarms}:
             false[word] += 1
     assert all(8 < each < 42 for each in false.values())
 
@@ -39,8 +39,8 @@ def test_of_years_without_a_change_about_as_many_alarm_as_may() -> None:
 def test_a_window_that_has_moved_raises_alarms_and_values_are_those_of_released_curves() -> None:
     draw = np.random.default_rng(7)
     before, later = draw.beta(2, 3, 4000), draw.beta(3, 2, 800)
-    watch = DriftWatch(GRID, counted(0, before, draw, 0.0), a_year=52)
-    found = watch.after(counted(1, later, draw, 0.0))
+    watch = DriftWatch(GRID, counted(0, before, draw, 0.0), windows_per_year=52)
+    found = watch.compare_window(counted(1, later, draw, 0.0))
     assert found.alarms == dp.Drift.STATISTICS
     curves = [dp.histogram(each, grid=GRID, epsilon=10**9, adjacency=dp.REPLACE_ONE) for each in (before, later)]
     for (_, word), shift in dp.drift(*curves).shifts.items():
@@ -54,9 +54,9 @@ def test_it_watches_what_a_stream_releases() -> None:
     loss = dp.PrivacyLoss.pure(1)
     steps = list(dp.streams.follow(table, question, loss=loss, store="sqlite://", start=0, every=1, end=8))
     readings = [step.reading for step in steps if isinstance(step.reading, TickReading)]
-    watch = DriftWatch(GRID, readings[3], a_year=12, width=2, reference_width=2)
-    assert watch.after(readings[5]).tick == 6
-    assert len(watch.after(readings[7]).shifts) == 4
+    watch = DriftWatch(GRID, readings[3], windows_per_year=12, width=2, reference_width=2)
+    assert watch.compare_window(readings[5]).tick == 6
+    assert len(watch.compare_window(readings[7]).shifts) == 4
 
 
 @pytest.mark.parametrize(
@@ -73,4 +73,4 @@ def test_what_cannot_be_watched_is_refused(given: dict[str, Any], words: str) ->
     draw = np.random.default_rng(1)
     first = counted(0, draw.random(100), draw)
     with pytest.raises(ValueError, match=words):
-        DriftWatch(**{"grid": GRID, "reference": first, "a_year": 52, **given}).after(first)
+        DriftWatch(**{"grid": GRID, "reference": first, "a_year": 52, **given}).compare_window(first)

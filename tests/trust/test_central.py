@@ -8,34 +8,34 @@ import pytest
 
 from dpcurves.data import Axis, Grid
 from dpcurves.ledger import QuestionBudget
-from dpcurves.mechanisms import Flat, LazyTree
-from dpcurves.noise import FleetingMemory
+from dpcurves.mechanisms import FlatHistogram, LazyTree
+from dpcurves.noise import InProcessMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.queries import CountQuery, PrefixQuery, Read
+from dpcurves.queries import CountQuery, CountUse, PrefixQuery
 from dpcurves.records import open_records
 from dpcurves.trust import Central, Curator
 
-QUERY = CountQuery((Axis("x", Grid(0, 1, cells=4)),), Read.CELLS)
+QUERY = CountQuery((Axis("x", Grid(0, 1, cells=4)),), CountUse.CELLS)
 EACH = AddRemove(EACH_RECORD)
 
 
 def test_the_curator_counts_and_adds_noise_once() -> None:
     records = open_records({"x": np.array([0.1, 0.1, 0.9, np.nan])}, unit=EACH_RECORD, key=b"k" * 32)
-    allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(10**6)).pay("counts", Fraction(1))
+    allotment = QuestionBudget.for_planning(PrivacyLoss.pure(10**6)).pay("counts", Fraction(1))
     model = Central()
-    plan = model.turn(QUERY, allotment.loss, EACH)
-    release = model.run(plan, [Curator(records, FleetingMemory())], allotment, Randomness.from_seed(1))
+    plan = model.plan_query(QUERY, allotment.loss, EACH)
+    release = model.run(plan, [Curator(records, InProcessMemory())], allotment, Randomness.from_seed(1))
     assert release.values == (2, 0, 0, 1, 1)
     assert release.seeded
     assert plan.made_by.startswith("one curator: ")
 
 
 def test_without_the_right_payment_nothing_runs() -> None:
-    allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(1)).pay("counts", Fraction(1, 2))
-    plan = Central(Flat()).turn(QUERY, PrivacyLoss.pure(1), EACH)
+    allotment = QuestionBudget.for_planning(PrivacyLoss.pure(1)).pay("counts", Fraction(1, 2))
+    plan = Central(FlatHistogram()).plan_query(QUERY, PrivacyLoss.pure(1), EACH)
     with pytest.raises(ValueError, match=r"the payment is for epsilon 0.5"):
-        Central(Flat()).run(plan, [], allotment, Randomness.system())
+        Central(FlatHistogram()).run(plan, [], allotment, Randomness.from_system())
 
 
 FINE = PrefixQuery((Axis("x", Grid(0, 1, cells=2**32)),), ())
@@ -44,12 +44,12 @@ TABLE = {"x": np.array([0.1, 0.6, 0.9, np.nan])}
 
 def test_the_curator_remembers_what_was_looked_at() -> None:
     records = open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32)
-    curator = Curator(records, FleetingMemory())
-    allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(10**6)).pay(FINE, Fraction(1))
-    model, randomness = Central(), Randomness.system()
+    curator = Curator(records, InProcessMemory())
+    allotment = QuestionBudget.for_planning(PrivacyLoss.pure(10**6)).pay(FINE, Fraction(1))
+    model, randomness = Central(), Randomness.from_system()
 
     def look(*at: int) -> tuple[int, ...]:
-        plan = model.turn(replace(FINE, at=at), allotment.loss, EACH)
+        plan = model.plan_query(replace(FINE, prefix_lengths=at), allotment.loss, EACH)
         return model.run(plan, [curator], allotment, randomness).values
 
     assert look() == (1,)
@@ -59,36 +59,36 @@ def test_the_curator_remembers_what_was_looked_at() -> None:
 
 
 def test_a_look_without_memory_is_refused_before_records_are_read() -> None:
-    allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(1)).pay(FINE, Fraction(1))
+    allotment = QuestionBudget.for_planning(PrivacyLoss.pure(1)).pay(FINE, Fraction(1))
     model = Central(LazyTree())
-    plan = model.turn(replace(FINE, at=(5,)), allotment.loss, EACH)
+    plan = model.plan_query(replace(FINE, prefix_lengths=(5,)), allotment.loss, EACH)
     records = open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32)
     records.close()
     with pytest.raises(ValueError, match=r"^memory: "):
-        model.run(plan, [Curator(records, FleetingMemory())], allotment, Randomness.system())
+        model.run(plan, [Curator(records, InProcessMemory())], allotment, Randomness.from_system())
 
 
 def test_seeded_and_secret_noise_do_not_meet() -> None:
-    curator = Curator(open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32), FleetingMemory())
-    allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(1)).pay(FINE, Fraction(1))
-    plan = Central().turn(FINE, allotment.loss, EACH)
+    curator = Curator(open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32), InProcessMemory())
+    allotment = QuestionBudget.for_planning(PrivacyLoss.pure(1)).pay(FINE, Fraction(1))
+    plan = Central().plan_query(FINE, allotment.loss, EACH)
     assert Central().run(plan, [curator], allotment, Randomness.from_seed(1)).seeded
     with pytest.raises(ValueError, match=r"^randomness: "):
-        Central().run(plan, [curator], allotment, Randomness.system())
+        Central().run(plan, [curator], allotment, Randomness.from_system())
 
 
 def test_notes_of_one_thing_are_not_gone_on_with_for_another() -> None:
-    curator = Curator(open_records({"x": [0.5], "y": [0.1]}, unit=EACH_RECORD, key=b"k" * 32), FleetingMemory())
+    curator = Curator(open_records({"x": [0.5], "y": [0.1]}, unit=EACH_RECORD, key=b"k" * 32), InProcessMemory())
     for column, refused in (("x", False), ("y", True)):
         query = replace(FINE, axes=(replace(FINE.axes[0], column=column),))
-        allotment = QuestionBudget.rehearsing(PrivacyLoss.pure(1)).pay(query, Fraction(1))
-        plan = Central().turn(query, allotment.loss, EACH)
+        allotment = QuestionBudget.for_planning(PrivacyLoss.pure(1)).pay(query, Fraction(1))
+        plan = Central().plan_query(query, allotment.loss, EACH)
         if refused:
             with pytest.raises(ValueError, match=r"^memory: something else was opened"):
-                Central().run(plan, [curator], allotment, Randomness.system())
+                Central().run(plan, [curator], allotment, Randomness.from_system())
         else:
-            Central().run(plan, [curator], allotment, Randomness.system())
+            Central().run(plan, [curator], allotment, Randomness.from_system())
 
 
 def test_the_holder_shows_nothing() -> None:
-    assert "0.6" not in repr(Curator(open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32), FleetingMemory()))
+    assert "0.6" not in repr(Curator(open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32), InProcessMemory()))

@@ -18,18 +18,18 @@ from dpcurves.laws import Family, IntervalSums, Noise, PathSums, Tier
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.mechanisms import LazyTree
 from dpcurves.mechanisms.auto import LINEAR
-from dpcurves.noise import FleetingMemory
+from dpcurves.noise import InProcessMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.queries import CountQuery, Hint, PrefixQuery, Read, SumQuery
+from dpcurves.queries import CountQuery, CountUse, Hint, PrefixQuery, SumQuery
 from dpcurves.records import open_records
 from dpcurves.trust import Central, Curator
-from dpcurves_parties.crypto import PortableEngine, engine_of_task
+from dpcurves_parties.crypto import PortableEngine, select_engine
 from dpcurves_parties.serving.noise_key import NoiseKey
-from dpcurves_parties.shares.function_shares import RING, FunctionShares, collect, masked
-from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Reports
+from dpcurves_parties.shares.function_shares import RING, FunctionShares, combine_release, make_answer_share
+from dpcurves_parties.shares.shared_records import CheckedReports, CheckedTreeEncoding, SharedReports, TreeEncoding
 
-ENGINE = PortableEngine.of_task(b"test")
+ENGINE = PortableEngine.from_task(b"test")
 ONE = PrivacyLoss.pure(1)
 
 
@@ -42,18 +42,20 @@ def query(slots: int, *at: int) -> PrefixQuery:
 
 
 def allotment(loss: PrivacyLoss = ONE) -> Allotment:
-    return QuestionBudget.rehearsing(loss).pay("tree", Fraction(1))
+    return QuestionBudget.for_planning(loss).pay("tree", Fraction(1))
 
 
 def plan(slots: int, *at: int, loss: PrivacyLoss = ONE, reports: int = 9) -> Plan:
-    return FunctionShares().turn(query(slots, *at), loss, ReplaceOne(EACH_RECORD, reports))
+    return FunctionShares().plan_query(query(slots, *at), loss, ReplaceOne(EACH_RECORD, reports))
 
 
-def servers(places: NDArray[np.int64], slots: int, secrets: tuple[int, int] = (1, 2)) -> tuple[Reports, Reports]:
-    encoding = Encoding(slots, ENGINE)
-    shares = encoding.shared(places, Randomness.from_seed(5))
+def servers(
+    places: NDArray[np.int64], slots: int, secrets: tuple[int, int] = (1, 2)
+) -> tuple[SharedReports, SharedReports]:
+    encoding = TreeEncoding(slots, ENGINE)
+    shares = encoding.share_records(places, Randomness.from_seed(5))
     first, second = (
-        Reports(encoding.keys(party, [share[party] for share in shares]), ENGINE, key(secret))
+        SharedReports(encoding.parse_keys(party, [share[party] for share in shares]), ENGINE, key(secret))
         for party, secret in enumerate(secrets)
     )
     return first, second
@@ -64,23 +66,25 @@ class Exact:
     """A server that was told the counts. Only tests have one."""
 
     places: NDArray[np.int64]
-    noise: NoiseKey
+    noise_key: NoiseKey
 
-    def below(self, at: Sequence[int]) -> list[int]:
-        return [int((self.places < slots).sum()) for slots in at]
+    def sum_prefix_shares(self, thresholds: Sequence[int]) -> list[int]:
+        return [int((self.places < slots).sum()) for slots in thresholds]
 
 
 class Nothing(Exact):
-    def below(self, at: Sequence[int]) -> list[int]:
-        return [0 for _ in at]
+    def sum_prefix_shares(self, thresholds: Sequence[int]) -> list[int]:
+        return [0 for _ in thresholds]
 
 
 @pytest.mark.parametrize("slots", [1, 2, 3, 4, 7, 8, 9, 64, 100])
 def test_the_engine_of_servers_reads_shares_that_came_as_bytes(slots: int) -> None:
-    engine, places, at = engine_of_task(b"test"), np.arange(slots + 1), range(1, slots + 1)
-    shares = Encoding(slots, ENGINE).shared(places, Randomness.from_seed(5))
+    engine, places, at = select_engine(b"test"), np.arange(slots + 1), range(1, slots + 1)
+    shares = TreeEncoding(slots, ENGINE).share_records(places, Randomness.from_seed(5))
     sums = [
-        Reports(Encoding(slots, engine).keys(party, [share[party] for share in shares]), engine, key(party)).below(at)
+        SharedReports(
+            TreeEncoding(slots, engine).parse_keys(party, [share[party] for share in shares]), engine, key(party)
+        ).sum_prefix_shares(at)
         for party in (0, 1)
     ]
     assert [sum(pair) % RING for pair in zip(*sums, strict=True)] == list(at)
@@ -90,27 +94,31 @@ def test_the_engine_of_servers_reads_shares_that_came_as_bytes(slots: int) -> No
 def test_shares_add_up_to_the_exact_counts_of_all_places_the_missing_one_included(slots: int) -> None:
     places = np.repeat(np.arange(slots + 1), 1 + np.arange(slots + 1) % 3)
     at = range(1, slots + 1)
-    shares = [server.below(tuple(at)) for server in servers(places, slots)]
+    shares = [server.sum_prefix_shares(tuple(at)) for server in servers(places, slots)]
     counts = [sum(pair) % RING for pair in zip(*shares, strict=True)]
     assert counts == [int((places < each).sum()) for each in at]
 
 
 @pytest.mark.parametrize("slots", [1, 2, 3, 7, 8, 20])
 def test_checked_reports_add_up_and_one_that_was_changed_is_left_out(slots: int) -> None:
-    encoding, places = CheckedEncoding(slots, ENGINE), np.arange(slots + 1)
-    shares = encoding.shared(places, Randomness.from_seed(5))
+    encoding, places = CheckedTreeEncoding(slots, ENGINE), np.arange(slots + 1)
+    shares = encoding.share_records(places, Randomness.from_seed(5))
     at = range(slots + 1)
     for damage in (0, 1):
         spoiled = [[share[party] for share in shares] for party in (0, 1)]
         for each in spoiled:
             each[0] = each[0][:-40] + bytes([each[0][-40] ^ damage]) + each[0][-39:]
         evaluations = [
-            CheckedReports(encoding.checked_keys(party, spoiled[party]), ENGINE, bytes(32)).evaluated(at)
+            CheckedReports(encoding.parse_checked_keys(party, spoiled[party]), ENGINE, bytes(32)).evaluate_thresholds(
+                at
+            )
             for party in (0, 1)
         ]
-        accepted = evaluations[0].accepted(evaluations[1].digests)
+        accepted = evaluations[0].find_accepted(evaluations[1].digests)
         assert accepted.tolist() == [not damage] + [True] * slots
-        sums = [one.among(accepted, key(party)).below(at[1:]) for party, one in enumerate(evaluations)]
+        sums = [
+            one.sum_accepted(accepted, key(party)).sum_prefix_shares(at[1:]) for party, one in enumerate(evaluations)
+        ]
         kept = places[damage:]
         assert [sum(pair) % RING for pair in zip(*sums, strict=True)] == [int((kept < each).sum()) for each in at[1:]]
 
@@ -119,18 +127,18 @@ def test_checked_reports_add_up_and_one_that_was_changed_is_left_out(slots: int)
 def test_shares_add_up_at_the_ends_of_huge_grids(slots: int) -> None:
     places = np.array([0, 0, 1, 5, 5, slots // 2, slots - 2, slots - 1, slots - 1, slots])
     at = (1, 2, 5, 6, slots // 2, slots // 2 + 1, slots - 1, slots)
-    shares = [server.below(at) for server in servers(places, slots)]
+    shares = [server.sum_prefix_shares(at) for server in servers(places, slots)]
     assert [sum(pair) % RING for pair in zip(*shares, strict=True)] == [int((places < each).sum()) for each in at]
 
 
 def test_the_answer_is_the_exact_count_and_both_noises() -> None:
     slots, places = 100, np.arange(101) % 90
     both, asked = servers(places, slots), plan(100, 0, 50, 1, 100, reports=101)
-    release = FunctionShares().run(asked, both, allotment(), Randomness.system())
+    release = FunctionShares().run(asked, both, allotment(), Randomness.from_system())
     law = asked.law
     assert isinstance(law, PathSums)
-    noises = [server.noise.noises(law, law.at) for server in both]
-    exact = [int((places < each).sum()) for each in law.at]
+    noises = [server.noise_key.derive_path_noise(law, law.prefix_lengths) for server in both]
+    exact = [int((places < each).sum()) for each in law.prefix_lengths]
     assert release.values == tuple(sum(three) for three in zip(exact, *noises, strict=True))
     assert release.values[0] == 0
     assert not release.seeded
@@ -146,13 +154,15 @@ def test_without_noise_the_answer_is_that_of_one_curator() -> None:
     places = records.places(asked.axes)
     both = servers(places, grid.slots)
     shared = FunctionShares().run(
-        FunctionShares().turn(asked, loss, adjacency), both, allotment(loss), Randomness.system()
+        FunctionShares().plan_query(asked, loss, adjacency), both, allotment(loss), Randomness.from_system()
     )
     model = Central(LazyTree())
-    curator = Curator(records, FleetingMemory())
-    model.run(model.turn(asked.paid_as, loss, adjacency), [curator], allotment(loss), Randomness.system())
-    central = model.run(model.turn(asked, loss, adjacency), [curator], allotment(loss), Randomness.system())
-    assert shared.values == central.values[: len(asked.at)]
+    curator = Curator(records, InProcessMemory())
+    model.run(
+        model.plan_query(asked.charged_query, loss, adjacency), [curator], allotment(loss), Randomness.from_system()
+    )
+    central = model.run(model.plan_query(asked, loss, adjacency), [curator], allotment(loss), Randomness.from_system())
+    assert shared.values == central.values[: len(asked.prefix_lengths)]
 
 
 def test_each_record_has_the_place_that_the_central_model_counts_it_in() -> None:
@@ -167,7 +177,7 @@ def test_each_record_has_the_place_that_the_central_model_counts_it_in() -> None
 
 
 def test_plan_states_twice_the_variance_and_the_trust_model() -> None:
-    ours, theirs = plan(2**32, 7), Central(LazyTree()).turn(query(2**32, 7), ONE, ReplaceOne(EACH_RECORD, 9))
+    ours, theirs = plan(2**32, 7), Central(LazyTree()).plan_query(query(2**32, 7), ONE, ReplaceOne(EACH_RECORD, 9))
     assert ours.error == pytest.approx(sqrt(2) * theirs.error, rel=1e-8)
     assert ours.made_by.startswith("two servers that do not collude, owners unchecked: noise path through 32 levels")
     assert isinstance(ours.law, PathSums)
@@ -181,7 +191,7 @@ def test_the_error_is_what_plan_says(loss: PrivacyLoss) -> None:
     places, squares = np.arange(64), list[float]()
     for number in range(draws):
         pair = Exact(places, key(2 * number)), Nothing(places, key(2 * number + 1))
-        values = FunctionShares().run(asked, pair, allotment(loss), Randomness.system()).values
+        values = FunctionShares().run(asked, pair, allotment(loss), Randomness.from_system()).values
         squares.extend((np.array(values) - (8, 32, 64)) ** 2)
     assert abs(np.mean(squares) - asked.error**2) <= 4 * np.std(squares) / sqrt(len(squares))
 
@@ -190,23 +200,23 @@ def test_what_a_server_opens_keeps_its_full_noise_against_the_other() -> None:
     """The other server, knowing its own shares and noise, is left with the count and one full noise: one curator's."""
     asked, places = plan(8, 3, 5, 8), np.array([0, 2, 2, 4, 7, 8])
     first, second = servers(places, 8)
-    seen = masked(asked, first, allotment())
+    seen = make_answer_share(asked, first, allotment())
     law = asked.law
     assert isinstance(law, PathSums)
-    known = second.below(law.at)
+    known = second.sum_prefix_shares(law.prefix_lengths)
     left = [(one + other + RING // 2) % RING - RING // 2 for one, other in zip(seen, known, strict=True)]
-    exact = [int((places < each).sum()) for each in law.at]
-    noise = first.noise.noises(law, law.at)
+    exact = [int((places < each).sum()) for each in law.prefix_lengths]
+    noise = first.noise_key.derive_path_noise(law, law.prefix_lengths)
     assert left == [count + each for count, each in zip(exact, noise, strict=True)]
-    central = LazyTree().plan(asked.query, ONE, asked.adjacency).law.required(PathSums)
-    assert law.by(1) == replace(central, missing=None)
+    central = LazyTree().plan(asked.query, ONE, asked.adjacency).law.require_type(PathSums)
+    assert law.sum_over_parties(1) == replace(central, missing=None)
 
 
 def test_a_threshold_has_one_answer_and_neighbours_a_common_noise() -> None:
     both = servers(np.arange(50), 64)
     run = FunctionShares().run
-    one = run(plan(64, 7, 33), both, allotment(), Randomness.system()).values
-    again = run(plan(64, 33, 64, 7), both, allotment(), Randomness.system()).values
+    one = run(plan(64, 7, 33), both, allotment(), Randomness.from_system()).values
+    again = run(plan(64, 33, 64, 7), both, allotment(), Randomness.from_system()).values
     assert (again[2], again[0]) == one
 
 
@@ -215,62 +225,62 @@ def test_what_cannot_be_shared_is_refused() -> None:
     axis = Axis("x", Grid(0, 1, cells=4))
     for asked, loss, adjacency, words in (
         (SumQuery((axis,), 4), ONE, each, "cannot answer SumQuery"),
-        (CountQuery((axis,), Read.CELLS), ONE, AddRemove(EACH_RECORD), "adjacency: servers see how many reports"),
-        (CountQuery((axis,), Read.CELLS), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than shares"),
-        (CountQuery((Axis("x", Grid(0, 1, cells=2**16)),), Read.CELLS), ONE, each, "grid: .* take a coarser grid"),
+        (CountQuery((axis,), CountUse.CELLS), ONE, AddRemove(EACH_RECORD), "adjacency: servers see how many reports"),
+        (CountQuery((axis,), CountUse.CELLS), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than shares"),
+        (CountQuery((Axis("x", Grid(0, 1, cells=2**16)),), CountUse.CELLS), ONE, each, "grid: .* take a coarser grid"),
         (query(4), ONE, AddRemove(EACH_RECORD), "adjacency: servers see how many reports"),
         (query(4), ONE, ReplaceOne(Unit("owner", 2), 9), "for each report"),
         (query(2**32), PrivacyLoss.pure(Fraction(1, 2**40)), each, "more noise than shares have room for"),
     ):
         with pytest.raises(UnsupportedQuery, match=words):
-            model.turn(asked, loss, adjacency)
+            model.plan_query(asked, loss, adjacency)
     with pytest.raises(UnsupportedQuery, match="cannot answer SumQuery"):
-        collect(Central().turn(SumQuery((axis,), 4), ONE, each), [(0,) * 4] * 2, allotment())
+        combine_release(Central().plan_query(SumQuery((axis,), 4), ONE, each), [(0,) * 4] * 2, allotment())
 
 
 def test_halves_that_are_no_halves_are_refused() -> None:
     asked = plan(8, 3, 5)
     for halves in ([(1, 2)], [(1, 2), (3,)], [(1, 2), (3, RING)], [(1, -1), (2, 3)]):
         with pytest.raises(ValueError, match=r"^halves: "):
-            collect(asked, halves, allotment())
+            combine_release(asked, halves, allotment())
     with pytest.raises(ValueError, match="the payment is for epsilon 2"):
-        masked(asked, Exact(np.arange(3), key(0)), allotment(PrivacyLoss.pure(2)))
+        make_answer_share(asked, Exact(np.arange(3), key(0)), allotment(PrivacyLoss.pure(2)))
 
 
 def test_shares_of_another_size_or_party_are_refused() -> None:
-    encoding = Encoding(100, ENGINE)
-    (mine, other), *_ = encoding.shared(np.array([3]), Randomness.system())
+    encoding = TreeEncoding(100, ENGINE)
+    (mine, other), *_ = encoding.share_records(np.array([3]), Randomness.from_system())
     assert len(mine) == len(other) == encoding.size
     assert mine[: encoding.public_size] == other[: encoding.public_size]
     for party, share in ((0, mine[:-1]), (0, mine + b"0"), (1, mine), (0, other)):
         with pytest.raises(ValueError, match="are needed|must be"):
-            encoding.keys(party, [share])
+            encoding.parse_keys(party, [share])
     for places in ([-1], [101]):
         with pytest.raises(ValueError, match=r"^places: "):
-            encoding.shared(np.array(places), Randomness.system())
-    assert Encoding(2**32 - 1, ENGINE).size <= 800
+            encoding.share_records(np.array(places), Randomness.from_system())
+    assert TreeEncoding(2**32 - 1, ENGINE).size <= 800
 
 
 def test_neither_servers_reports_nor_their_keys_have_a_repr() -> None:
     server, _ = servers(np.array([3, 4]), 8)
     assert "0x" in repr(server)
-    assert "0x" in repr(server.noise)
+    assert "0x" in repr(server.noise_key)
 
 
 SCORE = Axis("x", Grid(0, 1, cells=5))
 BY = Categories("ward", ("a", "b", "c"))
 TABLES = (
-    CountQuery((SCORE,), Read.CELLS),
-    CountQuery((BY, SCORE), Read.PREFIXES),
-    CountQuery((Axis("x", Grid(0, 1, cells=300)),), Read.PREFIXES),
-    CountQuery((Axis("x", Grid(0, 1, cells=300)),), Read.PREFIXES, Hint.SPREAD),
+    CountQuery((SCORE,), CountUse.CELLS),
+    CountQuery((BY, SCORE), CountUse.PREFIXES),
+    CountQuery((Axis("x", Grid(0, 1, cells=300)),), CountUse.PREFIXES),
+    CountQuery((Axis("x", Grid(0, 1, cells=300)),), CountUse.PREFIXES, Hint.SPREAD),
 )
 
 
 def exact_sums(query: CountQuery, law: IntervalSums, places: NDArray[np.int64]) -> list[int]:
     """What one curator adds noise to: all sums of the law, and the missing."""
     table = np.bincount(places, minlength=query.rows * query.cells + 1)
-    cells = law.sums(table[:-1].reshape(query.rows, query.cells))
+    cells = law.apply_strategy(table[:-1].reshape(query.rows, query.cells))
     return [*(int(each) for part in cells for each in part.ravel()), int(table[-1])]
 
 
@@ -280,16 +290,16 @@ def test_all_cells_are_one_curators_sums_with_the_noise_of_both(query: CountQuer
     """What is left to a server that knows its own shares and noise is one curator's release, with all of its noise."""
     slots = query.rows * query.cells
     places = np.random.default_rng(3).integers(0, slots + 1, 40)
-    both, asked = servers(places, slots), FunctionShares().turn(query, loss, ReplaceOne(EACH_RECORD, 40))
-    law, central = asked.law.required(IntervalSums), LINEAR.plan(query, loss, asked.adjacency)
-    assert law.by(1) == central.law
+    both, asked = servers(places, slots), FunctionShares().plan_query(query, loss, ReplaceOne(EACH_RECORD, 40))
+    law, central = asked.law.require_type(IntervalSums), LINEAR.plan(query, loss, asked.adjacency)
+    assert law.sum_over_parties(1) == central.law
     assert asked.error == pytest.approx(sqrt(2) * central.error, rel=1e-8)
-    exact, noises = exact_sums(query, law, places), [server.noise.of_sums(law) for server in both]
-    release = FunctionShares().run(asked, both, allotment(loss), Randomness.system())
+    exact, noises = exact_sums(query, law, places), [server.noise_key.derive_sum_noise(law) for server in both]
+    release = FunctionShares().run(asked, both, allotment(loss), Randomness.from_system())
     assert list(release.values) == [sum(three) for three in zip(exact, *noises, strict=True)]
-    assert FunctionShares().run(asked, both, allotment(loss), Randomness.system()) == release
-    seen = [masked(asked, server, allotment(loss)) for server in both]
-    opened = collect(
+    assert FunctionShares().run(asked, both, allotment(loss), Randomness.from_system()) == release
+    seen = [make_answer_share(asked, server, allotment(loss)) for server in both]
+    opened = combine_release(
         asked, [seen[0], [(half - own) % RING for half, own in zip(seen[1], noises[1], strict=True)]], allotment(loss)
     )
     assert list(opened.values) == [sum(pair) for pair in zip(exact, noises[0], strict=True)]
@@ -298,8 +308,12 @@ def test_all_cells_are_one_curators_sums_with_the_noise_of_both(query: CountQuer
 @pytest.mark.parametrize("loss", [ONE, PrivacyLoss.zcdp("0.5")], ids=str)
 @pytest.mark.parametrize(
     "query",
-    [CountQuery((Axis("x", Grid(0, 1, cells=n)),), read) for n in (1, 4) for read in (Read.CELLS, Read.PREFIXES)]
-    + [CountQuery((Categories("w", (0, 1)), Axis("x", Grid(0, 1, cells=2))), Read.CELLS)],
+    [
+        CountQuery((Axis("x", Grid(0, 1, cells=n)),), read)
+        for n in (1, 4)
+        for read in (CountUse.CELLS, CountUse.PREFIXES)
+    ]
+    + [CountQuery((Categories("w", (0, 1)), Axis("x", Grid(0, 1, cells=2))), CountUse.CELLS)],
     ids=range(5),
 )
 def test_against_each_server_any_replaced_report_loses_at_most_the_loss_and_some_lose_it_all(
@@ -307,14 +321,14 @@ def test_against_each_server_any_replaced_report_loses_at_most_the_loss_and_some
 ) -> None:
     """All data sets of 3 reports, and all reports that may be replaced. The closed form is that of exact shifts."""
     slots = query.rows * query.cells
-    asked = FunctionShares().turn(query, loss, ReplaceOne(EACH_RECORD, 3))
-    law, silent = asked.law.required(IntervalSums), key(7)
-    noise = silent.of_sums(law)
+    asked = FunctionShares().plan_query(query, loss, ReplaceOne(EACH_RECORD, 3))
+    law, silent = asked.law.require_type(IntervalSums), key(7)
+    noise = silent.derive_sum_noise(law)
     parameters = [each.parameter for each, size in law.noises for _ in range(size)]
 
     def shifted(places: tuple[int, ...]) -> list[int]:
         """What a server opens, less its noise: it sees all records here, the other one nothing."""
-        opened = masked(asked, Exact(np.array(places), silent), allotment(loss))
+        opened = make_answer_share(asked, Exact(np.array(places), silent), allotment(loss))
         return [(half - own + RING // 2) % RING - RING // 2 for half, own in zip(opened, noise, strict=True)]
 
     def lost(one: tuple[int, ...], other: tuple[int, ...]) -> Fraction:
@@ -335,10 +349,10 @@ def test_the_noise_of_two_servers_has_the_moments_that_its_law_says() -> None:
     law = IntervalSums(
         1, 29, (Tier(range(29), Noise(Family.LAPLACE, Fraction(5))),), Noise(Family.LAPLACE, Fraction(5))
     )
-    noise = law.by(2).levels[0].noise
-    drawn = np.array([key(n).of_sums(law.by(2)) for n in range(4000)], dtype=np.float64)
+    noise = law.sum_over_parties(2).levels[0].noise
+    drawn = np.array([key(n).derive_sum_noise(law.sum_over_parties(2)) for n in range(4000)], dtype=np.float64)
     sums = drawn[:2000] + drawn[2000:]
-    simulated = law.by(2).raw_noise(2000, np.random.default_rng(4))
+    simulated = law.sum_over_parties(2).simulate_values(2000, np.random.default_rng(4))
     for found in (sums, simulated):
         squares = found.ravel() ** 2
         assert abs(squares.mean() - noise.variance) <= 4 * squares.std() / sqrt(squares.size)

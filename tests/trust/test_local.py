@@ -12,50 +12,52 @@ import pytest
 from scipy.special import logsumexp
 
 import dpcurves as dp
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.ledger import QuestionBudget
 from dpcurves.noise import Randomness
-from dpcurves.noise.exponential import decay
+from dpcurves.noise.exponential import bound_exp_neg
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
-from dpcurves.queries import CountQuery, Read, SumQuery
-from dpcurves.session import rehearse
-from dpcurves_local.tallied import Tallied
+from dpcurves.queries import CountQuery, CountUse, SumQuery
+from dpcurves.session import plan_question
+from dpcurves_local.tallied import AggregatedReports
 from dpcurves_local.trust import (
     Local,
     Person,
-    Tables,
-    answers_about,
-    carried_out,
+    ReportAggregator,
+    adjust_plan,
+    build_all_levels_tree,
+    build_randomisers,
     collect,
-    contribute,
-    contributions,
-    epsilon_of,
-    octets,
-    randomisers,
-    tree_about_all,
-    ways_of,
+    convert_to_epsilon,
+    count_message_octets,
+    find_answers,
+    find_randomisers,
+    make_message,
+    make_messages,
 )
 from dpcurves_parties.shares.function_shares import FunctionShares
 
 LOSSES = (PrivacyLoss.pure(1), PrivacyLoss.pure("0.3"), PrivacyLoss.pure(2), PrivacyLoss.zcdp("0.5"))
 
 
-def planned(cells: int, loss: PrivacyLoss, people: int, rows: int = 1, read: Read = Read.PREFIXES) -> Plan:
+def planned(cells: int, loss: PrivacyLoss, people: int, rows: int = 1, read: CountUse = CountUse.PREFIXES) -> Plan:
     axes = (Axis("x", Grid(0, 1, cells=cells)),)
     classes = (Categories("y", tuple(range(rows))),) if rows > 1 else ()
-    return Local().turn(CountQuery((*classes, *axes), read), loss, ReplaceOne(EACH_RECORD, people))
+    return Local().plan_query(CountQuery((*classes, *axes), read), loss, ReplaceOne(EACH_RECORD, people))
 
 
 def chances(plan: Plan, slot: int) -> dict[bytes, Fraction]:
     """Every message that a person with this value may send: levels and reports are enumerated."""
-    law, found = plan.law.required(Tallied), {}
-    for number, (level, way) in enumerate(zip(law.levels, randomisers(law, epsilon_of(plan.loss)), strict=True)):
-        (answer,) = answers_about(law, number, np.array([slot])).tolist()
-        for report in way.every_report():
-            message = bytes([number]) + report.ljust(octets(plan) - 1, b"\0")
-            found[message] = Fraction(level.reports, law.people) * way.chance(answer, report)
+    law, found = plan.law.require_type(AggregatedReports), {}
+    for number, (level, way) in enumerate(
+        zip(law.levels, build_randomisers(law, convert_to_epsilon(plan.loss)), strict=True)
+    ):
+        (answer,) = find_answers(law, number, np.array([slot])).tolist()
+        for report in way.list_reports():
+            message = bytes([number]) + report.ljust(count_message_octets(plan) - 1, b"\0")
+            found[message] = Fraction(level.reports, law.people) * way.find_probability(answer, report)
     return found
 
 
@@ -63,13 +65,13 @@ def chances(plan: Plan, slot: int) -> dict[bytes, Fraction]:
 def test_a_whole_message_tells_at_most_epsilon_of_a_value(loss: PrivacyLoss) -> None:
     seen = set()
     tables_asked = (2, 1, 3), (5, 1, 1000), (9, 1, 1000), (3, 2, 50), (5, 2, 1000)
-    for (cells, rows, people), read in product(tables_asked, (Read.PREFIXES, Read.AREA)):
+    for (cells, rows, people), read in product(tables_asked, (CountUse.PREFIXES, CountUse.AREA)):
         plan = planned(cells, loss, people, rows, read)
-        if plan.law.required(Tallied).about_all:  # enumerated apart, below
+        if plan.law.require_type(AggregatedReports).about_all:  # enumerated apart, below
             continue
-        epsilon = epsilon_of(plan.loss)
+        epsilon = convert_to_epsilon(plan.loss)
         assert epsilon**2 / 2 <= loss.rho
-        below = Fraction(decay(epsilon, 512)[1], 2**512)
+        below = Fraction(bound_exp_neg(epsilon, 512)[1], 2**512)
         slots = range(rows * cells + 1)
         tables = [chances(plan, slot) for slot in slots]
         assert {frozenset(table) for table in tables} == {frozenset(tables[0])}
@@ -77,9 +79,9 @@ def test_a_whole_message_tells_at_most_epsilon_of_a_value(loss: PrivacyLoss) -> 
         for message in tables[0]:
             row = [table[message] for table in tables]
             assert max(row) * below <= min(row)
-        received = np.frombuffer(b"".join(tables[0]), dtype=np.uint8).reshape(-1, octets(plan))
-        assert Tables(plan).are_messages(received).all()
-        seen.add(len(plan.law.required(Tallied).levels))
+        received = np.frombuffer(b"".join(tables[0]), dtype=np.uint8).reshape(-1, count_message_octets(plan))
+        assert ReportAggregator(plan).mark_valid_messages(received).all()
+        seen.add(len(plan.law.require_type(AggregatedReports).levels))
     assert len(seen) > 1, "trees of several levels are among them"
 
 
@@ -90,7 +92,7 @@ def test_messages_are_drawn_by_their_chances() -> None:
     plan, draws = planned(8, PrivacyLoss.pure(1), 1000), 30_000
     for slot in (0, 5, 8):
         expected = chances(plan, slot)
-        drawn = contributions(plan, np.full(draws, slot), Randomness.from_seed(slot))
+        drawn = make_messages(plan, np.full(draws, slot), Randomness.from_seed(slot))
         rows, seen = np.unique(drawn, axis=0, return_counts=True)
         counted = {row.tobytes(): int(many) for row, many in zip(rows, seen, strict=True)}
         assert set(counted) <= set(expected)
@@ -100,43 +102,45 @@ def test_messages_are_drawn_by_their_chances() -> None:
 
 def test_one_message_is_what_many_are_made_of() -> None:
     plan = planned(64, PrivacyLoss.pure(2), 10_000)
-    alone = [contribute(plan, slot, Randomness.from_seed(slot)) for slot in (0, 3, 64)]
-    together = [contributions(plan, np.array([slot]), Randomness.from_seed(slot)).tobytes() for slot in (0, 3, 64)]
+    alone = [make_message(plan, slot, Randomness.from_seed(slot)) for slot in (0, 3, 64)]
+    together = [make_messages(plan, np.array([slot]), Randomness.from_seed(slot)).tobytes() for slot in (0, 3, 64)]
     assert alone == together
-    assert {len(message) for message in alone} == {octets(plan)}
+    assert {len(message) for message in alone} == {count_message_octets(plan)}
 
 
 def test_what_is_no_message_is_counted_and_left_out() -> None:
     plan = planned(16, PrivacyLoss.pure(1), 1000)
-    good = contributions(plan, np.arange(17).repeat(20), Randomness.from_seed(1))
-    chance, tables, clean = np.random.default_rng(1), Tables(plan), Tables(plan)
-    noise = chance.integers(0, 256, (5000, octets(plan)), dtype=np.uint8)
-    bad = noise[~tables.are_messages(noise)]
+    good = make_messages(plan, np.arange(17).repeat(20), Randomness.from_seed(1))
+    chance, tables, clean = np.random.default_rng(1), ReportAggregator(plan), ReportAggregator(plan)
+    noise = chance.integers(0, 256, (5000, count_message_octets(plan)), dtype=np.uint8)
+    bad = noise[~tables.mark_valid_messages(noise)]
     assert len(bad) > 2500
-    tables.add(np.concatenate([good, bad])[chance.permutation(len(good) + len(bad))])
-    clean.add(good)
+    tables.add_messages(np.concatenate([good, bad])[chance.permutation(len(good) + len(bad))])
+    clean.add_messages(good)
     assert (tables.refused, clean.refused) == (len(bad), 0)
-    allotment = QuestionBudget.told("task", plan.loss).pay(plan.query, Fraction(1))
+    allotment = QuestionBudget.from_external_charge("task", plan.loss).pay(plan.query, Fraction(1))
     release = tables.release(allotment, seeded=True)
     assert release == clean.release(allotment, seeded=True)
     assert release.plan.adjacency == ReplaceOne(EACH_RECORD, len(good))
-    with pytest.raises(Refused, match="payment"):
-        tables.release(QuestionBudget.told("task", PrivacyLoss.pure(2)).pay("x", Fraction(1)), seeded=True)
-    with pytest.raises(Refused, match="reports"):
-        Tables(plan).release(allotment, seeded=True)
+    with pytest.raises(InvalidArgument, match="payment"):
+        tables.release(
+            QuestionBudget.from_external_charge("task", PrivacyLoss.pure(2)).pay("x", Fraction(1)), seeded=True
+        )
+    with pytest.raises(InvalidArgument, match="reports"):
+        ReportAggregator(plan).release(allotment, seeded=True)
 
 
 def test_people_in_one_room_answer_the_plan() -> None:
     plan = planned(4, PrivacyLoss.pure(6), 3000)
     people = [Person(slot) for slot in (0, 0, 1, 3, 4, 4) for _ in range(500)]
-    allotment = QuestionBudget.told("task", plan.loss).pay(plan.query, Fraction(1))
+    allotment = QuestionBudget.from_external_charge("task", plan.loss).pay(plan.query, Fraction(1))
     release = Local().run(plan, people, allotment, Randomness.from_seed(4))
-    law = release.plan.law.required(Tallied)
+    law = release.plan.law.require_type(AggregatedReports)
     cells, missing = law.reconstruct(np.array(release.values, dtype=np.float64), None)
     off = np.append(cells[0], missing) - [1000, 500, 0, 500, 1000]
     assert np.abs(off).max() < 6 * plan.error + 100
     assert cells.sum() + missing == pytest.approx(3000)
-    assert carried_out(plan, [level.reports for level in law.levels]) == release.plan
+    assert adjust_plan(plan, [level.reports for level in law.levels]) == release.plan
     assert "object" in repr(people[0])
 
 
@@ -144,37 +148,37 @@ def test_people_in_one_room_answer_the_plan() -> None:
     ("query", "adjacency", "named"),
     [
         (SumQuery((Axis("x", Grid(0, 1, cells=4)),), half=8), ReplaceOne(EACH_RECORD, 9), "question"),
-        (CountQuery((Axis("x", Grid(0, 1, cells=4)),), Read.CELLS), AddRemove(EACH_RECORD), "adjacency"),
-        (CountQuery((Axis("x", Grid(0, 1, cells=4)),), Read.CELLS), ReplaceOne(Unit("p", 2), 9), "adjacency"),
-        (CountQuery((Axis("x", Grid(0, 1, cells=2**21)),), Read.CELLS), ReplaceOne(EACH_RECORD, 9), "grid"),
+        (CountQuery((Axis("x", Grid(0, 1, cells=4)),), CountUse.CELLS), AddRemove(EACH_RECORD), "adjacency"),
+        (CountQuery((Axis("x", Grid(0, 1, cells=4)),), CountUse.CELLS), ReplaceOne(Unit("p", 2), 9), "adjacency"),
+        (CountQuery((Axis("x", Grid(0, 1, cells=2**21)),), CountUse.CELLS), ReplaceOne(EACH_RECORD, 9), "grid"),
     ],
     ids=["sums", "private number", "several records", "too many cells"],
 )
 def test_what_people_can_not_answer_is_refused(query: object, adjacency: object, named: str) -> None:
     with pytest.raises(UnsupportedQuery, match=f"^{named}: "):
-        Local().turn(query, PrivacyLoss.pure(1), adjacency)  # type: ignore[arg-type]
+        Local().plan_query(query, PrivacyLoss.pure(1), adjacency)  # type: ignore[arg-type]
 
 
 def test_a_value_that_is_nowhere_is_refused_without_showing_it() -> None:
     plan = planned(4, PrivacyLoss.pure(1), 10)
     for slot in (-1, 5):
-        with pytest.raises(Refused, match="^value: it lies in no cell, and is not missing$"):
-            contribute(plan, slot, Randomness.from_seed(1))
+        with pytest.raises(InvalidArgument, match="^value: it lies in no cell, and is not missing$"):
+            make_message(plan, slot, Randomness.from_seed(1))
 
 
 def test_every_question_that_asks_once_is_planned_and_others_are_refused_before_anything_is_sent() -> None:
-    grid, adjacency = Grid(0, 1, cells=32), dp.REPLACE_ONE.among(EACH_RECORD, units=10_000)
+    grid, adjacency = Grid(0, 1, cells=32), dp.REPLACE_ONE.to_adjacency(EACH_RECORD, units=10_000)
     for question in (
         dp.CdfQuestion("x", grid),
         dp.HistogramQuestion("x", grid),
         dp.RocQuestion("y", "x", grid),
         dp.CalibrationQuestion("y", "x", grid=grid),
     ):
-        (plan,) = rehearse(question, PrivacyLoss.pure(1), adjacency, dp.Local())
+        (plan,) = plan_question(question, PrivacyLoss.pure(1), adjacency, dp.Local())
         assert plan.error > 0
         assert plan.made_by.startswith("each person at home: ")
     with pytest.raises(UnsupportedQuery):
-        rehearse(dp.SummaryQuestion("x", 0, 1), PrivacyLoss.pure(1), adjacency, dp.Local())
+        plan_question(dp.SummaryQuestion("x", 0, 1), PrivacyLoss.pure(1), adjacency, dp.Local())
 
 
 @pytest.mark.parametrize(("trust", "instead"), [(dp.Local(), "dp.local.Task"), (FunctionShares(), "task create")])
@@ -187,22 +191,22 @@ def test_a_session_refuses_who_sees_no_records_and_says_what_to_use(trust: Any, 
 def test_a_level_that_nobody_reported_about_and_one_report_alone_are_read() -> None:
     """Errors that are simulated are numbers, are not all 0, and leave the number of people as it is known."""
     plan = planned(64, PrivacyLoss.pure(4), 300)
-    levels = len(plan.law.required(Tallied).levels)
+    levels = len(plan.law.require_type(AggregatedReports).levels)
     assert levels > 1
     for reports in ([0] * (levels - 1) + [7], [9] + [0] * (levels - 1), [1] + [0] * (levels - 1), [1] * levels):
-        law = carried_out(plan, reports).law.required(Tallied)
-        known = law.given(law.blank())
+        law = adjust_plan(plan, reports).law.require_type(AggregatedReports)
+        known = law.condition_on(law.blank_values())
         (errors, missing), *_ = known.simulate(None, 50, np.random.default_rng(1))
         assert np.isfinite(errors).all()
         assert np.allclose(errors.sum(axis=(1, 2)) + missing, 0)
         assert errors.std() > 0
-    with pytest.raises(Refused, match="reports"):
-        carried_out(plan, [0] * levels)
+    with pytest.raises(InvalidArgument, match="reports"):
+        adjust_plan(plan, [0] * levels)
 
 
 def test_where_few_reports_are_false_their_number_is_drawn_and_not_a_normal_one() -> None:
     """300 people at epsilon 10: no report is false in some releases, and errors are whole people there: exactly 0."""
-    law = planned(64, PrivacyLoss.pure(10), 300).law.required(Tallied)
+    law = planned(64, PrivacyLoss.pure(10), 300).law.require_type(AggregatedReports)
     assert len(law.levels) == 1
     ((errors, _),) = law.simulate(None, 4000, np.random.default_rng(1))
     kept = float(law.levels[0].gain)
@@ -213,11 +217,11 @@ def test_where_few_reports_are_false_their_number_is_drawn_and_not_a_normal_one(
 
 def all_reported(plan: Plan, slot: int) -> dict[bytes, Fraction]:
     """Every message of a person who reports about all levels: all products of reports are enumerated."""
-    law = plan.law.required(Tallied)
+    law = plan.law.require_type(AggregatedReports)
     found = {b"": Fraction(1)}
-    for number, way in enumerate(ways_of(law, plan.loss)):
-        (answer,) = answers_about(law, number, np.array([slot])).tolist()
-        each = {report: way.chance(answer, report) for report in way.every_report()}
+    for number, way in enumerate(find_randomisers(law, plan.loss)):
+        (answer,) = find_answers(law, number, np.array([slot])).tolist()
+        each = {report: way.find_probability(answer, report) for report in way.list_reports()}
         found = {told + report: part * chance for told, part in found.items() for report, chance in each.items()}
     return found
 
@@ -225,7 +229,7 @@ def all_reported(plan: Plan, slot: int) -> dict[bytes, Fraction]:
 def about_all(cells: int, widths: tuple[int, ...], loss: PrivacyLoss, people: int = 1000, rows: int = 1) -> Plan:
     """A plan in which each person reports about all levels, whether or not it is the best one."""
     plan = planned(cells, loss, people, rows)
-    return replace(plan, law=tree_about_all(rows, cells, widths, loss, people))
+    return replace(plan, law=build_all_levels_tree(rows, cells, widths, loss, people))
 
 
 @pytest.mark.parametrize(
@@ -239,9 +243,9 @@ def test_a_message_about_all_levels_loses_no_more_than_one_about_one(
     plan = about_all(cells, widths, loss, rows=rows)
     tables = [all_reported(plan, slot) for slot in range(rows * cells + 1)]
     assert {sum(table.values()) for table in tables} == {1}
-    assert {len(message) for table in tables for message in table} == {octets(plan)}
+    assert {len(message) for table in tables for message in table} == {count_message_octets(plan)}
     if loss.epsilon is not None:
-        below = Fraction(decay(loss.epsilon, 512)[1], 2**512)
+        below = Fraction(bound_exp_neg(loss.epsilon, 512)[1], 2**512)
         for message in tables[0]:
             row = [table[message] for table in tables]
             assert max(row) * below <= min(row)
@@ -255,13 +259,13 @@ def test_messages_about_all_levels_are_counted_without_bias_and_with_the_varianc
     """Within 4 standard deviations of means, and of variances over 600 releases; the seeds are fixed."""
     plan = about_all(16, (4, 1), PrivacyLoss.zcdp("0.5"), people=400)
     slots = np.repeat(np.arange(16), 25)
-    budget = QuestionBudget.told("test", plan.loss).pay("it", Fraction(1))
+    budget = QuestionBudget.from_external_charge("test", plan.loss).pay("it", Fraction(1))
     found = []
     for seed in range(600):
-        sent = contributions(plan, slots, Randomness.from_seed(seed))
-        assert seed or Tables(plan).are_messages(sent).all()
+        sent = make_messages(plan, slots, Randomness.from_seed(seed))
+        assert seed or ReportAggregator(plan).mark_valid_messages(sent).all()
         release = collect(plan, [sent], budget, seeded=True)
-        law = release.plan.law.required(Tallied)
+        law = release.plan.law.require_type(AggregatedReports)
         assert (law.people, law.about_all) == (400, True)
         found.append(np.cumsum(law.reconstruct(np.asarray(release.values, dtype=np.float64), None)[0][0])[:-1])
     off = np.array(found) - 25 * np.arange(1, 16)
@@ -272,15 +276,15 @@ def test_messages_about_all_levels_are_counted_without_bias_and_with_the_varianc
     spread = np.cumsum(simulated[:, 0], axis=-1)[:, :-1].var(axis=0).mean()
     assert abs(float(spread / planned_variance.mean()) - 1) < 4 * np.sqrt(2 / 600)
     stored = law.to_json(release.values, 400)
-    assert Tallied.from_json(stored) == replace(law, shares=None)
+    assert AggregatedReports.from_json(stored) == replace(law, shares=None)
     damaged = sent.copy()
     damaged[:, 0] = 255
-    assert not Tables(plan).are_messages(damaged).any()
+    assert not ReportAggregator(plan).mark_valid_messages(damaged).any()
 
 
 def test_each_person_reports_about_all_levels_where_that_errs_less() -> None:
     together = planned(1024, PrivacyLoss.zcdp("0.5"), 10_000)
-    assert together.law.required(Tallied).about_all
+    assert together.law.require_type(AggregatedReports).about_all
     assert "all by each person" in together.made_by
     for epsilon in (1, Fraction(1, 2**20)):
-        assert not planned(1024, PrivacyLoss.pure(epsilon), 10_000).law.required(Tallied).about_all
+        assert not planned(1024, PrivacyLoss.pure(epsilon), 10_000).law.require_type(AggregatedReports).about_all

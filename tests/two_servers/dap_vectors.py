@@ -34,14 +34,14 @@ from wire_vectors import (
     two_servers,
 )
 
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_parties.serving.two_servers import dap
-from dpcurves_parties.serving.two_servers.dap import Keys, job_of, task_id
+from dpcurves_parties.serving.two_servers.dap import HpkeKeys, encode_task_id, parse_aggregation_job
 from dpcurves_parties.shares import aggregation
 from dpcurves_parties.shares.aggregation import TaskService
 from dpcurves_parties.shares.function_shares import Owners
-from dpcurves_parties.shares.task import Counted, Reported, Task
+from dpcurves_parties.shares.task import CountKind, ReportKind, Task
 
 FILE = VECTORS / "dap.json"
 TIME = 20_000
@@ -50,13 +50,15 @@ TIME = 20_000
 def task_of_draft() -> Task:
     """Ten cells, whose reports are Prio3Histogram."""
     plain = task_of("plain")
-    return replace(plain, name="dap", owners=Owners.CHECKED, counted=Counted.CELLS, reported=Reported.HISTOGRAM)
+    return replace(
+        plain, name="dap", owners=Owners.CHECKED, count_kind=CountKind.CELLS, report_kind=ReportKind.HISTOGRAM
+    )
 
 
 def client_of(task: Task) -> Client:
     keys = []
     for service_key in SEALING:
-        ((number, _, key),) = configs(Keys.of([_private(service_key)]).configs())
+        ((number, _, key),) = configs(HpkeKeys.from_private_keys([_private(service_key)]).encode_config_list())
         keys.append((number, key))
     facts = json.loads(task.to_json())["encoding"]
     urls = [server.url for server in task.servers]
@@ -103,7 +105,7 @@ def edits_of_upload(report: bytes) -> list[dict[str, Any]]:
 
 def edits_of_job(job: bytes, task: str) -> list[dict[str, Any]]:
     """Changes of a job: of all of it, or of its first report."""
-    first = 43 + len(job_of(job, task)[0].packed())
+    first = 43 + len(parse_aggregation_job(job, task)[0].to_bytes())
     places = {"number of a key of verification": 0, "size of a parameter": 4, "type of the batch": 8, "batch": 12,
               "id of a report": 43, "leader's message of a proof": first - 40}  # fmt: skip
     changed = [{"what": what, "at": at, "put": bytes([job[at] ^ 1]).hex()} for what, at in places.items()]
@@ -137,7 +139,7 @@ def collecting() -> Iterator[None]:
         return found[:32], found[32:]
 
     day = mock.Mock(return_value=TIME * dap.PRECISION)
-    with mock.patch.object(dap, "sealed", sealed), mock.patch.object(aggregation, "time", day):
+    with mock.patch.object(dap, "hpke_seal", sealed), mock.patch.object(aggregation, "time", day):
         yield
 
 
@@ -148,7 +150,7 @@ def collection_of(
     collector, ephemeral = Collector(client, fixed("key of a collector")), fixed("ephemeral key of a letter")
     job = collector.job(book.shown(TOKENS[Role.ANALYST], 1), ephemeral)
     with collecting():
-        answer = services[0].collect(job)
+        answer = services[0].run_collection_job(job)
         request = bytes.fromhex(wire.sent[-1]["message"])
         tampered = [
             {"to": what, **edit, **outcome(services[party], what, edited(message, edit))}
@@ -167,12 +169,12 @@ def collection_of(
 def outcome(service: TaskService, what: str, message: bytes) -> dict[str, str]:
     """Answer of a server, or the line in which it refuses."""
     work: dict[str, Callable[[bytes], bytes]] = {
-        "upload": lambda upload: service.upload(0, upload).result(), "job": service.job, "collection": service.collect,
-        "share": service.aggregate_share,
+        "upload": lambda upload: service.submit_upload(0, upload).result(), "job": service.run_aggregation_job, "collection": service.run_collection_job,
+        "share": service.make_aggregate_share,
     }  # fmt: skip
     try:
         answer = work[what](message)
-    except ProtocolAborted as error:
+    except ProtocolError as error:
         return {"error": str(error)}
     return {"answer": answer.hex()}
 
@@ -188,7 +190,7 @@ def vectors() -> dict[str, Any]:
         ]
         wire.sent.clear()
         upload = b"".join(packed)
-        answers = [services[0].upload(0, upload).result().hex() for _ in range(2)]
+        answers = [services[0].submit_upload(0, upload).result().hex() for _ in range(2)]
         wire.sent.pop()  # the same again
         job = bytes.fromhex(wire.sent[0]["message"])
         tampered += [
@@ -198,16 +200,20 @@ def vectors() -> dict[str, Any]:
         closed = shown(services[0].close(b""))
         inquiry = inquiry_of("dap", task)
         question = inquiry.to_json(Ticket(task.hash, Role.ANALYST, TOKENS[Role.ANALYST]), task.servers)
-        halves = inquiry.halves(services[0].answer(question))
+        halves = inquiry.open_answer_shares(services[0].answer(question))
         said = list(wire.sent)
         collection, more = collection_of(client, services, wire)
     return {
         "document": task.to_json(),
         "task": task.hash,
-        "task_id": task_id(task.hash),
+        "task_id": encode_task_id(task.hash),
         "configuration": client.configuration.hex(),
         "servers": [
-            {"sealing_key": key.hex(), "ledger_key": ledger.hex(), "configs": Keys.of([_private(key)]).configs().hex()}
+            {
+                "sealing_key": key.hex(),
+                "ledger_key": ledger.hex(),
+                "configs": HpkeKeys.from_private_keys([_private(key)]).encode_config_list().hex(),
+            }
             for key, ledger in zip(SEALING, LEDGER, strict=True)
         ],
         "ticket": {"token": TOKENS[Role.OWNER], "shown": [book.shown(TOKENS[Role.OWNER], party) for party in (0, 1)]},
@@ -215,7 +221,7 @@ def vectors() -> dict[str, Any]:
         "upload_answers": answers,
         "closed": closed,
         "question": question.decode(),
-        "halves": [{**half.named, "dropped": half.dropped, "numbers": list(half.numbers)} for half in halves],
+        "halves": [{**half.provenance, "dropped": half.dropped_count, "numbers": list(half.values)} for half in halves],
         "said_to_server_1": said,
         "collection": collection,
         "tampered": [*tampered, *more],

@@ -25,19 +25,25 @@ from free_ports import free_port
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_parties.serving.channel import Channel, trusting
+from dpcurves_parties.serving.channel import Channel, make_pinned_context
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.task_document import Role, Ticket, found
+from dpcurves_parties.serving.task_document import Role, Ticket, create_task
 from dpcurves_parties.serving.two_servers.app import Aggregator
-from dpcurves_parties.serving.two_servers.kinds import VERSION, Asked
-from dpcurves_parties.serving.two_servers.owner import Closed, Contribution, Sent, bearer_of, close, sealed_reports
-from dpcurves_parties.serving.two_servers.report_set import ID, NAME, Batch, Earlier
-from dpcurves_parties.serving.two_servers.report_set import packed_batch as packed
-from dpcurves_parties.serving.two_servers.sealed_answers import Inquiry
+from dpcurves_parties.serving.two_servers.kinds import VERSION, QuestionMessage
+from dpcurves_parties.serving.two_servers.owner import (
+    ClosedTask,
+    Contribution,
+    UploadOutcome,
+    close_task,
+    read_owner_ticket,
+    seal_reports,
+)
+from dpcurves_parties.serving.two_servers.report_set import ID, NAME, Batch, EarlierPolicy, encode_batch
+from dpcurves_parties.serving.two_servers.sealed_answers import SealedQuestion
 from dpcurves_parties.shares.aggregation import TaskService
-from dpcurves_parties.shares.analyst import Analyst, read_places
+from dpcurves_parties.shares.analyst import Analyst, read_record_slots
 from dpcurves_parties.shares.function_shares import Owners
-from dpcurves_parties.shares.task import Counted, Reported, Task
+from dpcurves_parties.shares.task import CountKind, ReportKind, Task
 
 GRID = Grid(0, 1, cells=1000)
 MOST = 300
@@ -79,9 +85,9 @@ def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -
     """Do what `dpcurves` does, but die at the step that stands in a file beside the log, as `before freeze`."""
     from dpcurves_parties.serving.two_servers.store import Store
     from dpcurves_parties.shares import aggregation
-    from dpcurves_parties.shares.function_shares import masked
+    from dpcurves_parties.shares.function_shares import make_answer_share
 
-    setattr(aggregation, "masked", dying("masked", masked, Path(f"{log}.dies")))  # noqa: B010
+    setattr(aggregation, "make_answer_share", dying("masked", make_answer_share, Path(f"{log}.dies")))  # noqa: B010
     for name in ("attempt", "freeze", "decide"):
         setattr(Store, name, dying(name, getattr(Store, name), Path(f"{log}.dies")))
     command(arguments, log, environment)
@@ -123,7 +129,7 @@ class Federation:
         warm()
         self.folder, self.ports = folder, (free_port(), free_port())
         self.listening = self.ports
-        self.identities = tuple(Identity.found(folder / f"a{party}", self.url(party)) for party in (0, 1))
+        self.identities = tuple(Identity.create(folder / f"a{party}", self.url(party)) for party in (0, 1))
         self.stores = [f"sqlite:///{folder / f'a{party}.db'}" for party in (0, 1)]
         self.secrets: list[dict[str, str]] = [{}, {}]
         self.tasks: dict[str, Task] = {}
@@ -143,17 +149,17 @@ class Federation:
         *,
         loss: PrivacyLoss = TEN,
         beside: tuple[Axis | Categories, ...] = (),
-        reported: Reported = Reported.TREE,
+        reported: ReportKind = ReportKind.TREE,
     ) -> Task:
         """Found a task that counts below thresholds of `GRID`, or all of some `cells`."""
         first, second = self.identities
-        grid, counted = (GRID, Counted.PREFIXES) if cells is None else (cells, Counted.CELLS)
+        grid, counted = (GRID, CountKind.PREFIXES) if cells is None else (cells, CountKind.CELLS)
         draft = Task(
-            name, "x", grid, label, loss, most, (first.public, second.public), {}, owners=owners, counted=counted,
-            beside=beside, reported=reported,
+            name, "x", grid, label, loss, most, (first.public, second.public), {}, owners=owners, count_kind=counted,
+            beside=beside, report_kind=reported,
         )  # fmt: skip
         numbers = {Role.OWNER: 3, Role.ANALYST: 2, Role.COORDINATOR: 1}
-        self.tasks[name] = found(draft, numbers, self.folder / f"{name}.json", self.folder / f"{name}-tickets")
+        self.tasks[name] = create_task(draft, numbers, self.folder / f"{name}.json", self.folder / f"{name}-tickets")
         return self.tasks[name]
 
     def file(self, task: Task, ticket: str) -> Path:
@@ -210,45 +216,47 @@ class Federation:
         return text.splitlines()
 
     def contribution(
-        self, task: Task, values: Mapping[str, object], owner: int = 1, earlier: Earlier = Earlier.STAYS
+        self, task: Task, values: Mapping[str, object], owner: int = 1, earlier: EarlierPolicy = EarlierPolicy.STAYS
     ) -> Contribution:
-        return Contribution.of(task, read_places(task, values), self.file(task, f"owner-{owner}"), earlier)
+        return Contribution.from_ticket(
+            task, read_record_slots(task, values), self.file(task, f"owner-{owner}"), earlier
+        )
 
-    def contribute(self, task: Task, values: Mapping[str, object], owner: int = 1) -> Sent:
-        bearer = bearer_of(task, self.file(task, f"owner-{owner}"))
+    def contribute(self, task: Task, values: Mapping[str, object], owner: int = 1) -> UploadOutcome:
+        bearer = read_owner_ticket(task, self.file(task, f"owner-{owner}"))
         return self.contribution(task, values, owner).send(bearer, lambda gone: None, LONG)
 
     def contribute_changed(self, task: Task, count: int, place: int) -> None:
         """Reports of cell 3 of the second owner, with one bit of this byte changed for both servers."""
-        shares = task.encoding.shared(np.full(count, 3), Randomness.system())
+        shares = task.encoding.share_records(np.full(count, 3), Randomness.from_system())
         names = [bytes([number]) * ID for number in range(count)]
         for party in (0, 1):
             halves = (flipped(share[party], place) for share in shares)
-            reports = sealed_reports(task, party, CONTRIBUTION, zip(names, halves, strict=True))
-            batch = packed(task.hash, party, Batch(CONTRIBUTION, Earlier.STAYS, reports))
+            reports = seal_reports(task, party, CONTRIBUTION, zip(names, halves, strict=True))
+            batch = encode_batch(task.hash, party, Batch(CONTRIBUTION, EarlierPolicy.STAYS, reports))
             token = self.token(task, "owner-2", Role.OWNER, party)
             self.channel(party).post(f"/tasks/{task.hash}/reports", batch, token)
 
-    def close(self, task: Task, party: int = 0) -> Closed:
-        ticket = Ticket.read(self.file(task, "coordinator-1"), Role.COORDINATOR)
-        return close(task, ticket, party, LONG)
+    def close(self, task: Task, party: int = 0) -> ClosedTask:
+        ticket = Ticket.load(self.file(task, "coordinator-1"), Role.COORDINATOR)
+        return close_task(task, ticket, party, LONG)
 
     def analyst(self, task: Task, party: int = 0) -> Analyst:
-        analyst = Analyst(task, Ticket.read(self.file(task, "analyst-1"), Role.ANALYST), party, LONG)
+        analyst = Analyst(task, Ticket.load(self.file(task, "analyst-1"), Role.ANALYST), party, LONG)
         self.opened.append(analyst)
         return analyst
 
     def inquiry(
         self, task: Task, at: tuple[int, ...], party: int = 0, ticket: str = "analyst-1"
-    ) -> tuple[Inquiry, dict[str, Any]]:
+    ) -> tuple[SealedQuestion, dict[str, Any]]:
         """What an analyst asks server `party`, and the message as an object, with a letter for the other server."""
-        made = Inquiry.fresh(Asked.fresh(task, at), party)
-        bearer = Ticket.read(self.file(task, ticket), Role.ANALYST)
+        made = SealedQuestion.create(QuestionMessage.create(task, at), party)
+        bearer = Ticket.load(self.file(task, ticket), Role.ANALYST)
         return made, json.loads(made.to_json(bearer, task.servers))
 
     def channel(self, party: int, context: ssl.SSLContext | None = None, url: str = "") -> Channel:
         public = self.identities[party].public
-        channel = Channel(url or public.url, context or trusting(public.certificate), LONG)
+        channel = Channel(url or public.url, context or make_pinned_context(public.certificate), LONG)
         self.opened.append(channel)
         return channel
 
@@ -257,19 +265,19 @@ class Federation:
             self.opened.pop().close()
 
     def token(self, task: Task, ticket: str, role: Role, party: int = 0) -> str:
-        return Ticket.read(self.file(task, ticket), role).shown_to(party)
+        return Ticket.load(self.file(task, ticket), role).derive_bearer_token(party)
 
 
 def proving(pair: Federation, who: int, whom: int) -> ssl.SSLContext:
     """TLS context that server `who` shows to server `whom`."""
-    context = trusting(pair.identities[whom].public.certificate)
-    context.load_cert_chain(pair.identities[who].certificate, pair.identities[who].proof)
+    context = make_pinned_context(pair.identities[whom].public.certificate)
+    context.load_cert_chain(pair.identities[who].certificate_file, pair.identities[who].private_key_file)
     return context
 
 
 def counting(server: Aggregator, task: Task) -> TaskService:
     """What a server that does not run would do for a task that counts."""
-    service = server.services()[task.hash]
+    service = server.create_services()[task.hash]
     assert isinstance(service, TaskService)
     return service
 

@@ -26,7 +26,7 @@ from federation import LONG, Federation, values
 from dpcurves.curves import CdfQuestion
 from dpcurves.data import Grid
 from dpcurves.ledger import Ledger
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.shares.function_shares import Owners
 from dpcurves_parties.shares.task import Task
 
@@ -113,7 +113,7 @@ def again(work: Callable[[], Result]) -> Result:
     while True:
         try:
             return work()
-        except ProtocolAborted:
+        except ProtocolError:
             if time.monotonic() > end:
                 raise
             time.sleep(0.05)
@@ -142,7 +142,7 @@ def one_task(killer: Killer, number: int) -> list[str]:
     if len(told) != 1:
         wrong.append(f"{len(told)} answers to one question")
     for party in (0, 1):
-        ledger = Ledger.existing(pair.store(party))
+        ledger = Ledger.open_existing(pair.store(party))
         ledger.verify()
         if (spent := ledger.statement(task.dataset).spent.digits) != "10":
             wrong.append(f"the ledger of server {party} was charged {spent}")

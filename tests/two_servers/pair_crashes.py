@@ -18,15 +18,15 @@ from federation import LONG, Federation, command
 from dpcurves.ledger import Ledger
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.pairs import PairTask, Permutations, Trust
-from dpcurves_parties.pairs.mechanisms import Noise
-from dpcurves_parties.pairs.queries import commitment
+from dpcurves_parties.pairs.mechanisms import NoisePlacement
+from dpcurves_parties.pairs.queries import commit_to_seed
 from dpcurves_parties.pairs.service import ask_pairs
 from dpcurves_parties.pairs.session import PairSession
 from dpcurves_parties.pairs.task import read_values
-from dpcurves_parties.serving.task_document import Role, Ticket, found
-from dpcurves_parties.serving.two_servers.owner import Contribution, bearer_of, close
+from dpcurves_parties.serving.task_document import Role, Ticket, create_task
+from dpcurves_parties.serving.two_servers.owner import Contribution, close_task, read_owner_ticket
 from dpcurves_parties.serving.two_servers.store import Store
-from dpcurves_parties.shares import ProtocolAborted
+from dpcurves_parties.shares import ProtocolError
 
 SEED = bytes(range(32))
 PEOPLE = 60
@@ -37,7 +37,7 @@ def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -
     """Do what `dpcurves` does, but die at the step of a talk that stands in a file beside the log."""
     from dpcurves_parties.pairs import Connection
     from dpcurves_parties.pairs.service import PairStore
-    from dpcurves_parties.serving.server import Line
+    from dpcurves_parties.serving.server import PeerConnection
 
     counts: Counter[str] = Counter()
 
@@ -59,16 +59,16 @@ def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -
 
         return worked
 
-    for kind, names in ((Connection, STEPS[:2]), (Line, STEPS[:2]), (PairStore, STEPS[2:])):
+    for kind, names in ((Connection, STEPS[:2]), (PeerConnection, STEPS[:2]), (PairStore, STEPS[2:])):
         for name in names:
             setattr(kind, name, dying(name, getattr(kind, name)))
-    talk = PairSession.talk
+    talk = PairSession.run_protocol
 
     def talked(*given: Any) -> Any:
         counts.clear()
         return talk(*given)
 
-    setattr(PairSession, "talk", talked)  # noqa: B010
+    setattr(PairSession, "run_protocol", talked)  # noqa: B010
     command(arguments, log, environment)
 
 
@@ -78,34 +78,36 @@ class Couple:
 
     federation: Federation
 
-    def task(self, name: str, noise: Noise = Noise.ON_SUM) -> PairTask:
+    def task(self, name: str, noise: NoisePlacement = NoisePlacement.ON_SUM) -> PairTask:
         first, second = (each.public for each in self.federation.identities)
         columns = (("rooms", 3), ("cleanliness", 3))
         draft = PairTask(
             name, "kendall", columns, Permutations(2), PrivacyLoss.pure(50), Trust.TWO_SERVERS, noise,
-            commitment(SEED), (first, second), {}, PEOPLE,
+            commit_to_seed(SEED), (first, second), {}, PEOPLE,
         )  # fmt: skip
         numbers = {Role.OWNER: 3, Role.ANALYST: 2, Role.COORDINATOR: 1}
         folder = self.federation.folder
-        made = found(draft, numbers, folder / f"{name}.json", folder / f"{name}-tickets")
+        made = create_task(draft, numbers, folder / f"{name}.json", folder / f"{name}-tickets")
         self.federation.tasks[name] = made  # type: ignore[assignment]
         return made
 
     def send(self, task: Any, values: Any, owner: int = 1) -> Any:
         ticket = self.federation.file(task, f"owner-{owner}")
-        contribution = Contribution.of(task, read_values(task, values), ticket)
-        return contribution.send(bearer_of(task, ticket), lambda gone: None, LONG)
+        contribution = Contribution.from_ticket(task, read_values(task, values), ticket)
+        return contribution.send(read_owner_ticket(task, ticket), lambda gone: None, LONG)
 
     def close(self, task: Any, seed: bytes = SEED, party: int = 0) -> Any:
-        ticket = Ticket.read(self.federation.file(task, "coordinator-1"), Role.COORDINATOR)
-        return close(task, ticket, party, LONG, seed)
+        ticket = Ticket.load(self.federation.file(task, "coordinator-1"), Role.COORDINATOR)
+        return close_task(task, ticket, party, LONG, seed)
 
     def ask(self, task: Any, party: int = 0) -> Any:
-        return ask_pairs(task, Ticket.read(self.federation.file(task, "analyst-1"), Role.ANALYST), party, LONG)
+        return ask_pairs(task, Ticket.load(self.federation.file(task, "analyst-1"), Role.ANALYST), party, LONG)
 
     def shown(self, task: PairTask) -> set[str]:
         """The runs of a task of which a server may have shown its share."""
-        name = PairSession.named(task, str(Store(self.federation.store(0)).standing(task.hash).set)).hex()
+        name = PairSession.derive_name(
+            task, str(Store(self.federation.store(0)).read_status(task.hash).report_set)
+        ).hex()
         files = [Path(f"{self.federation.folder / f'log{party}'}.shown") for party in (0, 1)]
         return {line for file in files for line in file.read_text().splitlines() if line.startswith(name)}
 
@@ -127,7 +129,7 @@ def killed_at(couple: Couple, task: Any, party: int, step: str) -> bool:
     order = Path(f"{federation.folder / f'log{party}'}.dies")
     order.write_text(step)
     for asked in (0, 1):  # server 1 may come to its last step after server 0 has answered
-        with suppress(ProtocolAborted):
+        with suppress(ProtocolError):
             couple.ask(task, asked)
     order.unlink()
     federation.running[party].join(1)
@@ -139,7 +141,7 @@ def killed_at(couple: Couple, task: Any, party: int, step: str) -> bool:
     assert len(told) == 1, step
     assert len(couple.shown(task)) == 1, step
     for each in (0, 1):
-        assert Ledger.existing(federation.store(each)).statement(task.dataset).spent.digits == "50"
+        assert Ledger.open_existing(federation.store(each)).statement(task.dataset).spent.digits == "50"
     return died
 
 

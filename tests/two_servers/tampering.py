@@ -17,11 +17,11 @@ from collections.abc import Callable
 import numpy as np
 from wire_vectors import TOKENS, inquiry_of, task_of, two_servers
 
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_parties.serving.two_servers import dap
 from dpcurves_parties.serving.two_servers.owner import Contribution
-from dpcurves_parties.serving.two_servers.report_set import Earlier
+from dpcurves_parties.serving.two_servers.report_set import EarlierPolicy
 from dpcurves_parties.shares.aggregation import TaskService
 from dpcurves_parties.shares.dap_uploads import LeaderUpload
 
@@ -53,19 +53,19 @@ def is_refused(work: Callable[[], bytes], is_refusal: Callable[[bytes], bool] = 
     """Tell whether a message is refused: in one line, or by the answer."""
     try:
         return is_refusal(work())
-    except ProtocolAborted:
+    except ProtocolError:
         return True
 
 
 def rejects(answer: bytes) -> bool:
     """Tell whether an answer to an aggregation job rejects all of its reports."""
-    return all(isinstance(each.said, dap.ReportError) for each in dap.every(answer, dap.Told.read))
+    return all(isinstance(each.result, dap.ReportError) for each in dap.decode_all(answer, dap.VerifyResp.from_reader))
 
 
 def tampered(messages: int, seed: int) -> tuple[Counter[str], list[str]]:
     """Numbers of changed messages of each kind that were refused, and what was taken."""
     task, drawn = task_of("plain"), random.Random(seed)
-    contribution = Contribution(task, PLACES, bytes(32), Earlier.GIVES_WAY)  # in place of what the leader has
+    contribution = Contribution(task, PLACES, bytes(32), EarlierPolicy.GIVES_WAY)  # in place of what the leader has
     ticket = Ticket(task.hash, Role.OWNER, TOKENS[Role.OWNER])
     refused, taken = Counter[str](), list[str]()
 
@@ -76,39 +76,45 @@ def tampered(messages: int, seed: int) -> tuple[Counter[str], list[str]]:
             taken.append(f"{kind}, number {sum(refused.values()) + len(taken)} of seed {seed}")
 
     with two_servers(task) as (services, _):
-        (batch,) = contribution.batches()
-        ((_, reports),) = contribution.shared()
-        upload = LeaderUpload(contribution, ticket).packed(reports[:1])
-        begun = [dap.Begun(one.of(1), dap.packed_message(dap.INITIALIZE, b"")) for one in dap.reports_of(upload)]
-        job = dap.packed_job(task.hash, begun)
+        (batch,) = contribution.iterate_batches()
+        ((_, reports),) = contribution.iterate_shared_reports()
+        upload = LeaderUpload(contribution, ticket).encode_upload_request(reports[:1])
+        begun = [
+            dap.VerifyInit(one.to_report_share(1), dap.encode_ping_pong_message(dap.INITIALIZE, b""))
+            for one in dap.parse_upload_request(upload)
+        ]
+        job = dap.encode_aggregation_job(task.hash, begun)
         for number in range(messages // 2):
             kind = number % 4
             if kind < 2:
                 judge(f"batch to server {kind}", is_refused(_received(services[kind], changed(batch[kind], drawn))))
             elif kind == 2:
                 sent = changed(upload, drawn)
-                judge("upload", is_refused(lambda sent=sent: services[0].upload(0, sent).result(), bool))  # type: ignore[misc]
+                judge("upload", is_refused(lambda sent=sent: services[0].submit_upload(0, sent).result(), bool))  # type: ignore[misc]
             else:
                 sent = changed(job, drawn)
-                judge("aggregation job", is_refused(lambda sent=sent: services[1].job(sent), rejects))  # type: ignore[misc]
-        if services[1].store.standing(task.hash).reports:
+                judge("aggregation job", is_refused(lambda sent=sent: services[1].run_aggregation_job(sent), rejects))  # type: ignore[misc]
+        if services[1].store.read_status(task.hash).reports:
             taken.append("server 1 has reports")
         for party in (0, 1):
-            services[party].receive(0, batch[party])
+            services[party].store_batch(0, batch[party])
         services[0].close(b"")
         inquiry = inquiry_of("plain", task)
         answer = services[0].answer(
             inquiry.to_json(Ticket(task.hash, Role.ANALYST, TOKENS[Role.ANALYST]), task.servers)
         )
-        halves = inquiry.halves(answer)
+        halves = inquiry.open_answer_shares(answer)
         for _ in range(messages - messages // 2):
             sent = changed(answer, drawn)
-            judge("answer", is_refused(lambda sent=sent: b"%d" % (inquiry.halves(sent) == halves), b"1".__eq__))  # type: ignore[misc]
+            judge(
+                "answer",
+                is_refused(lambda sent=sent: b"%d" % (inquiry.open_answer_shares(sent) == halves), b"1".__eq__),
+            )  # type: ignore[misc]
     return refused, taken
 
 
 def _received(service: TaskService, message: bytes) -> Callable[[], bytes]:
-    return lambda: service.receive(0, message)
+    return lambda: service.store_batch(0, message)
 
 
 def main() -> None:

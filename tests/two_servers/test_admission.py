@@ -16,10 +16,18 @@ import uvicorn
 from fastapi.responses import JSONResponse
 from uvicorn.server import ServerState
 
-from dpcurves_parties.serving.channel import Channel, trusting
+from dpcurves_parties.serving.channel import Channel, make_pinned_context
 from dpcurves_parties.serving.identity import Identity
-from dpcurves_parties.serving.messages import ProtocolAborted, leave_no_image
-from dpcurves_parties.serving.server import Admission, Entrance, Guest, Limits, listening_at, network_of, proving
+from dpcurves_parties.serving.messages import ProtocolError, disable_core_dumps
+from dpcurves_parties.serving.server import (
+    Admission,
+    HttpConnection,
+    Limits,
+    Listener,
+    make_server_context,
+    open_listening_sockets,
+    parse_network,
+)
 
 
 class Stranger:
@@ -28,30 +36,30 @@ class Stranger:
     def __init__(self, name: str, gone: list[str], network: str = "192.0.2.1") -> None:
         self.name, self.gone, self.network = name, gone, network
 
-    def leave(self) -> None:
+    def abort(self) -> None:
         self.gone.append(self.name)
 
 
 def test_the_oldest_idle_connection_is_evicted_and_one_that_is_answered_is_not() -> None:
     async def come() -> list[str]:
-        admission, gone = Admission(Limits(connections=4, seconds=60)), list[str]()
+        admission, gone = Admission(Limits(connections=4, head_timeout=60)), list[str]()
         first, second, third, fourth, peer = (Stranger(name, gone) for name in ("1", "2", "3", "4", "peer"))
         for one in (first, second):
-            admission.idle(one)
-        assert admission.admits(first, complete=True)  # there is room for another idle one
-        admission.idle(third)
+            admission.mark_idle(one)
+        assert admission.admit_request(first, complete=True)  # there is room for another idle one
+        admission.mark_idle(third)
         assert gone == []
-        admission.idle(third)  # more bytes of what is no request yet
-        admission.idle(fourth)
+        admission.mark_idle(third)  # more bytes of what is no request yet
+        admission.mark_idle(fourth)
         assert gone == ["2"]
-        assert admission.admits(third, complete=True)
-        assert not admission.admits(fourth, complete=False)
-        assert admission.admits(third, complete=True)
-        admission.idle(first)  # answered, and idle again: behind those who came before
-        admission.forget(third)
-        assert admission.admits(fourth, complete=True)
-        admission.idle(peer)
-        admission.forget(peer)
+        assert admission.admit_request(third, complete=True)
+        assert not admission.admit_request(fourth, complete=False)
+        assert admission.admit_request(third, complete=True)
+        admission.mark_idle(first)  # answered, and idle again: behind those who came before
+        admission.remove(third)
+        assert admission.admit_request(fourth, complete=True)
+        admission.mark_idle(peer)
+        admission.remove(peer)
         return gone
 
     assert asyncio.run(come()) == ["2"]
@@ -59,19 +67,19 @@ def test_the_oldest_idle_connection_is_evicted_and_one_that_is_answered_is_not()
 
 def test_a_body_that_comes_slowly_makes_room_and_an_address_that_opens_many_competes_with_itself() -> None:
     async def come() -> list[str]:
-        admission, gone = Admission(Limits(connections=8, seconds=60)), list[str]()
+        admission, gone = Admission(Limits(connections=8, head_timeout=60)), list[str]()
         honest = Stranger("honest", gone, "198.51.100.7")
-        assert admission.admits(honest, complete=False)
+        assert admission.admit_request(honest, complete=False)
         slow = [Stranger(str(number), gone) for number in range(40)]
         for one in slow:
-            admission.idle(one)
-            assert admission.admits(one, complete=False)
-        assert admission.admits(honest, complete=True)
+            admission.mark_idle(one)
+            assert admission.admit_request(one, complete=False)
+        assert admission.admit_request(honest, complete=True)
         answered = [Stranger(f"answered {number}", gone, f"203.0.113.{number}") for number in range(3)]
-        assert [admission.admits(one, complete=True) for one in answered] == [True] * 3
-        assert not admission.admits(Stranger("late", gone), complete=True)
+        assert [admission.admit_request(one, complete=True) for one in answered] == [True] * 3
+        assert not admission.admit_request(Stranger("late", gone), complete=True)
         for one in [Stranger(f"idle {number}", gone) for number in range(9)]:
-            admission.idle(one)
+            admission.mark_idle(one)
         return gone
 
     gone = asyncio.run(come())
@@ -87,16 +95,16 @@ def test_a_body_that_comes_slowly_makes_room_and_an_address_that_opens_many_comp
     ],
 )  # fmt: skip
 def test_an_address_of_ipv6_counts_by_its_network(address: str, network: str) -> None:
-    assert network_of(address) == network
+    assert parse_network(address) == network
 
 
 def test_silence_ends_at_the_deadline_and_not_before_who_asked_in_time() -> None:
     async def wait() -> list[str]:
-        admission, gone = Admission(Limits(connections=8, seconds=0.01)), list[str]()
+        admission, gone = Admission(Limits(connections=8, head_timeout=0.01)), list[str]()
         silent, asking = Stranger("silent", gone), Stranger("asking", gone)
         for one in (silent, asking):
-            admission.idle(one)
-        admission.admits(asking, complete=True)
+            admission.mark_idle(one)
+        admission.admit_request(asking, complete=True)
         while not gone:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
@@ -112,21 +120,29 @@ def test_limits_leave_room_and_time() -> None:
 
 
 def test_short_answers_are_sent_at_once_and_who_has_no_handshake_leaves_nothing_behind(tmp_path: Path) -> None:
-    identity = Identity.found(tmp_path / "a", "https://127.0.0.1:1")
+    identity = Identity.create(tmp_path / "a", "https://127.0.0.1:1")
     config = uvicorn.Config(JSONResponse({"known": 7}), ws="none", lifespan="off", log_level="critical")
     config.load()
 
     async def ask() -> tuple[bytes, int, int]:
-        came, admission, (listening,) = list[socket.socket](), Admission(Limits(4, 60)), listening_at("127.0.0.1", 0)
+        came, admission, (listening,) = (
+            list[socket.socket](),
+            Admission(Limits(4, 60)),
+            open_listening_sockets("127.0.0.1", 0),
+        )
 
         def welcome(connection: socket.socket) -> None:
             came.append(connection)
-            Guest(admission, config, ServerState()).come(connection, proving(identity.certificate, identity.proof, []))
+            HttpConnection(admission, config, ServerState()).start_handshake(
+                connection, make_server_context(identity.certificate_file, identity.private_key_file, [])
+            )
 
-        entrance, port = Entrance([listening], welcome), listening.getsockname()[1]
+        entrance, port = Listener([listening], welcome), listening.getsockname()[1]
         _, rude = await asyncio.open_connection("127.0.0.1", port)
         rude.write(b"GET / HTTP/1.1\r\n\r\n")
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting(identity.public.certificate))
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", port, ssl=make_pinned_context(identity.public.certificate)
+        )
         writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         nodelay = came[1].getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         said = await reader.read()
@@ -145,12 +161,12 @@ def test_a_server_that_crashes_leaves_no_image_of_its_memory(monkeypatch: pytest
     set_to: list[tuple[int, tuple[int, int]]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda which: (7, 9))
     monkeypatch.setattr(resource, "setrlimit", lambda which, limits: set_to.append((which, limits)))
-    leave_no_image()
+    disable_core_dumps()
     assert set_to == [(resource.RLIMIT_CORE, (0, 9))]
 
 
 def test_a_connection_that_is_reset_before_its_handshake_leaves_no_socket_open(tmp_path: Path) -> None:
-    context = trusting(Identity.found(tmp_path / "a", "https://127.0.0.1:1").public.certificate)
+    context = make_pinned_context(Identity.create(tmp_path / "a", "https://127.0.0.1:1").public.certificate)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         raw = socket.create_connection(listening.getsockname())
         accepted, _ = listening.accept()
@@ -162,8 +178,8 @@ def test_a_connection_that_is_reset_before_its_handshake_leaves_no_socket_open(t
 
 
 def test_answers_are_read_whole_or_not_at_all_and_what_is_no_answer_is_one_line(tmp_path: Path) -> None:
-    identity = Identity.found(tmp_path / "a", "https://127.0.0.1:1")
-    context = proving(identity.certificate, identity.proof, [])
+    identity = Identity.create(tmp_path / "a", "https://127.0.0.1:1")
+    context = make_server_context(identity.certificate_file, identity.private_key_file, [])
     good, ends = b"HTTP/1.1 200 OK\r\n", b"Connection: close\r\n"
     said = {
         good + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n": b"abcde",
@@ -187,12 +203,15 @@ def test_answers_are_read_whole_or_not_at_all_and_what_is_no_answer_is_one_line(
 
     with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as beside:
         server = beside.submit(answer, listening)
-        place, trust = f"https://127.0.0.1:{listening.getsockname()[1]}", trusting(identity.public.certificate)
+        place, trust = (
+            f"https://127.0.0.1:{listening.getsockname()[1]}",
+            make_pinned_context(identity.public.certificate),
+        )
         for _ in said:
             with Channel(place, trust, 60) as channel:
                 try:
                     heard.append(channel.post("/tasks", b"body", "token"))
-                except ProtocolAborted as error:
+                except ProtocolError as error:
                     heard.append(str(error))
         server.result(60)
     for found, expected in zip(heard, said.values(), strict=True):
@@ -200,5 +219,5 @@ def test_answers_are_read_whole_or_not_at_all_and_what_is_no_answer_is_one_line(
     head = f"POST /tasks HTTP/1.1\r\nHost: {place[8:]}\r\nAccept-Encoding: identity\r\nContent-Length: 4\r\n"
     assert {one.decode() for one in asked} == {head + "Authorization: Bearer token\r\n\r\nbody"}
     for path, token in (("/a b", ""), ("/a", "one\r\nHost: two"), ("/a", "\xe9")):
-        with pytest.raises(ProtocolAborted, match="of ASCII are needed"):
+        with pytest.raises(ProtocolError, match="of ASCII are needed"):
             Channel(place, trust).get(path, token)

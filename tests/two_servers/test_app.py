@@ -45,7 +45,9 @@ def test_a_message_that_does_not_come_is_not_waited_for(monkeypatch: pytest.Monk
     monkeypatch.setattr(replies, "BEGIN", 0.01)
     monkeypatch.setattr(replies, "SLOWEST", 2**40)
     task = SimpleNamespace(servers=(SimpleNamespace(certificate=""),) * 2)
-    app = served.create_app({TASK: cast(TaskService, SimpleNamespace(task=task, party=0, OF_PEER=TaskService.OF_PEER))})
+    app = served.create_app(
+        {TASK: cast(TaskService, SimpleNamespace(task=task, party=0, OF_PEER=TaskService.PEER_REQUESTS))}
+    )
     assert asyncio.run(asked(app, "peer/half", silent)) == b'{"error":"message: it did not come within 0 seconds"}'
 
 
@@ -66,10 +68,10 @@ def test_the_other_server_is_answered_while_all_threads_of_analysts_wait(monkeyp
         return b"half"
 
     monkeypatch.setattr(served, "PEM_cert_to_DER_cert", lambda text: CERTIFICATE)
-    monkeypatch.setattr(replies, "bearer_of", lambda task, request, role, party: 0)
+    monkeypatch.setattr(replies, "authenticate_bearer", lambda task, request, role, party: 0)
     task = SimpleNamespace(servers=(SimpleNamespace(certificate=""),) * 2)
     service = cast(
-        TaskService, SimpleNamespace(task=task, party=0, OF_PEER=TaskService.OF_PEER, answer=answer, half=half)
+        TaskService, SimpleNamespace(task=task, party=0, OF_PEER=TaskService.PEER_REQUESTS, answer=answer, half=half)
     )
 
     async def both() -> list[bytes]:

@@ -11,9 +11,16 @@ from random import Random
 import pytest
 
 from dpcurves_parties.serving.two_servers.collection import Closing
-from dpcurves_parties.serving.two_servers.report_set import NAME, ClosingMessage, Earlier, Summary, bits_for, named
-from dpcurves_parties.serving.two_servers.store import Frozen, Offer, Standing, Store, Stored, TaskState
-from dpcurves_parties.shares import ProtocolAborted
+from dpcurves_parties.serving.two_servers.report_set import (
+    NAME,
+    ClosingMessage,
+    EarlierPolicy,
+    PartHashes,
+    choose_prefix_bits,
+    hash_report_set,
+)
+from dpcurves_parties.serving.two_servers.store import Offer, Store, StoredReport, TaskFrozen, TaskState, TaskStatus
+from dpcurves_parties.shares import ProtocolError
 
 HELD = "a" * 64, "b" * 64
 WRITES = "attempt", "decide", "freeze"
@@ -53,7 +60,7 @@ class Two:
         self.stores, self.task = list(stores), secrets.token_hex(32)
         self.taken = dict.fromkeys((0, 1), frozenset[bytes]())
         for store in self.stores:
-            store.begin(self.task)
+            store.create_task(self.task)
         self.hear(nothing)
         self.begin_anew(HELD)
 
@@ -79,9 +86,9 @@ class Two:
     def lose(self, party: int, *digits: int) -> None:
         """A new, empty store, to which these reports come again."""
         self.stores[party] = Stepped(party)
-        self.stores[party].begin(self.task)
+        self.stores[party].create_task(self.task)
         for digit in digits:
-            self.stores[party].add(self.task, 100, offer(digit))
+            self.stores[party].add_reports(self.task, 100, offer(digit))
 
     def upload(self, digit: int) -> bool:
         """Whether both servers took a new report, the first before the second."""
@@ -89,31 +96,31 @@ class Two:
             for party in (0, 1):
                 self._add(party, offer(digit))
                 self.taken[party] |= {report(digit).id}
-        except ProtocolAborted:
+        except ProtocolError:
             return False
         return True
 
     def _add(self, party: int, one: Offer) -> None:
         """Add an offer as a service does."""
         try:
-            self.stores[party].add(self.task, 100, one)
-        except Frozen:
+            self.stores[party].add_reports(self.task, 100, one)
+        except TaskFrozen:
             self.servers[party].reopen()
-            self.stores[party].add(self.task, 100, one)
+            self.stores[party].add_reports(self.task, 100, one)
 
-    def stand(self) -> list[Standing]:
-        return [store.standing(self.task) for store in self.stores]
+    def stand(self) -> list[TaskStatus]:
+        return [store.read_status(self.task) for store in self.stores]
 
     def kept(self) -> list[frozenset[bytes]]:
-        return [frozenset(store.listing(self.task)[1]) for store in self.stores]
+        return [frozenset(store.read_listing(self.task)[1]) for store in self.stores]
 
 
-def report(digit: int) -> Stored:
-    return Stored(bytes([digit]) * 16, b"d" * 16, b"w" * 32, b"share")
+def report(digit: int) -> StoredReport:
+    return StoredReport(bytes([digit]) * 16, b"d" * 16, b"w" * 32, b"share")
 
 
 def offer(digit: int) -> Offer:
-    return Offer(0, b"c" * 32, Earlier.STAYS, [report(digit)])
+    return Offer(0, b"c" * 32, EarlierPolicy.STAYS, [report(digit)])
 
 
 def steps(stores: Sequence[Stepped]) -> list[str]:
@@ -175,7 +182,7 @@ def test_a_report_that_comes_between_any_two_steps_counts_if_both_took_it(
         two.hear(partial(uploading, two, place, processes))
         try:
             two.servers[0].close()
-        except ProtocolAborted as error:
+        except ProtocolError as error:
             refusals.append(str(error))
         two.hear(nothing)
         assert two.servers[0].close() == two.servers[1].close()
@@ -200,7 +207,7 @@ def test_two_who_close_at_once_do_not_disturb_each_other(stores: Sequence[Steppe
 
     def close_again(name: str) -> None:
         two.hear(nothing)
-        with pytest.raises(ProtocolAborted, match=r"^task: it is being closed already; ask again"):
+        with pytest.raises(ProtocolError, match=r"^task: it is being closed already; ask again"):
             two.servers[1].close()
 
     two.hear(close_again)
@@ -221,9 +228,9 @@ def test_who_has_lost_store_or_key_can_not_close_again_though_all_reports_come_b
         before = two.stand()
         two.begin_anew(("c" * 64, HELD[1]) if party == 0 else (HELD[0], "c" * 64))
         for asked in (0, 1):
-            with pytest.raises(ProtocolAborted, match=f"^noise: server {party} has lost the key that it committed to"):
+            with pytest.raises(ProtocolError, match=f"^noise: server {party} has lost the key that it committed to"):
                 two.servers[asked].close()
-        assert [one.set for one in two.stand()] == [one.set for one in before]
+        assert [one.report_set for one in two.stand()] == [one.report_set for one in before]
         assert two.stand()[1 - party] == before[1 - party]
 
 
@@ -241,9 +248,7 @@ def test_a_store_that_is_lost_without_its_key_is_closed_with_the_same_reports_on
                 assert two.servers[party].close() == told
                 assert two.stand()[0] == two.stand()[1]
                 continue
-            with pytest.raises(
-                ProtocolAborted, match=r"^reports: the servers agreed on other sets of them or other no"
-            ):
+            with pytest.raises(ProtocolError, match=r"^reports: the servers agreed on other sets of them or other no"):
                 two.servers[party].close()
 
 
@@ -256,18 +261,18 @@ def test_who_is_not_to_be_asked_or_hears_what_is_no_message_refuses(stores: Sequ
         (lambda: first.prepare(b"{}"), "server 1"), (lambda: first.commit(b""), "server 1"),
     ]  # fmt: skip
     for ask, whom in asked:
-        with pytest.raises(ProtocolAborted, match=f"^peer: {whom} is to be asked this, not server"):
+        with pytest.raises(ProtocolError, match=f"^peer: {whom} is to be asked this, not server"):
             ask()
     for work in (first.outcome, second.prepare):
         for message in (b"", b"[]", b"{}", b'{"attempt": 1}'):
-            with pytest.raises(ProtocolAborted, match=r"^peer: (the message is cut off|its answer is not of the form)"):
+            with pytest.raises(ProtocolError, match=r"^peer: (the message is cut off|its answer is not of the form)"):
                 work(message)
     for wrong in ({"bits": 25, "parts": []}, {"bits": 1, "parts": [2]}, {"bits": 1, "parts": ["1"]}, {"bits": 1}):
-        with pytest.raises(ProtocolAborted, match=r"^peer: its answer is not of the form"):
-            second.listed(json.dumps(wrong).encode())
+        with pytest.raises(ProtocolError, match=r"^peer: its answer is not of the form"):
+            second.list_parts(json.dumps(wrong).encode())
     rising = [(report(1).id, report(1).digest)]
-    name, listed, none = named(two.task, 1, rising), {0: b"".join(rising[0])}, Summary(0, bytes(32))
-    good = ClosingMessage(name, HELD, Summary.of(two.task, rising, 0), {}).to_bytes()
+    name, listed, none = hash_report_set(two.task, 1, rising), {0: b"".join(rising[0])}, PartHashes(0, bytes(32))
+    good = ClosingMessage(name, HELD, PartHashes.from_reports(two.task, rising, 0), {}).to_bytes()
     again = ClosingMessage(name, HELD, none, listed).to_bytes()
     for whole in (good, again):
         assert ClosingMessage.from_bytes(whole).to_bytes() == whole
@@ -280,7 +285,7 @@ def test_who_is_not_to_be_asked_or_hears_what_is_no_message_refuses(stores: Sequ
     assert json.loads(second.commit(ClosingMessage(name, HELD, none, {}).to_bytes())) == {"parts": [0]}
     for whole in (good, again):
         assert json.loads(second.commit(whole)) == {"parts": []}
-    with pytest.raises(ProtocolAborted, match=r"^reports: another set of them, or other noise, was agreed on before"):
+    with pytest.raises(ProtocolError, match=r"^reports: another set of them, or other noise, was agreed on before"):
         second.commit(ClosingMessage(name, ("c" * 64, HELD[1]), none, listed).to_bytes())
 
 
@@ -288,7 +293,7 @@ def is_refused(two: Two, message: bytes) -> bool:
     """True if server 1 refuses a decision, or asks for the listing of a part of it; it has written nothing then."""
     try:
         answer = two.servers[1].commit(message)
-    except ProtocolAborted:
+    except ProtocolError:
         answer = b'{"parts": [0]}'
     return answer == b'{"parts": [0]}' and two.stand()[1].state is TaskState.OPEN
 
@@ -300,13 +305,13 @@ def test_servers_with_many_reports_list_the_parts_alone_in_which_they_differ(sto
     ids = sorted(stream.randbytes(16) for _ in range(2000))
     for party, missing in ((0, {40, 41}), (1, {1200})):
         some = [report(1)._replace(id=one) for number, one in enumerate(ids) if number not in missing]
-        two.stores[party].add(two.task, 5000, offer(1)._replace(reports=some))
+        two.stores[party].add_reports(two.task, 5000, offer(1)._replace(reports=some))
     two.hear(asked.append)
     two.servers[0].close()
     two.hear(nothing)
     assert two.kept() == [frozenset(ids) - {ids[40], ids[41], ids[1200]}] * 2
     assert two.stand()[0] == two.stand()[1]
     assert [step.split()[1] for step in asked if "reached" in step] == ["prepare", "listed", "commit", "commit"]
-    assert bits_for(2000) == 5
-    assert len(two.stores[1].listed(two.task, 5, range(32))) == 32
+    assert choose_prefix_bits(2000) == 5
+    assert len(two.stores[1].list_parts(two.task, 5, range(32))) == 32
     assert two.servers[1].close() == two.servers[0].close()

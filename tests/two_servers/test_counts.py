@@ -19,7 +19,7 @@ from dpcurves.conversation import UnsupportedQuery
 from dpcurves.data import Axis
 from dpcurves.ledger import Ledger
 from dpcurves_parties.serving.two_servers.store import Store
-from dpcurves_parties.shares import ProtocolAborted, Task
+from dpcurves_parties.shares import ProtocolError, Task
 from dpcurves_parties.shares.function_shares import RING, Owners
 
 RUN, APP = CliRunner(), build()
@@ -97,7 +97,7 @@ def histogram(values: object) -> list[int]:
 
 
 def spent(pair: Federation, task: Task) -> list[str]:
-    return [Ledger.existing(pair.store(party)).statement(task.dataset).spent.digits for party in (0, 1)]
+    return [Ledger.open_existing(pair.store(party)).statement(task.dataset).spent.digits for party in (0, 1)]
 
 
 def test_one_charge_answers_every_question_that_counts_can_answer(pair: Federation) -> None:
@@ -116,7 +116,7 @@ def test_one_charge_answers_every_question_that_counts_can_answer(pair: Federati
         first.ask(dp.SmoothAucQuestion("late", "x"))
     assert spent(pair, task) == ["0", "0"]
     bars = first.ask(dp.HistogramQuestion("x", GRID))
-    assert is_exact(bars.unbiased, histogram(X))
+    assert is_exact(bars.unbiased_counts, histogram(X))
     cdf = second.ask(dp.CdfQuestion("x", GRID, hint=dp.Hint.SPREAD))
     assert is_exact(cdf.y, np.append(0, np.cumsum(histogram(X))) / 200)
     assert cdf.prefixes.evidence == bars.evidence
@@ -129,7 +129,7 @@ def test_one_charge_answers_every_question_that_counts_can_answer(pair: Federati
 def test_categories_are_shared_as_their_places_and_none_is_seen_alone(pair: Federation) -> None:
     by = pair.analyst(pair.tasks["wards"]).ask(dp.HistogramQuestion("x", GRID, by=WARD))
     for ward in WARD.values:
-        assert is_exact(by[ward].unbiased, histogram(X[ward == WARDS]))
+        assert is_exact(by[ward].unbiased_counts, histogram(X[ward == WARDS]))
     curves = pair.analyst(pair.tasks["wards"], party=1).ask(dp.CdfQuestion("x", GRID, by=WARD))
     assert curves["a"].prefixes.evidence == by["a"].evidence
 
@@ -310,7 +310,7 @@ def test_a_report_that_fails_anywhere_is_dropped_from_all_cells_and_counts_as_mi
     first, second = pair.analyst(task), pair.analyst(task, party=1)
     bars = first.ask(dp.HistogramQuestion("x", GRID))
     assert first.dropped == 7
-    assert is_exact(bars.unbiased, histogram(X))
+    assert is_exact(bars.unbiased_counts, histogram(X))
     assert is_exact(bars.missing, 7)
     assert second.ask(dp.HistogramQuestion("x", GRID)).evidence == bars.evidence
     assert second.dropped == 7
@@ -328,18 +328,18 @@ def test_a_server_that_claims_failures_between_answers_gets_one_half_of_one_set_
     task, at = pair.tasks[name], () if name == "attacked" else (3, 500)
     pair.contribute(task, {"x": X})
     pair.close(task)
-    named = Store(pair.store(0)).standing(task.hash).named
+    named = Store(pair.store(0)).read_status(task.hash).provenance
     size = -(-len(X) // 8)
 
     def say(what: str, at: tuple[int, ...], **more: object) -> dict[str, Any]:
         inquiry, message = pair.inquiry(task, at, party=1)
         letter = {"letter": message["letter"]} if what == "half" else {}
         told = pair.channel(0, proving(pair, 1, 0)).post(
-            f"/tasks/{task.hash}/peer/{what}", inquiry.asked.to_json(**named, **letter, **more)
+            f"/tasks/{task.hash}/peer/{what}", inquiry.question.to_json(**named, **letter, **more)
         )
-        heard = dict(inquiry.asked.echoed(told, "peer"))
+        heard = dict(inquiry.question.parse_reply(told, "peer"))
         if what == "half":
-            heard["numbers"] = [*inquiry.replies[0].opened(0, heard["half"], inquiry.key).numbers]
+            heard["numbers"] = [*inquiry.answer_keys[0].open_answer_share(0, heard["half"], inquiry.key).values]
         return heard
 
     def claimed(check: str, *failed: int) -> str:
@@ -349,17 +349,17 @@ def test_a_server_that_claims_failures_between_answers_gets_one_half_of_one_set_
         return b64encode(digests).decode()
 
     own = say("evaluate", task.checked_at)["check"]
-    with pytest.raises(ProtocolAborted, match="^peer: reports have to be checked before the first answer"):
+    with pytest.raises(ProtocolError, match="^peer: reports have to be checked before the first answer"):
         say("half", at, check=own)
     few = claimed(own, *range(len(X) // 2 + 1))
-    with pytest.raises(ProtocolAborted, match=r"^reports: \d+ of 200 pass the servers' check, and 1/2 of them have to"):
+    with pytest.raises(ProtocolError, match=r"^reports: \d+ of 200 pass the servers' check, and 1/2 of them have to"):
         say("settle", task.checked_at, check=few)
     marks = [say("settle", task.checked_at, check=claimed(own, *failed))["dropped"] for failed in ((5,), (6,), ())]
     assert marks == [b64encode(np.packbits(np.arange(8 * size) == 5).tobytes()).decode()] * 3
 
     def halves() -> list[list[int]]:
         if at:
-            with pytest.raises(ProtocolAborted, match="^at: reports are checked at the thresholds that the task says"):
+            with pytest.raises(ProtocolError, match="^at: reports are checked at the thresholds that the task says"):
                 say("evaluate", at)
         told = [say("half", at, **more) for more in ({}, {"check": claimed(own, 5, 6, 7)}, {"seen": "00" * 32})]
         assert len({each.get("seen") for each in told}) == 1
@@ -371,7 +371,7 @@ def test_a_server_that_claims_failures_between_answers_gets_one_half_of_one_set_
     pair.start(0)
     again = halves()
     assert first + again == [first[0]] * (len(first) + len(again))
-    assert len(first[0]) == task.numbers(at)
+    assert len(first[0]) == task.answer_size(at)
     assert all(0 <= number < RING for number in first[0])
 
 
@@ -386,7 +386,7 @@ def test_servers_that_are_killed_while_they_count_give_the_same_answer_when_aske
     pair.end(killed)
     dies.write_text("before masked")
     pair.start(killed, program=mortal)
-    with pytest.raises(ProtocolAborted):
+    with pytest.raises(ProtocolError):
         pair.analyst(task).ask(question)
     pair.running.pop(killed).join()
     pair.start(killed)

@@ -22,28 +22,28 @@ from wire_vectors import task_of, two_servers
 import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.noise.randomness import Randomness
-from dpcurves_parties.serving.channel import trusting
-from dpcurves_parties.serving.messages import ProtocolAborted
-from dpcurves_parties.serving.task_document import Role, Ticket, hash_of
+from dpcurves_parties.serving.channel import make_pinned_context
+from dpcurves_parties.serving.messages import ProtocolError
+from dpcurves_parties.serving.task_document import Role, Ticket, hash_token
 from dpcurves_parties.serving.two_servers.dap import (
     JOB,
     SHARE,
-    Begun,
-    Collecting,
-    packed_job,
-    packed_message,
-    packed_share_request,
-    reports_of,
-    share_of,
+    CollectionJobRequest,
+    VerifyInit,
+    encode_aggregate_share_request,
+    encode_aggregation_job,
+    encode_ping_pong_message,
+    parse_aggregate_share,
+    parse_upload_request,
 )
 from dpcurves_parties.serving.two_servers.owner import Contribution
-from dpcurves_parties.serving.two_servers.report_set import Earlier
-from dpcurves_parties.serving.two_servers.store import Offer, Store, Stored
-from dpcurves_parties.shares.analyst import read_places
-from dpcurves_parties.shares.dap_uploads import LeaderUpload, contribution_of
+from dpcurves_parties.serving.two_servers.report_set import EarlierPolicy
+from dpcurves_parties.serving.two_servers.store import Offer, Store, StoredReport
+from dpcurves_parties.shares.analyst import read_record_slots
+from dpcurves_parties.shares.dap_uploads import LeaderUpload, derive_contribution_id
 from dpcurves_parties.shares.function_shares import Owners
-from dpcurves_parties.shares.histogram_reports import verify_key
-from dpcurves_parties.shares.task import Counted, Reported, Task
+from dpcurves_parties.shares.histogram_reports import derive_verify_key
+from dpcurves_parties.shares.task import CountKind, ReportKind, Task
 
 GRID = dp.Grid(0, 1, cells=20)
 HUNDRED = dp.PrivacyLoss.pure(100)
@@ -55,7 +55,7 @@ NAMES = ("both", "refused", "closed", "dropped", "collected")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
     made = Federation(tmp_path_factory.mktemp("dap"))
     for name in NAMES:
-        made.task(name, owners=Owners.CHECKED, cells=GRID, loss=HUNDRED, reported=Reported.HISTOGRAM)
+        made.task(name, owners=Owners.CHECKED, cells=GRID, loss=HUNDRED, reported=ReportKind.HISTOGRAM)
     made.task("leader", cells=GRID, loss=HUNDRED)
     made.task("trees", owners=Owners.CHECKED, cells=GRID, loss=HUNDRED)
     try:
@@ -75,7 +75,7 @@ def _connections_end(pair: Federation) -> Iterator[None]:
 def asked(
     pair: Federation, party: int, method: str, path: str, body: bytes = b"", **headers: str
 ) -> tuple[int, str, bytes]:
-    port, context = pair.ports[party], trusting(pair.identities[party].public.certificate)
+    port, context = pair.ports[party], make_pinned_context(pair.identities[party].public.certificate)
     connection = HTTPSConnection("127.0.0.1", port, timeout=LONG, context=context)
     connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
     response = connection.getresponse()
@@ -90,7 +90,7 @@ def client(pair: Federation, task: Task, facts: Mapping[str, int] | None = None)
         status, kind, message = asked(pair, party, "GET", "/hpke_config")
         assert (status, kind) == (200, CONFIGS)
         ((number, suite, key),) = configs(message)
-        assert (suite, key.hex()) == ((32, 1, 1), pair.identities[party].public.sealing)
+        assert (suite, key.hex()) == ((32, 1, 1), pair.identities[party].public.hpke_key)
         keys.append((number, key))
     facts = json.loads(task.to_json())["encoding"] if facts is None else facts
     urls = [server.url for server in task.servers]
@@ -98,8 +98,8 @@ def client(pair: Federation, task: Task, facts: Mapping[str, int] | None = None)
 
 
 def tickets(pair: Federation, task: Task, owner: int) -> list[str]:
-    ticket = Ticket.read(pair.file(task, f"owner-{owner}"), Role.OWNER)
-    return [ticket.shown_to(party) for party in (0, 1)]
+    ticket = Ticket.load(pair.file(task, f"owner-{owner}"), Role.OWNER)
+    return [ticket.derive_bearer_token(party) for party in (0, 1)]
 
 
 def upload(pair: Federation, made: Client, body: bytes, shown: str, party: int = 0) -> tuple[int, str, bytes]:
@@ -119,7 +119,7 @@ def is_exact(found: object, exact: object) -> bool:
 def test_reports_of_the_drafts_clients_count_beside_our_own_once_each(pair: Federation) -> None:
     task = pair.tasks["both"]
     made, (shown, private) = client(pair, task), tickets(pair, task, 2)
-    assert task.configuration.packed() == made.configuration
+    assert task.configuration.to_bytes() == made.configuration
     pair.contribute(task, {"x": X})
     cells = [0, 0, 3, 19, 20]  # the last one is that of the missing
     reports = [made.report(cell, private, os.urandom(16), os.urandom(128)) for cell in cells]
@@ -132,7 +132,7 @@ def test_reports_of_the_drafts_clients_count_beside_our_own_once_each(pair: Fede
     bars = first.ask(dp.HistogramQuestion("x", GRID))
     counted = np.array(histogram(X))
     counted[[0, 3, 19]] += 2, 1, 1
-    assert is_exact(bars.unbiased, counted)
+    assert is_exact(bars.unbiased_counts, counted)
     assert is_exact(bars.missing, 1)
     assert second.ask(dp.HistogramQuestion("x", GRID)).evidence == bars.evidence
     assert first.dropped == 0
@@ -150,8 +150,8 @@ def collected(pair: Federation, made: Client, party: int = 0, token: str = "", *
 
 
 def analysts(pair: Federation, task: Task) -> list[str]:
-    ticket = Ticket.read(pair.file(task, "analyst-1"), Role.ANALYST)
-    return [ticket.shown_to(party) for party in (0, 1)]
+    ticket = Ticket.load(pair.file(task, "analyst-1"), Role.ANALYST)
+    return [ticket.derive_bearer_token(party) for party in (0, 1)]
 
 
 def test_an_analyst_collects_by_the_drafts_messages_what_it_is_answered(pair: Federation) -> None:
@@ -172,8 +172,8 @@ def test_an_analyst_collects_by_the_drafts_messages_what_it_is_answered(pair: Fe
     bars = analyst.ask(dp.HistogramQuestion("x", GRID))
     assert (analyst.dropped, reports) == (dropped, len(X))
     assert list(bars.evidence.values) == numbers
-    standing = Store(pair.store(1)).standing(task.hash)
-    assert agreed.hex() == "".join((str(standing.set), *(standing.commitments or ())))
+    standing = Store(pair.store(1)).read_status(task.hash)
+    assert agreed.hex() == "".join((str(standing.report_set), *(standing.commitments or ())))
     for other, line, error in (
         (collector.job(shown, os.urandom(32)), "that of an analyst of this task is needed", 403),
         (collector.changed(collector.named + b"\0" * 40), "collection job of this task", 400),
@@ -198,16 +198,18 @@ def test_a_leader_that_asks_for_a_share_of_other_reports_gets_none(pair: Federat
     """It plays server 0 with its own identity, and has an analyst's job: other numbers, and one cut off or longer."""
     task = pair.tasks["collected"]
     made = client(pair, task)
-    job = Collecting.of(Collector(made, os.urandom(32)).job(analysts(pair, task)[1], os.urandom(32)))
+    job = CollectionJobRequest.from_bytes(Collector(made, os.urandom(32)).job(analysts(pair, task)[1], os.urandom(32)))
     store = Store(pair.store(0))
-    good = packed_share_request(job, task.hash, store.standing(task.hash).reports, store.checksum(task.hash))
+    good = encode_aggregate_share_request(
+        job, task.hash, store.read_status(task.hash).reports, store.compute_checksum(task.hash)
+    )
     path, said = made.path.replace("reports", "aggregate_shares"), []
     for place in (None, len(good) - 1, len(good) - 33, len(good) - 43, 0, 30):
         message = good if place is None else flipped(good, place)
         try:
-            answer = pair.channel(1, proving(pair, 0, 1)).post(path, message, kind=SHARE)
-            said.append("share" if share_of(answer) else "none")
-        except ProtocolAborted as error:
+            answer = pair.channel(1, proving(pair, 0, 1)).post(path, message, content_type=SHARE)
+            said.append("share" if parse_aggregate_share(answer) else "none")
+        except ProtocolError as error:
             said.append(str(error).split(":")[0])
     assert said == ["share", "reports", "reports", "message", "message", "ticket"]
 
@@ -216,16 +218,16 @@ def test_trees_are_uploaded_in_the_same_way_under_a_number_for_private_use(pair:
     task = pair.tasks["trees"]
     (shown, private), (first, second) = (
         tickets(pair, task, 2),
-        task.encoding.shared(np.array([7]), Randomness.system())[0],
+        task.encoding.share_records(np.array([7]), Randomness.from_system())[0],
     )
     half, facts = task.encoding.public_size, {"length": 0, "chunk_length": 0}
     made = replace(client(pair, task, facts), vdaf=0xFFFF6471, parameters=struct.pack(">QH", 20, 0))
-    assert task.configuration.packed() == made.configuration
+    assert task.configuration.to_bytes() == made.configuration
     report = made.sealed(first[:half], (first[half:], second[half:]), private, os.urandom(16))
     assert upload(pair, made, report, shown)[::2] == (200, b"")
     pair.close(task)
     bars = pair.analyst(task).ask(dp.HistogramQuestion("x", GRID))
-    assert is_exact(bars.unbiased, [int(cell == 7) for cell in range(20)])
+    assert is_exact(bars.unbiased_counts, [int(cell == 7) for cell in range(20)])
     key = os.urandom(32)
     job = Collector(made, key).job(analysts(pair, task)[1], os.urandom(32))
     reports, _, shares = Collector(made, key).shares(job, collected(pair, made, job=job))
@@ -240,7 +242,7 @@ def test_a_report_of_no_cell_is_dropped_by_both_servers_and_counts_as_missing(pa
     pair.close(task)
     analyst = pair.analyst(task)
     bars = analyst.ask(dp.HistogramQuestion("x", GRID))
-    assert (analyst.dropped, is_exact(bars.unbiased, histogram(X)), is_exact(bars.missing, 3)) == (3, True, True)
+    assert (analyst.dropped, is_exact(bars.unbiased_counts, histogram(X)), is_exact(bars.missing, 3)) == (3, True, True)
 
 
 def test_what_is_no_report_of_this_task_and_owner_is_refused_by_name_and_leaves_nothing(pair: Federation) -> None:
@@ -266,7 +268,7 @@ def test_what_is_no_report_of_this_task_and_owner_is_refused_by_name_and_leaves_
     status, kind, body = upload(pair, made, b"".join(reports), shown)
     assert (status, kind) == (200, ERRORS)
     assert body == b"".join(names[place] + bytes([number]) for place, number in numbers.items())
-    stored = [set(Store(pair.store(party)).listing(task.hash)[1]) for party in (0, 1)]
+    stored = [set(Store(pair.store(party)).read_listing(task.hash)[1]) for party in (0, 1)]
     assert stored[0] & stored[1] == {names[0]}
     other = replace(made, task=bytes(32))
     moved = replace(made, urls=made.urls[::-1]).report(5, private, os.urandom(16), bytes(128))
@@ -302,13 +304,15 @@ def test_a_report_whose_proof_fails_is_named_as_it_comes_and_a_leader_that_lies_
     spoiled = [(inputs[0], bytes(32) + inputs[1][32:]), (bytes(16) + inputs[0][16:], inputs[1])]
     for shares in spoiled:
         assert upload(pair, made, made.sealed(public, shares, private, name), shown)[::2] == (200, name + b"\6")
-    honest = reports_of(made.sealed(public, inputs, private, name))[0]
-    key = verify_key(pair.identities[0].sealing.exchange(pair.identities[1].sealing.public_key()), task.hash)
+    honest = parse_upload_request(made.sealed(public, inputs, private, name))[0]
+    key = derive_verify_key(pair.identities[0].hpke_key.exchange(pair.identities[1].hpke_key.public_key()), task.hash)
     (_, message, _), path = scheme.check(0, public, inputs[0], key), made.path.replace("reports", "aggregation_jobs")
     said = []
     for told in (message, flipped(message, 0), flipped(message, 40), message[:-1], message):
-        job = packed_job(task.hash, [Begun(honest.of(1), packed_message(0, told))])
-        answer = pair.channel(1, proving(pair, 0, 1)).post(path, job, kind=JOB)
+        job = encode_aggregation_job(
+            task.hash, [VerifyInit(honest.to_report_share(1), encode_ping_pong_message(0, told))]
+        )
+        answer = pair.channel(1, proving(pair, 0, 1)).post(path, job, content_type=JOB)
         said.append(answer[:18] if answer[16] else answer[:17])
     good, *rejected = [name + b"\0"] + [name + b"\2" + bytes([error]) for error in (6, 6, 8)]
     assert said == [good, *rejected, good]
@@ -332,51 +336,57 @@ def test_no_report_is_taken_once_the_task_is_closed_and_none_beside_a_file_under
 def test_owners_upload_over_one_connection_each_and_what_is_sent_again_is_known(pair: Federation) -> None:
     task = pair.tasks["leader"]
     for owner, number in ((1, 0), (2, 0), (2, 200)):  # another number of a key: servers are asked for theirs
-        places = read_places(task, {"x": X[owner::2]})
-        ticket = Ticket.read(pair.file(task, f"owner-{owner}"), Role.OWNER)
-        sent = LeaderUpload(Contribution.of(task, places, pair.file(task, f"owner-{owner}")), ticket)
-        sent.numbers = tuple((each + number) % 256 for each in sent.numbers)
+        places = read_record_slots(task, {"x": X[owner::2]})
+        ticket = Ticket.load(pair.file(task, f"owner-{owner}"), Role.OWNER)
+        sent = LeaderUpload(Contribution.from_ticket(task, places, pair.file(task, f"owner-{owner}")), ticket)
+        sent.config_ids = tuple((each + number) % 256 for each in sent.config_ids)
         assert sent.send_over(pair.channel(0)) == len(places)
     closed = pair.close(task)
     assert (closed.owners, closed.reports) == (2, len(X) - 1)
     bars = pair.analyst(task).ask(dp.HistogramQuestion("x", GRID))
-    assert is_exact(bars.unbiased, histogram(X[1:]))
+    assert is_exact(bars.unbiased_counts, histogram(X[1:]))
 
 
 def test_owners_who_upload_at_once_share_a_job_and_are_refused_one_by_one() -> None:
     """An id that another owner uses already is in the next job, so that nobody spoils a job of others."""
     tokens = [f"{owner:064x}" for owner in range(5)]
     plain = task_of("plain")
-    hashes = {**plain.tokens, Role.OWNER: tuple(map(hash_of, tokens))}
-    task = replace(plain, name="together", counted=Counted.CELLS, reports_per_owner=1, tokens=hashes)
+    hashes = {**plain.tokens, Role.OWNER: tuple(map(hash_token, tokens))}
+    task = replace(plain, name="together", count_kind=CountKind.CELLS, reports_per_owner=1, tokens=hashes)
     tickets = [Ticket(task.hash, Role.OWNER, token) for token in tokens]
-    shares = task.encoding.shared(np.arange(5), Randomness.system())
+    shares = task.encoding.share_records(np.arange(5), Randomness.from_system())
     ids = [bytes([owner]) * 16 for owner in (0, 0, 2, 3, 4)]  # owner 1 takes that of owner 0
     with two_servers(task) as (services, wire):
-        other = Stored(b"2" * 16, bytes(16), bytes(32), shares[2][1])
-        services[1].store.add(task.hash, 1, Offer(2, contribution_of(task), Earlier.STAYS, [other]))
-        queue = services[0]._leading._queue
+        other = StoredReport(b"2" * 16, bytes(16), bytes(32), shares[2][1])
+        services[1].store.add_reports(
+            task.hash, 1, Offer(2, derive_contribution_id(task), EarlierPolicy.STAYS, [other])
+        )
+        queue = services[0]._leader._queue
         queue._is_at_work = True  # nothing is begun before all have come
         coming = []
         for owner, ticket in enumerate(tickets[:4]):
             shown = ticket if owner != 3 else Ticket(task.hash, Role.OWNER, "f" * 64)
             made = LeaderUpload(Contribution(task, np.array([owner]), bytes(32)), shown)
-            coming.append(services[0].upload(owner, made.packed([(ids[owner], shares[owner])])))
-        queue._work()
+            coming.append(services[0].submit_upload(owner, made.encode_upload_request([(ids[owner], shares[owner])])))
+        queue._write_groups()
         dropped = b"\x03"
         assert [each.result() for each in coming] == [b"", b"", ids[2] + dropped, ids[3] + dropped]
         assert len(wire.sent) == 2
         wrong = LeaderUpload(Contribution(task, np.array([4]), bytes(32)), tickets[4])
         spoiled = shares[4][0][:-1] + bytes([shares[4][0][-1] ^ 128]), shares[4][1]  # of the other server
-        assert services[0].upload(4, wrong.packed([(ids[4], spoiled)])).result() == ids[4] + b"\x08"
-        bound_to_nothing = Offer(4, bytes(32), Earlier.STAYS, [])
-        assert services[0].store.add(task.hash, 1, bound_to_nothing) == 0
-        kept = [store.listing(task.hash)[1] for store in (services[0].store, services[1].store)]
+        assert (
+            services[0].submit_upload(4, wrong.encode_upload_request([(ids[4], spoiled)])).result() == ids[4] + b"\x08"
+        )
+        bound_to_nothing = Offer(4, bytes(32), EarlierPolicy.STAYS, [])
+        assert services[0].store.add_reports(task.hash, 1, bound_to_nothing) == 0
+        kept = [store.read_listing(task.hash)[1] for store in (services[0].store, services[1].store)]
         assert (kept[0].keys() & kept[1].keys(), kept[0][ids[0]] == kept[1][ids[0]]) == ({ids[0]}, True)
         services[0].close(b"")
-        message = LeaderUpload(Contribution(task, np.array([1]), bytes(32)), tickets[1]).packed([(ids[3], shares[1])])
-        with pytest.raises(ProtocolAborted, match="it takes no more"):
-            services[0].upload(1, message).result()
+        message = LeaderUpload(Contribution(task, np.array([1]), bytes(32)), tickets[1]).encode_upload_request(
+            [(ids[3], shares[1])]
+        )
+        with pytest.raises(ProtocolError, match="it takes no more"):
+            services[0].submit_upload(1, message).result()
 
 
 def test_a_task_is_made_and_shown_with_what_a_client_of_the_draft_needs(pair: Federation, tmp_path: Path) -> None:
@@ -399,8 +409,8 @@ def test_a_task_is_made_and_shown_with_what_a_client_of_the_draft_needs(pair: Fe
         assert (result.exit_code != 0, words in result.stderr) == (True, True), result.stderr
     made = run.invoke(build(), [*arguments, "--check", "owners"])
     assert made.exit_code == 0, made.stderr
-    task = Task.read(out)
-    assert task.reported is Reported.HISTOGRAM
+    task = Task.load(out)
+    assert task.report_kind is ReportKind.HISTOGRAM
     assert Task.from_json(task.to_json()) == task
     (line,) = (line for line in made.stdout.splitlines() if line.startswith("DAP: "))
-    assert b64decode(line.split()[-1]) == task.configuration.packed()
+    assert b64decode(line.split()[-1]) == task.configuration.to_bytes()

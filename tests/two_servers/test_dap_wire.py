@@ -20,10 +20,10 @@ from vdaf_bases import FIELD_128
 from vdaf_histogram import Histogram
 from wire_vectors import TOKENS
 
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.task_document import Role
 from dpcurves_parties.serving.two_servers import dap
-from dpcurves_parties.shares.histogram_reports import verify_key
+from dpcurves_parties.shares.histogram_reports import derive_verify_key
 
 READ: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 
@@ -50,24 +50,24 @@ def test_two_servers_say_and_refuse_what_the_vectors_say() -> None:
 def test_keys_configuration_and_reports_are_those_of_the_drafts_structures() -> None:
     task = task_of_draft()
     assert (task.to_json(), task.hash) == (READ["document"], READ["task"])
-    assert task.configuration.packed().hex() == READ["configuration"] == client_of(task).configuration.hex()
+    assert task.configuration.to_bytes().hex() == READ["configuration"] == client_of(task).configuration.hex()
     told, packed = reports_of(client_of(task))
     assert (told, [one["report"] for one in READ["reports"]]) == (READ["reports"], [one.hex() for one in packed])
     for party, server in enumerate(READ["servers"]):
         ((_, suite, key),) = configs(bytes.fromhex(server["configs"]))
-        assert (suite, key.hex()) == ((32, 1, 1), task.servers[party].sealing)
+        assert (suite, key.hex()) == ((32, 1, 1), task.servers[party].hpke_key)
     (common,) = {book.exchanged(*each) for each in [(bytes.fromhex(READ["servers"][0]["sealing_key"]),
-                 bytes.fromhex(task.servers[1].sealing))]}  # fmt: skip
-    assert verify_key(common, task.hash) == key_of_verification()
+                 bytes.fromhex(task.servers[1].hpke_key))]}  # fmt: skip
+    assert derive_verify_key(common, task.hash) == key_of_verification()
 
 
 def test_keys_have_numbers_of_their_own_that_stay_when_others_come() -> None:
     keys = [X25519PrivateKey.from_private_bytes(bytes([number]) * 32) for number in range(1, 100)]
-    made = dap.Keys.of([*keys, *keys])
-    listed = configs(made.configs())
+    made = dap.HpkeKeys.from_private_keys([*keys, *keys])
+    listed = configs(made.encode_config_list())
     assert [key for _, _, key in listed] == [key.public_key().public_bytes_raw() for key in keys]
     assert len({number for number, _, _ in listed}) == len(keys)
-    (alone,) = dap.Keys.of(keys[:1]).each
+    (alone,) = dap.HpkeKeys.from_private_keys(keys[:1]).private_keys
     assert alone == listed[0][0]
 
 
@@ -75,37 +75,43 @@ def extensions(read: list[tuple[int, str]]) -> tuple[dap.Extension, ...]:
     return tuple(dap.Extension(kind, bytes.fromhex(content)) for kind, content in read)
 
 
-def ciphertext(read: tuple[int, str, str]) -> dap.Ciphertext:
+def ciphertext(read: tuple[int, str, str]) -> dap.HpkeCiphertext:
     number, *texts = read
     first, second = map(bytes.fromhex, texts)
-    return dap.Ciphertext(number, first, second)
+    return dap.HpkeCiphertext(number, first, second)
 
 
 def test_structures_are_encoded_as_another_implementation_publishes_them() -> None:
     read: dict[str, Any] = json.loads((FILE.parent / "dap_structures.json").read_text(encoding="utf-8"))
 
-    def metadata(each: dict[str, Any]) -> dap.Metadata:
-        return dap.Metadata(bytes.fromhex(each["id"]), each["time"], extensions(each["extensions"]))
+    def metadata(each: dict[str, Any]) -> dap.ReportMetadata:
+        return dap.ReportMetadata(bytes.fromhex(each["id"]), each["time"], extensions(each["extensions"]))
 
     for each in read["reports"]:
         first, second = map(ciphertext, each["sealed"])
         report = dap.Report(metadata(each), bytes.fromhex(each["public"]), (first, second))
-        assert (report.packed().hex(), dap.reports_of(bytes.fromhex(each["encoded"]))) == (each["encoded"], [report])
+        assert (report.to_bytes().hex(), dap.parse_upload_request(bytes.fromhex(each["encoded"]))) == (
+            each["encoded"],
+            [report],
+        )
     for each in read["inputs"]:
-        given = dap.Input(extensions(each["extensions"]), bytes.fromhex(each["share"]))
-        assert (given.packed().hex(), dap.Input.of(bytes.fromhex(each["encoded"]))) == (each["encoded"], given)
-    job, begun = dap.packed_job("ab" * 32, ()), []
+        given = dap.PlaintextInputShare(extensions(each["extensions"]), bytes.fromhex(each["share"]))
+        assert (given.to_bytes().hex(), dap.PlaintextInputShare.from_bytes(bytes.fromhex(each["encoded"]))) == (
+            each["encoded"],
+            given,
+        )
+    job, begun = dap.encode_aggregation_job("ab" * 32, ()), []
     for each in read["begun"]:
-        share = dap.Share(metadata(each), bytes.fromhex(each["public"]), ciphertext(each["sealed"]))
-        begun.append(dap.Begun(share, dap.packed_message(each["kind"], bytes.fromhex(each["content"]))))
-        assert begun[-1].packed().hex() == each["encoded"]
-        assert dap.message_of(begun[-1].message, each["kind"]).hex() == each["content"]
+        share = dap.ReportShare(metadata(each), bytes.fromhex(each["public"]), ciphertext(each["sealed"]))
+        begun.append(dap.VerifyInit(share, dap.encode_ping_pong_message(each["kind"], bytes.fromhex(each["content"]))))
+        assert begun[-1].to_bytes().hex() == each["encoded"]
+        assert dap.parse_ping_pong_message(begun[-1].payload, each["kind"]).hex() == each["content"]
         job += bytes.fromhex(each["encoded"])
-    assert dap.job_of(job, "ab" * 32) == begun
+    assert dap.parse_aggregation_job(job, "ab" * 32) == begun
     rejected, name = read["rejected"], bytes.fromhex(read["rejected"]["id"])
-    told = dap.Told(name, dap.ReportError(rejected["error"]))
-    assert told.packed().hex() == rejected["encoded"]
-    assert dap.told_of(told.packed(), [name]) == [told]
+    told = dap.VerifyResp(name, dap.ReportError(rejected["error"]))
+    assert told.to_bytes().hex() == rejected["encoded"]
+    assert dap.parse_aggregation_job_response(told.to_bytes(), [name]) == [told]
 
 
 def test_the_job_hands_on_the_helpers_parts_and_both_servers_messages_are_those_of_the_textbook() -> None:
@@ -147,20 +153,23 @@ def test_whatever_is_sent_is_a_message_or_refused_in_one_line() -> None:
     """Every beginning of an upload and of a job, and every byte of their heads that is another one."""
     task, upload = READ["task"], bytes.fromhex(READ["reports"][0]["report"])
     job = bytes.fromhex(next(each["message"] for each in READ["said_to_server_1"] if each["to"] == "aggregation_jobs"))
-    begun = dap.job_of(job, task)
+    begun = dap.parse_aggregation_job(job, task)
     read = {
-        upload: (dap.reports_of, {len(upload)}),
-        job: (lambda message: dap.job_of(message, task), {len(dap.packed_job(task, begun[:n])) for n in range(1, 6)}),
+        upload: (dap.parse_upload_request, {len(upload)}),
+        job: (
+            lambda message: dap.parse_aggregation_job(message, task),
+            {len(dap.encode_aggregation_job(task, begun[:n])) for n in range(1, 6)},
+        ),
     }
     for whole, (understood, ends) in read.items():
         for end in range(len(whole) + 1):
             if end in ends:
                 assert understood(whole[:end])
             else:
-                with pytest.raises(ProtocolAborted, match=r"^message: this is no "):
+                with pytest.raises(ProtocolError, match=r"^message: this is no "):
                     understood(whole[:end])
         for place, value in product(range(200), (0, 1, 0x7F, 0xFF)):
-            with suppress(ProtocolAborted):
+            with suppress(ProtocolError):
                 understood(whole[:place] + bytes([value]) + whole[place + 1 :])
 
 

@@ -43,17 +43,13 @@ from dpcurves_parties.serving.two_servers.kinds import VERSION
 from dpcurves_parties.serving.two_servers.report_set import (
     ID,
     OVERHEAD,
+    encode_batch,
+    parse_batch,
 )
-from dpcurves_parties.serving.two_servers.report_set import (
-    packed_batch as packed,
-)
-from dpcurves_parties.serving.two_servers.report_set import (
-    unpacked_batch as unpacked,
-)
-from dpcurves_parties.serving.two_servers.store import KeptShare, Store
-from dpcurves_parties.shares import ProtocolAborted, Task
+from dpcurves_parties.serving.two_servers.store import Store, StoredShare
+from dpcurves_parties.shares import ProtocolError, Task
 from dpcurves_parties.shares.function_shares import RING, Owners
-from dpcurves_parties.shares.shared_records import Encoding
+from dpcurves_parties.shares.shared_records import TreeEncoding
 
 NAMES = (
     "died",
@@ -128,12 +124,12 @@ class Watched(Federation):
 
     def stands(self, task: Task) -> tuple[int, int]:
         """How many reports each server has."""
-        first, second = (Store(self.store(party)).standing(task.hash).reports for party in (0, 1))
+        first, second = (Store(self.store(party)).read_status(task.hash).reports for party in (0, 1))
         return first, second
 
     def spent(self, task: Task) -> list[str]:
         """What stands in both ledgers, which are whole."""
-        ledgers = [Ledger.existing(self.store(party)) for party in (0, 1)]
+        ledgers = [Ledger.open_existing(self.store(party)) for party in (0, 1)]
         for ledger in ledgers:
             ledger.verify()
         return [ledger.statement(task.dataset).spent.digits for ledger in ledgers]
@@ -169,8 +165,8 @@ def _all_is_well_again(pair: Watched) -> Iterator[None]:
 
 def near(found: CDF, exact: Sequence[int]) -> bool:
     """Noise at epsilon 10: beyond 12 standard deviations once in far more than a million runs."""
-    (turn,) = found.turns
-    error = turn.law.required(ThresholdSums).path.variance ** 0.5
+    (turn,) = found.rounds
+    error = turn.law.require_type(ThresholdSums).path.variance ** 0.5
     return bool(np.all(np.abs(np.array(turn.values) - exact) <= 12 * error))
 
 
@@ -184,10 +180,10 @@ def counts(x: object) -> list[int]:
 
 def opened(pair: Watched, task: Task) -> list[int]:
     """The exact counts of the reports that both servers have: their shares taken together, as only a test can."""
-    stored = [Store(pair.store(party)).shares(task.hash) for party in (0, 1)]
+    stored = [Store(pair.store(party)).read_shares(task.hash) for party in (0, 1)]
     both, encoding = sorted(stored[0].keys() & stored[1].keys()), task.encoding
-    assert isinstance(encoding, Encoding)
-    keys = [encoding.keys(party, [kept[key].share for key in both]) for party, kept in enumerate(stored)]
+    assert isinstance(encoding, TreeEncoding)
+    keys = [encoding.parse_keys(party, [kept[key].share for key in both]) for party, kept in enumerate(stored)]
     sums = [prefix_sums(one, [each - 1 for each in AT], encoding.engine) for one in keys]
     return [sum(each) % RING for each in zip(*sums, strict=True)]
 
@@ -305,11 +301,11 @@ def test_bits_that_change_between_the_servers_end_in_one_line_or_in_the_right_an
     ):  # fmt: skip
         order(pair.orders["relay"], do=do, side=side, after=after)
         try:
-            assert pair.analyst(task).ask(QUESTION).turns[0].values == first.turns[0].values
-        except ProtocolAborted as error:
+            assert pair.analyst(task).ask(QUESTION).rounds[0].values == first.rounds[0].values
+        except ProtocolError as error:
             refused.append(str(error))
         order(pair.orders["relay"])
-        assert pair.analyst(task).ask(QUESTION).turns[0].values == first.turns[0].values
+        assert pair.analyst(task).ask(QUESTION).rounds[0].values == first.rounds[0].values
     assert len(refused) >= 8
     lines = f"peer: ({LOST}|.* gave no answer within 10 seconds|who answers .* is not the one that the task names)"
     assert [line for line in refused if not re.fullmatch(lines, line)] == []
@@ -324,7 +320,7 @@ def test_a_server_that_is_killed_while_it_answers_the_other_one_answers_later(pa
     def ask() -> None:
         try:
             ended.append(pair.analyst(task).ask(CdfQuestion("x", GRID, at=(3, 500))))
-        except ProtocolAborted as error:
+        except ProtocolError as error:
             ended.append(str(error))
 
     order(pair.orders["relay"], do="hold", side=TO_CLIENT, after=0)
@@ -337,7 +333,7 @@ def test_a_server_that_is_killed_while_it_answers_the_other_one_answers_later(pa
     assert re.fullmatch(f"peer: ({LOST}|.* gave no answer within 10 seconds)", str(ended[0])), ended
     pair.start(1)
     again = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(3, 500)))
-    assert again.turns[0].values[1] == first.turns[0].values[1]
+    assert again.rounds[0].values[1] == first.rounds[0].values[1]
     assert pair.spent(task) == ["10", "10"]
 
 
@@ -369,7 +365,7 @@ def test_what_is_replayed_or_changed_with_the_keys_of_the_other_server_is_refuse
     pair.again(0, "--peer", f"https://127.0.0.1:{pair.between}")
     for do in [each for each in list(LINES)[:7] if each != "replay"]:  # reports are checked once
         order(pair.orders["between"], do=do, at="evaluate")
-        with pytest.raises(ProtocolAborted, match=f"^{LINES[do]}"):
+        with pytest.raises(ProtocolError, match=f"^{LINES[do]}"):
             pair.analyst(checked).ask(QUESTION)
     order(pair.orders["between"])
     first, other = (pair.analyst(each).ask(QUESTION) for each in (task, checked))
@@ -379,16 +375,16 @@ def test_what_is_replayed_or_changed_with_the_keys_of_the_other_server_is_refuse
     ):  # fmt: skip
         for do in does:
             order(pair.orders["between"], do=do, at=at)
-            with pytest.raises(ProtocolAborted, match=f"^{LINES[do]}"):
+            with pytest.raises(ProtocolError, match=f"^{LINES[do]}"):
                 pair.analyst(about).ask(QUESTION)
     order(pair.orders["between"], do="other set", at="agree")
-    with pytest.raises(ProtocolAborted, match=r"^reports: the servers agreed on other sets of them or other noise; a"):
+    with pytest.raises(ProtocolError, match=r"^reports: the servers agreed on other sets of them or other noise; a"):
         pair.analyst(unasked).ask(QUESTION)
     order(pair.orders["between"])
     assert pair.spent(unasked) == ["0", "0"]
     assert near(pair.analyst(unasked).ask(QUESTION), counts(X))
     for about, before in ((task, first), (checked, other)):
-        assert pair.analyst(about).ask(QUESTION).turns[0].values == before.turns[0].values
+        assert pair.analyst(about).ask(QUESTION).rounds[0].values == before.rounds[0].values
         assert pair.spent(about) == ["10", "10"]
     pair.again(0)
 
@@ -400,7 +396,7 @@ def test_servers_that_are_killed_after_the_charge_and_before_the_first_answer_an
     task, more = pair.tasks["paid"], values(9, seed=3)
     pair.contribute(task, values())
     pair.end(1)
-    with pytest.raises(ProtocolAborted, match=r"^peer: "):
+    with pytest.raises(ProtocolError, match=r"^peer: "):
         pair.close(task)
     pair.start(1)
     assert pair.contribute(task, more, owner=2).new == 9
@@ -425,18 +421,18 @@ def test_servers_that_are_killed_after_the_charge_and_before_the_first_answer_an
 def test_a_server_that_is_killed_at_any_step_of_closing_leaves_the_task_open_or_closed(pair: Watched) -> None:
     """Before the decision reports come as before; after it none do, and what is closed again ends the same way."""
     task = pair.tasks["mortal"]
-    (first, second), *_ = pair.contribution(task, values()).batches()
-    batches = [unpacked(message, task.hash, party, one_size(task)) for party, message in enumerate((first, second))]
+    (first, second), *_ = pair.contribution(task, values()).iterate_batches()
+    batches = [parse_batch(message, task.hash, party, one_size(task)) for party, message in enumerate((first, second))]
 
     def send(number: int) -> list[object]:
         path, tokens = f"/tasks/{task.hash}/reports", [pair.token(task, "owner-1", Role.OWNER, at) for at in (0, 1)]
         parts = [one._replace(reports=one.reports[25 * number : 25 * (number + 1)]) for one in batches]
-        messages = [packed(task.hash, party, part) for party, part in enumerate(parts)]
+        messages = [encode_batch(task.hash, party, part) for party, part in enumerate(parts)]
         return [json.loads(pair.channel(party).post(path, messages[party], tokens[party]))["new"] for party in (0, 1)]
 
     def close_and_die(party: int, step: str) -> None:
         pair.let_die(party, step)
-        with pytest.raises(ProtocolAborted, match=rf"^(server|peer): (nobody answers at |{LOST})"):
+        with pytest.raises(ProtocolError, match=rf"^(server|peer): (nobody answers at |{LOST})"):
             pair.close(task)
         pair.running.pop(party).join(LONG)
         pair.let_die(party, "")
@@ -447,7 +443,7 @@ def test_a_server_that_is_killed_at_any_step_of_closing_leaves_the_task_open_or_
         close_and_die(party, step)
         assert send(number) == [25, 25], step
     close_and_die(0, "after decide")
-    with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+    with pytest.raises(ProtocolError, match=r"^reports: the task is closed; it takes no more"):
         send(7)
     close_and_die(1, "after decide")
     assert pair.close(task) == pair.close(task, party=1)
@@ -471,7 +467,7 @@ def test_what_is_replayed_to_an_analyst_is_refused(pair: Watched, tmp_path: Path
         line = line if do == "old halves" else LINES[do].replace("peer", "server")
         assert (asking.exitcode != 0, pair.said()) == (True, [f"dpcurves: {line}"])
     order(pair.orders["spy"], do="other task", at=task.hash)
-    with pytest.raises(ProtocolAborted, match=r"^server: it is of another task or version"):
+    with pytest.raises(ProtocolError, match=r"^server: it is of another task or version"):
         pair.analyst(task).ask(QUESTION)
 
 
@@ -487,10 +483,10 @@ def test_a_peer_of_another_task_or_version_is_refused(pair: Watched) -> None:
     ):
         pair.end(1)
         pair.start(1, **programs)
-        with pytest.raises(ProtocolAborted, match=f"^{line}"):
+        with pytest.raises(ProtocolError, match=f"^{line}"):
             pair.analyst(task).ask(QUESTION)
     pair.again(1)
-    assert pair.analyst(task).ask(QUESTION).turns[0].values == first.turns[0].values
+    assert pair.analyst(task).ask(QUESTION).rounds[0].values == first.rounds[0].values
     assert pair.spent(task) == ["10", "10"]
 
 
@@ -508,13 +504,11 @@ def test_a_store_that_is_put_back_charges_nothing_and_answers_nothing_until_the_
         pair.put(1, copy)
         pair.start(1)
         for party in (0, 1):
-            with pytest.raises(
-                ProtocolAborted, match=r"^task: it is not closed yet( at server 1)?: dpcurves task close"
-            ):
+            with pytest.raises(ProtocolError, match=r"^task: it is not closed yet( at server 1)?: dpcurves task close"):
                 pair.analyst(task, party).ask(QUESTION)
         if copy == half:
             for party in (0, 1):
-                with pytest.raises(ProtocolAborted, match=r"^reports: the servers agreed on other sets of them"):
+                with pytest.raises(ProtocolError, match=r"^reports: the servers agreed on other sets of them"):
                     pair.close(task, party)
         assert pair.spent(task) == ["0", "0"]
     assert pair.close(task) == closed
@@ -524,10 +518,10 @@ def test_a_store_that_is_put_back_charges_nothing_and_answers_nothing_until_the_
     pair.end(1)
     pair.put(1, whole)
     pair.start(1)
-    with pytest.raises(ProtocolAborted, match=r"^task: it is not closed yet at server 1"):
+    with pytest.raises(ProtocolError, match=r"^task: it is not closed yet at server 1"):
         pair.analyst(task).ask(CdfQuestion("x", GRID, at=(7,)))
     assert pair.close(task, party=1) == closed
-    assert pair.analyst(task, party=1).ask(QUESTION).turns[0].values == first.turns[0].values
+    assert pair.analyst(task, party=1).ask(QUESTION).rounds[0].values == first.rounds[0].values
     assert pair.spent(task) == ["10", "10"]
 
 
@@ -547,19 +541,17 @@ def test_a_server_that_has_lost_store_and_key_answers_nothing_though_all_owners_
     assert {file.name for file in kept} >= {f"a{party}.db", f"a{party}.db.key"}
     for server in (0, 1):
         pair.start(server)
-    with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+    with pytest.raises(ProtocolError, match=r"^reports: the task is closed; it takes no more"):
         pair.contribute(task, values())
     assert pair.stands(task)[party] == (0 if party == 1 else 200)
     if party == 1:  # of an owner who does not wait for server 0
-        (_, second), *_ = pair.contribution(task, values()).batches()
+        (_, second), *_ = pair.contribution(task, values()).iterate_batches()
         sent = pair.channel(1).post(f"/tasks/{task.hash}/reports", second, pair.token(task, "owner-1", Role.OWNER, 1))
         assert json.loads(sent) == {"new": 200, "known": 0}
     for asked in (0, 1):
-        with pytest.raises(ProtocolAborted, match=f"^noise: server {party} has lost the key"):
+        with pytest.raises(ProtocolError, match=f"^noise: server {party} has lost the key"):
             pair.close(task, asked)
-        with pytest.raises(
-            ProtocolAborted, match=r"^task: it is not closed yet( at server [01])?: dpcurves task close"
-        ):
+        with pytest.raises(ProtocolError, match=r"^task: it is not closed yet( at server [01])?: dpcurves task close"):
             pair.analyst(task, asked).ask(QUESTION)
     closing = pair.typed("task", "close", *pair.about(task, "coordinator-1"))
     closing.join(LONG)
@@ -574,7 +566,7 @@ def test_a_server_that_has_lost_store_and_key_answers_nothing_though_all_owners_
     for file in kept:
         file.rename(pair.folder / file.name)
     pair.start(party)
-    assert pair.analyst(task).ask(QUESTION).turns[0].values == first.turns[0].values
+    assert pair.analyst(task).ask(QUESTION).rounds[0].values == first.rounds[0].values
     assert pair.spent(task) == ["10", "10"]
 
 
@@ -591,7 +583,7 @@ def test_reports_that_fail_between_checked_edges_are_counted_elsewhere_and_end_a
     first = analyst.ask(QUESTION)
     assert analyst.dropped == 0
     for party in (0, 1):
-        with pytest.raises(ProtocolAborted, match="^at: reports fail the check at these edges, and none is dropped"):
+        with pytest.raises(ProtocolError, match="^at: reports fail the check at these edges, and none is dropped"):
             pair.analyst(task, party).ask(CdfQuestion("x", GRID, at=(3,)))
         assert pair.analyst(task, party).ask(CdfQuestion("x", GRID, at=(4,)))
     for party in (0, 1):  # what was put back to a time before the check checks again, and finds the same
@@ -599,7 +591,7 @@ def test_reports_that_fail_between_checked_edges_are_counted_elsewhere_and_end_a
         pair.put(1, before)
         pair.start(1)
         asked = pair.analyst(task, party)
-        assert asked.ask(QUESTION).turns[0].values == first.turns[0].values
+        assert asked.ask(QUESTION).rounds[0].values == first.rounds[0].values
         assert asked.dropped == 0
     assert pair.spent(task) == ["10", "10"]
 
@@ -640,7 +632,7 @@ def test_an_analyst_asks_so_often_in_a_minute_and_others_are_not_kept_waiting(pa
     direct, path = f"https://127.0.0.1:{pair.listening[0]}", f"/tasks/{task.hash}/answers"
 
     def answer(token: str) -> int:
-        with pytest.raises(ProtocolAborted) as refused:
+        with pytest.raises(ProtocolError) as refused:
             channel.post(path, b"", token)
         return refused.value.status
 
@@ -649,9 +641,9 @@ def test_an_analyst_asks_so_often_in_a_minute_and_others_are_not_kept_waiting(pa
     channel = pair.channel(0, url=direct)
     assert [answer(first) for _ in range(PER_MINUTE)] == [400] * PER_MINUTE
     assert (answer(first), answer(second)) == (429, 400)
-    with pytest.raises(ProtocolAborted, match=r"^question: at most 1200 a minute are answered; ask again in a minute"):
+    with pytest.raises(ProtocolError, match=r"^question: at most 1200 a minute are answered; ask again in a minute"):
         channel.post(path, b"", first)
-    with pytest.raises(ProtocolAborted, match=r"^question: at most 1200 a minute are answered; ask again in a minute"):
+    with pytest.raises(ProtocolError, match=r"^question: at most 1200 a minute are answered; ask again in a minute"):
         pair.analyst(task, party=1).ask(QUESTION)
 
 
@@ -678,7 +670,7 @@ def secrets(pair: Watched) -> Iterator[bytes]:
             *(pair.token(task, "analyst-1", Role.ANALYST, party).encode() for party in (0, 1)),
         )
         for party in (0, 1):
-            kept: Sequence[KeptShare] = list(Store(pair.store(party)).shares(task.hash).values())
+            kept: Sequence[StoredShare] = list(Store(pair.store(party)).read_shares(task.hash).values())
             yield from (one.share[-16:] for one in kept[:200])
     for party in (0, 1):
         yield bytes.fromhex((pair.folder / f"a{party}" / "sealing.key").read_text())

@@ -14,9 +14,9 @@ from sqlalchemy import create_engine
 from dpcurves.curves import CdfQuestion
 from dpcurves.laws import ThresholdSums
 from dpcurves.ledger import Ledger
-from dpcurves_parties.serving.two_servers.report_set import Earlier
-from dpcurves_parties.serving.two_servers.store import REPORTS, Offer, Store, Stored
-from dpcurves_parties.shares import ProtocolAborted
+from dpcurves_parties.serving.two_servers.report_set import EarlierPolicy
+from dpcurves_parties.serving.two_servers.store import REPORTS, Offer, Store, StoredReport
+from dpcurves_parties.shares import ProtocolError
 from dpcurves_parties.shares.function_shares import Owners
 
 QUESTION = CdfQuestion("x", GRID, at=(250, 500, 1000))
@@ -50,7 +50,7 @@ def test_servers_on_postgres_answer_alike_after_they_were_killed_and_charge_once
         (turn,) = first[task.name].turns
         error = turn.law.required(ThresholdSums).path.variance ** 0.5
         assert np.all(np.abs(np.array(turn.values) - exact) <= 12 * error)
-        with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+        with pytest.raises(ProtocolError, match=r"^reports: the task is closed; it takes no more"):
             pair.contribute(task, values(seed=2), owner=2)
     pair.close_connections()
     for party in (0, 1):
@@ -59,7 +59,7 @@ def test_servers_on_postgres_answer_alike_after_they_were_killed_and_charge_once
     for task in (plain, checked):
         assert pair.analyst(task, party=1).ask(QUESTION).turns[0].values == first[task.name].turns[0].values
         for store, secret in zip(pair.stores, pair.secrets, strict=True):
-            ledger = Ledger.existing(store, bytes.fromhex(secret["DPCURVES_LEDGER_KEY"]))
+            ledger = Ledger.open_existing(store, bytes.fromhex(secret["DPCURVES_LEDGER_KEY"]))
             ledger.verify()
             assert ledger.statement(task.dataset).spent.digits == "10"
     for party in (0, 1):
@@ -72,14 +72,16 @@ def test_reports_are_found_by_their_ids_before_postgres_gathers_statistics_itsel
     """Without statistics, each upload read all reports of its task."""
     url, task = new_database(), "ab" * 32
     store = Store(url)
-    store.begin(task)
+    store.create_task(task)
 
     def upload(owners: range) -> None:
         offers = [
-            Offer(one, bytes(32), Earlier.STAYS, [Stored(one.to_bytes(16), bytes(32), bytes(32), bytes(300))])
+            Offer(
+                one, bytes(32), EarlierPolicy.STAYS, [StoredReport(one.to_bytes(16), bytes(32), bytes(32), bytes(300))]
+            )
             for one in owners
         ]
-        assert store.add_each(task, 1, offers) == [1] * len(owners)
+        assert store.add_offers(task, 1, offers) == [1] * len(owners)
 
     for first in range(1, 8_001, 1_000):
         upload(range(first, first + 1_000))

@@ -14,35 +14,43 @@ from dying import always_die, die_once, doubled
 from federation import LONG, Federation, values
 from kills import killed
 
-from dpcurves.arguments import NotInstalled
+from dpcurves.arguments import MissingPackage
 from dpcurves.curves import CdfQuestion
 from dpcurves.data import Grid
 from dpcurves.noise.randomness import Randomness
-from dpcurves_parties.crypto import engine_of_task
+from dpcurves_parties.crypto import select_engine
 from dpcurves_parties.serving import workers
-from dpcurves_parties.serving.blobs import Blobs
+from dpcurves_parties.serving.blobs import BlobStore
 from dpcurves_parties.serving.group_commit import GroupCommit
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.noise_key import NoiseKey
-from dpcurves_parties.serving.workers import Dask, Here, Processes, Workers, workers_at
+from dpcurves_parties.serving.workers import Dask, InProcess, Processes, Workers, parse_workers
 from dpcurves_parties.shares.function_shares import Owners
-from dpcurves_parties.shares.jobs import CheckedJobs, Cutting, Form, Jobs, ReportJobs
-from dpcurves_parties.shares.shared_records import CheckedEncoding, CheckedReports, Encoding, Looks, Reports
+from dpcurves_parties.shares.jobs import CheckedJobs, JobContext, JobSet, JobWriter, ReportJobs
+from dpcurves_parties.shares.shared_records import (
+    CheckedReports,
+    CheckedTreeEncoding,
+    NodeSumCache,
+    SharedReports,
+    TreeEncoding,
+)
 from dpcurves_parties.shares.task import Task
 
 TASK, SLOTS, NOISE = "ab" * 32, 100, NoiseKey(bytes(32))
 KEY = b"v" * 32
 
 
-def shares_of(encoding: Encoding, count: int = 300) -> list[bytes]:
+def shares_of(encoding: TreeEncoding, count: int = 300) -> list[bytes]:
     places = np.random.default_rng(1).integers(0, SLOTS + 1, count)
-    return [first for first, _ in encoding.shared(places, Randomness.from_seed(2))]
+    return [first for first, _ in encoding.share_records(places, Randomness.from_seed(2))]
 
 
-def jobs_of(place: str, shares: list[bytes], by: Workers, verification: bytes = b"") -> Jobs:
+def jobs_of(place: str, shares: list[bytes], by: Workers, verification: bytes = b"") -> JobSet:
     """Jobs of 64 reports, and a last one of fewer."""
-    form = Form(TASK, 0, SLOTS, 0, verification)
-    return Cutting(Blobs.at(place), by).cut(form, "set", [shares[at : at + 64] for at in range(0, len(shares), 64)])
+    form = JobContext(TASK, 0, SLOTS, 0, verification)
+    return JobWriter(BlobStore.from_location(place), by).write_jobs(
+        form, "set", [shares[at : at + 64] for at in range(0, len(shares), 64)]
+    )
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -54,54 +62,61 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_jobs_count_what_reports_in_memory_count(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine, at = engine_of_task(bytes.fromhex(TASK)), [1, 7, 50, SLOTS]
-    plain = Encoding(SLOTS, engine)
+    engine, at = select_engine(bytes.fromhex(TASK)), [1, 7, 50, SLOTS]
+    plain = TreeEncoding(SLOTS, engine)
     shares = shares_of(plain)
-    whole = Reports(plain.keys(0, shares), engine, NOISE)
-    held = ReportJobs(jobs_of(place, shares, Here()), NOISE)
+    whole = SharedReports(plain.parse_keys(0, shares), engine, NOISE)
+    held = ReportJobs(jobs_of(place, shares, InProcess()), NOISE)
     assert len(held.jobs.jobs) == 5
     for asked in (at, list(range(1, SLOTS + 1))):
-        assert held.below(asked) == whole.below(asked)
-    checked = CheckedEncoding(SLOTS, engine)
+        assert held.sum_prefix_shares(asked) == whole.sum_prefix_shares(asked)
+    checked = CheckedTreeEncoding(SLOTS, engine)
     shares = shares_of(checked)
-    judged = CheckedReports(checked.checked_keys(0, shares), engine, KEY)
-    one, other = judged.evaluated(at), CheckedJobs(jobs_of(f"{place}/c", shares, Here(), KEY)).evaluated(at)
-    assert (one.at, one.sums) == (other.at, other.sums)
+    judged = CheckedReports(checked.parse_checked_keys(0, shares), engine, KEY)
+    one, other = (
+        judged.evaluate_thresholds(at),
+        CheckedJobs(jobs_of(f"{place}/c", shares, InProcess(), KEY)).evaluate_thresholds(at),
+    )
+    assert (one.thresholds, one.sums) == (other.thresholds, other.sums)
     assert np.array_equal(one.digests, other.digests)
     accepted = np.ones(len(shares), dtype=bool)
     accepted[[0, 70, 71, 299]] = False
-    assert one.among(accepted, NOISE).sums == other.among(accepted, NOISE).sums != dict(zip(at, one.sums, strict=True))
+    assert (
+        one.sum_accepted(accepted, NOISE).sums
+        == other.sum_accepted(accepted, NOISE).sums
+        != dict(zip(at, one.sums, strict=True))
+    )
     monkeypatch.setattr("dpcurves_parties.shares.shared_records.AT_ONCE", 64)
-    looks = [Looks(each, accepted, checked.domain) for each in (judged, other.reports)]
+    looks = [NodeSumCache(each, accepted, checked.domain) for each in (judged, other.reports)]
     for some in ([1, 50], [7, 50, SLOTS]):
-        (sums, seen), (of_jobs, seen_by_jobs) = (look.at(some, NOISE) for look in looks)
-        assert sums.sums == of_jobs.sums == {slots: one.among(accepted, NOISE).sums[slots] for slots in some}
+        (sums, seen), (of_jobs, seen_by_jobs) = (look.sum_thresholds(some, NOISE) for look in looks)
+        assert sums.sums == of_jobs.sums == {slots: one.sum_accepted(accepted, NOISE).sums[slots] for slots in some}
         assert seen == seen_by_jobs
 
 
 def test_a_blob_that_is_damaged_or_gone_ends_in_one_line(tmp_path: Path) -> None:
-    shares = shares_of(Encoding(SLOTS, engine_of_task(bytes.fromhex(TASK))))
-    held = ReportJobs(jobs_of(str(tmp_path), shares, Here()), NOISE)
-    file = Path(held.jobs.jobs[3].blob.place)
+    shares = shares_of(TreeEncoding(SLOTS, select_engine(bytes.fromhex(TASK))))
+    held = ReportJobs(jobs_of(str(tmp_path), shares, InProcess()), NOISE)
+    file = Path(held.jobs.jobs[3].blob.location)
     assert file.stat().st_mode & 0o077 == 0
     content = bytearray(file.read_bytes())
     content[5] ^= 1
     file.write_bytes(content)
     for _ in range(2):
-        with pytest.raises(ProtocolAborted, match="^store: a share in its jobs was damaged or is gone") as refused:
-            held.below([1])
+        with pytest.raises(ProtocolError, match="^store: a share in its jobs was damaged or is gone") as refused:
+            held.sum_prefix_shares([1])
         assert refused.value.status == 500
         file.unlink(missing_ok=True)
-    with pytest.raises(ProtocolAborted, match="^jobs: .* takes no reports"):
-        Blobs(f"{held.jobs.jobs[0].blob.place}/below").write("1", b"")
+    with pytest.raises(ProtocolError, match="^jobs: .* takes no reports"):
+        BlobStore(f"{held.jobs.jobs[0].blob.location}/below").write("1", b"")
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13])
 def test_results_are_added_in_order_in_whatever_order_they_come(size: int) -> None:
     for seed in range(20):
-        sums = workers._Sums(add, size)
+        sums = workers._TreeSum(add, size)
         for number in np.random.default_rng(seed).permutation(size).tolist():
-            sums.put(number, doubled(number))
+            sums.add_result(number, doubled(number))
         assert sums.whole == "".join(map(doubled, range(size)))
         assert not sums.missing
         assert not sums._parts
@@ -114,33 +129,35 @@ def test_a_process_that_is_killed_is_replaced_and_its_job_done_again(
     monkeypatch.setattr(workers, "TRIES", 1)
     pool = Processes(1)
     work = partial(die_once, str(tmp_path / "died"))
-    assert pool.folded(work, range(5), add) == "0 1 2 3 4 "
+    assert pool.map_reduce(work, range(5), add) == "0 1 2 3 4 "
     assert (tmp_path / "died").exists()
-    with pytest.raises(ProtocolAborted, match="^workers: processes were killed again and again"):
-        pool.folded(always_die, range(2), add)
-    assert pool.folded(doubled, [7], add) == "7 "
+    with pytest.raises(ProtocolError, match="^workers: processes were killed again and again"):
+        pool.map_reduce(always_die, range(2), add)
+    assert pool.map_reduce(doubled, [7], add) == "7 "
 
 
 def test_workers_of_a_cluster_are_killed_and_the_counts_stay(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     from distributed import LocalCluster
 
-    engine, at = engine_of_task(bytes.fromhex(TASK)), [1, 7, 50, SLOTS]
-    plain = Encoding(SLOTS, engine)
+    engine, at = select_engine(bytes.fromhex(TASK)), [1, 7, 50, SLOTS]
+    plain = TreeEncoding(SLOTS, engine)
     shares = shares_of(plain)
     cluster = LocalCluster(  # type: ignore[no-untyped-call, unused-ignore]
         n_workers=1, threads_per_worker=1, dashboard_address=None, scheduler_port=0, protocol="tcp://",
         host="127.0.0.1",
     )  # fmt: skip
     with cluster:
-        by = workers_at(cluster.scheduler_address)
+        by = parse_workers(cluster.scheduler_address)
         assert isinstance(by, Dask)
         held = ReportJobs(jobs_of(str(tmp_path / "jobs"), shares, by), NOISE)
-        assert held.below(at) == Reports(plain.keys(0, shares), engine, NOISE).below(at)
-        assert by.folded(partial(die_once, str(tmp_path / "died")), range(3), add) == "0 1 2 "
+        assert held.sum_prefix_shares(at) == SharedReports(
+            plain.parse_keys(0, shares), engine, NOISE
+        ).sum_prefix_shares(at)
+        assert by.map_reduce(partial(die_once, str(tmp_path / "died")), range(3), add) == "0 1 2 "
         by._client.close()
-    with pytest.raises(ProtocolAborted, match="^workers: no scheduler answers at tcp"):
-        by.folded(doubled, [1], add)
+    with pytest.raises(ProtocolError, match="^workers: no scheduler answers at tcp"):
+        by.map_reduce(doubled, [1], add)
 
 
 def test_a_server_that_begins_anew_with_jobs_and_workers_answers_the_same(tmp_path: Path) -> None:
@@ -183,22 +200,25 @@ def _counted(pair: Federation, task: Task) -> str:
 
 @pytest.mark.parametrize("wrong", ["two", "-1", "1.5"])
 def test_workers_are_a_number_or_an_address(wrong: str) -> None:
-    with pytest.raises(ProtocolAborted, match="^workers: a number, or a scheduler as tcp"):
-        workers_at(wrong)
-    assert isinstance(workers_at(""), Here)
-    assert isinstance(workers_at("0"), Here)
-    assert isinstance(workers_at("3"), Processes)
+    with pytest.raises(ProtocolError, match="^workers: a number, or a scheduler as tcp"):
+        parse_workers(wrong)
+    assert isinstance(parse_workers(""), InProcess)
+    assert isinstance(parse_workers("0"), InProcess)
+    assert isinstance(parse_workers("3"), Processes)
 
 
 @pytest.mark.parametrize(
     ("package", "work"),
-    [("fsspec", lambda: Blobs.at("s3://bucket")), ("distributed", lambda: workers_at("tcp://127.0.0.1:1"))],
+    [
+        ("fsspec", lambda: BlobStore.from_location("s3://bucket")),
+        ("distributed", lambda: parse_workers("tcp://127.0.0.1:1")),
+    ],
 )
 def test_a_missing_package_names_the_extra(
     monkeypatch: pytest.MonkeyPatch, package: str, work: Callable[[], object]
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(NotInstalled, match=r"dpcurves\[scale\]"):
+    with pytest.raises(MissingPackage, match=r"dpcurves\[scale\]"):
         work()
 
 
@@ -214,7 +234,7 @@ def test_one_write_that_fails_fails_alone_and_what_waits_is_written_together() -
     commits: GroupCommit[int, int] = GroupCommit(write, lambda item: 1, 4)
     commits._is_at_work = True  # nothing is begun before all have come
     coming = [commits.submit(number) for number in range(1, 8)]
-    commits._work()
+    commits._write_groups()
     outcomes = [future.exception() or future.result() for future in coming]
     assert [str(outcome) for outcome in outcomes] == ["10", "no", "a full disk", "40", "50", "60", "70"]
     assert groups == [[1, 2, 3, 4], [1], [2], [3], [4], [5, 6, 7]]

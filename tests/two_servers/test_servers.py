@@ -33,29 +33,25 @@ from dpcurves.data import Categories
 from dpcurves.laws import Family, Noise, PathSums, ThresholdSums
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
-from dpcurves_parties.serving.channel import trusting
+from dpcurves_parties.serving.channel import make_pinned_context
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_parties.serving.two_servers.app import Aggregator
 from dpcurves_parties.serving.two_servers.collection import LARGEST_QUESTION, NoiseSecret
-from dpcurves_parties.serving.two_servers.kinds import VERSION, Asked
-from dpcurves_parties.serving.two_servers.owner import AgreedReports, close, sealed_reports
+from dpcurves_parties.serving.two_servers.kinds import VERSION, QuestionMessage
+from dpcurves_parties.serving.two_servers.owner import AgreedReports, close_task, seal_reports
 from dpcurves_parties.serving.two_servers.report_set import (
     ID,
     NAME,
     OVERHEAD,
     Batch,
-    Earlier,
+    EarlierPolicy,
     ReportShare,
+    encode_batch,
+    parse_batch,
 )
-from dpcurves_parties.serving.two_servers.report_set import (
-    packed_batch as packed,
-)
-from dpcurves_parties.serving.two_servers.report_set import (
-    unpacked_batch as unpacked,
-)
-from dpcurves_parties.serving.two_servers.sealed_answers import Inquiry, Reply
+from dpcurves_parties.serving.two_servers.sealed_answers import AnswerKey, SealedQuestion
 from dpcurves_parties.serving.two_servers.store import Store
-from dpcurves_parties.shares import ProtocolAborted, Task
+from dpcurves_parties.shares import ProtocolError, Task
 from dpcurves_parties.shares.analyst import Analyst
 from dpcurves_parties.shares.function_shares import RING, Owners
 
@@ -109,12 +105,12 @@ def exact(edges: tuple[int, ...] = AT) -> list[int]:
 
 def error_of(found: CDF | ROC) -> float:
     """The standard deviation of the noise of a count."""
-    return float(found.turns[0].law.required(ThresholdSums).path.variance ** 0.5)
+    return float(found.rounds[0].law.require_type(ThresholdSums).path.variance ** 0.5)
 
 
 def is_near(found: CDF) -> bool:
     """Noise at epsilon 10: beyond 12 standard deviations once in far more than a million runs."""
-    return bool(np.all(np.abs(np.array(found.turns[0].values) - exact()) <= 12 * error_of(found)))
+    return bool(np.all(np.abs(np.array(found.rounds[0].values) - exact()) <= 12 * error_of(found)))
 
 
 def post(pair: Federation, task: Task, message: bytes, ticket: str = "analyst-1", party: int = 0) -> bytes:
@@ -124,7 +120,7 @@ def post(pair: Federation, task: Task, message: bytes, ticket: str = "analyst-1"
 
 
 def spent(pair: Federation, task: Task, party: int) -> str:
-    return Ledger.existing(pair.store(party)).statement(task.dataset).spent.digits
+    return Ledger.open_existing(pair.store(party)).statement(task.dataset).spent.digits
 
 
 # The whole road
@@ -135,9 +131,9 @@ def test_both_servers_answer_alike_and_each_charges_once(pair: Federation) -> No
     task = pair.tasks["counted"]
     first = pair.analyst(task).ask(QUESTION)
     assert is_near(first)
-    assert pair.analyst(task, party=1).ask(QUESTION).turns[0].values == first.turns[0].values
+    assert pair.analyst(task, party=1).ask(QUESTION).rounds[0].values == first.rounds[0].values
     again = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(500, 7)))
-    assert again.turns[0].values[1] == first.turns[0].values[1]
+    assert again.rounds[0].values[1] == first.rounds[0].values[1]
     median = pair.analyst(task).ask(QuantilesQuestion("x", GRID, (0.5,), search=0.95))
     ((lower, upper),) = median.intervals(0.999999)
     assert lower < np.quantile(X, 0.5, method="inverted_cdf") <= upper
@@ -155,7 +151,9 @@ def test_a_roc_curve_of_labelled_reports_shows_no_label_to_a_server(pair: Federa
     assert pair.close(task)[1] == 200
     roc = pair.analyst(task).ask(RocQuestion("late", "x", GRID, at=(250, 500, 750)))
     places = np.where(np.isnan(late), 2000, np.nan_to_num(late) * 1000 + GRID.cell_of(X))
-    exact_counts = [int((places < each).sum()) for each in roc.evidence.law.required(ThresholdSums).path.at]
+    exact_counts = [
+        int((places < each).sum()) for each in roc.evidence.law.require_type(ThresholdSums).path.prefix_lengths
+    ]
     assert np.all(np.abs(np.array(roc.evidence.values) - exact_counts) <= 12 * error_of(roc))
     assert len(exact_counts) == 8
     with pytest.raises(UnsupportedQuery, match=r"^question: the task counts another column, grid or label"):
@@ -163,15 +161,15 @@ def test_a_roc_curve_of_labelled_reports_shows_no_label_to_a_server(pair: Federa
 
 
 def test_before_a_task_is_closed_there_are_no_answers_and_after_it_no_reports(pair: Federation) -> None:
-    with pytest.raises(ProtocolAborted, match=r"^task: it is not closed yet"):
+    with pytest.raises(ProtocolError, match=r"^task: it is not closed yet"):
         pair.analyst(pair.tasks["open"]).ask(QUESTION)
     _, question = pair.inquiry(pair.tasks["open"], AT)
     message = json.dumps(question).encode()
-    with pytest.raises(ProtocolAborted, match=r"^task: it is not closed yet"):
+    with pytest.raises(ProtocolError, match=r"^task: it is not closed yet"):
         post(pair, pair.tasks["open"], message)
-    with pytest.raises(ProtocolAborted, match=r"^reports: the task is closed; it takes no more"):
+    with pytest.raises(ProtocolError, match=r"^reports: the task is closed; it takes no more"):
         pair.contribute(pair.tasks["counted"], values(seed=2), owner=2)
-    with pytest.raises(ProtocolAborted, match=r"^reports: there is none yet"):
+    with pytest.raises(ProtocolError, match=r"^reports: there is none yet"):
         pair.close(pair.tasks["open"])
     assert spent(pair, pair.tasks["open"], 0) == "0"
     assert pair.close(pair.tasks["counted"], party=1) == pair.close(pair.tasks["counted"])
@@ -216,24 +214,24 @@ def test_servers_that_name_other_reports_or_noise_than_before_are_refused_by_all
 ) -> None:
     task = pair.tasks["counted"]
     agreed, file = agreed_on(pair, task), tmp_path / "kept"
-    coordinator = Ticket.read(pair.file(task, "coordinator-1"), Role.COORDINATOR)
+    coordinator = Ticket.load(pair.file(task, "coordinator-1"), Role.COORDINATOR)
 
     def ask() -> CDF:
-        analyst = Analyst(task, Ticket.read(pair.file(task, "analyst-1"), Role.ANALYST), patience=LONG, kept=file)
+        analyst = Analyst(task, Ticket.load(pair.file(task, "analyst-1"), Role.ANALYST), timeout=LONG, agreed_file=file)
         pair.opened.append(analyst)
         found: CDF = analyst.ask(QUESTION)
         return found
 
-    close(task, coordinator, kept=file)
+    close_task(task, coordinator, agreed_file=file)
     assert file.read_text() == agreed.to_json()
     assert is_near(ask())
-    close(task, coordinator, kept=file)
+    close_task(task, coordinator, agreed_file=file)
     first, second = agreed.commitments
     others: tuple[dict[str, Any], ...] = {"set": "0" * 64}, {"reports": 199}, {"commitments": (second, first)}
     for other in (replace(agreed, **each) for each in others):
         file.write_text(other.to_json())
-        for work in (ask, lambda: close(task, coordinator, kept=file)):
-            with pytest.raises(ProtocolAborted, match=r"^servers: they name other reports or other noise than before"):
+        for work in (ask, lambda: close_task(task, coordinator, agreed_file=file)):
+            with pytest.raises(ProtocolError, match=r"^servers: they name other reports or other noise than before"):
                 work()
 
 
@@ -243,10 +241,10 @@ def test_servers_that_name_other_reports_or_noise_than_before_are_refused_by_all
 def test_the_same_reports_sent_twice_and_an_owner_that_died_on_the_way_count_once(pair: Federation) -> None:
     task = pair.tasks["resent"]
     one = pair.contribution(task, values())
-    (first, second), *_ = one.batches()
-    whole = unpacked(first, task.hash, 0, one_size(task))
+    (first, second), *_ = one.iterate_batches()
+    whole = parse_batch(first, task.hash, 0, one_size(task))
     half = whole._replace(reports=whole.reports[:120])
-    post(pair, task, packed(task.hash, 0, half), "owner-1")  # then the owner died: 120 of 200, at one server
+    post(pair, task, encode_batch(task.hash, 0, half), "owner-1")  # then the owner died: 120 of 200, at one server
     assert pair.contribute(task, values()).reports == 200
     assert pair.contribute(task, values()).new == 0
     assert json.loads(post(pair, task, second, "owner-1", party=1)) == {"new": 0, "known": 200}
@@ -257,27 +255,27 @@ def test_the_same_reports_sent_twice_and_an_owner_that_died_on_the_way_count_onc
 def test_a_report_that_reached_one_server_only_counts_at_neither(pair: Federation) -> None:
     task = pair.tasks["halved"]
     pair.contribute(task, values())
-    (first, second), *_ = pair.contribution(task, {"x": np.zeros(50)}, owner=2).batches()
+    (first, second), *_ = pair.contribution(task, {"x": np.zeros(50)}, owner=2).iterate_batches()
     post(pair, task, first, "owner-2")
     # A report of the same name, whose halves are not of one: the second one is not taken.
-    other = unpacked(second, task.hash, 1, one_size(task))
-    (_, foreign), *_ = pair.contribution(task, {"x": np.ones(50)}, owner=3).batches()
-    assert other.reports[0].id not in {one.id for one in unpacked(foreign, task.hash, 1, one_size(task)).reports}
+    other = parse_batch(second, task.hash, 1, one_size(task))
+    (_, foreign), *_ = pair.contribution(task, {"x": np.ones(50)}, owner=3).iterate_batches()
+    assert other.reports[0].id not in {one.id for one in parse_batch(foreign, task.hash, 1, one_size(task)).reports}
     assert pair.close(task, party=1)[1] == 200
     assert is_near(pair.analyst(task).ask(QUESTION))
 
 
 def test_an_owner_sends_as_many_reports_as_the_task_says(pair: Federation) -> None:
     task = pair.tasks["full"]
-    with pytest.raises(ProtocolAborted, match=r"^data: 301 records; the task takes 1 to 300 of one owner"):
+    with pytest.raises(ProtocolError, match=r"^data: 301 records; the task takes 1 to 300 of one owner"):
         pair.contribute(task, values(301))
     pair.contribute(task, values(200))
     # Whoever makes reports of his own under one name is stopped as well.
     pair.contribute_changed(task, 200, -1)
-    shares = task.encoding.shared(np.zeros(150, dtype=np.int64), Randomness.system())
-    more = sealed_reports(task, 0, CONTRIBUTION, ((os.urandom(ID), share) for share, _ in shares))
-    with pytest.raises(ProtocolAborted, match=r"^reports: at most 300 of one owner are taken; 200 are here"):
-        post(pair, task, packed(task.hash, 0, Batch(CONTRIBUTION, Earlier.STAYS, more)), "owner-2")
+    shares = task.encoding.share_records(np.zeros(150, dtype=np.int64), Randomness.from_system())
+    more = seal_reports(task, 0, CONTRIBUTION, ((os.urandom(ID), share) for share, _ in shares))
+    with pytest.raises(ProtocolError, match=r"^reports: at most 300 of one owner are taken; 200 are here"):
+        post(pair, task, encode_batch(task.hash, 0, Batch(CONTRIBUTION, EarlierPolicy.STAYS, more)), "owner-2")
     assert json.loads(pair.channel(0).get(f"/tasks/{task.hash}"))["reports"] == 400
 
 
@@ -290,33 +288,33 @@ def test_a_file_that_was_corrected_is_refused_by_both_servers_or_takes_the_place
     table.write_text("x\n" + "".join(f"{value}\n" for value in X[:120]))
     pair.contribute(task, values())
     pair.contribute(task, {"x": X[:7]}, owner=2)
-    (first, second), *_ = pair.contribution(task, part).batches()
+    (first, second), *_ = pair.contribution(task, part).iterate_batches()
     for party, message in enumerate((first, second)):
-        with pytest.raises(ProtocolAborted, match=r"^ticket: other records were sent with it before, and one"):
+        with pytest.raises(ProtocolError, match=r"^ticket: other records were sent with it before, and one"):
             post(pair, task, message, "owner-1", party)
     typed = ["contribute", str(table), "--task", str(pair.folder / f"{task.name}.json"), "--ticket"]
     refused = run.invoke(build(), [*typed, str(pair.file(task, "owner-1"))])
     assert (refused.exit_code != 0, "to put these in their place" in refused.stderr) == (True, True), refused.output
-    assert [Store(store).standing(task.hash).reports for store in pair.stores] == [207, 207]
+    assert [Store(store).read_status(task.hash).reports for store in pair.stores] == [207, 207]
     # Killed after server 0 took it.
-    (first, _), *_ = pair.contribution(task, part, earlier=Earlier.GIVES_WAY).batches()
+    (first, _), *_ = pair.contribution(task, part, earlier=EarlierPolicy.GIVES_WAY).iterate_batches()
     assert json.loads(post(pair, task, first, "owner-1")) == {"new": 120, "known": 0}
-    kept = [Store(store).shares(task.hash).keys() for store in pair.stores]
+    kept = [Store(store).read_shares(task.hash).keys() for store in pair.stores]
     assert (len(kept[0]), len(kept[1]), len(kept[0] & kept[1])) == (127, 207, 7)
     for _ in range(2):
         done = run.invoke(build(), [*typed, str(pair.file(task, "owner-1")), "--earlier", "replace"])
         assert (done.exit_code, "sent: 120 reports" in done.stdout) == (0, True), done.output
-    with pytest.raises(ProtocolAborted, match=r"^ticket: other records were sent with it before"):
+    with pytest.raises(ProtocolError, match=r"^ticket: other records were sent with it before"):
         pair.contribute(task, values())
     assert pair.close(task)[1:] == (127, 2)
     counted = pair.analyst(task).ask(CdfQuestion("x", GRID, at=(1000,)))
-    assert abs(counted.turns[0].values[0] - 127) <= 12 * error_of(counted)
+    assert abs(counted.rounds[0].values[0] - 127) <= 12 * error_of(counted)
     table.write_text("x\n" + "".join(f"{value}\n" for value in X))
     late = run.invoke(build(), [*typed, str(pair.file(task, "owner-1")), "--earlier", "replace"])
     assert (late.exit_code != 0, late.stderr.count("\n")) == (True, 1), late.output
     assert "reports: the task is closed; it takes no more" in late.stderr
-    assert [Store(store).standing(task.hash).reports for store in pair.stores] == [127, 127]
-    assert pair.analyst(task).ask(CdfQuestion("x", GRID, at=(1000,))).turns[0].values == counted.turns[0].values
+    assert [Store(store).read_status(task.hash).reports for store in pair.stores] == [127, 127]
+    assert pair.analyst(task).ask(CdfQuestion("x", GRID, at=(1000,))).rounds[0].values == counted.rounds[0].values
 
 
 def test_a_report_that_would_count_more_than_once_is_dropped_by_both_and_counted(pair: Federation) -> None:
@@ -330,7 +328,7 @@ def test_a_report_that_would_count_more_than_once_is_dropped_by_both_and_counted
     assert is_near(first)
     assert first.privacy.trust == "two servers that do not collude, owners checked"
     many = pair.analyst(task, party=1).ask(CdfQuestion("x", GRID, at=tuple(range(10, 1001, 10))))
-    assert many.turns[0].values[49] == first.turns[0].values[1]
+    assert many.rounds[0].values[49] == first.rounds[0].values[1]
 
 
 @pytest.mark.parametrize("place", [0, -1])
@@ -348,8 +346,8 @@ def test_a_damaged_store_answers_nothing_instead_of_dropping_an_honest_report(
         target.execute("UPDATE dpcurves_reports SET share = ? WHERE number = ?", (changed, number))
         target.commit()
     service = counting(Aggregator(0, [task], pair.identities[0], f"sqlite:///{copy}"), task)
-    with pytest.raises(ProtocolAborted, match=r"^store: a share in it was damaged; nothing is answered") as refused:
-        service.half(handed_on(pair, task)[1])
+    with pytest.raises(ProtocolError, match=r"^store: a share in it was damaged; nothing is answered") as refused:
+        service.make_answer_share(handed_on(pair, task)[1])
     assert refused.value.status == 500
 
 
@@ -358,7 +356,7 @@ def one_size(task: Task) -> int:
 
 
 def batch(pair: Federation, party: int = 0) -> bytes:
-    return next(iter(pair.contribution(pair.tasks["open"], values(20)).batches()))[party]
+    return next(iter(pair.contribution(pair.tasks["open"], values(20)).iterate_batches()))[party]
 
 
 @pytest.mark.parametrize(
@@ -379,22 +377,22 @@ def batch(pair: Federation, party: int = 0) -> bytes:
     ],
 )
 def test_a_batch_that_was_changed_on_its_way_is_refused_whole(pair: Federation, damage: Damage, line: str) -> None:
-    with pytest.raises(ProtocolAborted, match=f"^reports: .*{line}"):
+    with pytest.raises(ProtocolError, match=f"^reports: .*{line}"):
         post(pair, pair.tasks["open"], damage(batch(pair)), "owner-1")
     assert json.loads(pair.channel(0).get(f"/tasks/{pair.tasks['open'].hash}"))["reports"] == 0
 
 
 def test_a_share_that_was_sealed_to_the_other_server_or_task_is_refused(pair: Federation) -> None:
     task, size = pair.tasks["open"], one_size(pair.tasks["open"])
-    turned = packed(task.hash, 0, unpacked(batch(pair, 1), task.hash, 1, size))
-    other = next(iter(pair.contribution(pair.tasks["full"], values(20)).batches()))[0]
-    elsewhere = packed(task.hash, 0, unpacked(other, pair.tasks["full"].hash, 0, size))
-    swapped = unpacked(batch(pair), task.hash, 0, size)
+    turned = encode_batch(task.hash, 0, parse_batch(batch(pair, 1), task.hash, 1, size))
+    other = next(iter(pair.contribution(pair.tasks["full"], values(20)).iterate_batches()))[0]
+    elsewhere = encode_batch(task.hash, 0, parse_batch(other, pair.tasks["full"].hash, 0, size))
+    swapped = parse_batch(batch(pair), task.hash, 0, size)
     one, two, *more = swapped.reports
-    renamed = packed(task.hash, 0, swapped._replace(reports=[ReportShare(two.id, one.sealed), *more]))
-    of_other_name = packed(task.hash, 0, swapped._replace(contribution=bytes(NAME)))
+    renamed = encode_batch(task.hash, 0, swapped._replace(reports=[ReportShare(two.id, one.encrypted_share), *more]))
+    of_other_name = encode_batch(task.hash, 0, swapped._replace(contribution=bytes(NAME)))
     for message in (turned, elsewhere, renamed, of_other_name):
-        with pytest.raises(ProtocolAborted, match=r"^reports: report 0 of the batch was changed"):
+        with pytest.raises(ProtocolError, match=r"^reports: report 0 of the batch was changed"):
             post(pair, task, message, "owner-1")
 
 
@@ -407,66 +405,66 @@ def test_every_role_has_its_own_tickets(pair: Federation) -> None:
         pair.token(task, name, role) for name, role in (("analyst-1", Role.ANALYST), ("owner-1", Role.OWNER))
     )
     foreign = pair.token(pair.tasks["open"], "analyst-1", Role.ANALYST)
-    asked = Asked.fresh(task, AT).to_json()
+    asked = QuestionMessage.create(task, AT).to_json()
     for path, token, who in (
         ("answers", owner, "analyst"), ("answers", foreign, "analyst"), ("answers", "", "analyst"),
         ("reports", analyst, "owner"), ("close", owner, "coordinator"),
     ):  # fmt: skip
-        with pytest.raises(ProtocolAborted, match=f"^ticket: that of an? {who} of this task is needed"):
+        with pytest.raises(ProtocolError, match=f"^ticket: that of an? {who} of this task is needed"):
             channel.post(f"/tasks/{task.hash}/{path}", asked, token)
-    with pytest.raises(ProtocolAborted, match=r"^ticket: that of an analyst of this task is needed"):
+    with pytest.raises(ProtocolError, match=r"^ticket: that of an analyst of this task is needed"):
         pair.channel(1).post(f"/tasks/{task.hash}/answers", asked, analyst)  # what was shown to the other server
     for name in ("half", "evaluate", "agree", "close", "prepare", "commit", "outcome"):
-        with pytest.raises(ProtocolAborted, match=r"^peer: the other server of this task alone may ask this"):
+        with pytest.raises(ProtocolError, match=r"^peer: the other server of this task alone may ask this"):
             channel.post(f"/tasks/{task.hash}/peer/{name}", asked, analyst)
-    with pytest.raises(ProtocolAborted, match=r"^task: this server has another task"):
+    with pytest.raises(ProtocolError, match=r"^task: this server has another task"):
         channel.get(f"/tasks/{'0' * 64}")
 
 
 def test_a_server_believes_the_other_ones_certificate_alone(pair: Federation) -> None:
     task = pair.tasks["counted"]
-    asked = Asked.fresh(task, AT)
+    asked = QuestionMessage.create(task, AT)
     other = pair.channel(0, proving(pair, 1, 0))
     named = of_set(pair, task)
     inquiry, message = handed_on(pair, task)
     assert half_in(inquiry, other.post(f"/tasks/{task.hash}/peer/half", message))
-    first, second = Store(pair.store(0)).standing(task.hash).commitments or ("", "")
+    first, second = Store(pair.store(0)).read_status(task.hash).commitments or ("", "")
     others: list[dict[str, object]] = [
         {}, {**named, "set": "0" * 64}, {**named, "reports": 199}, {**named, "commitments": [first, first]},
         {**named, "commitments": [second, first]},
     ]  # fmt: skip
     for told_of in others:
-        with pytest.raises(ProtocolAborted, match=r"^reports: the servers agreed on other sets of them"):
+        with pytest.raises(ProtocolError, match=r"^reports: the servers agreed on other sets of them"):
             other.post(f"/tasks/{task.hash}/peer/half", asked.to_json(**told_of))
     own = pair.channel(0, proving(pair, 0, 0))
-    with pytest.raises(ProtocolAborted, match=r"^server: the connection to .* was lost"):
+    with pytest.raises(ProtocolError, match=r"^server: the connection to .* was lost"):
         own.post(f"/tasks/{task.hash}/peer/half", asked.to_json())
     wrong = pair.channel(1, url=pair.url(0))
-    with pytest.raises(ProtocolAborted, match=r"^server: who answers at .* is not the one that the task names"):
+    with pytest.raises(ProtocolError, match=r"^server: who answers at .* is not the one that the task names"):
         wrong.get(f"/tasks/{task.hash}")
 
 
-def handed_on(pair: Federation, task: Task, **more: object) -> tuple[Inquiry, bytes]:
+def handed_on(pair: Federation, task: Task, **more: object) -> tuple[SealedQuestion, bytes]:
     """What server 1 asks server 0 once an analyst has asked it, and who opens the half that comes."""
     inquiry, question = pair.inquiry(task, AT, party=1)
-    return inquiry, inquiry.asked.to_json(**{**of_set(pair, task), "letter": question["letter"], **more})
+    return inquiry, inquiry.question.to_json(**{**of_set(pair, task), "letter": question["letter"], **more})
 
 
-def half_in(inquiry: Inquiry, told: bytes) -> tuple[int, ...]:
+def half_in(inquiry: SealedQuestion, told: bytes) -> tuple[int, ...]:
     """Server 0's half, that the analyst opens."""
-    half = inquiry.asked.echoed(told, "peer")["half"]
-    return inquiry.replies[0].opened(0, half, inquiry.key).numbers
+    half = inquiry.question.parse_reply(told, "peer")["half"]
+    return inquiry.answer_keys[0].open_answer_share(0, half, inquiry.key).values
 
 
 def agreed_on(pair: Federation, task: Task) -> AgreedReports:
     """Facts that server 0 wrote down when the task was closed."""
-    standing = Store(pair.store(0)).standing(task.hash)
-    return AgreedReports(task.hash, str(standing.set), standing.reports, standing.commitments or ())
+    standing = Store(pair.store(0)).read_status(task.hash)
+    return AgreedReports(task.hash, str(standing.report_set), standing.reports, standing.commitments or ())
 
 
 def of_set(pair: Federation, task: Task) -> dict[str, object]:
     """How a server names the reports that count, and the noise in what is told of them."""
-    return Store(pair.store(0)).standing(task.hash).named
+    return Store(pair.store(0)).read_status(task.hash).provenance
 
 
 @pytest.mark.parametrize(
@@ -485,20 +483,20 @@ def of_set(pair: Federation, task: Task) -> dict[str, object]:
 )
 def test_what_is_no_question_of_this_task_is_refused(pair: Federation, changes: dict[str, object], line: str) -> None:
     task = pair.tasks["counted"]
-    message = json.dumps({**json.loads(Asked.fresh(task, AT).to_json()), **changes}).encode()
-    with pytest.raises(ProtocolAborted, match=f"^{line}"):
+    message = json.dumps({**json.loads(QuestionMessage.create(task, AT).to_json()), **changes}).encode()
+    with pytest.raises(ProtocolError, match=f"^{line}"):
         post(pair, task, message)
-    with pytest.raises(ProtocolAborted, match=r"^question: the message is cut off"):
-        post(pair, task, Asked.fresh(task, AT).to_json()[:-5])
+    with pytest.raises(ProtocolError, match=r"^question: the message is cut off"):
+        post(pair, task, QuestionMessage.create(task, AT).to_json()[:-5])
 
 
 def test_a_question_is_short(pair: Federation) -> None:
     task = pair.tasks["counted"]
-    longest = Asked("0" * 64, "q" * 64, tuple(range(2**53 - 4096, 2**53)), "n" * 64, 4096)
-    bearer = Ticket.read(pair.file(task, "analyst-1"), Role.ANALYST)
-    assert len(Inquiry.fresh(longest, 0).to_json(bearer, task.servers)) < LARGEST_QUESTION
-    with pytest.raises(ProtocolAborted, match=r"^message: at most 262144 bytes are taken"):
-        post(pair, task, Asked.fresh(task, AT).to_json() + b" " * LARGEST_QUESTION)
+    longest = QuestionMessage("0" * 64, "q" * 64, tuple(range(2**53 - 4096, 2**53)), "n" * 64, 4096)
+    bearer = Ticket.load(pair.file(task, "analyst-1"), Role.ANALYST)
+    assert len(SealedQuestion.create(longest, 0).to_json(bearer, task.servers)) < LARGEST_QUESTION
+    with pytest.raises(ProtocolError, match=r"^message: at most 262144 bytes are taken"):
+        post(pair, task, QuestionMessage.create(task, AT).to_json() + b" " * LARGEST_QUESTION)
 
 
 # Servers that fail
@@ -511,24 +509,24 @@ def test_a_server_that_is_killed_or_slow_tells_nothing_and_begins_again_with_the
     first = pair.analyst(task).ask(QUESTION, "mine")
     # The peer is gone: one clear line.
     pair.end(1)
-    with pytest.raises(ProtocolAborted, match=r"^peer: nobody answers at "):
+    with pytest.raises(ProtocolError, match=r"^peer: nobody answers at "):
         pair.analyst(task).ask(QUESTION, "other")
     pair.start(1)
-    assert pair.analyst(task).ask(QUESTION, "mine").turns[0].values == first.turns[0].values
+    assert pair.analyst(task).ask(QUESTION, "mine").rounds[0].values == first.rounds[0].values
     # The peer hangs while a question is asked, and the leader is killed: the answer is lost, and comes later.
     pair.tell(1, signal.SIGSTOP)
     lost = in_background(lambda: pair.analyst(task).ask(CdfQuestion("x", GRID, at=(3,)), "late"))
     pair.end(0)
-    assert isinstance(lost(), ProtocolAborted)
+    assert isinstance(lost(), ProtocolError)
     pair.start(0, "--patience", "10")
-    with pytest.raises(ProtocolAborted, match=r"^peer: .* gave no answer within 10 seconds"):
+    with pytest.raises(ProtocolError, match=r"^peer: .* gave no answer within 10 seconds"):
         pair.analyst(task).ask(QUESTION, "slow")
     pair.tell(1, signal.SIGCONT)
-    assert pair.analyst(task).ask(QUESTION, "mine").turns[0].values == first.turns[0].values
-    assert pair.analyst(task, party=1).ask(QUESTION, "mine").turns[0].values == first.turns[0].values
+    assert pair.analyst(task).ask(QUESTION, "mine").rounds[0].values == first.rounds[0].values
+    assert pair.analyst(task, party=1).ask(QUESTION, "mine").rounds[0].values == first.rounds[0].values
     assert [spent(pair, task, party) for party in (0, 1)] == ["10", "10"]
     for party in (0, 1):
-        Ledger.existing(pair.store(party)).verify()
+        Ledger.open_existing(pair.store(party)).verify()
     pair.end(0)
     pair.start(0)  # as patient as before, for the tests that come
 
@@ -546,7 +544,7 @@ def test_eight_analysts_who_ask_the_same_at_once_hear_the_same_and_it_is_charged
         heard = []
         for question in (QUESTION, CdfQuestion("x", GRID, at=(7, 500))):
             start.wait(LONG)
-            heard.append(analyst.ask(question).turns[0].values)
+            heard.append(analyst.ask(question).rounds[0].values)
         return heard
 
     with ThreadPoolExecutor(8) as crowd:
@@ -554,7 +552,7 @@ def test_eight_analysts_who_ask_the_same_at_once_hear_the_same_and_it_is_charged
     assert others == [first] * 7
     assert first[0][1] == first[1][1]
     for party in (0, 1):
-        ledger = Ledger.existing(pair.store(party))
+        ledger = Ledger.open_existing(pair.store(party))
         ledger.verify()
         assert [grant.price.digits for grant in ledger.statement(task.dataset).grants] == ["10"]
 
@@ -577,14 +575,14 @@ def test_silent_connections_keep_nobody_out_and_end_at_the_deadline(pair: Federa
     with ThreadPoolExecutor(2) as beside:
         sending = beside.submit(pair.contribute, task, values())
         asking = beside.submit(pair.analyst(closed).ask, QUESTION)
-        assert (sending.result().new, asking.result().turns[0].values) == (200, before.turns[0].values)
+        assert (sending.result().new, asking.result().rounds[0].values) == (200, before.rounds[0].values)
     crowd()
     assert pair.close(task)[1] == 200
     until(lambda: all(has_ended(one) for one in strangers), "the deadline ends the others")
     # Those with a ticket who stop on the way keep nobody out: the oldest of them make room.
     slow = [stranger(pair, 1, head + f"Authorization: Bearer {token}\r\n\r\n".encode() + bytes(7)) for _ in range(12)]
     assert refusal(pair, task).startswith("ticket: that of an owner")
-    assert pair.analyst(closed).ask(QUESTION).turns[0].values == before.turns[0].values
+    assert pair.analyst(closed).ask(QUESTION).rounds[0].values == before.rounds[0].values
     until(lambda: has_ended(slow[0]), "the oldest was evicted")
     for one in (*strangers, *slow):
         one.close()
@@ -597,7 +595,7 @@ def stranger(pair: Federation, party: int, said: bytes | None) -> socket.socket:
     raw = socket.create_connection(("127.0.0.1", pair.ports[party]), LONG)
     if said is None:
         return raw
-    context = trusting(pair.identities[party].public.certificate)
+    context = make_pinned_context(pair.identities[party].public.certificate)
     made = context.wrap_socket(raw, server_hostname="127.0.0.1")
     made.sendall(said)
     return made
@@ -618,7 +616,7 @@ def has_ended(made: socket.socket) -> bool:
 
 def refusal(pair: Federation, task: Task) -> str:
     """What a server says to somebody without a ticket who comes now."""
-    with pytest.raises(ProtocolAborted) as refused:
+    with pytest.raises(ProtocolError) as refused:
         pair.channel(1).post(f"/tasks/{task.hash}/reports", b"")
     return str(refused.value)
 
@@ -629,7 +627,7 @@ def in_background(work: Callable[[], object]) -> Callable[[], object]:
     def run() -> None:
         try:
             ended.append(work())
-        except ProtocolAborted as error:
+        except ProtocolError as error:
             ended.append(error)
 
     thread = threading.Thread(target=run)
@@ -667,7 +665,7 @@ def test_halves_of_another_set_are_not_passed_on(pair: Federation, monkeypatch: 
         ({"nonce": "old"}, "peer: it answered another question"),
     ]
     for changes, line in wrong:
-        with pytest.raises(ProtocolAborted, match=f"^{line}"):
+        with pytest.raises(ProtocolError, match=f"^{line}"):
             post(changes)
 
 
@@ -676,49 +674,49 @@ def test_an_analyst_reads_two_halves_of_one_set_for_this_very_question(
 ) -> None:
     """Server 0 is played, and says anything; server 1's half is real, or sealed by somebody who has its keys."""
     task = pair.tasks["counted"]
-    expected = pair.analyst(task).ask(QUESTION).turns[0].values
+    expected = pair.analyst(task).ask(QUESTION).rounds[0].values
     analyst, real, heard = pair.analyst(task), pair.channel(0), list[bytes]()
-    made = list[Inquiry]()
+    made = list[SealedQuestion]()
 
-    def answer(change: Callable[[Inquiry, list[str]], object]) -> tuple[float, ...]:
+    def answer(change: Callable[[SealedQuestion, list[str]], object]) -> tuple[float, ...]:
         def told(path: str, body: bytes, token: str = "") -> bytes:
             heard.append(real.post(path, body, token))
             stored = json.loads(heard[-1])
             return json.dumps({**stored, "halves": change(made[-1], stored["halves"])}).encode()
 
         monkeypatch.setattr(analyst._server, "post", told)
-        values: tuple[float, ...] = analyst.ask(QUESTION).turns[0].values
+        values: tuple[float, ...] = analyst.ask(QUESTION).rounds[0].values
         return values
 
-    def lie(**facts: object) -> Callable[[Inquiry, list[str]], object]:
+    def lie(**facts: object) -> Callable[[SealedQuestion, list[str]], object]:
         """Another half of server 1, made by who has its keys."""
 
-        def told(inquiry: Inquiry, halves: list[str]) -> object:
-            reply = inquiry.replies[1]
-            half = reply.opened(1, halves[1], inquiry.key)
-            return [halves[0], reply.sealed(1, replace(half, **facts))]  # type: ignore[arg-type]
+        def told(inquiry: SealedQuestion, halves: list[str]) -> object:
+            reply = inquiry.answer_keys[1]
+            half = reply.open_answer_share(1, halves[1], inquiry.key)
+            return [halves[0], reply.seal_answer_share(1, replace(half, **facts))]  # type: ignore[arg-type]
 
         return told
 
-    def with_the_wrong_word(inquiry: Inquiry, halves: list[str]) -> object:
+    def with_the_wrong_word(inquiry: SealedQuestion, halves: list[str]) -> object:
         """Server 0 knows the key and its own word, and speaks for server 1."""
-        half = inquiry.replies[0].opened(0, halves[0], inquiry.key)
-        return [halves[0], inquiry.replies[0].sealed(1, half)]
+        half = inquiry.answer_keys[0].open_answer_share(0, halves[0], inquiry.key)
+        return [halves[0], inquiry.answer_keys[0].seal_answer_share(1, half)]
 
-    def of_before(inquiry: Inquiry, halves: list[str]) -> object:
+    def of_before(inquiry: SealedQuestion, halves: list[str]) -> object:
         return [halves[0], json.loads(heard[0])["halves"][1]]
 
-    original = Inquiry.fresh
+    original = SealedQuestion.create
 
-    def kept(asked: Asked, party: int) -> Inquiry:
+    def kept(asked: QuestionMessage, party: int) -> SealedQuestion:
         made.append(original(asked, party))
         return made[-1]
 
-    monkeypatch.setattr(Inquiry, "fresh", kept)
+    monkeypatch.setattr(SealedQuestion, "create", kept)
     assert answer(lambda inquiry, halves: halves) == expected
     assert answer(lie()) == expected
     other, none = "servers: their halves are from different sets of reports", "its half of the answer is none, or was"
-    wrong: list[tuple[Callable[[Inquiry, list[str]], object], str]] = [
+    wrong: list[tuple[Callable[[SealedQuestion, list[str]], object], str]] = [
         (lie(set="0" * 64), other), (lie(reports=199), other), (lie(commitments=("0" * 64, "1" * 64)), other),
         (lie(dropped=1), other), (lie(reports=-1), "server 1: its half of the answer is not of the form"),
         (lie(numbers=(0,)), f"server 1: {none}"), (lie(numbers=(0,) * 5), f"server 1: {none}"),
@@ -731,7 +729,7 @@ def test_an_analyst_reads_two_halves_of_one_set_for_this_very_question(
         (lambda inquiry, halves: 7, "server: its answer is not of the form"),
     ]  # fmt: skip
     for change, line in wrong:
-        with pytest.raises(ProtocolAborted, match=f"^{line}"):
+        with pytest.raises(ProtocolError, match=f"^{line}"):
             answer(change)
     assert answer(lambda inquiry, halves: halves) == expected
 
@@ -752,20 +750,20 @@ def test_a_server_that_keeps_all_that_passes_through_it_cannot_open_the_answer(
     inquiry, question = pair.inquiry(task, AT)
     message = json.dumps(question).encode()
     passed.extend((message, service.answer(message)))
-    first, second = inquiry.halves(passed[-1])
-    sums = [(one + other) % RING for one, other in zip(first.numbers, second.numbers, strict=True)]
-    assert sums == [value % RING for value in pair.analyst(task).ask(QUESTION).turns[0].values]
+    first, second = inquiry.open_answer_shares(passed[-1])
+    sums = [(one + other) % RING for one, other in zip(first.values, second.values, strict=True)]
+    assert sums == [value % RING for value in pair.analyst(task).ask(QUESTION).rounds[0].values]
     told = [json.loads(each) for each in passed]
     seen = [*passed, *(b64decode(each["half"]) for each in told if "half" in each), b64decode(question["letter"])]
-    for number in second.numbers:
+    for number in second.values:
         for form in (str(number).encode(), number.to_bytes(8, "little")):
             assert not any(form in each for each in seen)
-    own = pair.identities[0].sealing
-    words = [inquiry.replies[0].word, "0" * 32]
+    own = pair.identities[0].hpke_key
+    words = [inquiry.answer_keys[0].nonce, "0" * 32]
     for half in json.loads(passed[-1])["halves"]:
         for party, word in product((0, 1), words):
-            with pytest.raises(ProtocolAborted, match="its half of the answer is none"):
-                Reply(inquiry.asked, inquiry.replies[0].key, word).opened(party, half, own)
+            with pytest.raises(ProtocolError, match="its half of the answer is none"):
+                AnswerKey(inquiry.question, inquiry.answer_keys[0].key, word).open_answer_share(party, half, own)
 
 
 def test_a_server_that_puts_its_own_reply_key_in_place_is_refused_by_the_other_one(pair: Federation) -> None:
@@ -778,7 +776,7 @@ def test_a_server_that_puts_its_own_reply_key_in_place_is_refused_by_the_other_o
     def letter(token: str, to: int = 0) -> bytes:
         """With a key of its own, and the token that it was shown, or another one."""
         digits = own.public_key().public_bytes_raw().hex()
-        made = Inquiry(inquiry.asked, 1 - to, own, (Reply(inquiry.asked, digits, "0" * 32),) * 2)
+        made = SealedQuestion(inquiry.question, 1 - to, own, (AnswerKey(inquiry.question, digits, "0" * 32),) * 2)
         ticket = SimpleNamespace(shown_to=lambda party: token)
         return b64decode(json.loads(made.to_json(ticket, task.servers))["letter"])  # type: ignore[arg-type]
 
@@ -795,17 +793,17 @@ def test_a_server_that_puts_its_own_reply_key_in_place_is_refused_by_the_other_o
         (flipped(good, 0), changed), (flipped(good, 40), changed), (flipped(good, -1), changed), (b"", changed),
         (b64decode(of_other_edges["letter"]), changed), (b64decode(to_server_1["letter"]), changed),
     ):  # fmt: skip
-        message = inquiry.asked.to_json(**of_set(pair, task), letter=b64encode(sent).decode())
-        with pytest.raises(ProtocolAborted, match=f"^{line}"):
+        message = inquiry.question.to_json(**of_set(pair, task), letter=b64encode(sent).decode())
+        with pytest.raises(ProtocolError, match=f"^{line}"):
             other.post(path, message)
     for lacks in ({}, {"letter": 7}):
-        with pytest.raises(ProtocolAborted, match="^question: it needs a letter"):
-            other.post(path, inquiry.asked.to_json(**of_set(pair, task), **lacks))
+        with pytest.raises(ProtocolError, match="^question: it needs a letter"):
+            other.post(path, inquiry.question.to_json(**of_set(pair, task), **lacks))
     # The analyst's own letter is good, and brings a half that the server's key does not open.
-    told = other.post(path, inquiry.asked.to_json(**of_set(pair, task), letter=question["letter"]))
+    told = other.post(path, inquiry.question.to_json(**of_set(pair, task), letter=question["letter"]))
     assert len(half_in(inquiry, told)) == len(AT)
-    with pytest.raises(ProtocolAborted, match="^server 0: its half of the answer is none"):
-        inquiry.replies[0].opened(0, json.loads(told)["half"], own)
+    with pytest.raises(ProtocolError, match="^server 0: its half of the answer is none"):
+        inquiry.answer_keys[0].open_answer_share(0, json.loads(told)["half"], own)
 
 
 @pytest.mark.parametrize(
@@ -814,7 +812,7 @@ def test_a_server_that_puts_its_own_reply_key_in_place_is_refused_by_the_other_o
 def test_a_question_without_a_key_to_seal_to_is_refused(pair: Federation, changes: dict[str, object]) -> None:
     task = pair.tasks["counted"]
     _, question = pair.inquiry(task, AT)
-    with pytest.raises(ProtocolAborted, match=r"^question: (it needs a|the key to which its answer is to be sealed)"):
+    with pytest.raises(ProtocolError, match=r"^question: (it needs a|the key to which its answer is to be sealed)"):
         post(pair, task, json.dumps({**question, **changes}).encode())
 
 
@@ -831,8 +829,12 @@ def test_servers_whose_ledgers_have_the_same_key_have_noises_of_their_own(pair: 
     task, key = pair.tasks["counted"], bytes(range(32))
     noises = []
     for party in (0, 1):
-        noise = NoiseSecret.of(pair.identities[party], Ledger.open("sqlite://", key), task.dataset, party, "path")
-        noises.append(noise.key_of("0" * 64).noises(task.law(200).required(PathSums), range(1, 1001)))
+        noise = NoiseSecret.from_identity(
+            pair.identities[party], Ledger.open("sqlite://", key), task.dataset, party, "path"
+        )
+        noises.append(
+            noise.derive_noise_key("0" * 64).derive_path_noise(task.law(200).require_type(PathSums), range(1, 1001))
+        )
     assert noises[0] != noises[1]
 
 
@@ -844,23 +846,21 @@ def test_a_release_that_draws_other_noise_answers_nothing_more(
     def half() -> tuple[int, ...]:
         server = counting(Aggregator(0, [task], pair.identities[0], pair.store(0)), task)
         inquiry, message = handed_on(pair, task)
-        return half_in(inquiry, server.half(message))
+        return half_in(inquiry, server.make_answer_share(message))
 
     first = half()
     assert half() == first
     monkeypatch.setattr("dpcurves_parties.serving.noise_key.FORMAT", 2)
-    with pytest.raises(
-        ProtocolAborted, match=r"^noise: server 0 has lost the key that it committed to .*, or is of an"
-    ):
+    with pytest.raises(ProtocolError, match=r"^noise: server 0 has lost the key that it committed to .*, or is of an"):
         half()
     monkeypatch.setattr(
-        "dpcurves_parties.serving.two_servers.collection.Closing.require_kept", lambda closing, standing: None
+        "dpcurves_parties.serving.two_servers.collection.Closing.require_committed_key", lambda closing, standing: None
     )
-    with pytest.raises(ProtocolAborted, match=r"^ledger: it refuses the charge of these reports with this noise"):
+    with pytest.raises(ProtocolError, match=r"^ledger: it refuses the charge of these reports with this noise"):
         half()
 
 
 def test_a_server_refuses_a_task_that_names_another_one(pair: Federation, tmp_path: Path) -> None:
     task = pair.tasks["counted"]
-    with pytest.raises(ProtocolAborted, match=r"^identity: task 'counted' names another server as party 1"):
-        Aggregator(1, [task], pair.identities[0], f"sqlite:///{tmp_path}/a.db").services()
+    with pytest.raises(ProtocolError, match=r"^identity: task 'counted' names another server as party 1"):
+        Aggregator(1, [task], pair.identities[0], f"sqlite:///{tmp_path}/a.db").create_services()

@@ -14,9 +14,9 @@ from pair_crashes import SEED, Couple, killed_at, mortal, ratings
 
 from dpcurves.ledger import Ledger
 from dpcurves.noise import Randomness
-from dpcurves_parties.pairs.mechanisms import Noise
+from dpcurves_parties.pairs.mechanisms import NoisePlacement
 from dpcurves_parties.pairs.task import PairEncoding, read_values, write_seed
-from dpcurves_parties.shares import ProtocolAborted
+from dpcurves_parties.shares import ProtocolError
 
 pytest.importorskip("rbcl")
 NAMES = ("sum", "each", "early", "killed0", "killed1", "killed2", "typed")
@@ -26,7 +26,7 @@ NAMES = ("sum", "each", "early", "killed0", "killed1", "killed2", "typed")
 def couple(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Couple]:
     made = Couple(Federation(tmp_path_factory.mktemp("couple")))
     for name in NAMES:
-        made.task(name, noise=Noise.EACH if name == "each" else Noise.ON_SUM)
+        made.task(name, noise=NoisePlacement.EACH if name == "each" else NoisePlacement.ON_SUM)
     try:
         for party in (0, 1):
             made.federation.start(party, program=mortal)
@@ -57,7 +57,7 @@ def test_two_servers_tell_the_mean_over_pairs_and_the_same_to_whoever_asks_again
     for task, before in zip(tasks, found, strict=True):
         assert [couple.ask(task, party).value for party in (1, 0)] == [before.value] * 2
         for party in (0, 1):
-            ledger = Ledger.existing(couple.federation.store(party))
+            ledger = Ledger.open_existing(couple.federation.store(party))
             ledger.verify()
             assert ledger.statement(task.dataset).spent.digits == "50"
 
@@ -65,12 +65,12 @@ def test_two_servers_tell_the_mean_over_pairs_and_the_same_to_whoever_asks_again
 def test_a_task_of_pairs_is_answered_once_it_is_closed_with_the_promised_seed(couple: Couple) -> None:
     task: Any = couple.federation.tasks["early"]
     couple.send(task, ratings(7))
-    with pytest.raises(ProtocolAborted, match="^task: it is not closed yet"):
+    with pytest.raises(ProtocolError, match="^task: it is not closed yet"):
         couple.ask(task)
-    with pytest.raises(ProtocolAborted, match="^seed: it is not the one that the task has promised"):
+    with pytest.raises(ProtocolError, match="^seed: it is not the one that the task has promised"):
         couple.close(task, bytes(32))
     couple.send(task, ratings(5, seed=2), owner=2)
-    with pytest.raises(ProtocolAborted, match="^ticket: other records were sent with it before"):
+    with pytest.raises(ProtocolError, match="^ticket: other records were sent with it before"):
         couple.send(task, ratings(5, seed=3), owner=2)
     for party in (1, 0):
         assert couple.close(task, party=party).reports == 12
@@ -86,17 +86,17 @@ def test_a_server_that_is_killed_in_a_session_shows_no_share_of_a_second_run(cou
 def test_shares_of_values_are_even_each_and_stay_within_the_declared_bits() -> None:
     """Each of 104 bits is 1 in half of 4,000 shares of one value, within 4 standard deviations: 1 alarm in 150."""
     encoding, rows = PairEncoding((3, 48, 1)), np.tile([5, 2**47 + 3, 1], (4000, 1))
-    shares = encoding.shared(rows, Randomness.from_seed(2))
+    shares = encoding.share_records(rows, Randomness.from_seed(2))
     for party in (0, 1):
         own = [share[party] for share in shares]
-        encoding.require(party, own)
+        encoding.require_shares(party, own)
         bits = np.unpackbits(np.frombuffer(b"".join(own), np.uint8).reshape(4000, 7), axis=1, bitorder="little")
         assert np.abs(bits[:, :52].sum(axis=0) - 2000.0).max() < 4 * 1000**0.5
         assert not bits[:, 52:].any()
-    columns = [encoding.columns([share[party] for share in shares]) for party in (0, 1)]
+    columns = [encoding.decode_columns([share[party] for share in shares]) for party in (0, 1)]
     assert all(((one ^ other) == value).all() for one, other, value in zip(*columns, rows[0].tolist(), strict=True))
     with pytest.raises(ValueError, match="52 bits are needed"):
-        encoding.require(0, [b"\xff" * 7])
+        encoding.require_shares(0, [b"\xff" * 7])
 
 
 def test_what_is_no_number_of_the_declared_bits_counts_as_the_nearest(couple: Couple) -> None:

@@ -16,10 +16,10 @@ from textbook import Textbook, TextbookChecked, task_keys
 from wire_vectors import QUESTIONS, SLOTS, VECTORS, bytes_of, fixed, task_of, written
 
 from dpcurves.laws import IntervalSums
-from dpcurves_parties.crypto import Marking, NodeWalk, checked_values, nodes_of
-from dpcurves_parties.serving.two_servers.report_set import OVERHEAD, ClosingMessage, packed_batch, unpacked_batch
+from dpcurves_parties.crypto import NodeMarkKey, NodeWalk, evaluate_checked_keys, find_path_nodes
+from dpcurves_parties.serving.two_servers.report_set import OVERHEAD, ClosingMessage, encode_batch, parse_batch
 from dpcurves_parties.shares.function_shares import Owners
-from dpcurves_parties.shares.shared_records import CheckedEncoding
+from dpcurves_parties.shares.shared_records import CheckedTreeEncoding
 from dpcurves_parties.shares.task import Task
 
 EACH = pytest.mark.parametrize("name", QUESTIONS)
@@ -58,8 +58,8 @@ def test_documents_tickets_and_batches_are_those_of_the_page(name: str) -> None:
             reports.append((one, book.sealed(share, key, place, bytes.fromhex(report["ephemeral"][party]))))
         batch = book.batch(task.hash, party, contribution, 0, reports)
         assert batch.hex() == read["batches"][party]
-        unpacked = unpacked_batch(batch, task.hash, party, task.encoding.size + OVERHEAD)
-        assert packed_batch(task.hash, party, unpacked) == batch
+        unpacked = parse_batch(batch, task.hash, party, task.encoding.size + OVERHEAD)
+        assert encode_batch(task.hash, party, unpacked) == batch
 
 
 @EACH
@@ -75,7 +75,7 @@ def test_shares_are_those_of_the_tree(name: str) -> None:
             half = TextbookChecked(keys, task.bits, 64).checked_record(report["slot"], first, second)
         malformed = task.owners is Owners.CHECKED and report is read["reports"][-1]
         assert (half.hex() == report["public"][: 2 * len(half)]) != malformed
-        assert len(report["public"]) == 2 * len(half) + 16 * len(task.proofs)
+        assert len(report["public"]) == 2 * len(half) + 16 * len(task.proof_key_hashes)
 
 
 @EACH
@@ -107,14 +107,14 @@ def test_proofs_of_halves_are_those_of_the_page(name: str) -> None:
     assert key == read["proofs"]["key"]
     stored = json.loads(read["document"])["proofs"]
     assert stored == [sha256(f"dpcurves proof key\n{key}".encode()).hexdigest()]
-    size = len(task.proved_at) or task.plan((), 1).law.required(IntervalSums).size
+    size = len(task.proved_at) or task.plan((), 1).law.require_type(IntervalSums).size
     r = book.coefficients(key, task.hash, size)
 
     def adds(slot: int) -> list[int]:
         """Numbers 1 where an interval has the slot; of the missing, taken off their public number, 0 or -1."""
         if task.proved_at:
             return [int(slot < edge) for edge in task.proved_at]
-        law = task.plan((), 1).law.required(IntervalSums)
+        law = task.plan((), 1).law.require_type(IntervalSums)
         ends = [[*tier.starts, law.cells] for tier in law.levels]
         inside = [int(low <= slot < high) for each in ends for low, high in pairwise(each)]
         return [*inside, -int(slot < law.cells)] if law.missing else inside
@@ -148,17 +148,19 @@ def test_digests_are_those_of_the_key_that_both_servers_have() -> None:
     verification = book.derived(common.pop(), f"verification {task.hash} {agreed}")
     assert not common
     rising, encoding = sorted(read["reports"], key=lambda report: str(report["id"])), task.encoding
-    assert isinstance(encoding, CheckedEncoding)
+    assert isinstance(encoding, CheckedTreeEncoding)
     shown = []
     every = [slots - 1 for slots in task.checked_at]
     for party, (to, part) in enumerate((("settle", "message"), ("evaluate", "answer"))):
         shares = [bytes.fromhex(report["public"] + report["seeds"][party]) for report in rising]
-        keys_of = encoding.checked_keys(party, shares)
-        found = checked_values(keys_of, every, encoding.engine, verification)
+        keys_of = encoding.parse_checked_keys(party, shares)
+        found = evaluate_checked_keys(keys_of, every, encoding.engine, verification)
         shown.append(found.digests)
         assert b64decode(json.loads(said(read, to, part))["check"]) == found.digests.tobytes()
     failed = ~(shown[0] == shown[1]).all(axis=1)
-    look = NodeWalk(keys_of[~failed], encoding.engine, Marking.of(verification)).look(nodes_of([3, 7], task.bits))
+    look = NodeWalk(keys_of[~failed], encoding.engine, NodeMarkKey.from_verification_key(verification)).evaluate_nodes(
+        find_path_nodes([3, 7], task.bits)
+    )
     hashes = b"".join(sha256(row.tobytes()).digest() for row in look.marks)
     assert json.loads(said(read, "half", "answer"))["seen"] == sha256(hashes).hexdigest()
     assert [report["slot"] for report, bad in zip(rising, failed, strict=True) if bad] == SLOTS[-1:]

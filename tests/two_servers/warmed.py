@@ -8,15 +8,15 @@ import dpcurves.records
 import dpcurves_parties.serving.two_servers.app
 import dpcurves_parties.serving.two_servers.owner
 import dpcurves_parties.shares.analyst
-from dpcurves_parties.crypto import engine_of_task
-from dpcurves_parties.pairs.session import warm
-from dpcurves_parties.shares.shared_records import CheckedEncoding, Encoding
+from dpcurves_parties.crypto import select_engine
+from dpcurves_parties.pairs.session import compile_loops
+from dpcurves_parties.shares.shared_records import CheckedTreeEncoding, TreeEncoding
 
 dpcurves_parties.serving.two_servers.app.create_app({})
 dpcurves.cli.app.build()
 
 __all__ = ["dpcurves"]
 
-warm()
-for kind in (Encoding, CheckedEncoding):
-    kind(1000, engine_of_task(b"task of the tests")).warm()
+compile_loops()
+for kind in (TreeEncoding, CheckedTreeEncoding):
+    kind(1000, select_engine(b"task of the tests")).warm()

@@ -31,13 +31,13 @@ from dpcurves_parties.serving.identity import Identity, Server
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_parties.serving.two_servers import report_set
 from dpcurves_parties.serving.two_servers.collection import Resources
-from dpcurves_parties.serving.two_servers.kinds import VERSION, Asked, SharedTask
-from dpcurves_parties.serving.two_servers.sealed_answers import Inquiry, Reply
+from dpcurves_parties.serving.two_servers.kinds import VERSION, QuestionMessage, SharedTask
+from dpcurves_parties.serving.two_servers.sealed_answers import AnswerKey, SealedQuestion
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares.aggregation import TaskService
 from dpcurves_parties.shares.answer_proofs import ProofKeys
 from dpcurves_parties.shares.function_shares import Owners
-from dpcurves_parties.shares.task import Counted, Task
+from dpcurves_parties.shares.task import CountKind, Task
 
 VECTORS = Path(__file__).parent / "vectors"
 SLOTS = [2, 0, 9, 5, 10]
@@ -68,12 +68,12 @@ def task_of(name: str) -> Task:
     )
     tokens = {role: (book.ticket_hash(token),) for role, token in TOKENS.items()}
     owners, counted = {
-        "plain": (Owners.UNCHECKED, Counted.CELLS), "checked": (Owners.CHECKED, Counted.PREFIXES),
-        "proved": (Owners.UNCHECKED, Counted.CELLS), "edges": (Owners.CHECKED, Counted.PREFIXES),
+        "plain": (Owners.UNCHECKED, CountKind.CELLS), "checked": (Owners.CHECKED, CountKind.PREFIXES),
+        "proved": (Owners.UNCHECKED, CountKind.CELLS), "edges": (Owners.CHECKED, CountKind.PREFIXES),
     }[name]  # fmt: skip
     return Task(
         name, "x", Grid(0, 1, cells=10), None, PrivacyLoss.pure(1), len(SLOTS), (first, second), tokens,
-        owners=owners, counted=counted, proofs=PROOFS.hashes if name in ("proved", "edges") else (),
+        owners=owners, count_kind=counted, proof_key_hashes=PROOFS.hashes if name in ("proved", "edges") else (),
         proved_at=tuple(QUESTIONS[name]) if name == "edges" else (),
     )  # fmt: skip
 
@@ -88,11 +88,13 @@ class Wire:
     def post(self, path: str, message: bytes, token: str = "", kind: str = "") -> bytes:
         what = path.rpartition("/")[2]
         if what in ("aggregation_jobs", "aggregate_shares"):
-            work = self.other[0].job if what == "aggregation_jobs" else self.other[0].aggregate_share
+            work = (
+                self.other[0].run_aggregation_job if what == "aggregation_jobs" else self.other[0].make_aggregate_share
+            )
             answer = work(message)
             self.sent.append({"to": what, "message": message.hex(), "answer": answer.hex()})
             return answer
-        told, _ = self.other[0].OF_PEER[what]
+        told, _ = self.other[0].PEER_REQUESTS[what]
         answer = told(self.other[0], message)
         self.sent.append({"to": what, "message": shown(message), "answer": shown(answer)})
         return answer
@@ -114,7 +116,7 @@ class Beside(Resources):
 
     wire: Wire = field(default_factory=Wire)
 
-    def channel(self, task: SharedTask) -> Channel:
+    def make_channel(self, task: SharedTask) -> Channel:
         return cast(Channel, self.wire)
 
 
@@ -149,7 +151,7 @@ def counted_up() -> Iterator[None]:
 
     with (
         mock.patch("secrets.token_hex", lambda size=32: f"{next(numbers):0{2 * size}x}"),
-        mock.patch.object(report_set, "sealed", sealed),
+        mock.patch.object(report_set, "seal_share", sealed),
     ):
         yield
 
@@ -158,8 +160,8 @@ def shares_of(task: Task) -> list[tuple[bytes, bytes]]:
     """Shares of all records, from seeds that are hashes of their number and server."""
     seeds = [fixed(f"seed {number} of server {party}", 16) for party in (0, 1) for number in range(len(SLOTS))]
     stream = iter((b"".join(seeds[: len(SLOTS)]), b"".join(seeds[len(SLOTS) :])))
-    randomness = replace(Randomness.system(), octets=lambda size: next(stream))
-    shares = task.sharing(PROOFS.secret).shared(np.array(SLOTS), randomness)
+    randomness = replace(Randomness.from_system(), random_bytes=lambda size: next(stream))
+    shares = task.make_owner_encoding(PROOFS.secret).share_records(np.array(SLOTS), randomness)
     if task.owners is Owners.CHECKED:  # a weight of the first level is one more, for both servers alike
         at = 16 * task.bits
         shares[-1] = tuple(share[:at] + bytes([share[at] ^ 1]) + share[at + 1 :] for share in shares[-1])  # type: ignore[assignment]
@@ -174,7 +176,7 @@ def batches_of(task: Task) -> tuple[list[dict[str, Any]], list[bytes]]:
         ephemeral = [fixed(f"ephemeral key {number} for server {party}") for party in (0, 1)]
         for party, share in enumerate(shares):
             place = book.place_of(task.hash, party, contribution, name)
-            message = book.sealed(share, bytes.fromhex(task.servers[party].sealing), place, ephemeral[party])
+            message = book.sealed(share, bytes.fromhex(task.servers[party].hpke_key), place, ephemeral[party])
             sealed[party].append((name, message))
         facts = {"slot": slot, "id": name.hex(), "public": shares[0][:-16].hex()}
         both = {"seeds": [share[-16:].hex() for share in shares], "ephemeral": [each.hex() for each in ephemeral]}
@@ -182,12 +184,12 @@ def batches_of(task: Task) -> tuple[list[dict[str, Any]], list[bytes]]:
     return reports, [book.batch(task.hash, party, contribution, 0, sealed[party]) for party in (0, 1)]
 
 
-def inquiry_of(name: str, task: Task) -> Inquiry:
+def inquiry_of(name: str, task: Task) -> SealedQuestion:
     """The question of an analyst to server 0."""
     at = tuple(QUESTIONS.get(name, ()))
-    asked, key = Asked(task.hash, "q1", at, "n1", task.numbers(at)), book.public(ANALYST).hex()
-    first, second = (Reply(asked, key, fixed(f"word for server {party}", 16).hex()) for party in (0, 1))
-    return Inquiry(asked, 0, X25519PrivateKey.from_private_bytes(ANALYST), (first, second))
+    asked, key = QuestionMessage(task.hash, "q1", at, "n1", task.answer_size(at)), book.public(ANALYST).hex()
+    first, second = (AnswerKey(asked, key, fixed(f"word for server {party}", 16).hex()) for party in (0, 1))
+    return SealedQuestion(asked, 0, X25519PrivateKey.from_private_bytes(ANALYST), (first, second))
 
 
 def edits(batch: bytes, size: int) -> list[dict[str, Any]]:
@@ -230,7 +232,7 @@ def refusal(service: TaskService, what: str, message: bytes) -> str:
         AssertionError: it does not.
     """
     try:
-        service.receive(0, message) if what == "reports" else service.OF_PEER[what][0](service, message)
+        service.store_batch(0, message) if what == "reports" else service.PEER_REQUESTS[what][0](service, message)
     except ValueError as error:
         return str(error)
     raise AssertionError(f"{what} was taken")
@@ -252,13 +254,13 @@ def vectors_of(name: str) -> dict[str, Any]:
             {"server": 1, "to": "reports", **edit, "error": refusal(services[1], "reports", edited(batches[1], edit))}
             for edit in edits(batches[1], size)
         ]
-        taken = [shown(service.receive(0, batch)) for service, batch in zip(services, batches, strict=True)]
-        again = [shown(service.receive(0, batch)) for service, batch in zip(services, batches, strict=True)]
+        taken = [shown(service.store_batch(0, batch)) for service, batch in zip(services, batches, strict=True)]
+        again = [shown(service.store_batch(0, batch)) for service, batch in zip(services, batches, strict=True)]
         closed = shown(services[0].close(b""))
         inquiry = inquiry_of(name, task)
         question = inquiry.to_json(Ticket(task.hash, Role.ANALYST, TOKENS[Role.ANALYST]), task.servers)
         answer = services[0].answer(question)
-        halves = inquiry.halves(answer)
+        halves = inquiry.open_answer_shares(answer)
         said = list(wire.sent)
         agree = next(each["message"] for each in said if each["to"] == "agree")
         for edit in PEER_EDITS:
@@ -268,7 +270,7 @@ def vectors_of(name: str) -> dict[str, Any]:
         commit = bytes_of(next(each["message"] for each in said if each["to"] == "commit"))
         halves_of = {bytes.fromhex(each["id"]): bytes.fromhex(each["public"]) for each in reports}
         listed = struct.pack(">II", 0, len(reports)) + book.listing(halves_of)
-        asked = services[1].OF_PEER["listed"][0](services[1], b'{"bits": 0, "parts": [0]}')
+        asked = services[1].PEER_REQUESTS["listed"][0](services[1], b'{"bits": 0, "parts": [0]}')
         assert asked == listed
         for edit in commit_edits(commit, listed):
             error = refusal(services[1], "commit", edited(commit, edit))
@@ -289,11 +291,11 @@ def vectors_of(name: str) -> dict[str, Any]:
         "taken": taken,
         "taken_again": again,
         "closed": closed,
-        **({"proofs": {"secret": PROOFS.secret, "key": PROOFS.each[0]}} if task.proofs else {}),
+        **({"proofs": {"secret": PROOFS.secret, "key": PROOFS.keys[0]}} if task.proof_key_hashes else {}),
         "analyst": {"key": ANALYST.hex(), "ephemeral": [ephemeral(number).hex() for number in (1, 2, 3)]},
         "question": question.decode(),
         "answer": answer.decode(),
-        "halves": [{**half.named, "dropped": half.dropped, "numbers": list(half.numbers)} for half in halves],
+        "halves": [{**half.provenance, "dropped": half.dropped_count, "numbers": list(half.values)} for half in halves],
         "said_to_server_1": said,
         "listed": asked.hex(),
         "refused": refused,

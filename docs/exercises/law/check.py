@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 
 import dpcurves as dp
 from dpcurves.laws import Family
-from dpcurves.laws.law import rules
+from dpcurves.laws.law import json_schemas
 from dpcurves.trust import Central
 
 TRUE = np.array([1000, 43, 0])
@@ -60,5 +60,5 @@ histogram = histograms[0]
 assert "rounded to 10" in histogram.privacy.mechanism
 assert '"step":10' in histogram.to_json().replace(" ", "")
 assert dp.Histogram.from_json(histogram.to_json()).to_json() == histogram.to_json()
-assert "rounded" in rules()
+assert "rounded" in json_schemas()
 print(f"counts {list(histogram.evidence.values)}; true {TRUE.tolist()}")

@@ -8,29 +8,29 @@ from math import exp
 import numpy as np
 
 from dpcurves.noise.randomness import Randomness
-from dpcurves_local.responses import randomiser_named
-from dpcurves_local.tallied import Responses, Tallied
-from dpcurves_local.trust import randomisers
+from dpcurves_local.responses import make_randomiser
+from dpcurves_local.tallied import AggregatedReports, LevelReports
+from dpcurves_local.trust import build_randomisers
 
 NAME = "binary-local-hashing"
 
 # The privacy loss is exact: all reports of few answers are enumerated.
-small = randomiser_named(NAME, 5, Fraction(1, 2))
-probabilities = [[small.chance(answer, report) for report in small.every_report()] for answer in range(5)]
+small = make_randomiser(NAME, 5, Fraction(1, 2))
+probabilities = [[small.find_probability(answer, report) for report in small.list_reports()] for answer in range(5)]
 assert all(sum(row) == 1 for row in probabilities)
 largest = max(max(column) / min(column) for column in zip(*probabilities, strict=True))
-assert largest == small.support.ratio
+assert largest == small.support.likelihood_ratio
 assert 0 <= exp(0.5) - largest < 1e-9
 
 true = np.array([4000, 0, 100, 900, 0, 0, 2000, 3000, 0])
 answers = np.repeat(np.arange(9), true)
-randomiser = randomiser_named(NAME, 9, Fraction(2))
-law = Responses(range(8), len(answers), randomiser.NAME, *randomiser.support)
-assert randomisers(Tallied(1, 8, (law,)), Fraction(2)) == (randomiser,)
+randomiser = make_randomiser(NAME, 9, Fraction(2))
+law = LevelReports(range(8), len(answers), randomiser.NAME, *randomiser.support)
+assert build_randomisers(AggregatedReports(1, 8, (law,)), Fraction(2)) == (randomiser,)
 
 reports = randomiser.draw(answers, Randomness.from_seed(1))
-assert randomiser.are_reports(reports).all()
-counts = law.answered(randomiser.tally(reports).astype(np.float64)).counts
+assert randomiser.mark_valid_reports(reports).all()
+counts = law.debias_tallies(randomiser.count_support(reports).astype(np.float64)).counts
 deviation = np.sqrt(randomiser.variance() * len(answers))
 
 # An error of any of 9 counts above 4 standard deviations occurs by chance once in 1,700 runs; the seed is fixed.

@@ -28,7 +28,7 @@ def true_changes(width: int) -> Any:
 exact = list(dp.streams.follow(TUPLES, QUESTION, loss=dp.PrivacyLoss.pure(10_000), **STREAM))
 assert np.array_equal([tick.counts for tick in exact], true_changes(1))
 assert np.array_equal([tick.reading.windows[2] for tick in exact], true_changes(2))
-line = exact[4].lines()[1]
+line = exact[4].to_dicts()[1]
 assert (line["change"], line["low"], line["high"], line["window:2"]) == (-7.0, -7.0, -7.0, 5.0)
 assert dp.streams.plot(exact, window=2).get_lines()
 

@@ -8,9 +8,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 
-from ..arguments import Refused
-from .options import ACCOUNT, Argument, Command, Option, Price, PriceAndDelta, Promise, whole
-from .terminal import Misuse, named, say, terminal
+from ..arguments import InvalidArgument
+from .options import (
+    ACCOUNT,
+    Argument,
+    Command,
+    GuaranteeOptions,
+    LossAndDeltaOptions,
+    LossOptions,
+    Option,
+    parse_integer,
+)
+from .terminal import Misuse, make_console, print_to_console, translate_argument_errors
 
 if TYPE_CHECKING:
     from ..ledger import Account, Ledger, Statement
@@ -20,7 +29,7 @@ BESIDE = ("", ".key", "-wal", "-shm", "-journal", "-line")
 CREATE = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP --adjacency KIND"
 
 
-def ledger_at(url: str) -> Ledger:
+def open_ledger(url: str) -> Ledger:
     """Open a ledger that exists already.
 
     Raises:
@@ -28,14 +37,14 @@ def ledger_at(url: str) -> Ledger:
         ValueError: it is damaged or gone, or its key is missing.
     """
     from ..ledger import Ledger
-    from ..ledger.sqlite import place_of
+    from ..ledger.sqlite import parse_storage_url
 
     require_lasting(url)
-    place = place_of(url)
-    if not place.is_there():
-        place.require_unbegun()
+    place = parse_storage_url(url)
+    if not place.exists():
+        place.require_not_lost()
         raise Misuse("ledger", f"there is none at this URL; {CREATE}")
-    return Ledger.existing(url)
+    return Ledger.open_existing(url)
 
 
 def require_lasting(url: str) -> None:
@@ -70,19 +79,19 @@ def account_of(ledger: Ledger, dataset: str | None) -> Account:
     return accounts[dataset] if dataset is not None else next(iter(accounts.values()))
 
 
-def require_kept(promise: Promise, account: Account) -> None:
+def require_same_guarantee(promise: GuaranteeOptions, account: Account) -> None:
     """Refuse adjacency or unit options that differ from the account's. Options left out are taken from the account."""
     from ..ledger import Account
     from ..privacy import Unit
 
     neighbours = account.neighbours if promise.adjacency is None else promise.neighbours()
     column = account.unit.column if promise.unit is None else promise.unit
-    unit = replace(account.unit, column=column) if account.unit.is_bounded else Unit.of_any_rows(column)
+    unit = replace(account.unit, column=column) if account.unit.is_bounded else Unit.with_unknown_bound(column)
     if promise.rows_per_unit is not None and unit.is_bounded:
-        unit = Unit(column, whole("rows-per-unit", promise.rows_per_unit))
+        unit = Unit(column, parse_integer("rows-per-unit", promise.rows_per_unit))
     try:
         account.require_same(Account(account.dataset, neighbours, unit, account.cap))
-    except Refused as error:
+    except InvalidArgument as error:
         raise Misuse(error.argument, error.rule) from None
 
 
@@ -98,7 +107,7 @@ def allow(
     analyst: Annotated[
         str | None, Option(help="One of the project, who may spend so much of its allowance.", metavar="NAME")
     ] = None,
-    most: Price,
+    most: LossOptions,
     may_exceed: Annotated[
         bool, Option("--may-exceed", help="Let the allowances in one dataset or project add up to more than its own.")
     ] = False,
@@ -110,12 +119,12 @@ def allow(
 
     Example: dpcurves ledger allowance set sqlite:///budget.db --project delays --epsilon 1
     """
-    from ..ledger import Allowance, Together
+    from ..ledger import Allowance, AllowanceRule
 
-    loss, ledger = most.loss(), ledger_at(url)
+    loss, ledger = most.loss(), open_ledger(url)
     name = account_of(ledger, dataset).dataset
-    together = Together.MAY_EXCEED if may_exceed else Together.WITHIN
-    with named("epsilon" if most.rho is None else "rho", "allowance", "rho"):
+    together = AllowanceRule.MAY_EXCEED if may_exceed else AllowanceRule.WITHIN
+    with translate_argument_errors("epsilon" if most.rho is None else "rho", "allowance", "rho"):
         ledger.allow(Allowance(name, project, loss, analyst), together)
     show_allowances(url=url, dataset=name)
 
@@ -127,14 +136,16 @@ def show_allowances(*, url: Url, dataset: OneOfSeveral = None) -> None:
     """
     from ..display import BalanceReport, allowance_table
 
-    ledger = ledger_at(url)
+    ledger = open_ledger(url)
     statement = ledger.statement(account_of(ledger, dataset).dataset)
     if not statement.allowances:
         account = statement.account.dataset
-        say(terminal(), f"there are no allowances in {account!r}; {statement.left} of its cap is left")
+        print_to_console(
+            make_console(), f"there are no allowances in {account!r}; {statement.remaining} of its cap is left"
+        )
         return
-    table = allowance_table(BalanceReport.of(statement))
-    say(terminal(), table, "allowances divide the cap; the cap alone guarantees privacy")
+    table = allowance_table(BalanceReport.from_statement(statement))
+    print_to_console(make_console(), table, "allowances divide the cap; the cap alone guarantees privacy")
 
 
 ALLOWANCE_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"set": allow, "show": show_allowances})
@@ -146,8 +157,8 @@ def create(
     dataset: Annotated[
         str, Option(help="A name for the dataset; the same records keep the same name.", metavar="NAME")
     ],
-    cap: PriceAndDelta,
-    promise: Promise,
+    cap: LossAndDeltaOptions,
+    promise: GuaranteeOptions,
 ) -> None:
     """Open an account.
 
@@ -158,10 +169,10 @@ def create(
     from ..ledger import Account, Ledger
 
     require_lasting(url)
-    account = Account(dataset, promise.neighbours(), promise.protected(stated=False), cap.loss())
+    account = Account(dataset, promise.neighbours(), promise.privacy_unit(bound_required=False), cap.loss())
     ledger = Ledger.open(url)
     ledger.create(account)
-    _show(ledger.statement(dataset))
+    _print_statement(ledger.statement(dataset))
 
 
 def show(
@@ -171,12 +182,12 @@ def show(
 
     Example: dpcurves ledger show sqlite:///budget.db
     """
-    ledger = ledger_at(url)
+    ledger = open_ledger(url)
     accounts = ledger.accounts() if dataset is None else (account_of(ledger, dataset),)
     if not accounts:
-        say(terminal(), "there is no account in this ledger")
+        print_to_console(make_console(), "there is no account in this ledger")
     for found in accounts:
-        _show(ledger.statement(found.dataset))
+        _print_statement(ledger.statement(found.dataset))
 
 
 def verify(
@@ -190,8 +201,10 @@ def verify(
 
     Example: dpcurves ledger verify sqlite:///budget.db
     """
-    verified = ledger_at(url).verify(head)
-    say(terminal(), f"verified: {verified.entries} entries, none changed without the key; head {verified.head}")
+    verified = open_ledger(url).verify(head)
+    print_to_console(
+        make_console(), f"verified: {verified.entries} entries, none changed without the key; head {verified.head}"
+    )
 
 
 def head(url: Url) -> None:
@@ -201,7 +214,7 @@ def head(url: Url) -> None:
 
     Example: dpcurves ledger head sqlite:///budget.db
     """
-    say(terminal(), ledger_at(url).head())
+    print_to_console(make_console(), open_ledger(url).head())
 
 
 LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
@@ -209,8 +222,12 @@ LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
 )
 
 
-def _show(statement: Statement) -> None:
+def _print_statement(statement: Statement) -> None:
     from ..display import BalanceReport, ledger_table
 
     account = statement.account
-    say(terminal(), ledger_table(BalanceReport.of(statement)), f"{account.neighbours.value}, protects {account.unit}")
+    print_to_console(
+        make_console(),
+        ledger_table(BalanceReport.from_statement(statement)),
+        f"{account.neighbours.value}, protects {account.unit}",
+    )

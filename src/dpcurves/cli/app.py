@@ -22,8 +22,8 @@ from .one_table import QUESTIONS
 from .options import NOTHING, Argument, Command, parameters_in, with_options
 from .released import RELEASED_COMMANDS
 from .status import COMPLETING, SIGNALLED, STOPPED
-from .studies import STANDING, plans_of
-from .terminal import Kept, Misuse, refusal_of, say_plainly, tell
+from .studies import STANDING, make_plan_commands
+from .terminal import ChargedFailure, Misuse, describe_error, print_to_stderr, print_to_stdout
 
 DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signal.Handlers] = {
     signal.SIGINT: signal.default_int_handler,
@@ -32,21 +32,21 @@ DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signa
 
 
 @contextmanager
-def remembered() -> Iterator[Callable[[], int | None]]:
+def catch_signals() -> Iterator[Callable[[], int | None]]:
     """Install signal handlers in the main thread, and yield a function for the last signal caught, or None.
 
     Each signal raises KeyboardInterrupt in Python code, so that drafts and temporary files are removed on the way out.
     """
     caught: list[int] = []
 
-    def remember(number: int, frame: FrameType | None) -> None:
+    def record_signal(number: int, frame: FrameType | None) -> None:
         caught.append(number)
         signal.default_int_handler(number, frame)
 
     in_main = threading.current_thread() is threading.main_thread()
     ours = [each for each, usual in DEFAULTS.items() if in_main and signal.getsignal(each) is usual]
     for number in ours:
-        signal.signal(number, remember)
+        signal.signal(number, record_signal)
     try:
         yield lambda: caught[-1] if caught else None
     finally:
@@ -58,7 +58,7 @@ def remembered() -> Iterator[Callable[[], int | None]]:
 
 
 GROUP = "dpcurves.commands"
-"""Entry points of other packages: the name of the package, and where its `Provided` is."""
+"""Entry points of other packages: the name of the package, and where its `PackageCommands` is."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +69,17 @@ class Group:
         help: Help text.
         commands: Commands, by name.
         groups: Groups below this one.
-        said: Names of options that each command leaves out, because their values are given elsewhere.
+        excluded_options: Names of options that each command leaves out, because their values are given elsewhere.
     """
 
     help: str
     commands: Mapping[str, Command]
     groups: Mapping[str, Group] = field(default_factory=dict)
-    said: Mapping[str, Collection[str]] = field(default_factory=dict)
+    excluded_options: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Provided:
+class PackageCommands:
     """Commands of one package.
 
     Attributes:
@@ -151,11 +151,11 @@ class Commands(click.Group):
     ) -> NoReturn:
         if os.environ.get(COMPLETING):
             super().main([], NAME, COMPLETING)  # answers the shell, and leaves
-        sys.exit(self._status(sys.argv[1:] if args is None else list(args)))
+        sys.exit(self._run_command(sys.argv[1:] if args is None else list(args)))
 
-    def _status(self, args: list[str]) -> int:
+    def _run_command(self, args: list[str]) -> int:
         status = 0
-        with remembered() as stopped_by:
+        with catch_signals() as stopped_by:
             try:
                 with self.make_context(NAME, args) as context:
                     self.invoke(context)
@@ -164,10 +164,10 @@ class Commands(click.Group):
             except (click.Abort, EOFError, KeyboardInterrupt):
                 status = STOPPED
             except Exception as error:
-                failure = _stopped(error) if stopped_by() else error
-                line, status = refusal_of(failure)
+                failure = _to_interrupt(error) if stopped_by() else error
+                line, status = describe_error(failure)
                 if not isinstance(failure, KeyboardInterrupt):
-                    tell(line)
+                    print_to_stderr(line)
             signal = stopped_by()
         return SIGNALLED + signal if signal and status == STOPPED else int(status)
 
@@ -192,10 +192,10 @@ class OneCommand(click.Command):
             raise Misuse(str(twice.name).replace("_", "-"), f"{twice.opts[-1]} is given twice; once is enough")
         if not any(each.is_eager for each in order):  # of which the request for help is one
             given = {name for name, value in values.items() if isinstance(value, str | bool | list | tuple)}
-            self._require_all(ctx, given, args)
+            self._require_options(ctx, given, args)
         return super().parse_args(ctx, args)
 
-    def _require_all(self, ctx: Any, given: set[str], args: list[str]) -> None:
+    def _require_options(self, ctx: Any, given: set[str], args: list[str]) -> None:
         """Refuse at once where several options are missing, with a complete line; a single one is told by its rule."""
         known = {str(each.name): each for each in self.params}
         of_table = {"data", "ledger"} <= set(known) or f" {PLAN} " in ctx.command_path
@@ -239,13 +239,13 @@ def _help_option(option: click.Option | None) -> click.Option | None:
 
 def _show_help(ctx: Any, param: object, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        say_plainly(ctx.get_help())
+        print_to_stdout(ctx.get_help())
         ctx.exit()
 
 
-def _stopped(error: Exception) -> BaseException:
+def _to_interrupt(error: Exception) -> BaseException:
     """KeyboardInterrupt in place of the exception that an interrupted engine raised instead."""
-    return type(error)(KeyboardInterrupt(), error.request) if isinstance(error, Kept) else KeyboardInterrupt()
+    return type(error)(KeyboardInterrupt(), error.request) if isinstance(error, ChargedFailure) else KeyboardInterrupt()
 
 
 NAME = "dpcurves"
@@ -270,12 +270,12 @@ def completion(*, shell: Annotated[str, Argument(metavar="SHELL", help="bash, zs
         raise Misuse("shell", f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]} is needed, got {shell!r}")
     made = get_completion_class(shell)
     if made is not None:
-        say_plainly(made(click.get_current_context().command, {}, NAME, COMPLETING).source())
+        print_to_stdout(made(click.get_current_context().command, {}, NAME, COMPLETING).source())
 
 
-OWN = Provided(
+OWN = PackageCommands(
     commands={**QUESTIONS, **RELEASED_COMMANDS, "completion": completion},
-    plans=plans_of(QUESTIONS),
+    plans=make_plan_commands(QUESTIONS),
     groups={
         "ledger": Group(
             "Privacy budgets, and what was spent of them.",
@@ -296,22 +296,25 @@ def build(typed: Sequence[str] = ()) -> Commands:
     """
     word, rest = (typed[0], typed[1:]) if typed else ("", ())
     if word == VERSION:
-        return _whole({})
+        return _make_application({})
     if word in OWN.commands:
-        return _whole({word: OWN.commands[word]})
+        return _make_application({word: OWN.commands[word]})
     found = sorted(entry_points(group=GROUP), key=lambda each: each.name)
-    everything: tuple[Provided, ...] = (OWN, *(each.load() for each in found))
+    everything: tuple[PackageCommands, ...] = (OWN, *(each.load() for each in found))
     commands = {name: command for each in everything for name, command in each.commands.items()}
     plans = {name: command for each in everything for name, command in each.plans.items()}
     groups = {name: group for each in everything for name, group in each.groups.items()}
     if word in commands:
-        return _whole({word: commands[word]})
-    app = _whole({} if word in groups or word == PLAN else commands)
+        return _make_application({word: commands[word]})
+    app = _make_application({} if word in groups or word == PLAN else commands)
     if word not in groups:
-        chosen = _named(rest, plans) if word == PLAN else plans
-        app.add_command(_made(chosen, standing=STANDING, help="The errors a question would have; opens no data."), PLAN)
+        chosen = _select_typed(rest, plans) if word == PLAN else plans
+        app.add_command(
+            _make_group(chosen, metavar_defaults=STANDING, help="The errors a question would have; opens no data."),
+            PLAN,
+        )
     if word != PLAN:
-        _add(app, groups, typed)
+        _add_groups(app, groups, typed)
     return app
 
 
@@ -321,22 +324,26 @@ PLAN = "plan"
 Named = TypeVar("Named", Command, Group)
 
 
-def _named(typed: Sequence[str], known: Mapping[str, Named]) -> Mapping[str, Named]:
+def _select_typed(typed: Sequence[str], known: Mapping[str, Named]) -> Mapping[str, Named]:
     """The one that is typed; all, if none of them is."""
     return {typed[0]: known[typed[0]]} if typed and typed[0] in known else known
 
 
-def _whole(commands: Mapping[str, Command]) -> Commands:
+def _make_application(commands: Mapping[str, Command]) -> Commands:
     version = click.Option([VERSION], is_flag=True, help="Show the version, and do nothing else.")
-    return _made(commands, epilog=EXIT_STATUS, help=dpcurves.__doc__, callback=dpcurves, params=[version])
+    return _make_group(commands, epilog=EXIT_STATUS, help=dpcurves.__doc__, callback=dpcurves, params=[version])
 
 
-def _add(app: Commands, groups: Mapping[str, Group], typed: Sequence[str]) -> None:
-    for name, group in _named(typed, groups).items():
+def _add_groups(app: Commands, groups: Mapping[str, Group], typed: Sequence[str]) -> None:
+    for name, group in _select_typed(typed, groups).items():
         rest = typed[1:] if typed and typed[0] == name else ()
         is_group = bool(rest) and rest[0] in group.groups
-        made = _made({} if is_group else _named(rest, group.commands), said=group.said, help=group.help)
-        _add(made, group.groups, rest)
+        made = _make_group(
+            {} if is_group else _select_typed(rest, group.commands),
+            excluded_options=group.excluded_options,
+            help=group.help,
+        )
+        _add_groups(made, group.groups, rest)
         app.add_command(made, name)
 
 
@@ -346,7 +353,7 @@ def dpcurves(context: click.Context, version: bool) -> None:
     if version:
         from importlib.metadata import version as installed
 
-        say_plainly(f"dpcurves {installed('dpcurves')}")
+        print_to_stdout(f"dpcurves {installed('dpcurves')}")
     else:
         context.invoke(show_help)
 
@@ -355,18 +362,18 @@ def dpcurves(context: click.Context, version: bool) -> None:
 def show_help(context: click.Context) -> None:
     """Show the help of the group if no command was named."""
     if context.invoked_subcommand is None:
-        say_plainly(context.get_help())
+        print_to_stdout(context.get_help())
 
 
-def _made(
+def _make_group(
     commands: Mapping[str, Command],
-    standing: Mapping[str, str] = NOTHING,
-    said: Mapping[str, Collection[str]] = NOTHING,
+    metavar_defaults: Mapping[str, str] = NOTHING,
+    excluded_options: Mapping[str, Collection[str]] = NOTHING,
     **settings: Any,
 ) -> Commands:
     made = {"callback": show_help, "context_settings": SETTINGS, "subcommand_metavar": "COMMAND [ARGS]...", **settings}
     app = Commands(invoke_without_command=True, **made)
     for name, command in commands.items():
-        flat = with_options(command, standing, said.get(name, ()))
+        flat = with_options(command, metavar_defaults, excluded_options.get(name, ()))
         app.add_command(OneCommand(name, callback=flat, params=parameters_in(flat), help=flat.__doc__), name)
     return app

@@ -11,9 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import options as of
-from .accounts import account_of, files_of, ledger_at, require_kept
-from .output import Covering, InputFile, Output, View
-from .terminal import Kept, Misuse, PerhapsKept, counting, say, tell, waiting
+from .accounts import account_of, files_of, open_ledger, require_same_guarantee
+from .output import InputFile, IntervalSettings, Output, View
+from .terminal import (
+    ChargedFailure,
+    Misuse,
+    UncertainChargeFailure,
+    print_to_console,
+    print_to_stderr,
+    show_pass_progress,
+    show_spinner,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +48,7 @@ Part = Callable[[], AbstractContextManager[None]]
 
 
 @contextmanager
-def delivering() -> Iterator[Part]:
+def run_all_parts() -> Iterator[Part]:
     """Run every part even if others fail: a plot is drawn although the pipe of standard output is closed.
 
     Raises:
@@ -49,22 +57,22 @@ def delivering() -> Iterator[Part]:
     troubles: list[Exception] = []
 
     @contextmanager
-    def part() -> Iterator[None]:
+    def run_part() -> Iterator[None]:
         try:
             yield
         except Exception as trouble:
             troubles.append(trouble)
 
-    yield part
+    yield run_part
     if troubles:
         raise troubles[0]
 
 
-def made_by(curve: Any) -> str:
+def format_mechanism_line(curve: Any) -> str:
     """The line that names the mechanism of a curve."""
-    from ..display import mechanism_of
+    from ..display import describe_mechanism
 
-    return f"mechanism: {mechanism_of(curve.privacy.mechanism)}"
+    return f"mechanism: {describe_mechanism(curve.privacy.mechanism)}"
 
 
 def deliver(part: Part, question: object, curve: Any, view: View[Any], output: Output) -> list[str]:
@@ -74,34 +82,34 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
         written += output.write_json(curve.to_json)
     with part():
         if output.json is None:
-            _show(question, curve, view, output)
-    with part(), waiting("drawing"):
+            _print_result(question, curve, view, output)
+    with part(), show_spinner("drawing"):
         written += output.write_plot(lambda: view.draw(curve))
-    suppress = getattr(getattr(view, "sure", None), "suppress", None)
-    covering = {"level": output.certainty(), "population": output.population, "suppress": suppress}
-    return written + files_written(part, output, {
-        "csv": lambda: _told(view, curve).csv_text(**covering, raw=output.csv_raw).encode(),
-        "xlsx": lambda: _told(view, curve).workbook(view.draw(curve), **covering),
-        "html": lambda: page_of({str(question): (curve, view.draw(curve))}, suppress).encode(),
+    suppress = getattr(getattr(view, "settings", None), "suppress", None)
+    covering = {"level": output.confidence_level(), "population": output.population, "suppress": suppress}
+    return written + write_files(part, output, {
+        "csv": lambda: _select_result(view, curve).to_csv_text(**covering, raw=output.csv_raw).encode(),
+        "xlsx": lambda: _select_result(view, curve).to_workbook(view.draw(curve), **covering),
+        "html": lambda: render_page({str(question): (curve, view.draw(curve))}, suppress).encode(),
     })  # fmt: skip
 
 
-def delivered(
-    question: object, curve: Any, view: View[Any], output: Output, said: Callable[[list[str]], Iterable[str]]
+def deliver_with_notes(
+    question: object, curve: Any, view: View[Any], output: Output, describe_files: Callable[[list[str]], Iterable[str]]
 ) -> None:
-    """Deliver a curve with its notes, and the lines that `said` makes of those that name the files written."""
-    with delivering() as part:
+    """Deliver a curve with its notes, and the lines that `describe_files` makes of those that name the files written."""
+    with run_all_parts() as part:
         written = [f"written: {name}" for name in deliver(part, question, curve, view, output)]
         with part():
-            say(output.terminal(), *said(written))
+            print_to_console(output.make_console(), *describe_files(written))
         for note in curve.notes:
-            tell(note)
+            print_to_stderr(note)
 
 
-def files_written(part: Part, output: Output, made: Mapping[str, Callable[[], bytes]]) -> list[str]:
+def write_files(part: Part, output: Output, encoders: Mapping[str, Callable[[], bytes]]) -> list[str]:
     """Write the files of these options, each as a part of its own. Returns those that were asked for."""
     written: list[str] = []
-    for argument, make in made.items():
+    for argument, make in encoders.items():
         with part():
             written += output.write(argument, make)
     return written
@@ -113,47 +121,47 @@ def _size_of(name: str) -> str:
     return f" ({octets / 10**6:,.0f} MB)" if octets > LARGE_FILE else ""
 
 
-def _told(view: View[Any], curve: Any) -> Any:
+def _select_result(view: View[Any], curve: Any) -> Any:
     """Result whose numbers are written: the reading that a view shows, if it shows one of the curve."""
     found = view.reading(curve) if hasattr(view, "reading") else curve
-    return found if hasattr(found, "csv_text") else curve
+    return found if hasattr(found, "to_csv_text") else curve
 
 
-def page_of(drawn: Mapping[str, tuple[Any, Axes]], suppress: float | None = None) -> str:
+def render_page(results: Mapping[str, tuple[Any, Axes]], suppress: float | None = None) -> str:
     """A page of results and their pictures, which needs nothing but itself. It is titled by the first one's name."""
-    from ..display import INTRODUCTION, report, svg_text
+    from ..display import INTRODUCTION, render_report, svg_text
 
-    summaries = [curve.html_with(svg_text(picture), suppress=suppress) for curve, picture in drawn.values()]
-    return report(next(iter(drawn)), INTRODUCTION, summaries, ())
+    summaries = [curve.render_html(svg_text(picture), suppress=suppress) for curve, picture in results.values()]
+    return render_report(next(iter(results)), INTRODUCTION, summaries, ())
 
 
-def _show(question: object, curve: Any, view: View[Any], output: Output) -> None:
+def _print_result(question: object, curve: Any, view: View[Any], output: Output) -> None:
     from ..display import curve_table, footer
 
-    with waiting("simulating the noise"):
+    with show_spinner("simulating the noise"):
         tables = view.tables(curve)
-    screen = output.terminal()
-    say(screen, str(question))
+    screen = output.make_console()
+    print_to_console(screen, str(question))
     for shown in tables:
-        say(screen, *filter(None, [shown.headline]), curve_table(shown.columns, most=shown.most))
-    say(screen, footer(curve.privacy))
+        print_to_console(screen, *filter(None, [shown.headline]), curve_table(shown.columns, most=shown.max_rows))
+    print_to_console(screen, footer(curve.privacy))
 
 
-def told_before(
+def print_plan_notes(
     session: Session, question: Question[Any], loss: PrivacyLoss, rows: int | None = None, name: str = ""
 ) -> None:
     """Print notes on the plan of a question that looks for a range, groups or a bound, before it is charged."""
     bounded = session.unit.is_bounded or rows is not None
-    if getattr(question, "is_told_before", False) or loss.delta or not bounded:
+    if getattr(question, "is_plan_shown_first", False) or loss.delta or not bounded:
         plans = session.plan(question, loss, rows_per_unit=rows)
-        session.require(plans)
+        session.check_plans(plans)
         for note in plans.notes:
-            tell(f"{name}{note}")
+            print_to_stderr(f"{name}{note}")
 
 
-def is_untyped(question: object, source: of.FormedSource) -> bool:
+def is_untyped(question: object, source: of.FormattedSourceOptions) -> bool:
     """Tell whether a question that looks for a range asks a file that declares no types, and names no unit."""
-    looks = getattr(question, "is_told_before", False) and getattr(question, "measured_in", None) == ""
+    looks = getattr(question, "is_plan_shown_first", False) and getattr(question, "measured_in", None) == ""
     return looks and not source.has_types
 
 
@@ -161,11 +169,11 @@ def is_untyped(question: object, source: of.FormedSource) -> bool:
 class Terms:
     """Terms of a question to a table: the data source, the privacy loss, the guarantee, and the account that pays."""
 
-    source: of.FormedSource
-    price: of.PriceAndDelta
-    promise: of.Promise
-    units: of.Units
-    payer: of.Payer
+    source: of.FormattedSourceOptions
+    loss_options: of.LossAndDeltaOptions
+    guarantee: of.GuaranteeOptions
+    units: of.UnitCountOptions
+    paying_account: of.PayingAccountOptions
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Ask `question`, write what `output` names, and say what it cost.
@@ -175,83 +183,83 @@ class Terms:
             Kept: something failed after the charge; the answer can be had again for nothing.
         """
         source = [InputFile("DATA itself", path) for path in self.source.files]
-        kept = [InputFile("a file of the ledger", path) for path in files_of(self.payer.ledger or "")]
-        output.require_apart(*source, *kept)
+        kept = [InputFile("a file of the ledger", path) for path in files_of(self.paying_account.ledger or "")]
+        output.require_distinct_files(*source, *kept)
         output.require_writable()
-        loss, request = self.price.loss(), self.payer.request_id or secrets.token_hex(8)
-        of.require_listed(question, loss)
+        loss, request = self.loss_options.loss(), self.paying_account.request_id or secrets.token_hex(8)
+        of.require_matching_delta(question, loss)
         if loss.epsilon is not None and loss.epsilon > HARDLY:
-            from ..privacy import loss_numeral
+            from ..privacy import format_loss
 
-            tell(f"epsilon {loss_numeral(loss.epsilon)} hardly protects anybody: noise is next to none")
-        with opened_session(self, loss) as session, told_after_charge(self.payer):
-            from ..ledger.verification import charged_under
+            print_to_stderr(f"epsilon {format_loss(loss.epsilon)} hardly protects anybody: noise is next to none")
+        with open_session(self, loss) as session, report_failures_after_charge(self.paying_account):
+            from ..ledger.verification import attach_receipt
 
-            rows = None if session.unit.is_bounded else self.promise.rows()
-            told_before(session, question, loss, rows)
+            rows = None if session.unit.is_bounded else self.guarantee.max_rows_per_unit()
+            print_plan_notes(session, question, loss, rows)
             if is_untyped(question, self.source):
-                tell(UNTYPED)
-            with counting("counting"), quietly():
+                print_to_stderr(UNTYPED)
+            with show_pass_progress("counting"), suppress_curve_warnings():
                 curve = session.ask(question, loss, request, rows_per_unit=rows)
-            with charged_under(request), delivering() as part:
+            with attach_receipt(request), run_all_parts() as part:
                 written = deliver(part, question, curve, view, output)
                 with part():
                     lines = (f"written: {name}{_size_of(name)}" for name in written)
-                    say(output.terminal(), made_by(curve), *lines)
+                    print_to_console(output.make_console(), format_mechanism_line(curve), *lines)
                 for note in curve.notes:
-                    tell(note)
+                    print_to_stderr(note)
                 with part():
-                    self._settle(output, session, question, request)
+                    self._print_balance(output, session, question, request)
 
-    def _settle(self, output: Output, session: Session, question: Question[Any], request: str) -> None:
+    def _print_balance(self, output: Output, session: Session, question: Question[Any], request: str) -> None:
         """Print under which request the same is free, and what is left of the budget."""
-        if self.payer.ledger is None:
-            tell(FORGETFUL)
+        if self.paying_account.ledger is None:
+            print_to_stderr(FORGETFUL)
             return
-        from ..curves.question import paid_by
+        from ..curves.question import find_charged_query
 
-        free = "the same question" if paid_by(question) is None else "any values along this grid"
+        free = "the same question" if find_charged_query(question) is None else "any values along this grid"
         balance = session.balance
         account = balance.account
-        say(
-            output.terminal(),
+        print_to_console(
+            output.make_console(),
             f"request: {request} ({free} under this --request-id is free)",
-            f"left: {balance.left} of {account.limit.digits} in {account.dataset!r}",
+            f"left: {balance.remaining} of {account.limit.digits} in {account.dataset!r}",
         )
 
 
-def opened_session(terms: Terms, loss: PrivacyLoss) -> Session:
+def open_session(terms: Terms, loss: PrivacyLoss) -> Session:
     """Open a session on the table, charged to the ledger; without one, to a budget in memory that is not recorded."""
     from ..session import Session
 
     ledger: Ledger | str
-    if terms.payer.ledger is None:
-        ledger, account = "sqlite://", _forgetful(terms, loss)
+    if terms.paying_account.ledger is None:
+        ledger, account = "sqlite://", _make_temporary_account(terms, loss)
     else:
-        ledger = ledger_at(terms.payer.ledger)
-        account = account_of(ledger, terms.payer.dataset)
-        require_kept(terms.promise, account)
+        ledger = open_ledger(terms.paying_account.ledger)
+        account = account_of(ledger, terms.paying_account.dataset)
+        require_same_guarantee(terms.guarantee, account)
     unit = account.unit
     return Session(
         terms.source.records(), budget=account.cap, adjacency=account.neighbours, unit=unit.column or None,
         rows_per_unit=unit.records if unit.column and unit.is_bounded else None,
-        units=terms.units.number(account.neighbours), delimiter=terms.source.delimiter, ledger=ledger,
+        units=terms.units.unit_count(account.neighbours), delimiter=terms.source.delimiter, ledger=ledger,
         dataset=account.dataset, source=getattr(terms.source, "source", None),
     )  # fmt: skip
 
 
-def _forgetful(terms: Terms, loss: PrivacyLoss) -> Account:
+def _make_temporary_account(terms: Terms, loss: PrivacyLoss) -> Account:
     from ..ledger import Account, Currency
 
-    for option, value in (("dataset", terms.payer.dataset), ("request-id", terms.payer.request_id)):
+    for option, value in (("dataset", terms.paying_account.dataset), ("request-id", terms.paying_account.request_id)):
         if value is not None:
             raise Misuse(option, "it means something in a ledger only; name one with --ledger")
-    budget = Currency.of(loss).budget(loss)
-    return Account("data", terms.promise.neighbours(), terms.promise.protected(stated=False), budget)
+    budget = Currency.from_loss(loss).smallest_cap(loss)
+    return Account("data", terms.guarantee.neighbours(), terms.guarantee.privacy_unit(bound_required=False), budget)
 
 
 @contextmanager
-def told_after_charge(payer: of.Payer) -> Iterator[None]:
+def report_failures_after_charge(payer: of.PayingAccountOptions) -> Iterator[None]:
     """Report any failure after the charge together with the request id that it was charged under."""
     from ..ledger.verification import OpenReceipt, receipt_of
 
@@ -261,12 +269,12 @@ def told_after_charge(payer: of.Payer) -> Iterator[None]:
         receipt = receipt_of(error)
         if receipt is None or payer.ledger is None:
             raise
-        kept = PerhapsKept if isinstance(receipt, OpenReceipt) else Kept
+        kept = UncertainChargeFailure if isinstance(receipt, OpenReceipt) else ChargedFailure
         raise kept(error, receipt.request) from None
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
+def suppress_curve_warnings() -> Iterator[None]:
     """Suppress curve warnings, because their texts are printed as notes below the curve."""
     import warnings
 
@@ -280,7 +288,7 @@ def quietly() -> Iterator[None]:
 # Commands that are declared: the kind of the question, the groups of its options, and the views of its answer.
 
 
-def question_of(kind: str | Callable[..., Any], *groups: of.Asked) -> Any:
+def build_question(kind: str | Callable[..., Any], *groups: of.QuestionOptions) -> Any:
     """The question of this kind, a class or a function that makes one, that the options of all groups tell."""
     from .. import curves
 
@@ -288,11 +296,11 @@ def question_of(kind: str | Callable[..., Any], *groups: of.Asked) -> Any:
     usual = {each.name: each.default for each in fields(made)} if is_dataclass(made) else {}
     said: dict[str, Any] = {}
     for group in groups:
-        said |= group.told(usual)
+        said |= group.question_fields(usual)
     return made(**said)
 
 
-def asks(
+def make_question_command(
     word: str,
     kind: str | Callable[..., Any],
     groups: Sequence[of.Group],
@@ -303,7 +311,7 @@ def asks(
     more: str = "",
     epsilon: str = "1",
     adjacency: str = "replace-one",
-    last: Callable[[Any, Any], Any] | None = None,
+    complete_question: Callable[[Any, Any], Any] | None = None,
 ) -> of.Command:
     """Make a command that asks one question.
 
@@ -317,30 +325,30 @@ def asks(
         more: Sentences of its help between both.
         epsilon: Privacy loss of the example.
         adjacency: That of the example.
-        last: Completes the question by its view.
+        complete_question: Completes the question by its view.
     """
 
-    def command(terms: Terms, output: Output, **given: of.Asked) -> None:
-        question = question_of(kind, *given.values())
-        view = views[-1 if getattr(question, "by", None) else 0].of(output)
+    def run_command(terms: Terms, output: Output, **given: of.QuestionOptions) -> None:
+        question = build_question(kind, *given.values())
+        view = views[-1 if getattr(question, "by", None) else 0].from_output(output)
         for group in given.values():
-            view = group.viewed(view, question)
-        terms.answer(question if last is None else last(question, view), view, output)
+            view = group.adapt_view(view, question)
+        terms.answer(question if complete_question is None else complete_question(question, view), view, output)
 
     told = f"Example: dpcurves {word} {example} --epsilon {epsilon} --adjacency {adjacency}"
-    command.__name__, command.__doc__ = word, "\n\n    ".join(filter(None, (title, more, told)))
-    command.needs_grid = of.CellOptions in groups or of.AutoCells in groups  # type: ignore[attr-defined]
-    command.__annotations__ = {**{each.__name__: each for each in groups}, "terms": Terms, "output": Output}
-    return command
+    run_command.__name__, run_command.__doc__ = word, "\n\n    ".join(filter(None, (title, more, told)))
+    run_command.needs_grid = of.CellOptions in groups or of.AutoCells in groups  # type: ignore[attr-defined]
+    run_command.__annotations__ = {**{each.__name__: each for each in groups}, "terms": Terms, "output": Output}
+    return run_command
 
 
 @dataclass(frozen=True)
-class Listed:
+class FieldQuestions:
     """Questions of a field in a package beside the core, which the core finds as an entry point of `LISTED`.
 
     Attributes:
         after: The core's question that they are listed after.
-        commands: Commands that ask them, by `asks` or of the same arguments.
+        commands: Commands that ask them, by `make_question_command` or of the same arguments.
     """
 
     after: str
@@ -348,34 +356,34 @@ class Listed:
 
 
 LISTED = "dpcurves.questions"
-"""Entry points of fields: the name of the package, and where its `Listed` is."""
+"""Entry points of fields: the name of the package, and where its `FieldQuestions` is."""
 
 # Two-sample tests, printed as lines above the table of both groups.
 
 
-def distributions_compared(curves: ByCategory[CDF], sure: Covering) -> str:
+def describe_two_sample_tests(curves: ByCategory[CDF], settings: IntervalSettings) -> str:
     """Kolmogorov-Smirnov and rank-sum tests of two distributions, as lines.
 
     Empty unless there are two groups, the population is asked for, and a unit has one record.
     """
-    if len(curves) != 2 or not is_of_population(curves, sure):
+    if len(curves) != 2 or not covers_population(curves, settings):
         return ""
     from ..curves import ks_test, rank_sum_test
 
-    names, (first, second) = " and ".join(map(curves.named, curves)), curves.values()
+    names, (first, second) = " and ".join(map(curves.format_category, curves)), curves.values()
     ks, ranks = ks_test(first, second), rank_sum_test(first, second)
     return (
-        f"Kolmogorov-Smirnov, {names}: {ks.statistic:.3g}, {chance_words(ks.pvalue)}\n"
-        f"rank sum, {names}: chance that the first is less {ranks.statistic:.3g}, {chance_words(ranks.pvalue)}\n"
+        f"Kolmogorov-Smirnov, {names}: {ks.statistic:.3g}, {describe_p_value(ks.p_value)}\n"
+        f"rank sum, {names}: chance that the first is less {ranks.statistic:.3g}, {describe_p_value(ranks.p_value)}\n"
     )
 
 
-def is_of_population(curves: ByCategory[Any], sure: Covering) -> bool:
+def covers_population(curves: ByCategory[Any], settings: IntervalSettings) -> bool:
     """Tell whether the population is asked for, and a unit has one record."""
-    return sure.population and curves.privacy.rows_per_unit == 1
+    return settings.population and curves.privacy.rows_per_unit == 1
 
 
-def chance_words(p_value: float) -> str:
+def describe_p_value(p_value: float) -> str:
     """A p-value, and what it covers."""
     if isnan(p_value):
         return "p-value not known"

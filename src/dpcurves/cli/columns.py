@@ -9,9 +9,9 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
 from . import options as of
-from .ask_file import distributions_compared
-from .output import MOST_BANDED, PlainView, ResultView, Shown
-from .terminal import Misuse, named
+from .ask_file import describe_two_sample_tests
+from .output import MOST_BANDED, PlainView, ResultView, ViewTable
+from .terminal import Misuse, translate_argument_errors
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -42,7 +42,7 @@ NOT_WEIGHTED = "results of survey weights take none: leave --{} or --weight out"
 WEIGHTED_GRID = "give --grid lower:upper:cells (or --edges, or --values): weights are added up along it"
 
 
-def weighted(kind: str, said: Mapping[str, Any], **more: Any) -> Any:
+def build_weighted_question(kind: str, given_fields: Mapping[str, Any], **more: Any) -> Any:
     """The question of this kind about survey weights, by what the options say; None: they name no weights.
 
     Raises:
@@ -50,10 +50,10 @@ def weighted(kind: str, said: Mapping[str, Any], **more: Any) -> Any:
     """
     from .. import curves
 
-    if "weight" not in said:
+    if "weight" not in given_fields:
         return None
     made = getattr(curves, kind)
-    given = {name: value for name, value in said.items() if value is not None or name == "weight_cap"}
+    given = {name: value for name, value in given_fields.items() if value is not None or name == "weight_cap"}
     if given.get("moments") == USUAL_MOMENTS:
         del given["moments"]
     known = {each.name for each in fields(made)}
@@ -65,66 +65,66 @@ def weighted(kind: str, said: Mapping[str, Any], **more: Any) -> Any:
     return made(**given, **more)
 
 
-def summary_of(kind: str, statistic: str) -> Callable[..., Any]:
+def make_summary_builder(kind: str, statistic: str) -> Callable[..., Any]:
     """Make the function that gives the question of this kind, or that of survey weights where they are named.
 
     Where no bounds are said, it is the question that looks for them.
     """
 
-    def question(**said: Any) -> Any:
+    def build_question(**said: Any) -> Any:
         from .. import curves
 
         if "lower" in said:
-            found = weighted("WeightedSummaryQuestion", said, statistic=statistic)
+            found = build_weighted_question("WeightedSummaryQuestion", said, statistic=statistic)
             return found or getattr(curves, kind)(**said)
         if "weight" in said:
             raise Misuse("bounds", "write lower:upper, as in 0:100: sums of survey weights look for none")
         return getattr(curves, f"Unbounded{kind}")(**said)
 
-    return question
+    return build_question
 
 
 def histogram_question(**said: Any) -> Any:
     """The question for counts of the cells that are given, or where none are, of such as are looked for."""
-    from ..curves import HistogramQuestion, UnboundedHistogramQuestion
+    from ..curves import AutoRangeHistogramQuestion, HistogramQuestion
 
-    return (HistogramQuestion if "grid" in said else UnboundedHistogramQuestion)(**said)
+    return (HistogramQuestion if "grid" in said else AutoRangeHistogramQuestion)(**said)
 
 
-def distribution(**said: Any) -> Any:
+def cdf_question(**said: Any) -> Any:
     """The question for a distribution function along the grid that is given, or where none is, without a range."""
-    from ..curves import CdfQuestion, UnboundedCdfQuestion
+    from ..curves import AutoRangeCdfQuestion, CdfQuestion
 
-    if (found := weighted("WeightedCdfQuestion", said)) is not None:
+    if (found := build_weighted_question("WeightedCdfQuestion", said)) is not None:
         return found
     if said["grid"] is not None:
         return CdfQuestion(**said)
     odd = next((name for name in ("by", "smooth", "method") if said.get(name) is not None), None)
     if odd is not None:
         raise Misuse("grid", of.NEEDS_GRID.format(odd))
-    return UnboundedCdfQuestion(said["column"], said["measured_in"])
+    return AutoRangeCdfQuestion(said["column"], said["measured_in"])
 
 
 def quantiles_question(**said: Any) -> Any:
     """The question for quantiles along the grid that is given, or where none is, without a range."""
-    from ..curves import QuantilesQuestion, UnboundedQuantilesQuestion
+    from ..curves import AutoRangeQuantilesQuestion, QuantilesQuestion
 
-    if (found := weighted("WeightedQuantilesQuestion", said)) is not None:
+    if (found := build_weighted_question("WeightedQuantilesQuestion", said)) is not None:
         return found
     if said["grid"] is not None:
         return QuantilesQuestion(**said)
-    return UnboundedQuantilesQuestion(said["column"], said["at"], said["measured_in"])
+    return AutoRangeQuantilesQuestion(said["column"], said["at"], said["measured_in"])
 
 
 class QuantilesView(ResultView):
     """Quantiles with their intervals."""
 
-    def tables(self, curve: Quantiles) -> list[Shown]:
+    def tables(self, curve: Quantiles) -> list[ViewTable]:
         import numpy as np
 
-        from ..display.numerals import is_dated, numeral, placed, reaching
+        from ..display.numerals import format_axis_interval, format_axis_value, format_number, is_date_axis
 
-        known = curve.intervals(self.sure.level)
+        known = curve.intervals(self.settings.level)
         widths = (known[:, 1] - known[:, 0]).tolist()
         values, *cell = list(curve._known_columns().values())[1:]
         cells = np.stack(cell, axis=1).tolist()
@@ -132,16 +132,18 @@ class QuantilesView(ResultView):
         columns: dict[str, Any] = {
             "p": curve.p,
             "x": [
-                numeral(x) if isnan(x) else placed(x, low, high, label, width)
+                format_number(x) if isnan(x) else format_axis_value(x, low, high, label, width)
                 for x, (low, high), width in zip(values.tolist(), cells, widths, strict=True)
             ],
-            "cell": [reaching(low, high, label) for low, high in cells],
+            "cell": [format_axis_interval(low, high, label) for low, high in cells],
         }
-        shown = self.shown(curve, columns)
-        if not is_dated(label):
+        shown = self.make_table(curve, columns)
+        if not is_date_axis(label):
             return [shown]
         ends = {name: np.asarray(each) for name, each in shown.columns.items() if name not in columns}
-        told = {name: [reaching(low, high, label) for low, high in each.tolist()] for name, each in ends.items()}
+        told = {
+            name: [format_axis_interval(low, high, label) for low, high in each.tolist()] for name, each in ends.items()
+        }
         return [shown._replace(columns={**columns, **told})]
 
 
@@ -150,34 +152,40 @@ class HistogramView(ResultView):
 
     SUPPRESSES = True
 
-    def tables(self, curve: Histogram) -> list[Shown]:
-        from ..curves.result import ends_of
+    def tables(self, curve: Histogram) -> list[ViewTable]:
+        from ..curves.result import limits_from_intervals
 
-        at = curve.groups(MOST_BARS)
-        columns = {**_places(curve, at), "count": curve.count_between(at)}
+        at = curve.group_edges(MOST_BARS)
+        columns = {**_cell_columns(curve, at), "count": curve.count_between(at)}
         if len(curve.count) >= MOST_BANDED:
-            return [Shown(_error_of(curve), columns, MOST_BARS)]
-        head = f"{_error_of(curve)}{_joined(curve, at)}\n"
-        return [self.shown(curve, columns, ends_of(curve.intervals, at=at), head=head, most=MOST_BARS)]
+            return [ViewTable(_error_of(curve), columns, MOST_BARS)]
+        head = f"{_error_of(curve)}{_describe_merged_cells(curve, at)}\n"
+        return [
+            self.make_table(
+                curve, columns, limits_from_intervals(curve.intervals, at=at), head=head, max_rows=MOST_BARS
+            )
+        ]
 
 
 class QuartilesView(ResultView):
     """A distribution function for each category, as one table of quartiles."""
 
-    def tables(self, curves: ByCategory[CDF]) -> list[Shown]:
-        from ..display import covering, join_columns, numeral
+    def tables(self, curves: ByCategory[CDF]) -> list[ViewTable]:
+        from ..display import describe_interval, format_number, join_columns
 
         privacy = curves.privacy
-        whom = self.whom(privacy)
-        quartiles = zip(*(_quartiles(curve, self.sure.level, whom) for curve in curves.values()), strict=True)
+        whom = self.select_scopes(privacy)
+        quartiles = zip(
+            *(_format_quartiles(curve, self.settings.level, whom) for curve in curves.values()), strict=True
+        )
         numbers = {
-            "records": [numeral(round(curve.count)) for curve in curves.values()],
+            "records": [format_number(round(curve.count)) for curve in curves.values()],
             **{f"{p:g} quantile": list(column) for p, column in zip(QUARTILES, quartiles, strict=True)},
         }
         columns = join_columns(curves.label_columns(), numbers)
-        each = "; ".join(covering(self.sure.level, "intervals", name) for name in whom)
-        words = f"{distributions_compared(curves, self.sure)}in brackets: {each}; simultaneous in each row"
-        return [Shown(words + self.left_out(privacy), columns, len(curves))]
+        each = "; ".join(describe_interval(self.settings.level, "intervals", name) for name in whom)
+        words = f"{describe_two_sample_tests(curves, self.settings)}in brackets: {each}; simultaneous in each row"
+        return [ViewTable(words + self.describe_missing_population(privacy), columns, len(curves))]
 
 
 class HistogramsView(ResultView):
@@ -185,53 +193,56 @@ class HistogramsView(ResultView):
 
     SUPPRESSES = True
 
-    def tables(self, curves: ByCategory[Histogram]) -> list[Shown]:
+    def tables(self, curves: ByCategory[Histogram]) -> list[ViewTable]:
         from ..display import name_label_columns
 
         first, *_ = curves.values()
-        at = first.groups(MOST_BARS)
-        places = _places(first, at)
-        names = name_label_columns([curves.named(category) for category in curves], places)
-        counts = [(name, self._counts(curve, at)) for name, curve in zip(names, curves.values(), strict=True)]
+        at = first.group_edges(MOST_BARS)
+        places = _cell_columns(first, at)
+        names = name_label_columns([curves.format_category(category) for category in curves], places)
+        counts = [(name, self._cell_counts(curve, at)) for name, curve in zip(names, curves.values(), strict=True)]
         parts = [counts[start : start + SIDE_BY_SIDE] for start in range(0, len(counts), SIDE_BY_SIDE)]
-        return [Shown(f"{_error_of(first)}{_joined(first, at)}", {**places, **dict(part)}, MOST_BARS) for part in parts]
+        return [
+            ViewTable(f"{_error_of(first)}{_describe_merged_cells(first, at)}", {**places, **dict(part)}, MOST_BARS)
+            for part in parts
+        ]
 
-    def _counts(self, curve: Histogram, at: NDArray[Any]) -> ArrayLike:
-        from ..display import hidden, numerals, too_wide
+    def _cell_counts(self, curve: Histogram, at: NDArray[Any]) -> ArrayLike:
+        from ..display import find_wide_intervals, format_numbers, suppress_rows
 
         counts = curve.count_between(at)
-        if self.sure.suppress is None:
+        if self.settings.suppress is None:
             return counts
-        lower, upper = curve.intervals(self.sure.level, at=at).T
-        rows = too_wide(counts, lower, upper, self.sure.suppress)
-        found: ArrayLike = hidden({"": numerals(counts)}, [""], rows)[""]
+        lower, upper = curve.intervals(self.settings.level, at=at).T
+        rows = find_wide_intervals(counts, lower, upper, self.settings.suppress)
+        found: ArrayLike = suppress_rows({"": format_numbers(counts)}, [""], rows)[""]
         return found
 
 
-def _quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:
+def _format_quartiles(curve: CDF, level: float, whom: Mapping[str, bool]) -> list[str]:
     """Text of each quartile, with its intervals in brackets: for the records, and for the population if asked for."""
-    from ..display.numerals import placed, reaching
-    from ..inference.knowledge import is_open
+    from ..display.numerals import format_axis_interval, format_axis_value
+    from ..inference.knowledge import is_uninformative
 
     ends = [curve.quantile_intervals(QUARTILES, level, population=asked).tolist() for asked in whom.values()]
     texts = list[str]()
     for p, intervals in zip(QUARTILES, zip(*ends, strict=True), strict=True):
         cell_lower, cell_upper = curve.quantile_cell(p).tolist()
         lower, upper = intervals[0]
-        quartile = placed(float(curve.quantile(p)), cell_lower, cell_upper, curve.label, upper - lower)
-        printed = "; ".join(reaching(low, high, curve.label) for low, high in intervals)
-        texts.append("not known" if is_open(lower, upper, -inf, inf) else f"{quartile} ({printed})")
+        quartile = format_axis_value(float(curve.quantile(p)), cell_lower, cell_upper, curve.label, upper - lower)
+        printed = "; ".join(format_axis_interval(low, high, curve.label) for low, high in intervals)
+        texts.append("not known" if is_uninformative(lower, upper, -inf, inf) else f"{quartile} ({printed})")
     return texts
 
 
-def _places(curve: Histogram, at: NDArray[Any]) -> dict[str, ArrayLike]:
+def _cell_columns(curve: Histogram, at: NDArray[Any]) -> dict[str, ArrayLike]:
     """Edges of cells or of merged cells; for declared values, each value, or the first and last value merged."""
-    from ..display import numeral
-    from ..display.numerals import dated, is_dated
+    from ..display import format_number
+    from ..display.numerals import format_date, is_date_axis
 
     values = curve.grid.values
-    if values is None and is_dated(curve.label):
-        edges = [dated(x, curve.label) or numeral(x) for x in curve.x[at].tolist()]
+    if values is None and is_date_axis(curve.label):
+        edges = [format_date(x, curve.label) or format_number(x) for x in curve.x[at].tolist()]
         return {"left": edges[:-1], "right": edges[1:]}
     if values is None:
         return {"left": curve.x[at[:-1]], "right": curve.x[at[1:]]}
@@ -240,12 +251,12 @@ def _places(curve: Histogram, at: NDArray[Any]) -> dict[str, ArrayLike]:
 
 
 def _error_of(curve: Histogram) -> str:
-    from ..display import RECORDS, numeral
+    from ..display import RECORDS, format_number
 
-    return f"standard error of the noise of one cell, {RECORDS}: {numeral(curve.error)} records"
+    return f"standard error of the noise of one cell, {RECORDS}: {format_number(curve.error)} records"
 
 
-def _joined(curve: Histogram, at: NDArray[Any]) -> str:
+def _describe_merged_cells(curve: Histogram, at: NDArray[Any]) -> str:
     return "" if len(at) > len(curve.count) else f"; {len(curve.count):,} cells, neighbours added up"
 
 
@@ -253,7 +264,7 @@ SHOWN = 8
 """Most columns and rows of the terminal's table: with more cells, neighbouring ones are merged."""
 
 
-def _estimator(argument: str, word: str) -> TableEstimator:
+def _parse_estimator(argument: str, word: str) -> TableEstimator:
     from .. import histograms as room
 
     known = {
@@ -262,30 +273,30 @@ def _estimator(argument: str, word: str) -> TableEstimator:
         "privelet": room.PriveletEstimator, "uniform-grid": room.UniformGridEstimator,
         "adaptive-grid": room.AdaptiveGridEstimator, "cells": room.CellEstimator,
     }  # fmt: skip
-    found: TableEstimator = of.chosen(argument, word, known)()
+    found: TableEstimator = of.parse_choice(argument, word, known)()
     return found
 
 
 @dataclass(frozen=True)
-class PlaneOptions(of.Asked):
+class PlaneOptions(of.QuestionOptions):
     """Options for two columns, their grids, and the estimator."""
 
     x: str = of.option("NAME", of.A_COLUMN)
     y: str = of.option("NAME", "Another column of numbers.")
-    x_grid: str = of.option("L:U:N", "Public cells of the first column, as for --grid.", read=of.grid_of)
-    y_grid: str = of.option("L:U:N", "Public cells of the second column.", read=of.grid_of)
-    estimator: str | None = of.perhaps(
+    x_grid: str = of.option("L:U:N", "Public cells of the first column, as for --grid.", parse=of.parse_grid)
+    y_grid: str = of.option("L:U:N", "Public cells of the second column.", parse=of.parse_grid)
+    estimator: str | None = of.optional(
         "WORD",
         "refined-grid (the default), privtree, dawa, ahp, mwem, hierarchy, privelet, uniform-grid, "
         "adaptive-grid or cells.",
-        _estimator,
+        _parse_estimator,
     )
 
 
 class Histogram2DView(PlainView):
     """View of a histogram of two columns: merged counts as a table, all counts as a heat map."""
 
-    def tables(self, curve: Histogram2D) -> list[Shown]:
+    def tables(self, curve: Histogram2D) -> list[ViewTable]:
         import numpy as np
 
         across, upwards = (np.linspace(0, size, min(size, SHOWN) + 1).astype(int) for size in curve.count.shape)
@@ -293,7 +304,7 @@ class Histogram2DView(PlainView):
         x, y = curve.x_edges[across].tolist(), curve.y_edges[upwards].tolist()
         columns: dict[str, ArrayLike] = {curve.labels[0]: [f"{left:g} to {right:g}" for left, right in pairwise(x)]}
         columns |= {f"{low:g} to {high:g}": parts[:, number] for number, (low, high) in enumerate(pairwise(y))}
-        return [Shown(f"records; columns: {curve.labels[1]}", columns)]
+        return [ViewTable(f"records; columns: {curve.labels[1]}", columns)]
 
 
 BOTH = "give --and-column and --and-smallest together, or neither"
@@ -301,15 +312,20 @@ ALPHA = "alpha: the records covered may be this many more or fewer than asked fo
 
 
 @dataclass(frozen=True)
-class Sizes(of.Asked):
+class MagnitudeOptions(of.QuestionOptions):
     """Options for one or two columns of numbers, and the approximate size of their values."""
 
     column: str = of.option("NAME", of.A_COLUMN)
     smallest: str = of.option(
-        "U", "The smallest bound tried, about the size of typical values, or auto; it is doubled.", of.AUTO, of.unit
+        "U",
+        "The smallest bound tried, about the size of typical values, or auto; it is doubled.",
+        of.AUTO,
+        of.parse_magnitude,
     )
-    and_column: str | None = of.perhaps("NAME", "A second column; each has half of the loss.")
-    and_smallest: str | None = of.perhaps("U", "The smallest bound of the second column that is tried.", of.size)
+    and_column: str | None = of.optional("NAME", "A second column; each has half of the loss.")
+    and_smallest: str | None = of.optional(
+        "U", "The smallest bound of the second column that is tried.", of.parse_positive_number
+    )
 
 
 def bounds_question(
@@ -318,7 +334,7 @@ def bounds_question(
     """Question for bounds of one column, or of two."""
     from ..curves import BoundsQuestion, PlaneBoundsQuestion
 
-    with named("smallest", "unit"):
+    with translate_argument_errors("smallest", "unit"):
         first = BoundsQuestion(column, smallest, coverage)
     if and_column is None and and_smallest is None:
         return first
@@ -326,28 +342,30 @@ def bounds_question(
         raise Misuse("and-column", BOTH)
     if and_column == column:
         raise Misuse("and-column", "another column than that of --column is needed")
-    with named("and-smallest", "unit"):
+    with translate_argument_errors("and-smallest", "unit"):
         return PlaneBoundsQuestion(first, BoundsQuestion(and_column, and_smallest, coverage))
 
 
 class BoundsView(PlainView):
     """The ends of the interval of each column."""
 
-    def tables(self, curve: Bounds | PlaneBounds) -> list[Shown]:
+    def tables(self, curve: Bounds | PlaneBounds) -> list[ViewTable]:
         from ..curves import Bounds
         from ..curves.bounds import CAPPED
 
-        each = [curve] if isinstance(curve, Bounds) else [curve.across, curve.upwards]
-        lines = [f"{one.label}: covers {one.covers}" + (f"; {CAPPED}" if one.capped else "") for one in each]
+        each = [curve] if isinstance(curve, Bounds) else [curve.x, curve.y]
+        lines = [
+            f"{one.label}: covers {one.coverage_statement}" + (f"; {CAPPED}" if one.is_capped else "") for one in each
+        ]
         columns = {name: [getattr(one, name) for one in each] for name in ("lower", "upper", "alpha")}
-        return [Shown("\n".join([*lines, ALPHA]), columns)]
+        return [ViewTable("\n".join([*lines, ALPHA]), columns)]
 
 
 MOST_PAIRS = 60
 
 
 @dataclass(frozen=True)
-class Crossed(of.Asked):
+class CrossTableOptions(of.QuestionOptions):
     """Options for two columns and their categories."""
 
     rows: str = of.option("NAME", "A column of categories: one row for each.")
@@ -355,12 +373,12 @@ class Crossed(of.Asked):
     columns: str = of.option("NAME", "Another column of categories: one column for each.")
     column_categories: str = of.option("A,B,C", "Its categories, declared in public; other values count as missing.")
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         from ..data import Categories
 
         return {
-            "rows": Categories(self.rows, of.categories("row-categories", self.row_categories)),
-            "columns": Categories(self.columns, of.categories("column-categories", self.column_categories)),
+            "rows": Categories(self.rows, of.parse_labels("row-categories", self.row_categories)),
+            "columns": Categories(self.columns, of.parse_labels("column-categories", self.column_categories)),
         }
 
 
@@ -369,31 +387,33 @@ class ContingencyView(ResultView):
 
     SUPPRESSES = True
 
-    def tables(self, curve: Contingency) -> list[Shown]:
+    def tables(self, curve: Contingency) -> list[ViewTable]:
         from ..display import join_columns
 
         frame = dict(curve._columns())
         shares = {name.replace("_", " "): frame.pop(name) for name in ("row_share", "column_share")}
-        shown = self.shown(curve, {"count": frame["count"]}, head=f"{curve.test}\n", after=shares, most=MOST_PAIRS)
+        shown = self.make_table(
+            curve, {"count": frame["count"]}, head=f"{curve.test_description}\n", after=shares, max_rows=MOST_PAIRS
+        )
         return [shown._replace(columns=join_columns(curve.label_columns(), shown.columns))]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounded(of.ColumnOptions):
+class BoundedColumn(of.ColumnOptions):
     """Options for a column of numbers and its public bounds."""
 
     bounds: str = of.option(
         "L:U", "Public bounds; values outside are clamped to them. Or auto: a part of the loss looks for them."
     )
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         if self.bounds == of.AUTO:
-            return {name: value for name, value in super().told(usual).items() if name != "bounds"}
+            return {name: value for name, value in super().question_fields(defaults).items() if name != "bounds"}
         try:
-            lower, upper = (of.one_number("bounds", end) for end in self.bounds.split(":"))
+            lower, upper = (of.parse_number("bounds", end) for end in self.bounds.split(":"))
         except ValueError:
             raise Misuse("bounds", f"write lower:upper, as in 0:100, or auto, not {self.bounds!r}") from None
-        found = super().told(usual)
+        found = super().question_fields(defaults)
         del found["bounds"]
         return {**found, "lower": lower, "upper": upper}
 
@@ -403,13 +423,13 @@ class SummaryView(ResultView):
 
     SUPPRESSES = True
 
-    def tables(self, curve: Summary) -> list[Shown]:
+    def tables(self, curve: Summary) -> list[ViewTable]:
         from ..curves.result import EACH
-        from ..display import numeral
+        from ..display import format_number
 
-        values = [numeral(each) for each in curve.statistics.values()]
+        values = [format_number(each) for each in curve.statistics.values()]
         columns = {"statistic": list(curve.names.values()), "value": values}
-        return [self.shown(curve, columns, what=EACH, head=f"{curve.clamped}\n")]
+        return [self.make_table(curve, columns, what=EACH, head=f"{curve.plot_label}\n")]
 
 
 class SummariesView(ResultView):
@@ -417,38 +437,38 @@ class SummariesView(ResultView):
 
     SUPPRESSES = True
 
-    def tables(self, curves: SummaryByCategory) -> list[Shown]:
+    def tables(self, curves: SummaryByCategory) -> list[ViewTable]:
         from ..curves.result import EACH
-        from ..display import join_columns, numeral
+        from ..display import format_number, join_columns
 
         each = list(curves.values())
         first, statistic = each[0], each[0].statistic
         place = list(first.statistics).index(statistic)
         columns: dict[str, ArrayLike]
-        columns = {words: [numeral(one.statistics[name]) for one in each] for name, words in first.names.items()}
-        for name, population in self.whom(first.privacy).items():
-            found = [one.intervals(self.sure.level, population=population)[place].tolist() for one in each]
+        columns = {words: [format_number(one.statistics[name]) for one in each] for name, words in first.names.items()}
+        for name, population in self.select_scopes(first.privacy).items():
+            found = [one.intervals(self.settings.level, population=population)[place].tolist() for one in each]
             columns[f"{statistic}, {name.split()[-1]}"] = found
-        if self.sure.suppress is not None:
-            columns = self._without_wide(columns, each, place)
+        if self.settings.suppress is not None:
+            columns = self._suppress_wide_intervals(columns, each, place)
         columns = join_columns(curves.label_columns(), columns)
-        return [Shown(f"{first.clamped}\n{self.said(first.privacy, EACH)}", columns, len(each))]
+        return [ViewTable(f"{first.plot_label}\n{self.describe_intervals(first.privacy, EACH)}", columns, len(each))]
 
-    def _without_wide(
+    def _suppress_wide_intervals(
         self, columns: Mapping[str, ArrayLike], each: Sequence[Summary], place: int
     ) -> dict[str, ArrayLike]:
         """The columns with .. for each statistic whose interval for these records is wider than is shown."""
         import numpy as np
 
-        from ..display import hidden, numerals, too_wide
+        from ..display import find_wide_intervals, format_numbers, suppress_rows
 
-        ends = np.array([one.intervals(self.sure.level) for one in each])
+        ends = np.array([one.intervals(self.settings.level) for one in each])
         found = dict(columns)
-        own = [f"{each[0].statistic}, {name.split()[-1]}" for name in self.whom(each[0].privacy)]
+        own = [f"{each[0].statistic}, {name.split()[-1]}" for name in self.select_scopes(each[0].privacy)]
         for number, (statistic, words) in enumerate(each[0].names.items()):
             values = [one.statistics[statistic] for one in each]
-            rows = too_wide(values, ends[:, number, 0], ends[:, number, 1], self.sure.suppress or 0.0)
+            rows = find_wide_intervals(values, ends[:, number, 0], ends[:, number, 1], self.settings.suppress or 0.0)
             names = [words, *(own if number == place else [])]
-            texts = {name: numerals(np.asarray(found[name])) if name in own else found[name] for name in names}
-            found |= hidden(texts, names, rows)
+            texts = {name: format_numbers(np.asarray(found[name])) if name in own else found[name] for name in names}
+            found |= suppress_rows(texts, names, rows)
         return found

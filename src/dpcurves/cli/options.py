@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin,
 
 import click
 
-from ..arguments import Refused
-from .terminal import Misuse, as_typed, named, tell
+from ..arguments import InvalidArgument
+from .terminal import Misuse, print_to_stderr, restore_option_names, translate_argument_errors
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -40,21 +40,21 @@ ITEM = re.compile(r'\s*("(?:[^"]|"")*"|[^,"]*)\s*(?:,|$)')
 LONGEST_NUMBER = 60
 
 
-def whole(argument: str, text: str, least: int = 1) -> int:
+def parse_integer(argument: str, text: str, least: int = 1) -> int:
     """Parse a whole number of at least `least`."""
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None or int(text) < least:
         raise Misuse(argument, f"a whole number of at least {least} is needed, got {text!r}")
     return int(text)
 
 
-def several(argument: str, text: str) -> int:
+def parse_integer_above_one(argument: str, text: str) -> int:
     """Parse a whole number of at least 2."""
-    return whole(argument, text, least=2)
+    return parse_integer(argument, text, least=2)
 
 
-def amount(argument: str, text: str) -> str:
+def check_positive_number(argument: str, text: str) -> str:
     """Check a finite number above zero, and return it exactly as it was typed: ``0.1``, ``1e-3`` or ``1/3``."""
-    decimal, quotient = _decimal(text), re.fullmatch(r"[0-9]{1,18}/[0-9]{1,18}", text)
+    decimal, quotient = _parse_float(text), re.fullmatch(r"[0-9]{1,18}/[0-9]{1,18}", text)
     if (decimal is None and quotient is None) or len(text) > LONGEST_NUMBER:
         raise Misuse(argument, f"a number above zero is needed, got {text!r}")
     if decimal is not None and not (isfinite(decimal) and decimal > 0):
@@ -64,59 +64,59 @@ def amount(argument: str, text: str) -> str:
     return text
 
 
-def size(argument: str, text: str) -> float:
+def parse_positive_number(argument: str, text: str) -> float:
     """Parse a finite number above zero, rounded to a float."""
-    return float(Fraction(amount(argument, text)))
+    return float(Fraction(check_positive_number(argument, text)))
 
 
-def unit(argument: str, text: str) -> float:
+def parse_magnitude(argument: str, text: str) -> float:
     """Parse a finite number above zero, or ``auto``: no magnitude is known."""
     if text != AUTO:
-        return size(argument, text)
+        return parse_positive_number(argument, text)
     from ..curves.bounds import SMALLEST_UNIT
 
     return SMALLEST_UNIT
 
 
-def chance(argument: str, text: str) -> float:
+def parse_probability(argument: str, text: str) -> float:
     """Parse a number between 0 and 1, both exclusive."""
-    number = _decimal(text)
+    number = _parse_float(text)
     if number is None or not 0 < number < 1:
         raise Misuse(argument, f"a number between 0 and 1 is needed, as in 0.95, got {text!r}")
     return number
 
 
-def numbers(argument: str, text: str) -> tuple[float, ...]:
+def parse_numbers(argument: str, text: str) -> tuple[float, ...]:
     """Parse comma-separated finite numbers."""
-    found = [_decimal(item) for item in text.split(",")]
+    found = [_parse_float(item) for item in text.split(",")]
     exact = tuple(number for number in found if number is not None and isfinite(number))
     if len(exact) < len(found):
         raise Misuse(argument, f"numbers with commas between them are needed, got {text!r}")
     return exact
 
 
-def one_number(argument: str, text: str) -> float:
+def parse_number(argument: str, text: str) -> float:
     """Parse one finite number."""
-    found = numbers(argument, text)
+    found = parse_numbers(argument, text)
     if len(found) != 1:
         raise Misuse(argument, f"one number is needed, got {text!r}")
     return found[0]
 
 
-def chosen(argument: str, text: str, choices: Mapping[str, Choice]) -> Choice:
+def parse_choice(argument: str, text: str, choices: Mapping[str, Choice]) -> Choice:
     """Value that a word stands for among the choices."""
     if text not in choices:
         raise Misuse(argument, f"{' or '.join(choices)} is needed, got {text!r}")
     return choices[text]
 
 
-def category(argument: str, text: str) -> Label:
+def parse_label(argument: str, text: str) -> Label:
     """Parse a label: text as it stands, of which quotes are taken off; ``number:`` declares a number or a truth value.
 
     Raises:
         Misuse: no number is declared behind ``number:``.
 
-    >>> [category("by", text) for text in ("01", "late", '"a,b"', "number:01", "number:true", '"number:1"')]
+    >>> [parse_label("by", text) for text in ("01", "late", '"a,b"', "number:01", "number:true", '"number:1"')]
     ['01', 'late', 'a,b', 1, True, 'number:1']
     """
     if len(text) > 1 and text[0] == text[-1] == '"':
@@ -128,16 +128,16 @@ def category(argument: str, text: str) -> Label:
         return TRUTH[said.lower()]
     if re.fullmatch(r"[+-]?[0-9]{1,1000}", said):
         return int(said)
-    number = _decimal(said)
+    number = _parse_float(said)
     if number is None or not isfinite(number):
         raise Misuse(argument, f"{DECLARED_NUMBER} stands before a number, true or false, got {text!r}")
     return number
 
 
-def typed(label: Label) -> str:
-    """Text of a label as `category` reads it: the inverse of `category`.
+def format_label(label: Label) -> str:
+    """Text of a label as `parse_label` reads it: the inverse of `parse_label`.
 
-    >>> typed(1), typed(True), typed("late"), typed('a "b", c')
+    >>> format_label(1), format_label(True), format_label("late"), format_label('a "b", c')
     ('number:1', 'number:true', '"late"', '"a ""b"", c"')
     """
     if isinstance(label, str):
@@ -145,10 +145,10 @@ def typed(label: Label) -> str:
     return DECLARED_NUMBER + (repr(label).lower() if isinstance(label, bool) else repr(label))
 
 
-def categories(argument: str, text: str) -> tuple[Label, ...]:
+def parse_labels(argument: str, text: str) -> tuple[Label, ...]:
     """Parse comma-separated labels; a label that holds a comma stands in quotes.
 
-    >>> categories("categories", 'UA, "a,b",03')
+    >>> parse_labels("categories", 'UA, "a,b",03')
     ('UA', 'a,b', '03')
     """
     found: list[Label] = []
@@ -157,19 +157,19 @@ def categories(argument: str, text: str) -> tuple[Label, ...]:
         item = ITEM.match(text, place)
         if item is None or not item[1].strip():
             raise Misuse(argument, f"labels with commas between them are needed, got {text!r}")
-        found.append(category(argument, item[1].strip()))
+        found.append(parse_label(argument, item[1].strip()))
         place = item.end() + (0 if item[0].endswith(",") else 1)
     return tuple(found)
 
 
-def _decimal(text: str) -> float | None:
+def _parse_float(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
         return None
 
 
-def certificate_and_key(tls: str) -> tuple[Path, Path]:
+def parse_certificate_and_key(tls: str) -> tuple[Path, Path]:
     """Paths of the certificate and of its private key that ``--tls`` names."""
     certificate, _, key = tls.partition(",")
     if not certificate or not key or "," in key:
@@ -186,7 +186,7 @@ Reader = Callable[[str, str], Any]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def _files(context: object, parameter: object, typed: str) -> list[CompletionItem]:
+def _complete_files(context: object, parameter: object, typed: str) -> list[CompletionItem]:
     """Let the shell complete names of files, as it does without a command's own completion."""
     from click.shell_completion import CompletionItem
 
@@ -205,7 +205,7 @@ class Option:
     def __init__(self, *names: str, help: str, metavar: str | None = None) -> None:
         self.names, self.help, self.metavar = names, help, metavar
 
-    def made(self, name: str, hint: Any, settings: Mapping[str, Any]) -> click.Parameter:
+    def to_parameter(self, name: str, hint: Any, settings: Mapping[str, Any]) -> click.Parameter:
         """The option of a parameter of this name and type: a flag of a truth value; of a list, given several times."""
         word = name.replace("_", "-")
         told = {**settings, "help": self.help, "show_default": bool(settings.get("default"))}
@@ -213,7 +213,7 @@ class Option:
             return click.Option([*(self.names or (f"--{word}/--no-{word}",)), name], is_flag=True, **told)
         return click.Option(
             [*(self.names or (f"--{word}",)), name], metavar=self.metavar, multiple=_is_list(hint), type=str,
-            shell_complete=_files, **told,
+            shell_complete=_complete_files, **told,
         )  # fmt: skip
 
 
@@ -228,11 +228,11 @@ class Argument:
     def __init__(self, *, help: str, metavar: str) -> None:
         self.help, self.metavar = help, metavar
 
-    def made(self, name: str, hint: Any, settings: Mapping[str, Any]) -> click.Parameter:
+    def to_parameter(self, name: str, hint: Any, settings: Mapping[str, Any]) -> click.Parameter:
         """The argument of a parameter of this name and type. A list takes all words that are left."""
         return _Argument(
             [name], metavar=self.metavar, help=self.help, nargs=-1 if _is_list(hint) else 1, type=str,
-            shell_complete=_files, **settings,
+            shell_complete=_complete_files, **settings,
         )  # fmt: skip
 
 
@@ -252,35 +252,35 @@ def parameters_in(command: Command) -> list[click.Parameter]:
     for name, each in signature(command).parameters.items():
         hint, declared, *_ = get_args(each.annotation)
         settings = {"required": True} if each.default is Parameter.empty else {"default": each.default}
-        found.append(declared.made(name, hint, settings))
+        found.append(declared.to_parameter(name, hint, settings))
     return found
 
 
-def option(takes: str, told: str, default: Any = MISSING, read: Reader | None = None) -> Any:
+def option(metavar: str, help_text: str, default: Any = MISSING, parse: Reader | None = None) -> Any:
     """Declare a field as an option: its metavar, its help, its default, and the parser of its text."""
-    return field(default=default, metadata={"declared": Option(help=told, metavar=takes), "read": read})
+    return field(default=default, metadata={"declared": Option(help=help_text, metavar=metavar), "read": parse})
 
 
-def perhaps(takes: str, told: str, read: Reader | None = None) -> Any:
+def optional(metavar: str, help_text: str, parse: Reader | None = None) -> Any:
     """Declare a field as an option that may be left out, and then is None."""
-    return option(takes, told, None, read)
+    return option(metavar, help_text, None, parse)
 
 
-def flag(name: str, told: str) -> Any:
+def flag(name: str, help_text: str) -> Any:
     """Declare a field as an option of this name without a value; left out, it is False."""
-    return field(default=False, metadata={"declared": Option(name, help=told)})
+    return field(default=False, metadata={"declared": Option(name, help=help_text)})
 
 
-def argument(takes: str, told: str, default: Any = MISSING) -> Any:
+def argument(metavar: str, help_text: str, default: Any = MISSING) -> Any:
     """Declare a field as an argument: its metavar, its help and its default."""
-    return field(default=default, metadata={"declared": Argument(help=told, metavar=takes)})
+    return field(default=default, metadata={"declared": Argument(help=help_text, metavar=metavar)})
 
 
-class Asked:
+class QuestionOptions:
     """Base of option groups that say something of a question."""
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of a question that the options give, each read by its parser; `usual` are the question's defaults.
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a question that the options give, each read by its parser; `defaults` are the question's defaults.
 
         Raises:
             Misuse: an option is of the wrong form.
@@ -291,23 +291,23 @@ class Asked:
             for name, (text, read) in given.items()
         }
 
-    def viewed(self, view: Any, question: Any) -> Any:
+    def adapt_view(self, view: Any, question: Any) -> Any:
         """The view of the answer to a question, where the options say what is shown of it."""
         return view
 
 
-class ReadingOptions(Asked):
-    """Base of option groups that say what is shown of an answer, by `viewed`, and nothing of the question."""
+class ReadingOptions(QuestionOptions):
+    """Base of option groups that say what is shown of an answer, by `adapt_view`, and nothing of the question."""
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Nothing."""
         return {}
 
 
-def only(**options: Any) -> Group:
+def make_option_group(**options: Any) -> Group:
     """Make a group of a few options that says of a question what they are called."""
     texts = [(name, str | None if each.default is None else str, each) for name, each in options.items()]
-    return make_dataclass("_".join(options), texts, bases=(Asked,), frozen=True)
+    return make_dataclass("_".join(options), texts, bases=(QuestionOptions,), frozen=True)
 
 
 def groups_of(command: Command) -> dict[str, Group]:
@@ -315,7 +315,9 @@ def groups_of(command: Command) -> dict[str, Group]:
     return {name: hint for name, hint in get_type_hints(command, include_extras=True).items() if name != "return"}
 
 
-def with_options(command: Command, standing: Mapping[str, str] = NOTHING, said: Collection[str] = ()) -> Command:
+def with_options(
+    command: Command, metavar_defaults: Mapping[str, str] = NOTHING, excluded_names: Collection[str] = ()
+) -> Command:
     """Make a command take the fields of its dataclasses one by one.
 
     Every parameter of `command` is annotated as an option, or is a dataclass. Its fields are declared as options, or
@@ -323,51 +325,57 @@ def with_options(command: Command, standing: Mapping[str, str] = NOTHING, said: 
 
     Args:
         command: Function that the command calls.
-        standing: Defaults of required options, by their metavar; an empty default means the name of the option itself.
-        said: Names of fields that become no options, because their values are given elsewhere.
+        metavar_defaults: Defaults of required options, by their metavar; an empty default means the name of the option itself.
+        excluded_names: Names of fields that become no options, because their values are given elsewhere.
     """
-    groups, own, unsaid = groups_of(command), signature(command).parameters, dict.fromkeys(said)
+    groups, own, unsaid = groups_of(command), signature(command).parameters, dict.fromkeys(excluded_names)
     every: list[Parameter] = []
     for name, group in groups.items():
-        every += parameters_of(group, standing) if is_dataclass(group) else [own[name].replace(annotation=group)]
-    parameters = [parameter for parameter in every if parameter.name not in said]
+        every += (
+            parameters_of(group, metavar_defaults) if is_dataclass(group) else [own[name].replace(annotation=group)]
+        )
+    parameters = [parameter for parameter in every if parameter.name not in excluded_names]
 
     @wraps(command)
-    def flat(**parsed: Any) -> None:
+    def run_command(**parsed: Any) -> None:
         values = {name: (list(each) or None) if isinstance(each, tuple) else each for name, each in parsed.items()}
-        with as_typed(values):
+        with restore_option_names(values):
             given = {**unsaid, **values}
-            command(**{name: filled(it, given) if is_dataclass(it) else given[name] for name, it in groups.items()})
+            command(
+                **{name: build_group(it, given) if is_dataclass(it) else given[name] for name, it in groups.items()}
+            )
 
-    flat.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return flat
+    run_command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run_command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run_command
 
 
-def parameters_of(group: Group, standing: Mapping[str, str] = NOTHING) -> Iterator[Parameter]:
+def parameters_of(group: Group, metavar_defaults: Mapping[str, str] = NOTHING) -> Iterator[Parameter]:
     """Parameters of a group's options, including those of nested groups."""
     hints = get_type_hints(group, include_extras=True)
     for each in fields(group):
         hint = hints[each.name]
         if is_dataclass(hint):
-            yield from parameters_of(hint, standing)  # type: ignore[arg-type]
+            yield from parameters_of(hint, metavar_defaults)  # type: ignore[arg-type]
             continue
         if "declared" in each.metadata:
             hint = Annotated[hint, each.metadata["declared"]]
-        default = _standing(each.name, hint, standing) if each.default is MISSING else each.default
+        default = _find_default(each.name, hint, metavar_defaults) if each.default is MISSING else each.default
         yield Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
-def _standing(name: str, hint: Any, standing: Mapping[str, str]) -> Any:
+def _find_default(name: str, hint: Any, standing: Mapping[str, str]) -> Any:
     takes = next((str(each.metavar) for each in getattr(hint, "__metadata__", ()) if hasattr(each, "metavar")), "")
     return standing[takes] or name if takes in standing else Parameter.empty
 
 
-def filled(group: Group, values: Mapping[str, Any]) -> Any:
+def build_group(group: Group, values: Mapping[str, Any]) -> Any:
     """Build a group from the values of its fields, and of those of its nested groups."""
     hints = get_type_hints(group)
     names = [each.name for each in fields(group)]
-    return group(**{name: filled(hints[name], values) if is_dataclass(hints[name]) else values[name] for name in names})
+    return group(
+        **{name: build_group(hints[name], values) if is_dataclass(hints[name]) else values[name] for name in names}
+    )
 
 
 def names_of(groups: Iterable[Group]) -> frozenset[str]:
@@ -376,7 +384,7 @@ def names_of(groups: Iterable[Group]) -> frozenset[str]:
 
 
 def values_of(group: Any) -> dict[str, Any]:
-    """Values of a group's options by name, including those of nested groups: the inverse of `filled`."""
+    """Values of a group's options by name, including those of nested groups: the inverse of `build_group`."""
     found: dict[str, Any] = {}
     for each in fields(group):
         value = getattr(group, each.name)
@@ -406,11 +414,11 @@ IN_NO_GROUP = "scores outside of the grid are counted apart here and lie in no g
 
 
 @dataclass(frozen=True)
-class Price:
+class LossOptions:
     """Options for the privacy loss, epsilon or rho. There is no default."""
 
-    epsilon: str | None = perhaps("E", "The privacy loss epsilon, of pure differential privacy: a number above zero.")
-    rho: str | None = perhaps(
+    epsilon: str | None = optional("E", "The privacy loss epsilon, of pure differential privacy: a number above zero.")
+    rho: str | None = optional(
         "R", "The privacy loss rho, of zero-concentrated differential privacy, instead of --epsilon."
     )
 
@@ -422,35 +430,37 @@ class Price:
         if self.epsilon is not None and self.rho is not None:
             raise Misuse("epsilon, rho", "give --epsilon (pure) or --rho (zCDP), not both")
         if self.epsilon is not None:
-            return Currency.require_countable(PrivacyLoss.pure(amount("epsilon", self.epsilon)), self.epsilon)
+            return Currency.require_countable(
+                PrivacyLoss.pure(check_positive_number("epsilon", self.epsilon)), self.epsilon
+            )
         if self.rho is not None:
-            return Currency.require_countable(PrivacyLoss.zcdp(amount("rho", self.rho)), self.rho)
+            return Currency.require_countable(PrivacyLoss.zcdp(check_positive_number("rho", self.rho)), self.rho)
         raise Misuse("epsilon", "give --epsilon (pure) or --rho (zCDP); there is no default")
 
 
 @dataclass(frozen=True)
-class PriceAndDelta(Price):
+class LossAndDeltaOptions(LossOptions):
     """Options for the privacy loss, with a delta for groups that nobody listed."""
 
-    delta: str | None = perhaps(
+    delta: str | None = optional(
         "D", "The chance with which more may be lost; it finds the groups of --by NAME that nobody listed."
     )
 
     def loss(self) -> PrivacyLoss:
         """The privacy loss that was given, with its delta."""
         loss = super().loss()
-        return loss if self.delta is None else loss.with_delta(Fraction(amount("delta", self.delta)))
+        return loss if self.delta is None else loss.with_delta(Fraction(check_positive_number("delta", self.delta)))
 
 
 @dataclass(frozen=True)
-class Promise:
+class GuaranteeOptions:
     """Options for the privacy guarantee: adjacency, unit of privacy, and rows per unit."""
 
-    adjacency: str | None = perhaps("KIND", "replace-one: the number of units is public; add-remove: it is private.")
-    unit: str | None = perhaps(
+    adjacency: str | None = optional("KIND", "replace-one: the number of units is public; add-remove: it is private.")
+    unit: str | None = optional(
         "NAME", "The column that says whose record it is; without it each record is protected on its own."
     )
-    rows_per_unit: str | None = perhaps(
+    rows_per_unit: str | None = optional(
         "K", "The most records of one unit that are used; without it, a sixth of the loss finds out how many."
     )
 
@@ -463,51 +473,51 @@ class Promise:
                 "adjacency",
                 "give --adjacency replace-one (the number of units is public) or add-remove (it is private)",
             )
-        return chosen("adjacency", self.adjacency, {kind.value: kind for kind in Neighbours})
+        return parse_choice("adjacency", self.adjacency, {kind.value: kind for kind in Neighbours})
 
-    def protected(self, *, stated: bool = True) -> Unit:
-        """The unit of privacy. Refused where the bound of its records has to be `stated`, and is not."""
+    def privacy_unit(self, *, bound_required: bool = True) -> Unit:
+        """The unit of privacy. Refused where the bound of its records has to be `bound_required`, and is not."""
         from ..privacy import EACH_RECORD, Unit
 
         if self.unit is None and self.rows_per_unit is None:
             return EACH_RECORD
         if not self.unit:
             raise Misuse("unit", "say with --unit which column tells whose record it is")
-        if self.rows_per_unit is None and not stated:
-            return Unit.of_any_rows(self.unit)
+        if self.rows_per_unit is None and not bound_required:
+            return Unit.with_unknown_bound(self.unit)
         if self.rows_per_unit is None:
             raise Misuse("rows-per-unit", "say with --rows-per-unit how many records of one unit are used at most")
-        return Unit(self.unit, whole("rows-per-unit", self.rows_per_unit))
+        return Unit(self.unit, parse_integer("rows-per-unit", self.rows_per_unit))
 
-    def rows(self) -> int | None:
+    def max_rows_per_unit(self) -> int | None:
         """The bound of records of one unit; None: it was not given."""
-        return None if self.rows_per_unit is None else whole("rows-per-unit", self.rows_per_unit)
+        return None if self.rows_per_unit is None else parse_integer("rows-per-unit", self.rows_per_unit)
 
 
 @dataclass(frozen=True)
-class Units:
+class UnitCountOptions:
     """Option for the public number of units."""
 
-    units: str | None = perhaps("N", "Under replace-one: the public number of units.")
+    units: str | None = optional("N", "Under replace-one: the public number of units.")
 
-    def number(self, neighbours: Neighbours) -> int | None:
+    def unit_count(self, neighbours: Neighbours) -> int | None:
         """Public number of units; None: it was not given. Refused where it is private."""
         if self.units is None:
             return None
-        if not neighbours.knows_units:
+        if not neighbours.has_public_units:
             raise Misuse("units", "their number is private under add-remove; leave it out")
-        return whole("units", self.units)
+        return parse_integer("units", self.units)
 
 
 @dataclass(frozen=True)
-class Payer:
+class PayingAccountOptions:
     """Options for the ledger and account that are charged, and for the request id."""
 
-    ledger: str | None = perhaps(
+    ledger: str | None = optional(
         "URL", "The ledger that is charged, as in sqlite:///budget.db; it sets adjacency and unit."
     )
-    dataset: str | None = perhaps("NAME", ACCOUNT)
-    request_id: str | None = perhaps(
+    dataset: str | None = optional("NAME", ACCOUNT)
+    request_id: str | None = optional(
         "ID", "A name for this request: asked again under it, the same curve costs nothing."
     )
 
@@ -525,7 +535,7 @@ class SourceOptions:
         str, Argument(metavar="DATA", help="A CSV file with a header, a Parquet file, or postgresql://reader@host/db.")
     ]
     delimiter: str = option("SIGN", "What separates the fields of a CSV file.", ",")
-    table: str | None = perhaps("SCHEMA.TABLE", "The table or view, where DATA is the URL of a database.")
+    table: str | None = optional("SCHEMA.TABLE", "The table or view, where DATA is the URL of a database.")
 
     @property
     def is_file(self) -> bool:
@@ -545,21 +555,21 @@ class SourceOptions:
             return self.data
         if self.table is None:
             raise Misuse("table", "say which table or view of the database is asked, as in --table clinic.visits")
-        from ..records.engines import table_at
+        from ..records.engines import table_from_url
 
-        return table_at(self.data, self.table)
+        return table_from_url(self.data, self.table)
 
 
 @dataclass(frozen=True)
-class FormedSource(SourceOptions):
+class FormattedSourceOptions(SourceOptions):
     """Options for a table as `SourceOptions`, and for the declared form of a CSV file, or of standard input."""
 
     encoding: str = option("NAME", "The encoding of a CSV file: utf-8, latin-1 or cp1252.", "utf-8")
     decimal: str = option("SIGN", "What stands before decimals in a CSV file: a point, or a comma as in 1.200,50.", ".")
-    dates: str | None = perhaps(
+    dates: str | None = optional(
         "DAY", "Dates in a CSV file are numbers, the days since this one: 2020-01-01, or 01.01.2020 for such dates."
     )
-    source: str | None = perhaps(
+    source: str | None = optional(
         "TEXT",
         "The public name and version of the data, on every picture and in every file, with a hash of the release.",
     )
@@ -585,58 +595,58 @@ class FormedSource(SourceOptions):
 
 
 @dataclass(frozen=True)
-class Split(Asked):
+class SplitOptions(QuestionOptions):
     """Options for a curve of each category, or of each combination of categories."""
 
-    by: list[str] | None = perhaps(
+    by: list[str] | None = optional(
         "NAME",
         "A column of categories: one curve for each. Or NAME=A,B,C; given several times, one curve for each "
         "combination. Without categories, --delta or --universe finds those of many units.",
     )
-    categories: str | None = perhaps("A,B,C", "The categories, declared in public; other values count as missing.")
-    universe: str | None = perhaps(
+    categories: str | None = optional("A,B,C", "The categories, declared in public; other values count as missing.")
+    universe: str | None = optional(
         "LETTERS:LENGTH",
         "Groups that nobody listed are named by so many of these letters at most, as in a-z:12 (no delta is needed "
         "then); or told by hashes of their names, as in hashed:32.",
     )
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """The columns to split by."""
-        return {"by": self.declared()}
+        return {"by": self.parse_categories()}
 
-    def declared(self) -> By:
+    def parse_categories(self) -> By:
         """The columns and their categories; None: no split."""
         given = self.by or []
         if self.universe is not None and all("=" in each for each in given if self.categories is None):
             raise Misuse("universe", "say with --by which column it is of, without categories")
         if self.categories is None:
-            return self._told_apart(tuple(self._with_categories(each) for each in given))
+            return self._combine_keys(tuple(self._parse_key(each) for each in given))
         if not given:
             raise Misuse("by", "say with --by which column the categories are of")
         if len(given) > 1:
             raise Misuse("categories", "they are of one column; give each as --by NAME=A,B,C")
-        return _made(given[0], categories("categories", self.categories))
+        return _make_categories(given[0], parse_labels("categories", self.categories))
 
-    def _told_apart(self, keys: tuple[Categories, ...]) -> By:
-        from ..curves.question import keys_of
+    def _combine_keys(self, keys: tuple[Categories, ...]) -> By:
+        from ..curves.question import parse_grouping
 
-        with named("by", "by"):
-            return keys_of(keys) if len(keys) > 1 else keys[0] if keys else None
+        with translate_argument_errors("by", "by"):
+            return parse_grouping(keys) if len(keys) > 1 else keys[0] if keys else None
 
-    def _with_categories(self, given: str) -> Categories:
+    def _parse_key(self, given: str) -> Categories:
         column, sign, names = given.partition("=")
         if not sign:
-            from ..data import Unlisted, universe_of
+            from ..data import UnlistedCategories, parse_universe
 
-            return Unlisted(column, universe=None if self.universe is None else universe_of(self.universe))
-        return _made(column, categories("by", names))
+            return UnlistedCategories(column, universe=None if self.universe is None else parse_universe(self.universe))
+        return _make_categories(column, parse_labels("by", names))
 
 
-def require_listed(question: object, loss: PrivacyLoss) -> None:
+def require_matching_delta(question: object, loss: PrivacyLoss) -> None:
     """Refuse groups that nobody listed where there is no delta that finds them, and a delta that finds none."""
-    from ..strategies.choice import unlisted_of
+    from ..strategies.choice import find_unlisted
 
-    unlisted = unlisted_of(question)
+    unlisted = find_unlisted(question)
     if loss.delta and (unlisted is None or unlisted.universe is not None):
         told = "groups that nobody listed, --by NAME without --universe"
         raise Misuse("delta", f"nothing that is asked needs one: it finds {told}")
@@ -648,7 +658,7 @@ def require_listed(question: object, loss: PrivacyLoss) -> None:
         )
 
 
-def _made(column: str, values: tuple[Category, ...]) -> Categories:
+def _make_categories(column: str, values: tuple[Category, ...]) -> Categories:
     from ..data import Categories
 
     if len(set(values)) < len(values):
@@ -656,7 +666,7 @@ def _made(column: str, values: tuple[Category, ...]) -> Categories:
     return Categories(column, values)
 
 
-def scores_of(option: str, given: str) -> str | Predictor:
+def read_score_source(option: str, given: str) -> str | Predictor:
     """The column of this name, or for ``@FILE`` the model in that file; a model is passed on."""
     if not isinstance(given, str) or not given.startswith(SIGN):
         return given
@@ -669,29 +679,29 @@ def scores_of(option: str, given: str) -> str | Predictor:
         raise Misuse(option, f"there is no model to be read in {file!r}") from None
     try:
         return predictor_from_json(text)
-    except Refused as error:
+    except InvalidArgument as error:
         raise Misuse(option, f"the model of {Path(file).name!r}: {error}") from None
 
 
-def grid_of(option: str, text: str) -> Grid:
+def parse_grid(option: str, text: str) -> Grid:
     """Parse public cells."""
     from ..data import Grid
 
-    with named(option, "grid"):
+    with translate_argument_errors(option, "grid"):
         return Grid.parse(text)
 
 
 VALUE: Callable[[Any], str] = attrgetter("value")
 
 
-def one_of(room: str, kind: str, name: Callable[[Any], str]) -> Reader:
+def make_member_parser(module: str, kind: str, name: Callable[[Any], str]) -> Reader:
     """Make the parser of words for an enumeration's members; it imports the enumeration when it is needed."""
 
-    def read(option: str, word: str) -> Any:
-        members = getattr(import_module(f"..{room}", __package__), kind)
-        return chosen(option, word, {name(each): each for each in members})
+    def parse_member(option: str, word: str) -> Any:
+        members = getattr(import_module(f"..{module}", __package__), kind)
+        return parse_choice(option, word, {name(each): each for each in members})
 
-    return read
+    return parse_member
 
 
 @dataclass(frozen=True)
@@ -702,7 +712,7 @@ class TaskDocument:
 
 
 @dataclass(frozen=True)
-class ColumnOptions(Asked):
+class ColumnOptions(QuestionOptions):
     """Options for a column of numbers and its unit of measurement."""
 
     column: str = option("NAME", A_COLUMN)
@@ -713,47 +723,47 @@ class ColumnOptions(Asked):
 class SmoothColumn(ColumnOptions):
     """Options for a column of numbers whose curve may be made monotone by the least change of its noise."""
 
-    smooth: str | None = perhaps(
+    smooth: str | None = optional(
         "P",
         "Make the curve monotone by the least change of its noise, in absolute values (1) or squares (2).",
-        lambda option, word: chosen(option, word, {"1": 1, "2": 2}),
+        lambda option, word: parse_choice(option, word, {"1": 1, "2": 2}),
     )
 
 
 @dataclass(frozen=True)
-class CellOptions(Asked):
+class CellOptions(QuestionOptions):
     """Options for a grid of public cells."""
 
-    grid: str | None = perhaps(
+    grid: str | None = optional(
         "L:U:N",
         "Public cells: lower:upper:cells or lower:upper:width=W; geometric:... for equal ratios, logistic:... "
         "for log-odds.",
     )
-    edges: str | None = perhaps("A,B,C", "Public cells by their rising edges, instead of --grid.")
-    values: str | None = perhaps(
+    edges: str | None = optional("A,B,C", "Public cells by their rising edges, instead of --grid.")
+    values: str | None = optional(
         "A:B", "Declared values, each a cell of its own, instead of --grid: first:last, first:last:step, or A,B,C."
     )
-    outside: str | None = perhaps(
+    outside: str | None = optional(
         "WHERE", "Values outside: clamped into the end cells (the default), or counted apart, in cells of their own."
     )
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """The grid that was given, or else the question's own; either with the given treatment of values outside."""
-        grid = self._given() or usual.get("grid", MISSING)
+        grid = self._parse_given_grid() or defaults.get("grid", MISSING)
         if grid is MISSING:
             raise Misuse("grid", NO_GRID)
-        found = {**super().told(usual), "grid": self._treated(grid)}
+        found = {**super().question_fields(defaults), "grid": self._apply_outside(grid)}
         some = found.pop("some", None)
         if some is not None:
-            found["at"] = some.of(found["grid"])
+            found["at"] = some.find_indices(found["grid"])
         return {name: value for name, value in found.items() if name not in ("edges", "values", "outside")}
 
-    def declared(self) -> Grid:
+    def parse_grid(self) -> Grid:
         """The grid that was given."""
-        grid: Grid = CellOptions.told(self, NOTHING)["grid"]
+        grid: Grid = CellOptions.question_fields(self, NOTHING)["grid"]
         return grid
 
-    def _given(self) -> Grid | None:
+    def _parse_given_grid(self) -> Grid | None:
         from ..data import Grid, Values
 
         if self.grid == AUTO:
@@ -765,77 +775,79 @@ class CellOptions(Asked):
             return Values.parse(self.values)
         if self.edges is None:
             return None if self.grid is None else Grid.parse(self.grid)
-        with named("edges", "grid"):
-            return Grid.from_edges(numbers("edges", self.edges))
+        with translate_argument_errors("edges", "grid"):
+            return Grid.from_edges(parse_numbers("edges", self.edges))
 
-    def _treated(self, grid: Grid) -> Grid:
+    def _apply_outside(self, grid: Grid) -> Grid:
         from ..data import Outside
 
         if self.outside is None:
             return grid
-        return grid.with_outside(chosen("outside", self.outside, {"clamped": Outside.CLAMPED, "apart": Outside.APART}))
+        return grid.with_outside(
+            parse_choice("outside", self.outside, {"clamped": Outside.CLAMPED, "apart": Outside.APART})
+        )
 
 
 @dataclass(frozen=True)
 class GroupedCells(CellOptions):
     """Options for a grid from which groups of similar scores are formed. A score outside the grid is in no group."""
 
-    outside: str | None = perhaps(
+    outside: str | None = optional(
         "apart", "Scores outside the grid lie in no group and are counted separately: only apart is allowed."
     )
 
-    def _treated(self, grid: Grid) -> Grid:
+    def _apply_outside(self, grid: Grid) -> Grid:
         from ..data import Outside
 
-        if CellOptions._treated(self, grid).outside is Outside.CLAMPED and self.outside is not None:
+        if CellOptions._apply_outside(self, grid).outside is Outside.CLAMPED and self.outside is not None:
             raise Misuse("outside", IN_NO_GROUP)
         return grid
 
 
 @dataclass(frozen=True)
-class SomeEdges:
+class EdgeSubsetOptions:
     """Options for a few edges of a grid, below which alone records are counted."""
 
-    at: str | None = perhaps(
+    at: str | None = optional(
         "X,X,X", "Count records below these values only, at the nearest edges of a grid as fine as you like."
     )
-    points: str | None = perhaps("N", "Count records below this many evenly spaced edges only.")
+    points: str | None = optional("N", "Count records below this many evenly spaced edges only.")
 
-    def of(self, grid: Grid) -> tuple[int, ...] | None:
+    def find_indices(self, grid: Grid) -> tuple[int, ...] | None:
         """Indices of the edges; None: all edges. Refused where a value lies outside, or there are too many."""
         if self.points is None:
-            return None if self.at is None else nearest_edges(self.at, grid)
+            return None if self.at is None else parse_nearest_edges(self.at, grid)
         if self.at is not None:
             raise Misuse("points", "give --at or --points, not both")
-        return edges_evenly(self.points, grid)
+        return parse_even_edges(self.points, grid)
 
 
-def edges_evenly(given: str, grid: Grid, option: str = "points") -> tuple[int, ...]:
+def parse_even_edges(given: str, grid: Grid, option: str = "points") -> tuple[int, ...]:
     """Indices of so many evenly spaced edges. Raises `Misuse`: there are none, or too many."""
-    from ..curves.prefixes import even_edges
+    from ..curves.prefixes import evenly_spaced_edges
 
-    number = whole(option, given)
+    number = parse_integer(option, given)
     if number > MOST_POINTS:
         raise Misuse(option, f"at most {MOST_POINTS} edges are asked for at once, got {number}")
-    return even_edges(number, grid.cells)
+    return evenly_spaced_edges(number, grid.cells)
 
 
-def nearest_edges(given: str, grid: Grid, option: str = "at") -> tuple[int, ...]:
+def parse_nearest_edges(given: str, grid: Grid, option: str = "at") -> tuple[int, ...]:
     """Indices of the edges nearest to the values of an option. Raises `Misuse`: one lies outside, or two are one."""
     import numpy as np
 
-    from ..display.numerals import answered_point
+    from ..display.numerals import describe_point
 
-    values = numbers(option, given)
+    values = parse_numbers(option, given)
     if any(not grid.lower <= value <= grid.upper for value in values):
         raise Misuse(option, f"values from {grid.lower:g} to {grid.upper:g} are needed, the bounds of the grid")
     edges = tuple(grid.nearest_edge(np.array(values)).tolist())
     if len(set(edges)) < len(edges):
         raise Misuse(option, "two of the values have the same nearest edge; each edge is asked for once")
     points = zip(grid.edge(np.array(edges)).tolist(), values, strict=True)
-    moved = [answered_point(*pair) for pair in points if answered_point(*pair) != answered_point(pair[0], pair[0])]
+    moved = [describe_point(*pair) for pair in points if describe_point(*pair) != describe_point(pair[0], pair[0])]
     if moved:
-        tell(f"--{option}: answered at {', '.join(moved)}")
+        print_to_stderr(f"--{option}: answered at {', '.join(moved)}")
     return edges
 
 
@@ -843,61 +855,61 @@ def nearest_edges(given: str, grid: Grid, option: str = "at") -> tuple[int, ...]
 class HintedCells(CellOptions):
     """Options for a grid, and a public hint on how records are distributed over its cells."""
 
-    hint: str | None = perhaps(
+    hint: str | None = optional(
         "WORD",
         "What is publicly known of the values: peaked (in a small part) or atoms (in single cells).",
-        one_of("queries", "Hint", VALUE),
+        make_member_parser("queries", "Hint", VALUE),
     )
 
 
 @dataclass(frozen=True)
-class SomeCells(HintedCells):
+class EdgeCells(HintedCells):
     """Options for a grid, a hint, and perhaps a few edges below which alone records are counted."""
 
-    some: SomeEdges = SomeEdges()
+    some: EdgeSubsetOptions = EdgeSubsetOptions()
 
 
 @dataclass(frozen=True)
-class PerhapsHinted(HintedCells):
+class OptionalHintedCells(HintedCells):
     """Options for a grid and a hint, which may be left out together."""
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        return _without_grid(self) if is_found(self) else HintedCells.told(self, usual)
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        return _fields_without_grid(self) if is_range_automatic(self) else HintedCells.question_fields(self, defaults)
 
 
 @dataclass(frozen=True)
-class PerhapsCells(SomeCells):
+class OptionalEdgeCells(EdgeCells):
     """Options for a grid, a hint and a few edges, which may be left out together."""
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
-        return _without_grid(self) if is_found(self) else SomeCells.told(self, usual)
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
+        return _fields_without_grid(self) if is_range_automatic(self) else EdgeCells.question_fields(self, defaults)
 
 
 @dataclass(frozen=True)
 class AutoCells(CellOptions):
     """Options for a grid, of which ``--grid auto`` says that a part of the loss looks for it."""
 
-    grid: str | None = perhaps(
+    grid: str | None = optional(
         "L:U:N",
         "Public cells: lower:upper:cells or lower:upper:width=W; geometric:... for equal ratios, logistic:... "
         "for log-odds. Or auto: a part of the loss looks for them.",
     )
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         if not self.is_auto:
-            if "grid" not in usual and is_found(self):
+            if "grid" not in defaults and is_range_automatic(self):
                 raise Misuse("grid", f"{NO_GRID}; or say --grid auto: a part of the loss looks for one")
-            return CellOptions.told(self, usual)
-        _without_grid(self)
+            return CellOptions.question_fields(self, defaults)
+        _fields_without_grid(self)
         return {}
 
     @property
     def is_auto(self) -> bool:
         """Tell whether a part of the loss is to look for the grid."""
-        return self.grid == AUTO and is_found(self)
+        return self.grid == AUTO and is_range_automatic(self)
 
 
-def is_found(cells: CellOptions) -> bool:
+def is_range_automatic(cells: CellOptions) -> bool:
     """Tell whether no grid is given, or in words that none is known."""
     others = (cells.edges, cells.values) != (None, None)
     if cells.grid == AUTO and others:
@@ -905,9 +917,9 @@ def is_found(cells: CellOptions) -> bool:
     return cells.grid in (None, AUTO) and not others
 
 
-def _without_grid(cells: CellOptions) -> dict[str, Any]:
+def _fields_without_grid(cells: CellOptions) -> dict[str, Any]:
     """Nothing said of a grid, and of what needs one."""
-    some = getattr(cells, "some", SomeEdges())
+    some = getattr(cells, "some", EdgeSubsetOptions())
     said = {"outside": cells.outside, "hint": getattr(cells, "hint", None), "at": some.at, "points": some.points}
     odd = next((name for name, value in said.items() if value is not None), None)
     if odd is not None:
@@ -916,29 +928,29 @@ def _without_grid(cells: CellOptions) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Thresholded(CellOptions):
+class ThresholdCells(CellOptions):
     """Options for a grid of scores, and for the thresholds of a ROC curve."""
 
     cuts: str = option(
         "quantiles|medians|fixed",
         "Thresholds: at private quantiles of the scores, at private medians of medians, or fixed by the grid.",
         "quantiles",
-        one_of("curves", "Cuts", VALUE),
+        make_member_parser("curves", "Cuts", VALUE),
     )
-    some: SomeEdges = SomeEdges()
+    some: EdgeSubsetOptions = EdgeSubsetOptions()
 
 
 @dataclass(frozen=True)
-class TwoClasses(Asked):
+class TwoClasses(QuestionOptions):
     """Options for the labels of two classes, and for scores."""
 
     label: str = option("NAME", "The column of true labels.")
-    score: str = option("NAME", "The column of scores, high ones positive; or @FILE, a model.", read=scores_of)
-    pos_label: str = option("LABEL", "The positive label; other labels are missing.", "1", category)
-    neg_label: str | None = perhaps(
+    score: str = option("NAME", "The column of scores, high ones positive; or @FILE, a model.", parse=read_score_source)
+    pos_label: str = option("LABEL", "The positive label; other labels are missing.", "1", parse_label)
+    neg_label: str | None = optional(
         "LABEL",
         "The negative label; needed in a CSV file, and where the positive one is none of 1, 0, -1, true, false.",
-        category,
+        parse_label,
     )
 
 
@@ -950,42 +962,53 @@ class ScoreOptions(TwoClasses):
 
 
 @dataclass(frozen=True)
-class Weighing(Asked):
+class WeightOptions(QuestionOptions):
     """Options for a column of survey weights and its public cap."""
 
-    weight: str | None = perhaps("NAME", "A column of survey weights: what is shown is of the weight, not of records.")
-    weight_cap: str | None = perhaps(
-        "W", "The public cap on the weight of one record, needed with --weight; larger weights count as it.", one_number
+    weight: str | None = optional("NAME", "A column of survey weights: what is shown is of the weight, not of records.")
+    weight_cap: str | None = optional(
+        "W",
+        "The public cap on the weight of one record, needed with --weight; larger weights count as it.",
+        parse_number,
     )
 
-    def told(self, usual: Mapping[str, Any]) -> dict[str, Any]:
+    def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """The column and its cap; nothing, where there are no weights."""
         if self.weight is None and self.weight_cap is not None:
             raise Misuse("weight-cap", "it caps the weights of a column: name that with --weight")
-        return {} if self.weight is None else super().told(usual)
+        return {} if self.weight is None else super().question_fields(defaults)
 
 
-ONE_COLUMN = only(column=option("NAME", A_COLUMN))
-SHARES = only(at=option("P,P,P", "Shares of records between 0 and 1.", "0.25,0.5,0.75", numbers))
-MOMENTS = only(moments=option("N", "2: count, sum, mean and variance; 1: no variance, and less noise.", "2", whole))
-COVERAGE = only(
-    coverage=option("P", "The share of records to be covered; in residual plots, by both bounds.", read=amount)
+ONE_COLUMN = make_option_group(column=option("NAME", A_COLUMN))
+SHARES = make_option_group(at=option("P,P,P", "Shares of records between 0 and 1.", "0.25,0.5,0.75", parse_numbers))
+MOMENTS = make_option_group(
+    moments=option("N", "2: count, sum, mean and variance; 1: no variance, and less noise.", "2", parse_integer)
 )
-ORIGIN = only(
+COVERAGE = make_option_group(
+    coverage=option(
+        "P", "The share of records to be covered; in residual plots, by both bounds.", parse=check_positive_number
+    )
+)
+ORIGIN = make_option_group(
     model=option(
         "public|disjoint|private",
         "How the model was made: it is public, was trained on disjoint records, or is itself private.",
-        read=one_of("privacy", "Model", lambda each: each.name.lower()),
+        parse=make_member_parser("privacy", "Model", lambda each: each.name.lower()),
     )
 )
-BINS = only(
+BINS = make_option_group(
     bins=option(
-        "N", "Bins at most: at least 2. They are cut at private quantiles; small ones are joined.", "16", several
+        "N",
+        "Bins at most: at least 2. They are cut at private quantiles; small ones are joined.",
+        "16",
+        parse_integer_above_one,
     )
 )
-GROUPS = only(
-    groups=perhaps(
-        "N", "Groups cut at private quantiles: at least 2. If left out, 3 to 20, by records and privacy loss.", several
+GROUPS = make_option_group(
+    groups=optional(
+        "N",
+        "Groups cut at private quantiles: at least 2. If left out, 3 to 20, by records and privacy loss.",
+        parse_integer_above_one,
     )
 )
-CELLS = only(cells=option("N", "Cells along each axis: 256 at most.", "64", whole))
+CELLS = make_option_group(cells=option("N", "Cells along each axis: 256 at most.", "64", parse_integer))

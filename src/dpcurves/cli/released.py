@@ -8,17 +8,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from ..arguments import Refused
-from .ask_file import deliver, delivering, files_written, page_of
-from .options import Argument, Command, Option, chance, numbers
-from .output import InputFile, Output, ResultView, Shown, object_of, text_of
-from .terminal import Misuse, say, tell, terminal
+from ..arguments import InvalidArgument
+from .ask_file import deliver, render_page, run_all_parts, write_files
+from .options import Argument, Command, Option, parse_numbers, parse_probability
+from .output import InputFile, Output, ResultView, ViewTable, parse_json_object, read_text
+from .terminal import Misuse, make_console, print_to_console, print_to_stderr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ..curves import CDF, Drift, QuantileQuantile
-    from ..curves.result import Released
+    from ..curves.result import ReleasedResult
 
 SHOWN = "0.01,0.05,0.1,0.25,0.5,0.75,0.9,0.95,0.99"
 
@@ -44,19 +44,19 @@ def compare(
     from ..shortcuts import compare as compared
 
     output = Output(plot=plot)
-    _require_free(output, curve, public, question)
-    released = _comparable(curve)
-    found = compared(released, _question(question), public)
-    say(terminal(), found.verdict)
-    _say_written(output, output.write_plot(lambda: found.plot(ax=headless_axes(type(found.private).SIZE))))
+    _require_distinct_files(output, curve, public, question)
+    released = _read_comparable(curve)
+    found = compared(released, _read_question(question), public)
+    print_to_console(make_console(), found.verdict)
+    _print_written_files(output, output.write_plot(lambda: found.plot(ax=headless_axes(type(found.private).SIZE))))
 
 
-def _comparable(file: str) -> Any:
+def _read_comparable(file: str) -> Any:
     from ..curves.comparison import MEASURES
 
-    text = text_of("curve", file)
+    text = read_text("curve", file)
     try:
-        kind = object_of("curve", text).get("kind")
+        kind = parse_json_object("curve", text).get("kind")
         (found,) = (each for each in MEASURES if kind == each.KIND)
     except ValueError:
         kinds = ", ".join(each.KIND for each in MEASURES)
@@ -64,21 +64,21 @@ def _comparable(file: str) -> Any:
     return found.from_json(text)
 
 
-def _question(file: str) -> Any:
+def _read_question(file: str) -> Any:
     from ..curves.question_json import question_from_json
 
     try:
-        return question_from_json(object_of("question", text_of("question", file)))
-    except Refused as error:
+        return question_from_json(parse_json_object("question", read_text("question", file)))
+    except InvalidArgument as error:
         raise Misuse("question", str(error)) from None
 
 
-def _distribution(argument: str, file: str) -> CDF:
+def _read_cdf(argument: str, file: str) -> CDF:
     from ..curves import CDF
 
-    text = text_of(argument, file)
+    text = read_text(argument, file)
     try:
-        if object_of(argument, text).get("kind") == CDF.KIND:
+        if parse_json_object(argument, text).get("kind") == CDF.KIND:
             return CDF.from_json(text)
     except ValueError:
         pass
@@ -88,19 +88,22 @@ def _distribution(argument: str, file: str) -> CDF:
 class QuantileQuantileView(ResultView):
     """View of the quantiles of both curves: a table of simultaneous intervals for each whom they speak of."""
 
-    def tables(self, curve: QuantileQuantile) -> list[Shown]:
-        from ..display import covering
+    def tables(self, curve: QuantileQuantile) -> list[ViewTable]:
+        from ..display import describe_interval
 
         found = []
         for who, population in curve.scopes.items():
-            if self.sure.population or not population:
-                first, second = curve.intervals(self.sure.level, population=population)
+            if self.settings.population or not population:
+                first, second = curve.intervals(self.settings.level, population=population)
                 columns = {
-                    "p": curve.p, "first": curve._where_known("first", curve.x), "first, from and to": first,
-                    "second": curve._where_known("second", curve.y), "second, from and to": second,
+                    "p": curve.p, "first": curve._mask_unknown("first", curve.x), "first, from and to": first,
+                    "second": curve._mask_unknown("second", curve.y), "second, from and to": second,
                 }  # fmt: skip
-                found.append(Shown(covering(self.sure.level, curve._covers(), who), columns))
-        return [found[0]._replace(headline=found[0].headline + self.left_out(curve.privacy)), *found[1:]]
+                found.append(ViewTable(describe_interval(self.settings.level, curve._interval_name(), who), columns))
+        return [
+            found[0]._replace(headline=found[0].headline + self.describe_missing_population(curve.privacy)),
+            *found[1:],
+        ]
 
 
 def qq(
@@ -116,21 +119,21 @@ def qq(
 
     Example: dpcurves qq before.json after.json --plot qq.svg
     """
-    _require_free(output, first, second)
-    view, one, other = QuantileQuantileView.of(output), _distribution("first", first), _distribution("second", second)
+    _require_distinct_files(output, first, second)
+    view, one, other = QuantileQuantileView.from_output(output), _read_cdf("first", first), _read_cdf("second", second)
     try:
-        found = one.quantile_quantile(other, numbers("p", p))
-    except Refused as error:
+        found = one.quantile_quantile(other, parse_numbers("p", p))
+    except InvalidArgument as error:
         raise Misuse("p", error.rule) from None
-    _deliver(f"quantiles of {second} against {first}", found, view, output)
+    _deliver_result(f"quantiles of {second} against {first}", found, view, output)
 
 
 class DriftView(ResultView):
     """View of the statistics of each window beside their thresholds."""
 
-    def tables(self, curve: Drift) -> list[Shown]:
+    def tables(self, curve: Drift) -> list[ViewTable]:
         words = f"a threshold is passed in {curve.alarms:.3%} of unchanged windows, noise and sampling included"
-        return [Shown(words, curve._columns(), len(curve.shifts))]
+        return [ViewTable(words, curve._columns(), len(curve.shifts))]
 
 
 def drift(
@@ -147,13 +150,13 @@ def drift(
     Example: dpcurves drift january.json may.json june.json --plot drift.svg
     """
     from ..curves import drift as drifted
-    from ..curves.result import curve_from_json
+    from ..curves.result import result_from_json
 
-    _require_free(output, reference, *windows)
-    first, *later = (curve_from_json(text_of("reference", name)) for name in (reference, *windows))
+    _require_distinct_files(output, reference, *windows)
+    first, *later = (result_from_json(read_text("reference", name)) for name in (reference, *windows))
     named = dict(zip(_name_windows(windows), later, strict=True))
-    found = drifted(first, named, alarms=chance("alarms", alarms))  # type: ignore[arg-type]
-    _deliver(f"drift since {reference}", found, DriftView.of(output), output)
+    found = drifted(first, named, alarms=parse_probability("alarms", alarms))  # type: ignore[arg-type]
+    _deliver_result(f"drift since {reference}", found, DriftView.from_output(output), output)
 
 
 MOST_POINTS = 20
@@ -173,47 +176,47 @@ def _name_windows(files: Sequence[str]) -> list[str]:
     return names
 
 
-class KeptView(ResultView):
+class SavedResultView(ResultView):
     """View of a kept result of any kind: its columns with the ends of its intervals, as in its CSV, and its picture."""
 
     SUPPRESSES = True
 
-    def tables(self, curve: Released) -> list[Shown]:
+    def tables(self, curve: ReleasedResult) -> list[ViewTable]:
         import numpy as np
 
-        from ..display import SUPPRESSED, hidden, numerals
+        from ..display import SUPPRESSED, format_numbers, suppress_rows
 
-        columns = curve.columns_with_ends(**self.sure.of_pictures)
+        columns = curve.columns_with_intervals(**self.settings.plot_arguments)
         texts = {name for name, column in columns.items() if column.dtype.kind in "OU"}
-        most = MOST_LABELLED if texts - set(curve._axes()) else MOST_POINTS
-        if self.sure.suppress is None:
-            return [Shown(repr(curve), columns, most)]
+        most = MOST_LABELLED if texts - set(curve._axis_labels()) else MOST_POINTS
+        if self.settings.suppress is None:
+            return [ViewTable(repr(curve), columns, most)]
         marked = {
             name: [each == SUPPRESSED for each in column.tolist()]
-            for name, column in curve.columns_with_ends(**self.sure._asdict()).items()
+            for name, column in curve.columns_with_intervals(**self.settings._asdict()).items()
         }
         for name, rows in marked.items():
             if any(rows):
-                columns |= hidden({name: numerals(columns[name])}, [name], np.array(rows))
-        return [Shown(repr(curve), columns, most)]
+                columns |= suppress_rows({name: format_numbers(columns[name])}, [name], np.array(rows))
+        return [ViewTable(repr(curve), columns, most)]
 
-    def draw(self, curve: Released) -> Axes:
+    def draw(self, curve: ReleasedResult) -> Axes:
         """Plot of the result with its band or its intervals."""
-        return curve.picture(**self.sure.of_pictures)
+        return curve.plot_headless(**self.settings.plot_arguments)
 
 
-def _kept(files: Sequence[str]) -> dict[str, Released]:
-    from ..curves.result import curve_from_json
-    from ..publication import distinct
+def _read_results(files: Sequence[str]) -> dict[str, ReleasedResult]:
+    from ..curves.result import result_from_json
+    from ..publication import assign_file_names
 
     found = []
     for file in files:
-        text = text_of("results", file)
+        text = read_text("results", file)
         try:
-            found.append((Path(file).stem, curve_from_json(text)))
-        except Refused as error:
+            found.append((Path(file).stem, result_from_json(text)))
+        except InvalidArgument as error:
             raise Misuse("results", f"{file!r} holds no released result, as --json writes it ({error})") from None
-    return dict(distinct(found))
+    return dict(assign_file_names(found))
 
 
 def show(
@@ -232,32 +235,32 @@ def show(
 
     Example: dpcurves show january.json february.json --plot both.svg --xlsx both.xlsx
     """
-    _require_free(output, *results)
-    view, kept = KeptView.of(output), _kept(results)
+    _require_distinct_files(output, *results)
+    view, kept = SavedResultView.from_output(output), _read_results(results)
     if over is not None:
-        kept = {name: _margin(each, over.split(",")) for name, each in kept.items()}
+        kept = {name: _compute_margin(each, over.split(",")) for name, each in kept.items()}
     if rank:
-        kept = {name: _ranked(each) for name, each in kept.items()}
-    if output.suppress is not None and not all(each._hideable() for each in kept.values()):
-        output.suppressed(possible=False)
+        kept = {name: _rank_categories(each) for name, each in kept.items()}
+    if output.suppress is not None and not all(each._suppressible_columns() for each in kept.values()):
+        output.suppression_width(shows_counts=False)
     if len(kept) == 1:
         (found,) = kept.values()
-        _deliver(results[0], found, view, output, found.notes)
+        _deliver_result(results[0], found, view, output, found.notes)
     else:
-        _say_written(output, _show_several(kept, view, output))
+        _print_written_files(output, _show_several(kept, view, output))
 
 
-def _margin(result: Released, columns: list[str]) -> Any:
+def _compute_margin(result: ReleasedResult, columns: list[str]) -> Any:
     over = getattr(result, "over", None)
     if over is None:
         raise Misuse("over", "a result by category, or a two-way table, is needed")
     try:
         return over(*columns)
-    except Refused as error:
+    except InvalidArgument as error:
         raise Misuse("over", error.rule) from None
 
 
-def _ranked(result: Released) -> Released:
+def _rank_categories(result: ReleasedResult) -> ReleasedResult:
     from ..curves import SummaryByCategory, ranking
 
     if not isinstance(result, SummaryByCategory):
@@ -284,13 +287,17 @@ def consistent(
     """
     from ..curves import consistent as made
 
-    _require_free(output, *results)
-    view, kept, within = KeptView.of(output), _kept(results), {} if tree is None else _tree_of(tree)
+    _require_distinct_files(output, *results)
+    view, kept, within = (
+        SavedResultView.from_output(output),
+        _read_results(results),
+        {} if tree is None else _read_tree(tree),
+    )
     found = made(kept, "sum" if sums else "count", **within)  # type: ignore[arg-type]
-    _deliver("totals that add up", found, view, output, found.notes)
+    _deliver_result("totals that add up", found, view, output, found.notes)
 
 
-def _tree_of(path: str) -> dict[str, Any]:
+def _read_tree(path: str) -> dict[str, Any]:
     """The levels of a tree and its nested labels, from a file."""
     try:
         stored = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -303,31 +310,35 @@ def _tree_of(path: str) -> dict[str, Any]:
     return stored
 
 
-def _show_several(kept: Mapping[str, Released], view: KeptView, output: Output) -> list[str]:
-    from ..display import csv_text, curve_table, footer, styled, workbook
-    from ..publication import plain_words, stack_columns, together
+def _show_several(kept: Mapping[str, ReleasedResult], view: SavedResultView, output: Output) -> list[str]:
+    from ..display import build_workbook, csv_text, curve_table, footer, use_style
+    from ..publication import describe_results_privacy, plot_results_together, stack_columns
 
     if output.json is not None:
         raise Misuse("json", "one result is written at a time, and each file here is JSON already; leave it out")
-    sure, written = view.sure._asdict(), list[str]()
-    with styled(output.style, None):
-        pictured = together(kept, **view.sure.of_pictures) if {"plot", "xlsx"} & set(output.files) else None
+    sure, written = view.settings._asdict(), list[str]()
+    with use_style(output.style, None):
+        pictured = (
+            plot_results_together(kept, **view.settings.plot_arguments)
+            if {"plot", "xlsx"} & set(output.files)
+            else None
+        )
     columns = stack_columns(kept, **sure) if {"csv", "xlsx"} & set(output.files) else {}
     facts = [fact for name, each in kept.items() for fact in ((name, repr(each)), *((name, n) for n in each.notes))]
-    with delivering() as part:
+    with run_all_parts() as part:
         for name, each in kept.items():
             with part():
                 (table,) = view.tables(each)
-                shown = curve_table(table.columns, most=table.most)
-                say(output.terminal(), f"{name}: {table.headline}", shown, footer(each.privacy))
+                shown = curve_table(table.columns, most=table.max_rows)
+                print_to_console(output.make_console(), f"{name}: {table.headline}", shown, footer(each.privacy))
             for note in each.notes:
-                tell(f"{name}: {note}")
+                print_to_stderr(f"{name}: {note}")
         with part():
             written += output.write_plot(lambda: cast("Axes", pictured))
-        written += files_written(part, output, {
+        written += write_files(part, output, {
             "csv": lambda: csv_text(columns, raw=output.csv_raw).encode(),
-            "xlsx": lambda: workbook(columns, [*facts, ("privacy", plain_words(kept))], cast("Axes", pictured)),
-            "html": lambda: page_of({name: (c, view.draw(c)) for name, c in kept.items()}, view.sure.suppress).encode(),
+            "xlsx": lambda: build_workbook(columns, [*facts, ("privacy", describe_results_privacy(kept))], cast("Axes", pictured)),
+            "html": lambda: render_page({name: (c, view.draw(c)) for name, c in kept.items()}, view.settings.suppress).encode(),
         })  # fmt: skip
     return written
 
@@ -351,31 +362,31 @@ def publish(
     """
     from ..publication import publish as published
 
-    kept = _kept(results)
-    sure = Output(level=level, population=population, suppress=suppress).covering(suppressing=True)
+    kept = _read_results(results)
+    sure = Output(level=level, population=population, suppress=suppress).interval_settings(suppressing=True)
     try:
         files = published(kept, out, title=title, **sure._asdict())
     except OSError as error:
         raise Misuse("out", f"{out!r} cannot be written ({error.strerror})") from None
-    say(terminal(), f"written: {len(files)} files in {out!r}")
+    print_to_console(make_console(), f"written: {len(files)} files in {out!r}")
 
 
-def _require_free(output: Output, *read: str) -> None:
-    output.require_apart(*(InputFile("what is read", Path(name)) for name in read))
+def _require_distinct_files(output: Output, *read: str) -> None:
+    output.require_distinct_files(*(InputFile("what is read", Path(name)) for name in read))
     output.require_writable()
 
 
-def _deliver(title: str, found: Any, view: Any, output: Output, notes: Sequence[str] = ()) -> None:
-    with delivering() as part:
+def _deliver_result(title: str, found: Any, view: Any, output: Output, notes: Sequence[str] = ()) -> None:
+    with run_all_parts() as part:
         written = deliver(part, title, found, view, output)
     for note in notes:
-        tell(note)
-    _say_written(output, written)
+        print_to_stderr(note)
+    _print_written_files(output, written)
 
 
-def _say_written(output: Output, files: Sequence[str]) -> None:
+def _print_written_files(output: Output, files: Sequence[str]) -> None:
     for name in files:
-        say(output.terminal(), f"written: {name}")
+        print_to_console(output.make_console(), f"written: {name}")
 
 
 RELEASED_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({

@@ -11,9 +11,9 @@ from .status import COMPLETING, STOPPED
 def main() -> None:
     """Run the command that was typed, and leave with its exit status."""
     try:
-        from .terminal import prepare
+        from .terminal import prepare_streams
 
-        prepare()
+        prepare_streams()
         from .app import build
 
         if COMPLETING in os.environ:  # a shell asks what may follow: all commands are needed for an answer

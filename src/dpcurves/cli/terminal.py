@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 import click
 
-from ..arguments import Named, Refused
+from ..arguments import ArgumentError, InvalidArgument
 from .status import AWAY, BUDGET, DATA, FAULT, OUTPUT, STOPPED, UNREAD, USAGE
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Refusal(NamedTuple):
     status: int
 
 
-class Misuse(Refused):
+class Misuse(InvalidArgument):
     """Usage error: options contradict each other, or one is missing. No data were opened."""
 
 
@@ -75,15 +75,15 @@ def require_packages(argument: str, rule: str, *names: str) -> None:
         raise Misuse(argument, rule)
 
 
-class Undelivered(Named):
+class OutputError(ArgumentError):
     """Output error: the answer was computed but cannot be written, as to a full disk or a closed stream."""
 
 
-class Unread(Undelivered):
+class UnreadOutput(OutputError):
     """Output error: the program that read standard output has ended, as ``head`` does."""
 
 
-class Kept(Exception):
+class ChargedFailure(Exception):
     """Failure after the budget was charged: the answer is stored, and the same request id gives it again."""
 
     TOLD = "it is paid for: --request-id {} gives it again, for nothing"
@@ -93,36 +93,36 @@ class Kept(Exception):
         self.cause, self.request = cause, request
 
 
-class PerhapsKept(Kept):
+class UncertainChargeFailure(ChargedFailure):
     """Failure while the charge was being written, so that it may or may not be recorded."""
 
     TOLD = "it may be paid for: under --request-id {} it is never paid twice"
 
 
 @contextmanager
-def named(option: str, *arguments: str) -> Iterator[None]:
+def translate_argument_errors(option: str, *arguments: str) -> Iterator[None]:
     """Translate errors about one of these arguments into `Misuse` of the option that gave its value."""
     try:
         yield
-    except Refused as error:
+    except InvalidArgument as error:
         if error.argument not in arguments:
             raise
         raise Misuse(option, error.rule) from None
 
 
 @contextmanager
-def as_typed(options: Mapping[str, object]) -> Iterator[None]:
+def restore_option_names(options: Mapping[str, object]) -> Iterator[None]:
     """Translate errors about a column or a privacy loss into the same ones about the option that gave its value."""
     try:
         yield
-    except Named as error:
+    except ArgumentError as error:
         option = _option_of(error, {name: value for name, value in options.items() if value is not None})
         if option is None:
             raise
-        raise error.about(option) from None
+        raise error.with_argument(option) from None
 
 
-def _option_of(error: Named, options: Mapping[str, object]) -> str | None:
+def _option_of(error: ArgumentError, options: Mapping[str, object]) -> str | None:
     """Name of the option that gave the value of the error, if the error's argument has another name."""
     if error.argument == BOTH_LOSSES:
         losses = [name for name in ("epsilon", "rho") if name in options]
@@ -137,29 +137,29 @@ def _option_of(error: Named, options: Mapping[str, object]) -> str | None:
     return None
 
 
-def refusal_of(error: BaseException) -> Refusal:
+def describe_error(error: BaseException) -> Refusal:
     """Error line that names the argument and the rule, and the exit status. It holds no value of a record.
 
     Only messages of this package are passed on; of any other exception just its type and its place are printed.
     """
-    if isinstance(error, Kept):
-        line, status = refusal_of(error.cause)
+    if isinstance(error, ChargedFailure):
+        line, status = describe_error(error.cause)
         return Refusal(f"{line}; {error.TOLD.format(error.request)}", status)
     if isinstance(error, KeyboardInterrupt):
         return Refusal("stopped", STOPPED)
     if isinstance(error, click.ClickException):
-        return Refusal(_on_one_line(_usage(error)), USAGE)
-    if isinstance(error, Named):
+        return Refusal(_on_one_line(_describe_usage_error(error)), USAGE)
+    if isinstance(error, ArgumentError):
         names = (name.replace("_", "-") for name in error.argument.split(", "))
         line = f"{', '.join(OPTIONS.get(name, name) for name in names)}: {error.rule}"
         status = STATUS.get(type(error).__name__, DATA if error.argument in OF_DATA else USAGE)
         hint = "; run the same again later" if status == AWAY and " again" not in line else ""
         return Refusal(_on_one_line(line + hint), status)
-    place = f"{type(error).__name__} in {_place(error.__traceback__)}"
+    place = f"{type(error).__name__} in {_locate_failure(error.__traceback__)}"
     return Refusal(f"{place}: this should not be; please report it", FAULT)
 
 
-def _place(traceback: TracebackType | None) -> str:
+def _locate_failure(traceback: TracebackType | None) -> str:
     """File and line in our packages where an exception was raised: no message, no value."""
     core = Path(__file__).parents[1]
     place = "dpcurves"
@@ -172,7 +172,7 @@ def _place(traceback: TracebackType | None) -> str:
     return place
 
 
-def _usage(error: click.ClickException) -> str:
+def _describe_usage_error(error: click.ClickException) -> str:
     """Parser's message with the argument first, in the form of this package's errors."""
     message = error.format_message().rstrip(".")
     parameter = getattr(error, "param", None)
@@ -193,7 +193,7 @@ def _on_one_line(text: str) -> str:
 WIDTH_OF_A_FILE = 120
 
 
-def prepare() -> None:
+def prepare_streams() -> None:
     """Occupy standard streams that the shell has closed, before another file gets the number of one of them.
 
     A stream that was closed for writing remains unwritable: writing to it raises an error, as on a full disk. A
@@ -204,11 +204,11 @@ def prepare() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDONLY)  # gets the lowest number that is free: this one
-    sys.stdout = _spelling(sys.stdout, 1)
-    sys.stderr = _spelling(sys.stderr, 2)
+    sys.stdout = _escape_unencodable(sys.stdout, 1)
+    sys.stderr = _escape_unencodable(sys.stderr, 2)
 
 
-def _spelling(stream: TextIO | None, number: int) -> TextIO:
+def _escape_unencodable(stream: TextIO | None, number: int) -> TextIO:
     if stream is None:  # it was closed when the process began
         return open(number, "w", encoding="utf-8", closefd=False)
     if isinstance(stream, io.TextIOWrapper):
@@ -216,7 +216,7 @@ def _spelling(stream: TextIO | None, number: int) -> TextIO:
     return stream
 
 
-def silence(stream: TextIO) -> None:
+def silence_stream(stream: TextIO) -> None:
     """Redirect a broken stream to the null device, so that flushing its buffer at exit raises no error."""
     try:
         nothing = os.open(os.devnull, os.O_WRONLY)
@@ -226,7 +226,7 @@ def silence(stream: TextIO) -> None:
         return
 
 
-def terminal(*, stderr: bool = False) -> Console:
+def make_console(*, stderr: bool = False) -> Console:
     """Console on standard output, or on standard error if asked for; a broken pipe is raised, and ends no process."""
     from rich.console import Console
 
@@ -250,44 +250,44 @@ def clean_text(text: str) -> str:
     return "".join(sign if sign.isprintable() or sign == "\n" else "\ufffd" for sign in text)
 
 
-def tell(line: str) -> None:
+def print_to_stderr(line: str) -> None:
     """Print a line on standard error; if that fails, silence the stream."""
     try:
         print(f"dpcurves: {clean_text(line)}", file=sys.stderr, flush=True)
     except (OSError, ValueError):
-        silence(sys.stderr)
+        silence_stream(sys.stderr)
 
 
-def say(console: Console, *things: RenderableType) -> None:
+def print_to_console(console: Console, *things: RenderableType) -> None:
     """Print lines, which are not wrapped, and tables."""
-    with _spoken(sys.stderr if console.stderr else sys.stdout):
+    with _translate_stream_errors(sys.stderr if console.stderr else sys.stdout):
         for thing in things:
             console.print(clean_text(thing) if isinstance(thing, str) else thing, soft_wrap=isinstance(thing, str))
 
 
-def say_plainly(text: str) -> None:
+def print_to_stdout(text: str) -> None:
     """Print a text unformatted: machine-readable output, or help, without importing rich."""
-    with _spoken(sys.stdout):
+    with _translate_stream_errors(sys.stdout):
         print(text, flush=True)
 
 
 @contextmanager
-def _spoken(stream: TextIO) -> Iterator[None]:
-    """Flush a standard stream after writing; a pipe that nobody reads becomes `Unread`, other errors `Undelivered`."""
+def _translate_stream_errors(stream: TextIO) -> Iterator[None]:
+    """Flush a standard stream after writing; a pipe that nobody reads becomes `UnreadOutput`, other errors `OutputError`."""
     try:
         yield
         stream.flush()
     except OSError as error:
-        silence(stream)
+        silence_stream(stream)
         if error.errno == errno.EPIPE:
-            raise Unread("output", "the program that read it has ended") from None
+            raise UnreadOutput("output", "the program that read it has ended") from None
         name = "error" if stream is sys.stderr else "output"
         trouble = "it is closed" if error.errno == errno.EBADF else error.strerror
-        raise Undelivered("output", f"standard {name} could not be written ({trouble})") from None
+        raise OutputError("output", f"standard {name} could not be written ({trouble})") from None
 
 
 @contextmanager
-def waiting(words: str) -> Iterator[None]:
+def show_spinner(words: str) -> Iterator[None]:
     """Show a spinner beside `words` until the work is done."""
     if not sys.stderr.isatty():
         yield
@@ -303,7 +303,7 @@ POLLED = 0.2
 
 
 @contextmanager
-def counting(words: str, after: float = 2.0) -> Iterator[None]:
+def show_pass_progress(words: str, after: float = 2.0) -> Iterator[None]:
     """Show a spinner beside `words`, and after so many seconds the share of the pass over the data that is done.
 
     A question may take several passes; each is counted on its own, with the time that is left of it.
@@ -311,12 +311,12 @@ def counting(words: str, after: float = 2.0) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from ..records.engines.duckdb import share_done, watch
+    from ..records.engines.duckdb import progress_fraction, watch_progress
 
-    watch()
+    watch_progress()
     over = Event()
-    with _bars() as bars:
-        watcher = Thread(target=_watched, args=(bars, words, share_done, over, after), daemon=True)
+    with _progress_bars() as bars:
+        watcher = Thread(target=_update_pass_progress, args=(bars, words, progress_fraction, over, after), daemon=True)
         watcher.start()
         try:
             yield
@@ -325,7 +325,9 @@ def counting(words: str, after: float = 2.0) -> Iterator[None]:
             watcher.join()
 
 
-def _watched(bars: Progress, words: str, share: Callable[[], float | None], over: Event, after: float) -> None:
+def _update_pass_progress(
+    bars: Progress, words: str, share: Callable[[], float | None], over: Event, after: float
+) -> None:
     """Show how far a pass is, until it is over; where a share falls, another pass has begun."""
     begun, number, last = monotonic(), 1, 0.0
     bar = bars.add_task(words, total=None)
@@ -342,7 +344,7 @@ def _watched(bars: Progress, words: str, share: Callable[[], float | None], over
 
 
 @contextmanager
-def _bars() -> Iterator[Progress]:
+def _progress_bars() -> Iterator[Progress]:
     """Progress bars on standard error, with percent and the time that is left; they vanish at the end."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -356,21 +358,21 @@ def _bars() -> Iterator[Progress]:
 
 
 @contextmanager
-def filling(words: str, total: int) -> Iterator[Callable[[int], object]]:
+def show_progress_bar(words: str, total: int) -> Iterator[Callable[[int], object]]:
     """Show a progress bar beside `words`, and yield a function that takes the amount done."""
-    with filling_late(words, after=0) as fill:
+    with show_late_progress_bar(words, after=0) as fill:
         fill(0, total)
         yield lambda done: fill(done, total)
 
 
 @contextmanager
-def filling_late(words: str, after: float) -> Iterator[Callable[[int, int], object]]:
+def show_late_progress_bar(words: str, after: float) -> Iterator[Callable[[int, int], object]]:
     """Yield a function that takes the amount done and all there is; it shows a progress bar after so many seconds."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
     begun = monotonic()
-    with _bars() as bars:
+    with _progress_bars() as bars:
         bar = bars.add_task(words)
 
         def show(done: int, total: int) -> None:

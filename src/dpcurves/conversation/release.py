@@ -13,13 +13,13 @@ from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
-from ..arguments import Named, Refused
+from ..arguments import ArgumentError, InvalidArgument
 from ..arrays import FloatArray
 from ..codec import Count
-from ..laws import IntervalSums, Law, Noise, NoisySums, PathSums, Tier, law_from_json, read_in_cells
+from ..laws import IntervalSums, Law, Noise, NoisySums, PathSums, Tier, convert_to_cells, law_from_json
 from ..ledger import Allotment
-from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne, loss_numeral
-from ..privacy.adjacency import records_in_words
+from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne, format_loss
+from ..privacy.adjacency import format_record_count
 from ..queries import Query
 
 # Fingerprints of public facts, as ledgers and stores keep them: canonical JSON of named fields, with a version.
@@ -44,19 +44,19 @@ def fingerprint(*facts: Any) -> str:
     >>> fingerprint(PrivacyLoss.pure(1)) == fingerprint(PrivacyLoss.pure("1.0"))
     True
     """
-    return sha256(canonical([VERSION, *facts]).encode()).hexdigest()
+    return sha256(to_canonical_json([VERSION, *facts]).encode()).hexdigest()
 
 
-def canonical(fact: Any) -> str:
+def to_canonical_json(fact: Any) -> str:
     """Write facts as JSON in one way: fields by name, in order; exact fractions; enumerations by the member's name.
 
-    >>> canonical((1, Fraction(1, 3), None))
+    >>> to_canonical_json((1, Fraction(1, 3), None))
     '[1,{"fraction":"1/3"},null]'
     """
-    return json.dumps(fact, default=_plain, sort_keys=True, separators=(",", ":"))
+    return json.dumps(fact, default=_to_plain, sort_keys=True, separators=(",", ":"))
 
 
-def _plain(fact: Any) -> Any:
+def _to_plain(fact: Any) -> Any:
     """A fact that JSON has no form for, as one that it has."""
     kind: Any = {KIND: type(fact).__name__}
     plain: Any
@@ -72,7 +72,7 @@ def _plain(fact: Any) -> Any:
         case np.ndarray():
             plain = {"array": sha256(np.ascontiguousarray(fact).tobytes()).hexdigest(), "shape": fact.shape}
         case _ if is_dataclass(fact) and not isinstance(fact, type):
-            plain = _named(fact)
+            plain = _dataclass_to_plain(fact)
         case _ if isinstance(getattr(fact, "digest", None), str):  # a model is what its digest says
             plain = {**kind, "name": getattr(fact, "name", ""), "digest": fact.digest}
         case _:
@@ -80,20 +80,20 @@ def _plain(fact: Any) -> Any:
     return plain
 
 
-def _named(fact: Any) -> dict[str, Any]:
+def _dataclass_to_plain(fact: Any) -> dict[str, Any]:
     """The kind of a dataclass and its fields, but for words and for later fields that say nothing."""
     named = {
-        each.name: _plain(found) if isinstance(found, Enum) else found
+        each.name: _to_plain(found) if isinstance(found, Enum) else found
         for each in fields(fact)
         for found in (getattr(fact, each.name),)
-        if (each.repr or each.metadata.get("told")) and each.name not in WORDS and not _says_nothing(each, fact)
+        if (each.repr or each.metadata.get("told")) and each.name not in WORDS and not _is_empty_default(each, fact)
     }
     return {KIND: type(fact).__name__, **named}
 
 
-def _says_nothing(each: Field[Any], fact: Any) -> bool:
+def _is_empty_default(field: Field[Any], fact: Any) -> bool:
     """Tell whether a field was left out, and its default is nothing at all: none, no text, no part, 0 or false."""
-    return each.default is not MISSING and not each.default and getattr(fact, each.name) == each.default
+    return field.default is not MISSING and not field.default and getattr(fact, field.name) == field.default
 
 
 # A turn of a question, and the facts that are public before the first turn.
@@ -109,7 +109,7 @@ class Step(NamedTuple):
     """
 
     query: Query
-    share: Fraction
+    budget_fraction: Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +124,13 @@ class Setting:
     loss: PrivacyLoss
     adjacency: Adjacency
 
-    def noise(self, share: Fraction = ALL) -> Noise:
+    def count_noise(self, budget_fraction: Fraction = ALL) -> Noise:
         """The noise of a count if that share of the loss were spent on one tiling: to choose by, not to protect."""
         adjacency = self.adjacency
-        return Noise.spending(self.loss * share, adjacency.l1_sensitivity, adjacency.squared_l2_sensitivity)
+        return Noise.from_loss(self.loss * budget_fraction, adjacency.l1_sensitivity, adjacency.squared_l2_sensitivity)
 
 
-class UnsupportedQuery(Named):
+class UnsupportedQuery(ArgumentError):
     """A mechanism or trust model cannot answer this. Nothing was charged."""
 
 
@@ -157,14 +157,14 @@ class Plan:
     law: Law
     error: float
     reasons: Noise | None = field(default=None, repr=False)
-    _made: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
+    _cached_fingerprint: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def fingerprint(self) -> str:
         """A digest of query, loss, adjacency and law: equal for equal releases, in whatever words they are told."""
-        if not self._made:  # made once: a stream asks for it at every tick
-            self._made.append(fingerprint(self.query, self.loss, self.adjacency, self.law))
-        return self._made[0]
+        if not self._cached_fingerprint:  # made once: a stream asks for it at every tick
+            self._cached_fingerprint.append(fingerprint(self.query, self.loss, self.adjacency, self.law))
+        return self._cached_fingerprint[0]
 
 
 class Plans(tuple[Plan, ...]):
@@ -193,7 +193,7 @@ class Release:
         allotment: What paid for it. None: a rehearsal, no data was touched.
         seeded: True if the noise was seeded and can be subtracted: then the release is not private.
         notes: Public facts on how it was answered that every curve from it has to say.
-        before: Plans of turns that chose how this was asked, if there were any: their losses are parts of the
+        earlier_plans: Plans of turns that chose how this was asked, if there were any: their losses are parts of the
             question's.
         reasons: Noisy counts of missing records by reason, in the order of `MissingReason`; none where these are not
             counted.
@@ -204,13 +204,13 @@ class Release:
     allotment: Allotment | None
     seeded: bool
     notes: tuple[str, ...] = ()
-    before: tuple[Plan, ...] = ()
+    earlier_plans: tuple[Plan, ...] = ()
     reasons: tuple[int, ...] = ()
 
     @classmethod
-    def rehearsed(cls, plan: Plan) -> Release:
+    def make_placeholder(cls, plan: Plan) -> Release:
         """A placeholder answer to a step, with which a question can be planned without data."""
-        return cls(plan, plan.law.blank(), allotment=None, seeded=True)
+        return cls(plan, plan.law.blank_values(), allotment=None, seeded=True)
 
     @classmethod
     def from_json(cls, text: str, plan: Plan, allotment: Allotment) -> Release:
@@ -221,12 +221,14 @@ class Release:
         """
         stored = json.loads(text)
         if stored["plan"] != plan.fingerprint:
-            raise Refused("request", f"{allotment.request!r} was answered under another plan; ask under a new request")
+            raise InvalidArgument(
+                "request", f"{allotment.request!r} was answered under another plan; ask under a new request"
+            )
         return cls(plan, tuple(stored["values"]), allotment, stored["seeded"], reasons=tuple(stored.get("reasons", ())))
 
     def __post_init__(self) -> None:
         if self.plan.law.size not in (None, len(self.values)):
-            raise Refused("values", f"{len(self.values)} values do not answer a plan of {self.plan.law.size}")
+            raise InvalidArgument("values", f"{len(self.values)} values do not answer a plan of {self.plan.law.size}")
 
     def to_json(self) -> str:
         """Integers, and a fingerprint of the plan: all else can be made again from public facts."""
@@ -249,26 +251,28 @@ class Evidence:
     total: int | None
 
     @classmethod
-    def of(cls, release: Release) -> Evidence:
+    def from_release(cls, release: Release) -> Evidence:
         """The evidence of one release. Sums over records do not add up to a number of records, public or not."""
         law = release.plan.law
         return cls(
             law,
             release.values,
-            None if law.missing is None else release.plan.query.total_of(release.plan.adjacency.total),
+            None
+            if law.missing is None
+            else release.plan.query.public_total(release.plan.adjacency.public_record_count),
         )
 
     @classmethod
-    def of_cells(cls, values: tuple[int, ...], noise: Noise, total: int | None) -> Evidence:
+    def from_cells(cls, values: tuple[int, ...], noise: Noise, total: int | None) -> Evidence:
         """The evidence of counts of cells of one row, each with such noise; missing records were not counted."""
         return cls(IntervalSums(1, len(values), (Tier(range(len(values)), noise),), missing=None), values, total)
 
     @property
     def sums(self) -> NoisySums:
         """The law of noisy sums of any kind. Raises `TypeError` if the values are something else."""
-        return self.law.required(NoisySums).given(self.values)  # type: ignore[type-abstract]
+        return self.law.require_type(NoisySums).condition_on(self.values)  # type: ignore[type-abstract]
 
-    def in_cells(self, rows: int = 1) -> Evidence:
+    def as_cell_counts(self, rows: int = 1) -> Evidence:
         """Read counts of prefixes as counts of the cells between their thresholds; all else stays as it is.
 
         Args:
@@ -277,49 +281,49 @@ class Evidence:
         Raises:
             ValueError: thresholds differ between the rows, or all records of a row were not counted.
         """
-        return Evidence(*read_in_cells(self.law, self.values, rows), self.total)
+        return Evidence(*convert_to_cells(self.law, self.values, rows), self.total)
 
     @property
-    def unbiased(self) -> FloatArray:
+    def unbiased_cells(self) -> FloatArray:
         """The best linear unbiased cells, (rows, cells), whatever the law. Raises `TypeError` if it is of no sums."""
         return self.sums.reconstruct(np.asarray(self.values, dtype=np.float64), self.total)[0]
 
     @classmethod
-    def together(cls, turns: Sequence[Evidence]) -> Evidence:
+    def sum_disjoint(cls, parts: Sequence[Evidence]) -> Evidence:
         """The evidence of the union of disjoint records, from releases under one law: the sums of what was released.
 
-        Formal guarantees: see `NoisySums.added`. A public number of all records is not used.
+        Formal guarantees: see `NoisySums.sum_over_releases`. A public number of all records is not used.
 
         Raises:
             TypeError: the law is none of additive noise.
         """
-        values = tuple(sum(column) for column in zip(*(turn.values for turn in turns), strict=True))
-        return cls(turns[0].sums.added(len(turns)), values, None)
+        values = tuple(sum(column) for column in zip(*(turn.values for turn in parts), strict=True))
+        return cls(parts[0].sums.sum_over_releases(len(parts)), values, None)
 
     @property
-    def each_cell(self) -> list[Evidence]:
+    def cell_evidence(self) -> list[Evidence]:
         """The evidence of each cell on its own, row by row, where each was counted by itself; no total is used.
 
         Raises:
             ValueError: cells were not counted one by one.
         """
-        law, noise = self.sums, self.sums.noise_of_cells
+        law, noise = self.sums, self.sums.cell_noise
         if noise is None:
-            raise Refused("over", "what was not counted cell by cell has no margins")
-        return [Evidence.of_cells((value,), noise, None) for value in self.values[: law.rows * law.cells]]
+            raise InvalidArgument("over", "what was not counted cell by cell has no margins")
+        return [Evidence.from_cells((value,), noise, None) for value in self.values[: law.rows * law.cells]]
 
     @property
-    def path(self) -> PathSums:
+    def path_sums(self) -> PathSums:
         """The law of counts of prefixes. Raises `TypeError` if the values are something else."""
-        return self.law.required(PathSums)
+        return self.law.require_type(PathSums)
 
     @property
-    def measured(self) -> IntervalSums:
+    def interval_sums(self) -> IntervalSums:
         """The law of noisy sums over intervals: of randomised reports, that of their debiased counts.
 
         Raises `TypeError` if the values are something else.
         """
-        return self.law.required(NoisySums).nested.required(IntervalSums)  # type: ignore[type-abstract]
+        return self.law.require_type(NoisySums).nested_law.require_type(IntervalSums)  # type: ignore[type-abstract]
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects."""
@@ -333,19 +337,19 @@ class Evidence:
             ValueError: the object is not what `to_json` writes.
         """
         try:
-            return cls._read(stored)
-        except Refused:
+            return cls._parse(stored)
+        except InvalidArgument:
             raise
         except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
-            raise Refused("evidence", "the stored release is damaged or of another kind") from None
+            raise InvalidArgument("evidence", "the stored release is damaged or of another kind") from None
 
     @classmethod
-    def _read(cls, stored: Mapping[str, Any]) -> Evidence:
+    def _parse(cls, stored: Mapping[str, Any]) -> Evidence:
         law = law_from_json(stored)
-        listed, total = law.values_in(stored)
+        listed, total = law.values_from_json(stored)
         values = tuple(int(value) for value in listed)
         if law.size not in (None, len(values)):
-            raise Refused("evidence", f"{len(values)} values do not fit a law of {law.size}")
+            raise InvalidArgument("evidence", f"{len(values)} values do not fit a law of {law.size}")
         return cls(law, values, None if total is None else int(total))
 
 
@@ -357,7 +361,7 @@ MISSING_RULE = "missing, unreadable and undeclared values are counted in a priva
 
 
 @cache
-def _version() -> str:
+def _package_version() -> str:
     """The version of this package; empty where it was not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
@@ -406,7 +410,7 @@ class PrivacyStatement:
     version: Annotated[str, ("minLength", 1)] = ""
 
     @classmethod
-    def of(
+    def from_loss(
         cls,
         loss: PrivacyLoss,
         adjacency: Adjacency,
@@ -424,10 +428,10 @@ class PrivacyStatement:
             adjacency=str(adjacency), unit="" if unit == EACH_RECORD else unit.column, rows_per_unit=unit.records,
             units=adjacency.units if isinstance(adjacency, ReplaceOne) else None,
             trust=trust, mechanism=mechanism, seeded=seeded, grant=grant, model=model, delta=float(loss.delta),
-            version=_version(),
+            version=_package_version(),
         )  # fmt: skip
 
-    def noted(self, *notes: str) -> PrivacyStatement:
+    def with_notes(self, *notes: str) -> PrivacyStatement:
         """Return this statement with these notes in it, each once."""
         return replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
@@ -441,12 +445,12 @@ class PrivacyStatement:
         """The loss in words."""
         if self.trust.startswith(ELSEWHERE):
             return "the loss of another system"
-        loss = f"rho {loss_numeral(self.rho)}" if self.epsilon is None else f"epsilon {loss_numeral(self.epsilon)}"
-        return f"{loss}, delta {loss_numeral(self.delta)}" if self.delta else loss
+        loss = f"rho {format_loss(self.rho)}" if self.epsilon is None else f"epsilon {format_loss(self.epsilon)}"
+        return f"{loss}, delta {format_loss(self.delta)}" if self.delta else loss
 
     @property
-    def protected(self) -> str:
+    def protected_unit(self) -> str:
         """The protected unit, in words."""
         if not self.unit:
             return "each record"
-        return f"each {self.unit} (at most {records_in_words(self.rows_per_unit)})"
+        return f"each {self.unit} (at most {format_record_count(self.rows_per_unit)})"

@@ -8,7 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
-from ..arguments import WrongKind
+from ..arguments import WrongArgumentType
 from ..arrays import FloatArray
 from ..data import Axis, Categories, Grid
 from ..queries import CoverageQuery, Hint, Query
@@ -42,53 +42,53 @@ class Need(NamedTuple):
     """A workload, and its share of the question's budget. Both are public."""
 
     workload: Workload[Any]
-    share: Fraction
+    budget_fraction: Fraction
 
 
 Needs: TypeAlias = Generator[Need, Any, Curve]
 """A conversation as a question holds it: it says what it needs, is sent the answer, and in the end returns a curve."""
 
 
-def needed(workload: Workload[Answer], share: Fraction) -> Needs[Answer]:
+def ask_workload(workload: Workload[Answer], budget_fraction: Fraction) -> Needs[Answer]:
     """Say what is needed, and return the answer: ``counts = yield from needed(Cells(axes), ALL)``."""
-    return cast("Answer", (yield Need(workload, share)))
+    return cast("Answer", (yield Need(workload, budget_fraction)))
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class TableCounts:
     """Counts of the cells of a table.
 
     Attributes:
         releases: All that was asked. The last one counts the cells, and tells how many records are missing.
-        read: The counts that are read, in their order: of all turns, or of the last one alone, if the others chose
+        evidence: The counts that are read, in their order: of all turns, or of the last one alone, if the others chose
             what it counts.
         grid: The cells along the last axis that were counted: those that were needed, or others.
-        looks: So many of the counts that are read chose the cells: each cuts the intervals of those before.
-        by_turns: Whether the intervals of all counts that are read say how cells are halved, not those of looks alone.
+        pilot_queries: So many of the counts that are read chose the cells: each cuts the intervals of those before.
+        uses_all_rounds: Whether the intervals of all counts that are read say how cells are halved, not those of looks alone.
         step: The number of whose multiples values are, as looks told; 0: of none, or that was not clear.
     """
 
     releases: tuple[Release, ...]
-    read: tuple[Evidence, ...]
+    evidence: tuple[Evidence, ...]
     grid: Grid | None = None
-    looks: int = 0
-    by_turns: bool = False
+    pilot_queries: int = 0
+    uses_all_rounds: bool = False
     step: float = 0.0
 
     @classmethod
-    def last_of(cls, releases: Sequence[Release], grid: Grid | None = None) -> Counted:
+    def from_last_release(cls, releases: Sequence[Release], grid: Grid | None = None) -> TableCounts:
         """Counts of which the last release alone is read."""
-        return cls(tuple(releases), (Evidence.of(releases[-1]),), grid)
+        return cls(tuple(releases), (Evidence.from_release(releases[-1]),), grid)
 
     @property
-    def cells_counted(self) -> Grid:
+    def chosen_grid(self) -> Grid:
         """The cells along the last axis, where the strategy chose them.
 
         Raises:
             TypeError: it names none.
         """
         if self.grid is None:
-            raise WrongKind("grid", "this strategy chooses no cells")
+            raise WrongArgumentType("grid", "this strategy chooses no cells")
         return self.grid
 
     @property
@@ -99,11 +99,11 @@ class Counted:
     @property
     def counts(self) -> Evidence:
         """The counts of the last turn: unbiased, whatever the turns before chose."""
-        return self.read[-1]
+        return self.evidence[-1]
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class ScoreGroupReleases:
     """Counts of both classes in groups of similar scores.
 
     Attributes:
@@ -120,7 +120,7 @@ class Grouped:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IntervalFound:
+class CoverageInterval:
     """The first of the intervals around the middle of a grid that seems to cover a share of the records.
 
     Attributes:
@@ -144,14 +144,14 @@ class EstimatedTable:
         outside: The count of all cells for values outside of a grid together; 0 where there are none.
         missing: How many records are missing on some axis.
         releases: What they were read from.
-        joined: Whether like cells share an estimate, which has then a bias that nobody knows.
+        has_shared_estimates: Whether like cells share an estimate, which has then a bias that nobody knows.
     """
 
     cells: FloatArray
     outside: float
     missing: float
     releases: tuple[Release, ...]
-    joined: bool = True
+    has_shared_estimates: bool = True
 
 
 # Kinds of workloads. Each names the type of its answer; none says which queries are asked, or how often.
@@ -161,7 +161,7 @@ Axes: TypeAlias = tuple[Axis | Categories, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Cells(Workload[Counted]):
+class CellWorkload(Workload[TableCounts]):
     """Counts of records in each cell, each to be read on its own.
 
     Attributes:
@@ -171,38 +171,38 @@ class Cells(Workload[Counted]):
     axes: Axes
 
 
-class Way(Protocol):
+class CountingMethod(Protocol):
     """A counting method for one column along its grid that a question names instead of leaving the choice to the model.
 
-    Formal guarantees: `turns` is a pure function of the fields, of public facts and of the releases that it is sent.
+    Formal guarantees: `ask_rounds` is a pure function of the fields, of public facts and of the releases that it is sent.
     """
 
-    def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
+    def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
         """Ask turn by turn; all rows are counted on the same cells."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Prefixes(Workload[Counted]):
+class PrefixWorkload(Workload[TableCounts]):
     """Counts of records below edges of the last axis, in each row of the others.
 
     Attributes:
         axes: The sides of the table; the last one is along what is counted.
         hint: What is known in public about how records lie along it.
-        way: How it is counted; None: as the trust model chooses.
-        around: Shares, if only the quantiles at these are to be read; empty: all edges are.
-        split: Whether round numbers get cells of their own, where cells may be others than those of the last axis.
+        method: How it is counted; None: as the trust model chooses.
+        quantile_levels: Shares, if only the quantiles at these are to be read; empty: all edges are.
+        has_separate_round_numbers: Whether round numbers get cells of their own, where cells may be others than those of the last axis.
     """
 
     axes: Axes
     hint: Hint | None = None
-    way: Way | None = None
-    around: tuple[float, ...] = ()
-    split: bool = False
+    method: CountingMethod | None = None
+    quantile_levels: tuple[float, ...] = ()
+    has_separate_round_numbers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Below(Workload[Counted]):
+class CountsBelowWorkload(Workload[TableCounts]):
     """Counts of records below a few edges of a grid that may be far too fine to be counted out, and of all.
 
     Other edges of the same axes are free under the same request.
@@ -224,22 +224,22 @@ class Below(Workload[Counted]):
 
 
 @dataclass(frozen=True, slots=True)
-class Brackets(Workload[Counted]):
+class QuantileSearchWorkload(Workload[TableCounts]):
     """Between which edges of a grid, however fine, quantiles lie, with ends of their intervals.
 
     Attributes:
         axis: A column of numbers on its grid.
-        shares: Which quantiles.
+        quantile_levels: Which quantiles.
         level: The chance of all their intervals together.
     """
 
     axis: Axis
-    shares: tuple[float, ...]
+    quantile_levels: tuple[float, ...]
     level: float
 
 
 @dataclass(frozen=True, slots=True)
-class Anywhere(Workload[Counted]):
+class AutomaticRangeWorkload(Workload[TableCounts]):
     """Counts below edges of a column of which no range is known: where it is counted is part of what is asked.
 
     Attributes:
@@ -255,7 +255,7 @@ class Anywhere(Workload[Counted]):
 
 
 @dataclass(frozen=True, slots=True)
-class Range(Anywhere):
+class AutomaticGridWorkload(AutomaticRangeWorkload):
     """A grid of cells where records lie, along a column of which no range is known. Its counts are those of the looks.
 
     Attributes:
@@ -279,7 +279,7 @@ class Cuts(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ranks(Workload[Counted]):
+class RankingWorkload(Workload[TableCounts]):
     """Counts of each class above thresholds: on cells as fine as ranking needs.
 
     Attributes:
@@ -293,7 +293,7 @@ class Ranks(Workload[Counted]):
     cuts: Cuts
 
 
-class Shares(NamedTuple):
+class GroupBudgetFractions(NamedTuple):
     """The parts of the share for its turns, where groups take several: they add up to 1."""
 
     cuts: Fraction
@@ -303,42 +303,42 @@ class Shares(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Groups(Workload[Grouped]):
+class ScoreGroupWorkload(Workload[ScoreGroupReleases]):
     """Counts of each class in groups of similar scores of about equal size, and the mean score of each.
 
     Attributes:
         classes: The negatives and the positives, in this order.
         score: The scores on the grid that groups end at.
-        groups: How many groups, at most; fewer where scores are tied.
-        shares: What is spent on finding groups, on counts and on sums.
-        least: Groups are joined with their neighbours until about so many records lie in each; None: they are not.
-        about: About how many records there are, if groups may be narrower where records are few than equal ones would
+        max_groups: How many groups, at most; fewer where scores are tied.
+        budget_fractions: What is spent on finding groups, on counts and on sums.
+        min_records: Groups are joined with their neighbours until about so many records lie in each; None: they are not.
+        approximate_records: About how many records there are, if groups may be narrower where records are few than equal ones would
             be: then a look at even intervals may say where they end. None: they have about equal size.
     """
 
     classes: Categories
     score: Axis
-    groups: int
-    shares: Shares
-    least: int | None = None
-    about: float | None = None
+    max_groups: int
+    budget_fractions: GroupBudgetFractions
+    min_records: int | None = None
+    approximate_records: float | None = None
 
 
 class TableEstimator(Protocol):
     """An estimator of the cells of a table, in one or more turns of a question. Fields are public.
 
-    Formal guarantees: `counts` is a pure function of the fields, the arguments and the releases that it is sent (it
+    Formal guarantees: `estimate_table` is a pure function of the fields, the arguments and the releases that it is sent (it
     stands behind the privacy wall). It asks for `share` of the budget in all, in shares that are public, and ends in
     estimates whatever is sent. So an estimator loses what its share of the loss says, by the promises of what it asks.
     """
 
-    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Strategy[EstimatedTable]:
+    def estimate_table(self, axes: Axes, setting: Setting, budget_fraction: Fraction) -> Strategy[EstimatedTable]:
         """Ask turn by turn; return an estimate of the table with these axes."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Workload[EstimatedTable]):
+class TableWorkload(Workload[EstimatedTable]):
     """About how many records lie in each cell of a whole table: estimates that may be smoothed over neighbours.
 
     Attributes:
@@ -351,7 +351,7 @@ class Table(Workload[EstimatedTable]):
 
 
 @dataclass(frozen=True, slots=True)
-class FirstInterval(Workload[IntervalFound]):
+class CoverageWorkload(Workload[CoverageInterval]):
     """The first interval around the middle of a grid that covers a share of the records.
 
     Attributes:
@@ -362,7 +362,7 @@ class FirstInterval(Workload[IntervalFound]):
 
 
 @dataclass(frozen=True, slots=True)
-class Single(Workload[Release]):
+class SingleQueryWorkload(Workload[Release]):
     """Numbers that one query stands for, and of which nothing is left to choose: sums, the area under a curve.
 
     Attributes:

@@ -1,17 +1,17 @@
 from .adaptive_histogram import (
-    UnboundedHistogramQuestion,
-    UnboundedMeanQuestion,
-    UnboundedSummaryQuestion,
-    UnboundedSumQuestion,
-    UnboundedVarianceQuestion,
+    AutoRangeHistogramQuestion,
+    AutoRangeMeanQuestion,
+    AutoRangeSummaryQuestion,
+    AutoRangeSumQuestion,
+    AutoRangeVarianceQuestion,
 )
-from .automatic_range import UnboundedCdfQuestion, UnboundedQuantilesQuestion
+from .automatic_range import AutoRangeCdfQuestion, AutoRangeQuantilesQuestion
 from .bounds import Bounds, BoundsQuestion, PlaneBounds, PlaneBoundsQuestion
 from .by_category import ByCategory
 from .calibration import Calibration, CalibrationQuestion, HosmerLemeshow, HosmerLemeshowQuestion
 from .cdf import CDF, Bins, Bisection, CdfQuestion, GrownPartition, QuantileCuts
 from .class_curves import Confusion, CumulativeGain, DecisionCurve, PrecisionRecall, ScoreCalibration
-from .class_table import Reading
+from .class_table import Metric
 from .column_drift import Drift, Shift, drift
 from .comparison import (
     Comparison,
@@ -29,12 +29,12 @@ from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQue
 from .pair_mean import UStatistic
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
-from .question import Continued, Question
+from .question import ChargedAsQuery, Question
 from .ranking import Ranking, ranking
 from .residuals import BinnedResiduals, BinnedResidualsQuestion, ResidualPlot, ResidualPlotQuestion
 from .result import CurveWarning
 from .roc import ROC, Cuts, RocQuestion, SmoothAuc, SmoothAucQuestion
-from .scores import Scores, ScoresByCategory, ScoresQuestion, UnboundedScoresQuestion
+from .scores import AutoRangeScoresQuestion, Scores, ScoresByCategory, ScoresQuestion
 from .summary import (
     CountQuestion,
     MeanQuestion,
@@ -45,8 +45,8 @@ from .summary import (
     VarianceQuestion,
 )
 from .u_statistic import (
-    Midpoint,
-    OnCells,
+    CellKernel,
+    MidpointKernel,
     area_between,
     collision_probability,
     gini_coefficient,
@@ -60,30 +60,99 @@ from .weighted import WeightedCDF, WeightedCdfQuestion, WeightedQuantiles, Weigh
 from .weighted_summary import WeightedSummary, WeightedSummaryQuestion
 
 __all__ = [
-    "CDF", "ROC", "BinnedResiduals", "BinnedResidualsQuestion", "Bins", "Bisection", "Bounds", "BoundsQuestion",
-    "ByCategory", "Calibration", "CalibrationQuestion", "CdfQuestion", "Comparison",
-    "Confusion", "Consistent", "Contingency", "ContingencyQuestion", "Continued", "CountQuestion",
-    "CumulativeGain", "CurveWarning", "Cuts", "DecisionCurve",
-    "Drift", "GrownPartition", "Histogram", "Histogram2D",
-    "Histogram2DQuestion", "HistogramQuestion", "HosmerLemeshow", "HosmerLemeshowQuestion",
-    "MeanQuestion", "Midpoint", "OnCells",
+    "CDF",
+    "ROC",
+    "AutoRangeCdfQuestion",
+    "AutoRangeHistogramQuestion",
+    "AutoRangeMeanQuestion",
+    "AutoRangeQuantilesQuestion",
+    "AutoRangeScoresQuestion",
+    "AutoRangeSumQuestion",
+    "AutoRangeSummaryQuestion",
+    "AutoRangeVarianceQuestion",
+    "BinnedResiduals",
+    "BinnedResidualsQuestion",
+    "Bins",
+    "Bisection",
+    "Bounds",
+    "BoundsQuestion",
+    "ByCategory",
+    "Calibration",
+    "CalibrationQuestion",
+    "CdfQuestion",
+    "CellKernel",
+    "ChargedAsQuery",
+    "Comparison",
+    "Confusion",
+    "Consistent",
+    "Contingency",
+    "ContingencyQuestion",
+    "CountQuestion",
+    "CumulativeGain",
+    "CurveWarning",
+    "Cuts",
+    "DecisionCurve",
+    "Drift",
+    "GrownPartition",
+    "Histogram",
+    "Histogram2D",
+    "Histogram2DQuestion",
+    "HistogramQuestion",
+    "HosmerLemeshow",
+    "HosmerLemeshowQuestion",
+    "MeanQuestion",
+    "Metric",
+    "MidpointKernel",
     "PlaneBounds",
-    "PlaneBoundsQuestion", "PrecisionRecall",
+    "PlaneBoundsQuestion",
+    "PrecisionRecall",
     "QuantileCuts",
-    "QuantileQuantile", "Quantiles", "QuantilesQuestion", "Question", "Ranking", "Reading",
-    "ResidualPlot", "ResidualPlotQuestion",
-    "RocQuestion", "ScoreCalibration", "Scores", "ScoresByCategory", "ScoresQuestion",
-    "Shift", "SmoothAuc", "SmoothAucQuestion", "SumQuestion", "Summary", "SummaryByCategory",
+    "QuantileQuantile",
+    "Quantiles",
+    "QuantilesQuestion",
+    "Question",
+    "Ranking",
+    "ResidualPlot",
+    "ResidualPlotQuestion",
+    "RocQuestion",
+    "ScoreCalibration",
+    "Scores",
+    "ScoresByCategory",
+    "ScoresQuestion",
+    "Shift",
+    "SmoothAuc",
+    "SmoothAucQuestion",
+    "SumQuestion",
+    "Summary",
+    "SummaryByCategory",
     "SummaryQuestion",
-    "TwoSampleTest", "UStatistic", "UnboundedCdfQuestion", "UnboundedHistogramQuestion", "UnboundedMeanQuestion",
-    "UnboundedQuantilesQuestion", "UnboundedScoresQuestion", "UnboundedSumQuestion",
-    "UnboundedSummaryQuestion", "UnboundedVarianceQuestion",
-    "VarianceQuestion", "Verification", "VerifyQuestion",
-    "WeightedCDF", "WeightedCdfQuestion", "WeightedQuantiles", "WeightedQuantilesQuestion", "WeightedSummary",
-    "WeightedSummaryQuestion", "area_between", "collision_probability", "consistent",
-    "drift", "energy_distance", "from_counts", "gini_coefficient", "gini_mean_difference",
-    "kendall_tau_a", "kendall_tau_b", "ks_distance",
-    "ks_test", "rank_sum_test", "ranking", "renyi2_entropy",
+    "TwoSampleTest",
+    "UStatistic",
+    "VarianceQuestion",
+    "Verification",
+    "VerifyQuestion",
+    "WeightedCDF",
+    "WeightedCdfQuestion",
+    "WeightedQuantiles",
+    "WeightedQuantilesQuestion",
+    "WeightedSummary",
+    "WeightedSummaryQuestion",
+    "area_between",
+    "collision_probability",
+    "consistent",
+    "drift",
+    "energy_distance",
+    "from_counts",
+    "gini_coefficient",
+    "gini_mean_difference",
+    "kendall_tau_a",
+    "kendall_tau_b",
+    "ks_distance",
+    "ks_test",
+    "rank_sum_test",
+    "ranking",
+    "renyi2_entropy",
     "sample_variance",
-    "u_statistic", "wasserstein_distance",
+    "u_statistic",
+    "wasserstein_distance",
 ]  # fmt: skip

@@ -18,20 +18,20 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..arguments import Refused, make_whole, require_kind
+from ..arguments import InvalidArgument, convert_to_integers, require_type
 from ..arrays import BoolArray, FloatArray
-from ..conversation import ALL, Cells, Counted, Needs, Range, Setting, needed
+from ..conversation import ALL, AutomaticGridWorkload, CellWorkload, Needs, Setting, TableCounts, ask_workload
 from ..data import Grid, Outside
 from ..data.axis import TypedAxis
-from ..display import numeral
+from ..display import format_number
 from ..laws.law import Family
 from ..strategies.contribution_bounds import expected_error
-from ..strategies.range_search import CLOSE, DECADES, LARGEST, TENTHS, Looks
-from .automatic_range import LOOKED, NOTHING, note_on_looks
-from .by_category import axis_label, in_rows, in_words, rows_of
+from ..strategies.range_search import CLOSE, DECADES, LARGEST, TENTHS, PilotCounts
+from .automatic_range import LOOKED, NOTHING, note_on_pilot_queries
+from .by_category import build_by_category, describe_question, format_axis_label, split_rows
 from .histogram import Histogram, HistogramQuestion
-from .outside import as_usual
-from .question import By, axes_of, keys_of, statement_of
+from .outside import thresholds_without_notes
+from .question import By, build_privacy_statement, parse_grouping, prepend_category_axes
 from .summary import (
     LARGEST_BOUND,
     MeanQuestion,
@@ -80,7 +80,7 @@ LEVEL_DEVIATIONS = 1.645
 """Deviations that noise exceeds with a chance of about 5 %."""
 
 
-class Seen(NamedTuple):
+class PilotEstimate(NamedTuple):
     """Estimate, from the looks, of where records lie.
 
     Attributes:
@@ -88,37 +88,39 @@ class Seen(NamedTuple):
         records: The expected records of each interval, given all counts; 0 in decades that hold none or only noise.
         counts: The noisy counts that this was read from, without bias.
         noise: The standard deviation of the noise of one of them.
-        stands_out: Whether any decade stands out; else the one that has most is taken.
+        is_significant: Whether any decade stands out; else the one that has most is taken.
     """
 
     edges: FloatArray
     records: FloatArray
     counts: FloatArray
     noise: float
-    stands_out: bool
+    is_significant: bool
 
     @classmethod
-    def by(cls, found: Counted, setting: Setting) -> Seen:
+    def from_pilot_queries(cls, pilot_counts: TableCounts, setting: Setting) -> PilotEstimate:
         """Read looks: a decade holds records where its count stands out, or those beside do and its own nearly does."""
-        grid = found.releases[-1].plan.query.axes[0].grid  # type: ignore[union-attr]
-        looks = Looks(tuple(grid.edges.tolist()), found.read)
-        totals, _, decade = looks.decades
-        holds = looks.holding
+        grid = pilot_counts.releases[-1].plan.query.axes[0].grid  # type: ignore[union-attr]
+        looks = PilotCounts(tuple(grid.edges.tolist()), pilot_counts.evidence)
+        totals, _, decade = looks.decade_counts
+        holds = looks.occupied_decades
         stands_out = bool(holds.any())
         if not stands_out:
             most = int(np.argmax(totals)) if totals.any() else DECADES.index(1.0)
             holds = np.arange(len(totals)) == most
         inside = holds[decade]
-        records = np.where(inside, np.maximum(looks.expected(setting.adjacency.total), 0.0), 0.0)
+        records = np.where(
+            inside, np.maximum(looks.estimate_expected_counts(setting.adjacency.public_record_count), 0.0), 0.0
+        )
         if not records.any():
             records = inside / inside.sum()
         return cls(np.array(looks.edges), records, looks.counts, looks.noise, stands_out)
 
     @property
-    def inner(self) -> Seen:
+    def trimmed_estimate(self) -> PilotEstimate:
         """Without the outermost records on each side, which noise alone may have put there.
 
-        >>> Seen(np.array([0.0, 1.0, 2.0, 9.0]), np.array([2.0, 90.0, 5.0]), np.zeros(3), 1.0, True).inner.records
+        >>> PilotEstimate(np.array([0.0, 1.0, 2.0, 9.0]), np.array([2.0, 90.0, 5.0]), np.zeros(3), 1.0, True).inner.records
         array([ 0., 89.,  2.])
         """
         off = min(OUTERMOST * self.noise, float(self.records.sum()) / 4)
@@ -127,7 +129,7 @@ class Seen(NamedTuple):
         return self._replace(records=above[::-1])
 
     @property
-    def middles(self) -> FloatArray:
+    def interval_means(self) -> FloatArray:
         """The mean of the values in each interval, if as many lie in any part of it: by ratio where it is wide."""
         low, high = self.edges[:-1], self.edges[1:]
         near, far = np.minimum(np.abs(low), np.abs(high)), np.maximum(np.abs(low), np.abs(high))
@@ -144,7 +146,7 @@ class Seen(NamedTuple):
         low, high = self.edges[place : place + 2].tolist()
         return float(low + min(max(part, 0.0), 1.0) * (high - low))
 
-    def reach(self, beyond: float, side: int) -> float:
+    def extrapolate_tail(self, tail_count: float, side: int) -> float:
         """The number above (side 1) or below (side -1) which about so many records lie, beyond what counts can tell.
 
         Quantiles of a normal law are a straight line in its deviates; of other laws the steps from one deviate to the
@@ -152,73 +154,79 @@ class Seen(NamedTuple):
         """
         edges, records = (self.edges, self.records) if side > 0 else (-self.edges[::-1], self.records[::-1])
         total = float(records.sum())
-        beyond, told = (min(max(part / total, EVEN), 1 / 4) for part in (beyond, max(TOLD * self.noise, beyond)))
+        tail_count, told = (
+            min(max(part / total, EVEN), 1 / 4) for part in (tail_count, max(TOLD * self.noise, tail_count))
+        )
         step = NormalDist().inv_cdf(1 - told) / 2
-        middle, one, two = (_above(edges, records, total * NormalDist().cdf(-place * step)) for place in range(3))
+        middle, one, two = (
+            _find_upper_tail_point(edges, records, total * NormalDist().cdf(-place * step)) for place in range(3)
+        )
         first, second = one - middle, two - one
         if not second > 0:
             return side * two
         growth = min(second / first, MOST_GROWTH) if first > 0 else MOST_GROWTH
-        more = max(NormalDist().inv_cdf(1 - beyond) / step - 2, 0.0)
+        more = max(NormalDist().inv_cdf(1 - tail_count) / step - 2, 0.0)
         steps = more if abs(growth - 1) < EVEN else growth * (growth**more - 1) / (growth - 1)
         return side * (two + second * steps)
 
-    def beyond(self, low: float, high: float) -> tuple[str, str]:
+    def describe_counts_beyond(self, low: float, high: float) -> tuple[str, str]:
         """About how many records lie below and above, in words: at most so many, but for a chance of 5 %."""
         sides = self.edges[:-1] < low, self.edges[1:] > high
-        return _at_most(self.counts[sides[0]], self.noise), _at_most(self.counts[sides[1]], self.noise)
+        return _format_upper_limit(self.counts[sides[0]], self.noise), _format_upper_limit(
+            self.counts[sides[1]], self.noise
+        )
 
 
-def _above(edges: FloatArray, records: FloatArray, wanted: float) -> float:
+def _find_upper_tail_point(edges: FloatArray, records: FloatArray, tail_count: float) -> float:
     """The number above which so many records lie: evenly in an interval, or falling from the density of some before it.
 
-    >>> _above(np.array([0.0, 90.0, 100.0, 1000.0]), np.array([180.0, 20.0, 100.0]), 100 / np.e)
+    >>> _find_upper_tail_point(np.array([0.0, 90.0, 100.0, 1000.0]), np.array([180.0, 20.0, 100.0]), 100 / np.e)
     150.0
     """
     above = np.append(np.cumsum(records[::-1])[::-1], 0.0)
-    place = max(int(np.searchsorted(-above, -wanted, side="right")) - 1, 0)
+    place = max(int(np.searchsorted(-above, -tail_count, side="right")) - 1, 0)
     low, high = edges[place : place + 2].tolist()
     before = slice(max(place - PREVIOUS, 0), place)
     density = float(records[before].sum()) / max(low - float(edges[before.start]), 1e-300)
     mean = float(records[place]) / density if density > 0 else inf
-    left = min(max((wanted - above[place + 1]) / max(records[place], 1e-300), 0.0), 1.0)
+    left = min(max((tail_count - above[place + 1]) / max(records[place], 1e-300), 0.0), 1.0)
     if mean > (high - low) / 2:
         return float(high - left * (high - low))
     return float(low - mean * log(max(left, exp(-(high - low) / mean))))
 
 
-def _at_most(counts: FloatArray, noise: float) -> str:
+def _format_upper_limit(counts: FloatArray, noise: float) -> str:
     most = float(counts.sum()) + LEVEL_DEVIATIONS * noise * sqrt(len(counts))
-    return numeral(max(round(most), 0))
+    return format_number(max(round(most), 0))
 
 
-def even_cells(seen: Seen, most: int) -> Grid:
+def choose_even_cells(seen: PilotEstimate, max_cells: int) -> Grid:
     """At most so many even cells that hold nearly all records, of a round width, with values beyond counted apart.
 
     >>> edges = np.array([0.0, 10.0, 20.0, 100.0])
-    >>> seen = Seen(edges, np.array([0.0, 900.0, 5.0]), np.array([3.0, 901.0, 4.0]), 2.0, True)
-    >>> grid = even_cells(seen, 40)
+    >>> seen = PilotEstimate(edges, np.array([0.0, 900.0, 5.0]), np.array([3.0, 901.0, 4.0]), 2.0, True)
+    >>> grid = choose_even_cells(seen, 40)
     >>> grid.lower, grid.upper, grid.cells
     (10.0, 20.0, 20)
     """
-    inner = seen.inner
+    inner = seen.trimmed_estimate
     ends = np.clip([inner.quantile(TAIL), inner.quantile(1 - TAIL)], -LARGEST_BOUND, LARGEST_BOUND)
     low, high = ends.tolist()
     if not high - low > 1e-9 * max(abs(low), abs(high), 1e-9):  # one number, or nearly
         reach = abs(low) / 2 if abs(low) > 1e-9 else 1.0
         low, high = low - reach, high + reach
-    rough = (high - low) / max(most - 2, 1)
+    rough = (high - low) / max(max_cells - 2, 1)
     power = floor(log10(rough))
     digit, power = next(((digit, power) for digit in TENTHS if digit * 10.0**power >= rough), (1, power + 1))
     first, last = floor(low / (digit * 10.0**power)), ceil(high / (digit * 10.0**power))
     if max(abs(first), abs(last)) * digit >= LARGEST_WHOLE:
-        return Grid(low, high, cells=most, outside=Outside.APART)
+        return Grid(low, high, cells=max_cells, outside=Outside.APART)
     lower, upper = (float(f"{each * digit}e{power}") for each in (first, last))
     return Grid(lower, upper, cells=last - first, outside=Outside.APART)
 
 
-def best_bounds(
-    seen: Seen, noise: float, family: Family = Family.LAPLACE, *, power: int, of_sum: bool, rows: int
+def choose_clipping_bounds(
+    seen: PilotEstimate, noise: float, family: Family = Family.LAPLACE, *, power: int, of_sum: bool, rows: int
 ) -> tuple[float, float]:
     """The bounds under which noise and what is clamped are expected to err least together.
 
@@ -235,11 +243,11 @@ def best_bounds(
         rows: Into how many groups the records are parted, each with a noise of its own.
 
     >>> edges = np.array([0.0, 1.0, 10.0, 100.0, 1000.0])
-    >>> seen = Seen(edges, np.array([0.0, 500.0, 900.0, 3.0]), np.zeros(4), 2.0, True)
-    >>> best_bounds(seen, 0.5, power=1, of_sum=False, rows=1), best_bounds(seen, 90.0, power=1, of_sum=False, rows=1)
+    >>> seen = PilotEstimate(edges, np.array([0.0, 500.0, 900.0, 3.0]), np.zeros(4), 2.0, True)
+    >>> choose_clipping_bounds(seen, 0.5, power=1, of_sum=False, rows=1), choose_clipping_bounds(seen, 90.0, power=1, of_sum=False, rows=1)
     ((0.94, 160.0), (2.6, 59.0))
     """
-    inner = seen.inner.records
+    inner = seen.trimmed_estimate.records
     held = np.flatnonzero(inner)
     first, last = int(held[0]), int(held[-1]) + 1
     ends = np.clip(seen.edges[first : last + 1], -LARGEST_BOUND, LARGEST_BOUND)
@@ -247,22 +255,22 @@ def best_bounds(
     if len(ends) == 1:
         one = float(ends[0]) or 1.0
         return min(one, 0.0), max(one, 0.0)
-    values, records = np.clip(seen.middles, -LARGEST_BOUND, LARGEST_BOUND)[first:last], inner[first:last] / rows
+    values, records = np.clip(seen.interval_means, -LARGEST_BOUND, LARGEST_BOUND)[first:last], inner[first:last] / rows
     middle = float(values[np.searchsorted(np.cumsum(records), records.sum() / 2)])
 
-    def lost(beyond: BoolArray) -> FloatArray:
+    def sum_clipping_errors(beyond: BoolArray) -> FloatArray:
         moved, far = np.abs(values - ends[:, None]), np.abs(values - middle) + np.abs(ends[:, None] - middle)
         return np.asarray((np.where(beyond, moved * far ** (power - 1), 0.0) * records).sum(axis=1))
 
-    below, above = lost(values < ends[:, None]), lost(values > ends[:, None])
+    below, above = sum_clipping_errors(values < ends[:, None]), sum_clipping_errors(values > ends[:, None])
     half, centre = (ends - ends[:, None]) / 2, np.abs(ends + ends[:, None]) / 2
     error = noise * np.hypot(half**power, centre if of_sum else 0.0) + below[:, None] + above
     error[np.tril_indices(len(ends))] = np.inf
     places = np.unravel_index(int(np.argmin(error)), error.shape)
     low, high = least = float(ends[places[0]]), float(ends[places[1]])
-    if not seen.stands_out:
+    if not seen.is_significant:
         return least
-    weigh = partial(_tail, seen, noise=noise * rows, power=power, middle=middle)
+    weigh = partial(_propose_tail_bounds, seen, noise=noise * rows, power=power, middle=middle)
     (lows, below), (highs, above) = weigh(low, -1), weigh(high, 1)
     half, centre = (highs - lows[:, None]) / 2, np.abs(highs + lows[:, None]) / 2
     spread = noise * np.hypot(half**power, centre if of_sum else 0.0)
@@ -273,13 +281,13 @@ def best_bounds(
     return (low, high) if low < high else least
 
 
-def _tail(
-    seen: Seen, bound: float, side: int, *, noise: float, power: int, middle: float
+def _propose_tail_bounds(
+    seen: PilotEstimate, bound: float, side: int, *, noise: float, power: int, middle: float
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds to which a tail seems to reach beyond this one, and what each leaves out."""
     beyond = np.array(BEYOND) * noise
-    far = np.clip([seen.reach(each, side) for each in beyond.tolist()], -LARGEST_BOUND, LARGEST_BOUND)
-    ends = np.array([_reached(seen, bound, each, side) for each in far.tolist()])
+    far = np.clip([seen.extrapolate_tail(each, side) for each in beyond.tolist()], -LARGEST_BOUND, LARGEST_BOUND)
+    ends = np.array([_move_bound(seen, bound, each, side) for each in far.tolist()])
     moved = np.maximum(side * (far - ends[:, None]), 0.0) * (np.abs(far - middle) + np.abs(ends[:, None] - middle)) ** (
         power - 1
     )
@@ -287,7 +295,7 @@ def _tail(
     return ends, np.asarray((moved * pieces).sum(axis=1))
 
 
-def _reached(seen: Seen, bound: float, far: float, side: int) -> float:
+def _move_bound(seen: PilotEstimate, bound: float, far: float, side: int) -> float:
     """A bound that is moved to where a tail seems to reach: outwards, or within the interval that ends there."""
     last = int(np.searchsorted(seen.edges, bound)) - side
     if side * far < side * float(seen.edges[min(max(last, 0), len(seen.edges) - 1)]):
@@ -297,12 +305,12 @@ def _reached(seen: Seen, bound: float, far: float, side: int) -> float:
     return 0.0 if abs(found) < LEAST_BOUND else min(max(found, -LARGEST_BOUND), LARGEST_BOUND)
 
 
-def _looked(column: str) -> Needs[Counted]:
-    return (yield from needed(Range(column, SEEN_CELLS), LOOKED))
+def _ask_pilot_queries(column: str) -> Needs[TableCounts]:
+    return (yield from ask_workload(AutomaticGridWorkload(column, SEEN_CELLS), LOOKED))
 
 
 @dataclass(frozen=True, slots=True)
-class UnboundedHistogramQuestion:
+class AutoRangeHistogramQuestion:
     """A histogram of a column of which no range is known: even cells of a round width, which three looks choose.
 
     A fifth of the loss looks for where nearly all records lie; the rest counts as a `HistogramQuestion` does. Values
@@ -325,12 +333,12 @@ class UnboundedHistogramQuestion:
     >>> import dpcurves as dp
     >>> table = {"wage": np.exp(np.linspace(9, 11, 20_000))}
     >>> session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
-    >>> bars = session.ask(dp.UnboundedHistogramQuestion("wage"), dp.PrivacyLoss.pure(1))
+    >>> bars = session.ask(dp.AutoRangeHistogramQuestion("wage"), dp.PrivacyLoss.pure(1))
     >>> bool(abs(bars.count.sum() - 20_000) < 1000)
     True
     """
 
-    is_told_before: ClassVar[bool] = True
+    is_plan_shown_first: ClassVar[bool] = True
 
     column: str
     by: By = None
@@ -338,52 +346,58 @@ class UnboundedHistogramQuestion:
     cells: int = MOST_BARS
 
     def __post_init__(self) -> None:
-        require_kind("column", self.column, str, "the name of a column")
-        keys_of(self.by)
-        axis_label(self.column, self.measured_in)
-        make_whole(self, cells="cells")
+        require_type("column", self.column, str, "the name of a column")
+        parse_grouping(self.by)
+        format_axis_label(self.column, self.measured_in)
+        convert_to_integers(self, cells="cells")
         if not FEWEST_BARS <= self.cells <= MOST_IN_ALL:
-            raise Refused("cells", f"{FEWEST_BARS} to {MOST_IN_ALL} are needed, got {self.cells}")
+            raise InvalidArgument("cells", f"{FEWEST_BARS} to {MOST_IN_ALL} are needed, got {self.cells}")
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Looks, and counts on cells that they chose."""
-        looked = yield from _looked(self.column)
-        seen = Seen.by(looked, setting)
-        grid, label = even_cells(seen, self.cells), axis_label(self.column, self.measured_in)
-        counted = yield from needed(Cells(axes_of(self.by, TypedAxis(self.column, grid))), ALL - LOOKED)
-        privacy = statement_of((*looked.releases, *counted.releases), least=as_usual(self.column))
+        looked = yield from _ask_pilot_queries(self.column)
+        seen = PilotEstimate.from_pilot_queries(looked, setting)
+        grid, label = choose_even_cells(seen, self.cells), format_axis_label(self.column, self.measured_in)
+        counted = yield from ask_workload(
+            CellWorkload(prepend_category_axes(self.by, TypedAxis(self.column, grid))), ALL - LOOKED
+        )
+        privacy = build_privacy_statement(
+            (*looked.releases, *counted.releases), least=thresholds_without_notes(self.column)
+        )
         if looked.is_paid:
-            privacy = privacy.noted(_note_on_cells(seen, grid, counted.counts.unbiased))
-        return in_rows(self.by, counted.counts, lambda row: Histogram.read(row, grid, label, privacy))
+            privacy = privacy.with_notes(_note_on_cells(seen, grid, counted.counts.unbiased_cells))
+        return build_by_category(self.by, counted.counts, lambda row: Histogram.from_counts(row, grid, label, privacy))
 
-    def along(self, grid: Grid) -> HistogramQuestion:
+    def with_grid(self, grid: Grid) -> HistogramQuestion:
         """The question on a grid that is known."""
         return HistogramQuestion(self.column, grid, self.by, self.measured_in)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""
-        return (note_on_looks(setting),)
+        return (note_on_pilot_queries(setting),)
 
     def __str__(self) -> str:
-        return in_words("histogram", self.column, self.by) + ", no range given"
+        return describe_question("histogram", self.column, self.by) + ", no range given"
 
 
 BESIDE = "the {}, {} to {}, may lie beside all records"
 
 
-def _note_on_cells(seen: Seen, grid: Grid, counts: FloatArray) -> str:
+def _note_on_cells(seen: PilotEstimate, grid: Grid, counts: FloatArray) -> str:
     """The cells that were chosen, and about how many records lie beyond: from released numbers."""
-    ends = numeral(grid.lower), numeral(grid.upper)
-    if not seen.stands_out:
+    ends = format_number(grid.lower), format_number(grid.upper)
+    if not seen.is_significant:
         return NOTHING.format(BESIDE.format("cells", *ends))
-    below, above = (numeral(max(round(float(counts[:, end].sum())), 0)) for end in (0, -1))
+    below, above = (format_number(max(round(float(counts[:, end].sum())), 0)) for end in (0, -1))
     return (
         f"the cells, {ends[0]} to {ends[1]}, were chosen by noisy counts; records below: about {below}, above: about "
         f"{above}, counted apart"
     )
 
 
-def tail_points(seen: Seen, low: float, high: float, noise: float, rows: int) -> tuple[TailPoints, TailPoints]:
+def choose_tail_points(
+    seen: PilotEstimate, low: float, high: float, noise: float, rows: int
+) -> tuple[TailPoints, TailPoints]:
     """Choose points along both tails, at which records are counted: some before each bound, the bound, some beyond it.
 
     Before a bound there are three, beyond which the looks expect enough records to tell how the tail falls.
@@ -395,17 +409,17 @@ def tail_points(seen: Seen, low: float, high: float, noise: float, rows: int) ->
         rows: Into how many groups the records are parted, each with a noise of its own.
 
     >>> edges = np.array([0.0, 1.0, 10.0, 100.0, 1000.0])
-    >>> seen = Seen(edges, np.array([0.0, 5000.0, 900.0, 90.0]), np.zeros(4), 2.0, True)
-    >>> [round(point, 1) for point in tail_points(seen, 0.94, 160.0, 2.0, 1)[1].points]
+    >>> seen = PilotEstimate(edges, np.array([0.0, 5000.0, 900.0, 90.0]), np.zeros(4), 2.0, True)
+    >>> [round(point, 1) for point in choose_tail_points(seen, 0.94, 160.0, 2.0, 1)[1].points]
     [13.2, 85.6, 102.3, 160.0, 1265.5]
     """
     mirrored = seen._replace(edges=-seen.edges[::-1], records=seen.records[::-1])
-    below = _points_above(mirrored, -high, -low, noise, rows)
-    above = _points_above(seen, low, nextafter(high, inf), noise, rows)  # records at the bound lose nothing
+    below = _choose_upper_tail_points(mirrored, -high, -low, noise, rows)
+    above = _choose_upper_tail_points(seen, low, nextafter(high, inf), noise, rows)  # records at the bound lose nothing
     return TailPoints(-below.origin, tuple(-each for each in below.points), below.bound), above
 
 
-def _points_above(seen: Seen, low: float, high: float, noise: float, rows: int) -> TailPoints:
+def _choose_upper_tail_points(seen: PilotEstimate, low: float, high: float, noise: float, rows: int) -> TailPoints:
     """Choose the points of the upper tail."""
     origin = seen.quantile(ORIGIN)
     if not high - origin > (high - low) * EVEN:
@@ -415,7 +429,7 @@ def _points_above(seen: Seen, low: float, high: float, noise: float, rows: int) 
     wanted = [min(least * times, total * most) for times, most in zip(MORE_BEYOND, MOST_BEYOND, strict=True)]
     distances = [bound]
     for records in wanted:
-        reached = _above(seen.edges, seen.records, records) - origin
+        reached = _find_upper_tail_point(seen.edges, seen.records, records) - origin
         distances.append(reached if 0 < reached * APART[0] <= distances[-1] else distances[-1] / APART[1])
     before = [origin + each for each in reversed(distances[1:])]
     beyond = [origin + times * bound for times in FARTHER]
@@ -425,13 +439,13 @@ def _points_above(seen: Seen, low: float, high: float, noise: float, rows: int) 
     return TailPoints(origin, tuple(rising), rising.index(high))
 
 
-def _note_on_bounds(seen: Seen, low: float, high: float) -> str:
+def _note_on_bounds(seen: PilotEstimate, low: float, high: float) -> str:
     """The bounds that were chosen, and how many records are clipped: from released numbers."""
-    if not seen.stands_out:
-        return NOTHING.format(BESIDE.format("bounds", numeral(low), numeral(high)))
-    below, above = seen.beyond(low, high)
+    if not seen.is_significant:
+        return NOTHING.format(BESIDE.format("bounds", format_number(low), format_number(high)))
+    below, above = seen.describe_counts_beyond(low, high)
     return (
-        f"the bounds, {numeral(low)} to {numeral(high)}, were chosen by noisy counts; values beyond are clipped to "
+        f"the bounds, {format_number(low)} to {format_number(high)}, were chosen by noisy counts; values beyond are clipped to "
         f"them; records below: at most about {below}, above: at most about {above} (at 95% each); intervals of the sum "
         "and the mean are for all values, if beyond the counts that are clear of noise a tail falls at least as fast, "
         "by ratio, as before them; an interval of the variance is for the clipped values"
@@ -439,41 +453,48 @@ def _note_on_bounds(seen: Seen, low: float, high: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _UnboundedSummary:
-    is_told_before: ClassVar[bool] = True
-    POWER: ClassVar[int] = 1
-    OF_SUM: ClassVar[bool] = False
-    BOUNDED: ClassVar[type[Any]]
+class _AutoRangeSummaryQuestion:
+    is_plan_shown_first: ClassVar[bool] = True
+    MOMENT: ClassVar[int] = 1
+    IS_SUM: ClassVar[bool] = False
+    BOUNDED_QUESTION: ClassVar[type[Any]]
 
     column: str
     by: By = None
     measured_in: str = ""
 
     def __post_init__(self) -> None:
-        require_kind("column", self.column, str, "the name of a column")
-        self.between(0.0, 1.0)
+        require_type("column", self.column, str, "the name of a column")
+        self.with_bounds(0.0, 1.0)
 
-    def between(self, lower: float, upper: float) -> Any:
+    def with_bounds(self, lower: float, upper: float) -> Any:
         """The question between bounds that are known."""
-        return self.BOUNDED(self.column, lower, upper, self.by, self.measured_in)
+        return self.BOUNDED_QUESTION(self.column, lower, upper, self.by, self.measured_in)
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Looks, and sums between bounds that they chose."""
-        looked = yield from _looked(self.column)
-        seen, rest = Seen.by(looked, setting), replace(setting, loss=setting.loss * (ALL - LOOKED - COUNTED_TAILS))
-        share = self.between(0.0, 1.0).shares(rest)[self.POWER]
-        one, rows = rest.noise(share), prod(each.slots for each in keys_of(self.by))
-        lower, upper = best_bounds(
-            seen, sqrt(one.variance), one.family, power=self.POWER, of_sum=self.OF_SUM, rows=rows
+        looked = yield from _ask_pilot_queries(self.column)
+        seen, rest = (
+            PilotEstimate.from_pilot_queries(looked, setting),
+            replace(setting, loss=setting.loss * (ALL - LOOKED - COUNTED_TAILS)),
+        )
+        share = self.with_bounds(0.0, 1.0).budget_fractions(rest)[self.MOMENT]
+        one, rows = rest.count_noise(share), prod(each.slots for each in parse_grouping(self.by))
+        lower, upper = choose_clipping_bounds(
+            seen, sqrt(one.variance), one.family, power=self.MOMENT, of_sum=self.IS_SUM, rows=rows
         )
         notes = (_note_on_bounds(seen, lower, upper),) if looked.is_paid else ()
-        points = tail_points(seen, lower, upper, sqrt(setting.noise(COUNTED_TAILS).variance), rows)
-        tails = yield from needed(Cells(axes_of(self.by, TypedAxis(self.column, tail_grid(*points)))), COUNTED_TAILS)
-        of_rows = [tails.counts] if self.by is None else rows_of(tails.counts)
+        points = choose_tail_points(seen, lower, upper, sqrt(setting.count_noise(COUNTED_TAILS).variance), rows)
+        tails = yield from ask_workload(
+            CellWorkload(prepend_category_axes(self.by, TypedAxis(self.column, tail_grid(*points)))), COUNTED_TAILS
+        )
+        of_rows = [tails.counts] if self.by is None else split_rows(tails.counts)
         axis = TypedAxis(self.column, Grid(lower, upper, cells=1))
         before = *looked.releases, *tails.releases
-        asked = self.between(lower, upper).along(axis, rest, before, notes, [Tails(*points, each) for each in of_rows])
-        return (yield from _shared(asked, ALL - LOOKED - COUNTED_TAILS))
+        asked = self.with_bounds(lower, upper).ask_along(
+            axis, rest, before, notes, [Tails(*points, each) for each in of_rows]
+        )
+        return (yield from _scale_budget_fractions(asked, ALL - LOOKED - COUNTED_TAILS))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""
@@ -485,33 +506,33 @@ class _UnboundedSummary:
         )
 
     def __str__(self) -> str:
-        return f"{self.between(0.0, 1.0)}, no bounds given"
+        return f"{self.with_bounds(0.0, 1.0)}, no bounds given"
 
 
-def _shared(steps: Needs[Any], share: Fraction) -> Generator[Any, Any, Any]:
+def _scale_budget_fractions(steps: Needs[Any], budget_fraction: Fraction) -> Generator[Any, Any, Any]:
     """This conversation for a share of the loss."""
     try:
         need = next(steps)
         while True:
-            need = steps.send((yield need._replace(share=need.share * share)))
+            need = steps.send((yield need._replace(budget_fraction=need.budget_fraction * budget_fraction)))
     except StopIteration as end:
         return end.value
 
 
 @dataclass(frozen=True, slots=True)
-class UnboundedSumQuestion(_UnboundedSummary):
-    """The sum of the values of a column of which no bounds are known: see `UnboundedMeanQuestion`.
+class AutoRangeSumQuestion(_AutoRangeSummaryQuestion):
+    """The sum of the values of a column of which no bounds are known: see `AutoRangeMeanQuestion`.
 
     Attributes:
-        column, by, measured_in: Those of an `UnboundedMeanQuestion`.
+        column, by, measured_in: Those of an `AutoRangeMeanQuestion`.
     """
 
-    OF_SUM: ClassVar[bool] = True
-    BOUNDED: ClassVar[type[Any]] = SumQuestion
+    IS_SUM: ClassVar[bool] = True
+    BOUNDED_QUESTION: ClassVar[type[Any]] = SumQuestion
 
 
 @dataclass(frozen=True, slots=True)
-class UnboundedMeanQuestion(_UnboundedSummary):
+class AutoRangeMeanQuestion(_AutoRangeSummaryQuestion):
     """The mean of the values of a column of which no bounds are known.
 
     A fifth of the loss looks for bounds in three turns: those under which what is clipped and the noise are expected to
@@ -534,32 +555,32 @@ class UnboundedMeanQuestion(_UnboundedSummary):
     >>> import dpcurves as dp
     >>> table = {"wage": np.exp(np.linspace(9, 11, 20_000))}
     >>> session = dp.Session(table, budget=dp.PrivacyLoss.pure(1), adjacency=dp.ADD_REMOVE)
-    >>> found = session.ask(dp.UnboundedMeanQuestion("wage"), dp.PrivacyLoss.pure(1))
+    >>> found = session.ask(dp.AutoRangeMeanQuestion("wage"), dp.PrivacyLoss.pure(1))
     >>> bool(abs(found.mean - 25_885) < 500)
     True
     """
 
-    BOUNDED: ClassVar[type[Any]] = MeanQuestion
+    BOUNDED_QUESTION: ClassVar[type[Any]] = MeanQuestion
 
 
 @dataclass(frozen=True, slots=True)
-class UnboundedVarianceQuestion(_UnboundedSummary):
-    """The variance of the values of a column of which no bounds are known: see `UnboundedMeanQuestion`.
+class AutoRangeVarianceQuestion(_AutoRangeSummaryQuestion):
+    """The variance of the values of a column of which no bounds are known: see `AutoRangeMeanQuestion`.
 
     Attributes:
-        column, by, measured_in: Those of an `UnboundedMeanQuestion`.
+        column, by, measured_in: Those of an `AutoRangeMeanQuestion`.
     """
 
-    POWER: ClassVar[int] = 2
-    BOUNDED: ClassVar[type[Any]] = VarianceQuestion
+    MOMENT: ClassVar[int] = 2
+    BOUNDED_QUESTION: ClassVar[type[Any]] = VarianceQuestion
 
 
 @dataclass(frozen=True, slots=True)
-class UnboundedSummaryQuestion(_UnboundedSummary):
-    """Count, sum, mean and variance of a column of which no bounds are known: see `UnboundedMeanQuestion`.
+class AutoRangeSummaryQuestion(_AutoRangeSummaryQuestion):
+    """Count, sum, mean and variance of a column of which no bounds are known: see `AutoRangeMeanQuestion`.
 
     Attributes:
-        column, by, measured_in: Those of an `UnboundedMeanQuestion`.
+        column, by, measured_in: Those of an `AutoRangeMeanQuestion`.
         moments: See `SummaryQuestion`.
 
     Raises:
@@ -567,10 +588,10 @@ class UnboundedSummaryQuestion(_UnboundedSummary):
         TypeError: a field is of another kind.
     """
 
-    BOUNDED: ClassVar[type[Any]] = SummaryQuestion
+    BOUNDED_QUESTION: ClassVar[type[Any]] = SummaryQuestion
 
     moments: int = 2
 
-    def between(self, lower: float, upper: float) -> SummaryQuestion:
+    def with_bounds(self, lower: float, upper: float) -> SummaryQuestion:
         """The question between bounds that are known."""
         return SummaryQuestion(self.column, lower, upper, self.by, self.measured_in, self.moments)

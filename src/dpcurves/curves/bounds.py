@@ -13,13 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..arguments import Exact, Refused, exact, require_kind
+from ..arguments import Exact, InvalidArgument, parse_positive_fraction, require_type
 from ..arrays import FloatArray
-from ..conversation import ALL, Evidence, FirstInterval, IntervalFound, Needs, PrivacyStatement, Setting, needed
+from ..conversation import (
+    ALL,
+    CoverageInterval,
+    CoverageWorkload,
+    Evidence,
+    Needs,
+    PrivacyStatement,
+    Setting,
+    ask_workload,
+)
 from ..data import DOUBLINGS, Axis, Predictor, doubling_grid
 from ..queries import CoverageQuery
-from .question import statement_of
-from .result import Drawing, Released
+from .question import build_privacy_statement
+from .result import PlotArguments, ReleasedResult
 
 PROMISED = 0.95
 CAPPED = "no interval seemed wide enough: this is the widest that was tried"
@@ -34,12 +43,12 @@ that noise stops at one of them.
 
 
 @dataclass(frozen=True, repr=False)
-class Bounds(Released):
+class Bounds(ReleasedResult):
     """The closed interval ``[-bound, bound]`` that about the asked share of the records lies in.
 
     Attributes:
         bound: A power of two times the unit.
-        capped: Whether the search reached the largest interval before any seemed wide enough; that one may cover less.
+        is_capped: Whether the search reached the largest interval before any seemed wide enough; that one may cover less.
         alpha: A number of records: with probability 0.95 the interval covers at most `alpha` records fewer than the
             share that was asked for, and the next smaller interval at most `alpha` more.
         coverage: The share of these records that was asked for.
@@ -52,13 +61,13 @@ class Bounds(Released):
     """
 
     KIND = "bounds"
-    ALONG = ("lower", "upper")
+    AXIS_COLUMNS = ("lower", "upper")
     TITLE = "Bounds"
-    IN_SHORT = "{label}, {lower:g} to {upper:g}"
+    REPR_FACTS = "{label}, {lower:g} to {upper:g}"
     ARRAYS = ("lower", "upper", "alpha")
 
     bound: float
-    capped: bool
+    is_capped: bool
     alpha: float
     coverage: float
     label: str
@@ -76,41 +85,41 @@ class Bounds(Released):
         return self.bound
 
     @property
-    def in_words(self) -> str:
+    def description(self) -> str:
         """The interval in words, and whether the search ended before an interval seemed wide enough."""
-        ends = f"from {display.numeral(self.lower)} to {display.numeral(self.upper)}"
-        return ends + (f"; {CAPPED}" if self.capped else "")
+        ends = f"from {display.format_number(self.lower)} to {display.format_number(self.upper)}"
+        return ends + (f"; {CAPPED}" if self.is_capped else "")
 
     @property
-    def covers(self) -> str:
+    def coverage_statement(self) -> str:
         """The share of the records that the interval covers, and the probability with which it does."""
-        return promised(self.coverage, nan if self.capped else self.alpha)
+        return describe_coverage(self.coverage, nan if self.is_capped else self.alpha)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the interval, and thinner those that are half and twice as wide."""
-        wider = None if self.capped else 2 * self.bound
+        wider = None if self.is_capped else 2 * self.bound
         return display.draw_bounds(
-            self.bound, label=self.label, covers=self.covers, narrower=self.bound / 2, wider=wider, **how,
+            self.bound, label=self.label, covers=self.coverage_statement, narrower=self.bound / 2, wider=wider, **how,
         )  # fmt: skip
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"lower": np.array([self.lower]), "upper": np.array([self.upper])}
 
-    def _edges(self) -> tuple[()]:
+    def _edge_columns(self) -> tuple[()]:
         return ()  # a bound beyond all calendars is still a row
 
     def _question(self) -> dict[str, object]:
-        return {"label": self.label, "capped": self.capped, "coverage": self.coverage}
+        return {"label": self.label, "capped": self.is_capped, "coverage": self.coverage}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Bounds:
-        question, (evidence,) = opened.question, opened.turns
-        upper, alpha = float(opened.arrays["upper"]), float(opened.arrays["alpha"])
+    def _from_json(cls, document: display.CurveDocument) -> Bounds:
+        question, (evidence,) = document.question, document.releases
+        upper, alpha = float(document.arrays["upper"]), float(document.arrays["alpha"])
         coverage, capped = float(question["coverage"]), bool(question["capped"])
-        return cls(upper, capped, alpha, coverage, question["label"], opened.privacy, evidence)
+        return cls(upper, capped, alpha, coverage, question["label"], document.privacy, evidence)
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [(self.label, self.in_words), ("covers", self.covers)]
+        return [(self.label, self.description), ("covers", self.coverage_statement)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,42 +146,42 @@ class BoundsQuestion:
     doublings: int = DOUBLINGS
 
     def __post_init__(self) -> None:
-        bound_query(self.column, self.unit, self.coverage, self.doublings)
+        build_coverage_query(self.column, self.unit, self.coverage, self.doublings)
 
     @property
     def query(self) -> CoverageQuery:
         """The query."""
-        return bound_query(self.column, self.unit, self.coverage, self.doublings)
+        return build_coverage_query(self.column, self.unit, self.coverage, self.doublings)
 
     def steps(self, setting: Setting) -> Needs[Bounds]:
         """Ask one turn over all intervals."""
-        bounds, _ = yield from bounded(self.query, ALL)
+        bounds, _ = yield from ask_for_bounds(self.query, ALL)
         return bounds
 
     def __str__(self) -> str:
         return f"bounds of {self.column}"
 
 
-def promised(coverage: float, alpha: float) -> str:
+def describe_coverage(coverage: float, alpha: float) -> str:
     """The share of the records that bounds cover, less `alpha` records (NaN: unknown), and with which probability.
 
-    >>> promised(0.95, 12)
+    >>> describe_coverage(0.95, 12)
     'at least 95% of these records minus 12, with probability 0.95'
     """
     share = f"{100 * coverage:.6g}% of these records"
     if isnan(alpha):
         return f"perhaps less than {share}"
-    fewer = display.numeral(ceil(alpha))
+    fewer = display.format_number(ceil(alpha))
     return f"at least {share} minus {fewer}, with probability {PROMISED:g}"
 
 
-def bound_query(
+def build_coverage_query(
     column: str | Predictor,
     unit: float,
     coverage: Exact,
     doublings: int = DOUBLINGS,
     *,
-    spare: int = 0,
+    spare_records: int = 0,
     name: str = "unit",
 ) -> CoverageQuery:
     """The query for the first of the doubled intervals that covers the share, but for so many records as are to spare.
@@ -183,18 +192,18 @@ def bound_query(
         ValueError: `unit`, `coverage` or `doublings` is out of range.
     """
     axis = Axis(column, doubling_grid(unit, doublings, name=name))
-    return CoverageQuery((axis,), exact("coverage", coverage), spare)
+    return CoverageQuery((axis,), parse_positive_fraction("coverage", coverage), spare_records)
 
 
-def bounded(query: CoverageQuery, share: Fraction) -> Needs[tuple[Bounds, IntervalFound]]:
-    """Ask for one interval, for `share` of the loss; two columns are asked one after the other, each with its share."""
-    found = yield from needed(FirstInterval(query), share)
+def ask_for_bounds(query: CoverageQuery, budget_fraction: Fraction) -> Needs[tuple[Bounds, CoverageInterval]]:
+    """Ask for one interval, for `budget_fraction` of the loss; two columns are asked one after the other, each with its share."""
+    found = yield from ask_workload(CoverageWorkload(query), budget_fraction)
     middle = query.grid.cells // 2
     bounds = Bounds(
-        bound=-float(query.grid.edge(np.array(middle - found.interval))), capped=found.interval == middle,
+        bound=-float(query.grid.edge(np.array(middle - found.interval))), is_capped=found.interval == middle,
         alpha=found.alpha(1 - PROMISED) + query.spare,
-        coverage=float(query.coverage), label=str(query.axes[0].column), privacy=statement_of([found.release]),
-        evidence=Evidence.of(found.release),
+        coverage=float(query.coverage), label=str(query.axes[0].column), privacy=build_privacy_statement([found.release]),
+        evidence=Evidence.from_release(found.release),
     )  # fmt: skip
     return bounds, found
 
@@ -205,12 +214,12 @@ HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, repr=False)
-class PlaneBounds(Released):
+class PlaneBounds(ReleasedResult):
     """Two intervals, one for each column.
 
     Attributes:
-        across: The bounds of the first column.
-        upwards: The bounds of the second column.
+        x: The bounds of the first column.
+        y: The bounds of the second column.
         privacy: The privacy statement of both together, which every picture shows.
 
     Data frame of two rows: columns ``column``, ``lower`` and ``upper``. In JSON both stand under their columns.
@@ -218,27 +227,27 @@ class PlaneBounds(Released):
 
     KIND = "curves"
     TITLE = "Bounds"
-    MARK = "columns"
+    DISTINGUISHING_FACT = "columns"
 
-    across: Bounds
-    upwards: Bounds
+    x: Bounds
+    y: Bounds
     privacy: PrivacyStatement
 
     @property
-    def turns(self) -> tuple[()]:
+    def rounds(self) -> tuple[()]:
         """None here: the releases are those of each interval."""
         return ()
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the rectangle."""
-        ends, labels = (self.across.bound, self.upwards.bound), (self.across.label, self.upwards.label)
-        widest = [each.label for each in self._both if each.capped]
-        covers = [f"{each.label} covers {each.covers}" for each in self._both]
+        ends, labels = (self.x.bound, self.y.bound), (self.x.label, self.y.label)
+        widest = [each.label for each in self._both if each.is_capped]
+        covers = [f"{each.label} covers {each.coverage_statement}" for each in self._both]
         return display.draw_plane_bounds(ends, labels=labels, covers=covers, widest=widest, **how)
 
     @property
     def _both(self) -> tuple[Bounds, Bounds]:
-        return self.across, self.upwards
+        return self.x, self.y
 
     def _columns(self) -> dict[str, NDArray[Any]]:
         kept = {"column": "label", "lower": "lower", "upper": "upper"}
@@ -251,15 +260,17 @@ class PlaneBounds(Released):
         return {"columns": [each.label for each in self._both]}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> PlaneBounds:
-        columns, stored = opened.question.get("columns", []), opened.arrays["curves"]
+    def _from_json(cls, document: display.CurveDocument) -> PlaneBounds:
+        columns, stored = document.question.get("columns", []), document.arrays["curves"]
         if len(columns) != 2 or not set(columns) <= stored.keys():
-            raise Refused("curve", "bounds of two columns are needed")
+            raise InvalidArgument("curve", "bounds of two columns are needed")
         across, upwards = (Bounds.from_json(json.dumps(stored[column])) for column in columns)
-        return cls(across, upwards, opened.privacy)
+        return cls(across, upwards, document.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
-        rows = (((each.label, each.in_words), (f"{each.label} covers", each.covers)) for each in self._both)
+        rows = (
+            ((each.label, each.description), (f"{each.label} covers", each.coverage_statement)) for each in self._both
+        )
         return [row for pair in rows for row in pair]
 
 
@@ -271,27 +282,27 @@ class PlaneBoundsQuestion:
     more under replace-one, where a replaced record may enter an interval of one column and leave one of the other.
 
     Attributes:
-        across: The first column, its unit and coverage.
-        upwards: The second column, with a unit and a coverage of its own.
+        x: The first column, its unit and coverage.
+        y: The second column, with a unit and a coverage of its own.
 
     Raises:
         ValueError: both are one column.
     """
 
-    across: BoundsQuestion
-    upwards: BoundsQuestion
+    x: BoundsQuestion
+    y: BoundsQuestion
 
     def __post_init__(self) -> None:
         for name in ("across", "upwards"):
-            require_kind(name, getattr(self, name), BoundsQuestion, WRITTEN)
-        if self.across.column == self.upwards.column:
-            raise Refused("upwards", f"another column than the first one is needed, got {self.upwards.column!r}")
+            require_type(name, getattr(self, name), BoundsQuestion, WRITTEN)
+        if self.x.column == self.y.column:
+            raise InvalidArgument("y", f"another column than the first one is needed, got {self.y.column!r}")
 
     def steps(self, setting: Setting) -> Needs[PlaneBounds]:
         """Bounds of one column, then of the other."""
-        width, first = yield from bounded(self.across.query, HALF)
-        height, second = yield from bounded(self.upwards.query, HALF)
-        return PlaneBounds(width, height, statement_of((first.release, second.release)))
+        width, first = yield from ask_for_bounds(self.x.query, HALF)
+        height, second = yield from ask_for_bounds(self.y.query, HALF)
+        return PlaneBounds(width, height, build_privacy_statement((first.release, second.release)))
 
     def __str__(self) -> str:
-        return f"bounds of {self.across.column} and {self.upwards.column}"
+        return f"bounds of {self.x.column} and {self.y.column}"

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..arguments import Refused, WrongKind, chosen, require_kind, shown
+from ..arguments import InvalidArgument, WrongArgumentType, describe_value, parse_choice, require_type
 from ..arrays import FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Category
-from ..display import MOST_LABELLED, Shade, covering
+from ..display import MOST_LABELLED, Shade, describe_interval
 from ..queries import Hint
-from .question import By, Key, columns_of, combined, keys_of, named
-from .result import TOO_WIDE, Drawing, Joined, damage_refused, scopes
+from .question import By, Key, combine_categories, format_key, list_columns, parse_grouping
+from .result import TOO_WIDE, CompositeResult, PlotArguments, interval_scopes, refuse_damaged
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ NOT_SAID = "it does not say of which column these are the categories"
 Curve = TypeVar("Curve", bound=Any)  # a curve with `privacy`, `plot`, `to_frame` and `to_json`
 
 
-class ByCategory(Joined, Mapping[Key, Curve]):
+class ByCategory(CompositeResult, Mapping[Key, Curve]):
     """A mapping from each category to its curve, in the order that was declared.
 
     Where records are divided by several columns, a category is a tuple with one value of each: ``curves["F",
@@ -56,7 +56,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
 
     TITLE = "By {column}"
 
-    MEMBERS: ClassVar[str] = ""
+    MEMBER_KIND: ClassVar[str] = ""
     """The class of all the curves; any class is allowed if none is named."""
 
     def __init__(self, columns: str | Sequence[str], curves: Mapping[Key, Curve]) -> None:
@@ -68,15 +68,15 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         """The name of the column, or of all of them."""
         return ", ".join(self.columns)
 
-    def named(self, category: Key) -> str:
+    def format_category(self, category: Key) -> str:
         """The name of a category in legends and above tables."""
-        return f"{self.column} {category}" if len(self.columns) == 1 else named(category)
+        return f"{self.column} {category}" if len(self.columns) == 1 else format_key(category)
 
     def label_columns(self) -> list[tuple[str, list[str]]]:
         """The columns, each with the category of every curve: see `display.join_columns`."""
-        return [(column, list(map(str, values))) for column, values in self._categories()]
+        return [(column, list(map(str, values))) for column, values in self._category_columns()]
 
-    def _categories(self) -> list[tuple[str, list[Category]]]:
+    def _category_columns(self) -> list[tuple[str, list[Category]]]:
         """The columns, each with the category of every curve as it was declared."""
         keys = [category if isinstance(category, tuple) else (category,) for category in self._curves]
         return [(column, [key[place] for key in keys]) for place, column in enumerate(self.columns)]
@@ -90,7 +90,7 @@ class ByCategory(Joined, Mapping[Key, Curve]):
     def __len__(self) -> int:
         return len(self._curves)
 
-    def over(self, *columns: str) -> Any:
+    def sum_over(self, *columns: str) -> Any:
         """The margin: curves of all records over the categories of these columns, with intervals. Spends nothing.
 
         ``curves.over("ward")`` of curves by ward and year is curves by year; over all columns it is one curve. Sums of
@@ -110,84 +110,91 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         Formal guarantees: post-processing; each margin has intervals of the law of its own noise, the sum of that of
         its parts, see `margins.added`.
         """
-        left, curves = margins(self.columns, self._curves, columns)
+        left, curves = compute_margins(self.columns, self._curves, columns)
         return type(self)(left, curves) if left else next(iter(curves.values()))
 
     @property
     def privacy(self) -> PrivacyStatement:
         """The privacy statement that all curves share; each note names its category."""
         privacy: PrivacyStatement = next(iter(self._curves.values())).privacy
-        return replace(privacy, notes=together({named(name): curve.notes for name, curve in self._curves.items()}))
+        return replace(
+            privacy, notes=merge_notes({format_key(name): curve.notes for name, curve in self._curves.items()})
+        )
 
-    def _heading(self) -> str:
+    def _figure_title(self) -> str:
         return f"{next(iter(self.values()))._title()} by {self.column}"
 
-    def _drawn_at(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
+    def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         if not self:
-            raise Refused("by", "there is no category to draw")
-        names, curves = self._names(name), list(self.values())
+            raise InvalidArgument("by", "there is no category to draw")
+        names, curves = self._category_names(name), list(self.values())
         shaded = {"level": level, "population": population}
         if len(names) > MOST_SMALL and all(hasattr(curve, "quantile_intervals") for curve in curves):
-            return self._medians_drawn(names, ax, level, population=population)
+            return self._plot_medians(names, ax, level, population=population)
         fills = len(names) > 1 and any(TOO_WIDE in note for curve in curves for note in curve.notes)
         if fills or len(names) > min(getattr(curve, "TOGETHER", display.MOST_TOGETHER) for curve in curves):
             draw = [partial(curve.plot, **shaded) for curve in curves]
-            return display.draw_small(names, draw, self.privacy, ax=ax)
+            return display.draw_small_multiples(names, draw, self.privacy, ax=ax)
         for own, curve in zip(names, curves, strict=True):
             ax = curve.plot(ax=ax, name=own, **shaded)
         return cast("Axes", ax)
 
-    def _medians_drawn(self, names: Sequence[str], ax: Axes | None, level: float | None, *, population: bool) -> Axes:
+    def _plot_medians(self, names: Sequence[str], ax: Axes | None, level: float | None, *, population: bool) -> Axes:
         """Median and quartiles of each curve in a row, with intervals of the medians."""
         curves, shades = list(self.values()), list[Shade]()
         quartiles = np.array([curve.quantile(np.array(QUARTILES)) for curve in curves])
-        for who, asked in scopes(self.privacy).items() if level is not None else ():
+        for who, asked in interval_scopes(self.privacy).items() if level is not None else ():
             if asked and not population:
                 continue
             found = [curve.quantile_intervals(QUARTILES[1:2], level, population=asked)[0] for curve in curves]
             ends = [np.clip(each, curve.x[0], curve.x[-1]) for each, curve in zip(found, curves, strict=True)]
             lower, upper = np.array(ends).T
-            shades.append(Shade(lower, upper, covering(cast("float", level), EACH, who)))
-        order = self.by_size(quartiles[:, 1])
-        rows = [shade.at(order) for shade in shades[::-1]]
+            shades.append(Shade(lower, upper, describe_interval(cast("float", level), EACH, who)))
+        order = self.order_by_size(quartiles[:, 1])
+        rows = [shade.select_rows(order) for shade in shades[::-1]]
         return display.draw_means(
             [names[place] for place in order], quartiles[order, 1], self.privacy, label=f"median of {curves[0].label}",
             shades=rows, halves=quartiles[order][:, [0, 2]], ax=ax,
         )  # fmt: skip
 
-    def by_size(self, values: FloatArray) -> NDArray[np.int64]:
+    def order_by_size(self, values: FloatArray) -> NDArray[np.int64]:
         """The order of rows in a picture: by size where categories are many and text, else as they were declared."""
         if len(self) <= MOST_LABELLED or not all(isinstance(key, str) for key in self):
             return np.arange(len(self))
         return np.argsort(-values, kind="stable")
 
-    def _names(self, name: str | None) -> list[str]:
+    def _category_names(self, name: str | None) -> list[str]:
         """The name of each category in a picture, behind a name if there is one."""
-        names = [self.named(category) if name is None else f"{name}, {self.named(category)}" for category in self]
-        return display.letter_apart(names)
+        names = [
+            self.format_category(category) if name is None else f"{name}, {self.format_category(category)}"
+            for category in self
+        ]
+        return display.format_distinct_labels(names)
 
-    def labelled(self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None) -> Self:
+    def with_labels(
+        self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
+    ) -> Self:
         known = [(categories or {}).get(column, {}) for column in self.columns]
 
-        def called(key: Key) -> Key:
+        def rename_key(key: Key) -> Key:
             parts = key if isinstance(key, tuple) else (key,)
             words = tuple(own.get(str(part), part) for own, part in zip(known, parts, strict=True))
             return words if isinstance(key, tuple) else words[0]
 
-        curves = {called(key): curve.labelled(columns, categories) for key, curve in self._curves.items()}
-        if len(set(map(named, curves))) < len(self._curves):
-            raise Refused("categories", "two would be called alike: each needs its own word")
+        curves = {rename_key(key): curve.with_labels(columns, categories) for key, curve in self._curves.items()}
+        if len(set(map(format_key, curves))) < len(self._curves):
+            raise InvalidArgument("categories", "two would be called alike: each needs its own word")
         return type(self)([columns.get(column, column) for column in self.columns], curves)
 
     def _with_source(self, source: str) -> Self:
         curves = {key: curve._with_source(source) for key, curve in self._curves.items()}
         return type(self)(self.columns, curves)
 
-    def _hideable(self) -> Sequence[str]:
-        return () if not self else next(iter(self.values()))._hideable()
+    def _suppressible_columns(self) -> Sequence[str]:
+        return () if not self else next(iter(self.values()))._suppressible_columns()
 
     def _members(self) -> Mapping[str, Curve]:
-        return {named(category): curve for category, curve in self._curves.items()}
+        return {format_key(category): curve for category, curve in self._curves.items()}
 
     def _question(self) -> Mapping[str, object]:
         by = self.column if len(self.columns) == 1 else list(self.columns)
@@ -200,30 +207,30 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         Raises:
             ValueError: the text holds no curves by category, or curves of another kind.
         """
-        with damage_refused():
-            return cls._read(display.opened(text, cls.KIND), kind)
+        with refuse_damaged():
+            return cls._from_document(display.parse_curve(text, cls.KIND), kind)
 
     @classmethod
-    def wrote(cls, stored: Mapping[str, Any]) -> bool:
+    def matches_document(cls, document: Mapping[str, Any]) -> bool:
         """Tell whether a document names the column of the categories, with curves of the kind that is needed."""
-        kinds = {each["kind"] for each in stored["curves"].values()}
-        is_of_kind = kinds <= ({cls.MEMBERS} if cls.MEMBERS else kinds)
-        return super().wrote(stored) and "by" in stored["evidence"]["question"] and is_of_kind
+        kinds = {each["kind"] for each in document["curves"].values()}
+        is_of_kind = kinds <= ({cls.MEMBER_KIND} if cls.MEMBER_KIND else kinds)
+        return super().matches_document(document) and "by" in document["evidence"]["question"] and is_of_kind
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Self:
-        return cls._read(opened, None)
+    def _from_json(cls, document: display.CurveDocument) -> Self:
+        return cls._from_document(document, None)
 
     @classmethod
-    def _read(cls, opened: display.Opened, kind: type[Any] | None) -> Self:
-        question, curves = opened.question, opened.arrays["curves"]
+    def _from_document(cls, document: display.CurveDocument, kind: type[Any] | None) -> Self:
+        question, curves = document.question, document.arrays["curves"]
         told, by = question.get("categories", list(curves)), question.get("by")
         categories: list[Key] = [tuple(key) if isinstance(key, list) else key for key in told]
         parts = len(by) if isinstance(by, list) else 1
         fit = all((len(key) if isinstance(key, tuple) else 1) == parts for key in categories)
-        if "by" not in question or not fit or list(map(named, categories)) != list(curves):
-            raise Refused("curve.evidence.question", NOT_SAID)
-        read = cls.read_members(opened, kind)
+        if "by" not in question or not fit or list(map(format_key, categories)) != list(curves):
+            raise InvalidArgument("curve.evidence.question", NOT_SAID)
+        read = cls.parse_members(document, kind)
         return cls(by if isinstance(by, list) else str(by), dict(zip(categories, read.values(), strict=True)))
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -238,36 +245,36 @@ class ByCategory(Joined, Mapping[Key, Curve]):
         frames = [curve.to_frame(**banded) for curve in self._curves.values()]
         return display.stack_frames(frames, self.label_columns())
 
-    def _axes(self) -> Mapping[str, str]:
-        return next((curve._axes() for curve in self.values()), {})
+    def _axis_labels(self) -> Mapping[str, str]:
+        return next((curve._axis_labels() for curve in self.values()), {})
 
-    def _edges(self) -> Collection[str]:
-        return next((curve._edges() for curve in self.values()), ())
+    def _edge_columns(self) -> Collection[str]:
+        return next((curve._edge_columns() for curve in self.values()), ())
 
     def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Category]]:
-        return display.find_declared_numbers(self._categories(), columns)
+        return display.find_declared_numbers(self._category_columns(), columns)
 
-    def _in_short(self) -> tuple[str, ...]:
+    def _repr_facts(self) -> tuple[str, ...]:
         return self.column, f"{len(self)} categories"
 
     def _summary(self) -> list[tuple[str, str]]:
         rows = [("categories", str(len(self)))]
         for key, curve in list(self.items())[:MOST_ROWS]:
-            numbers = getattr(curve, "middle_in_words", None)
-            rows += [] if numbers is None else [(f"{named(key)}, median", numbers())]
+            numbers = getattr(curve, "describe_median", None)
+            rows += [] if numbers is None else [(f"{format_key(key)}, median", numbers())]
         return rows
 
     def _columns(self) -> Mapping[str, Any]:
         return display.join_columns(self.label_columns(), {})
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         return self.plot(how["ax"], level=None, name=how["name"])
 
 
-def together(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+def merge_notes(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """The notes of several curves, each once, and of which it speaks. Those that differ by a share alone are one.
 
-    >>> together({"a": ("30% lie above",), "b": ("35% lie above", "missing"), "c": ()})
+    >>> merge_notes({"a": ("30% lie above",), "b": ("35% lie above", "missing"), "c": ()})
     ('a, b: 30% to 35% lie above', 'b: missing')
     """
     names, shares = dict[str, list[str]](), dict[str, list[int]]()
@@ -277,26 +284,26 @@ def together(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
             words = note if found is None else found[2]
             names.setdefault(words, []).append(name)
             shares.setdefault(words, []).extend([] if found is None else [int(found[1])])
-    return tuple(_told(words, names[words], shares[words], len(notes)) for words in names)
+    return tuple(_format_merged_note(words, names[words], shares[words], len(notes)) for words in names)
 
 
-def _told(words: str, names: Sequence[str], shares: Sequence[int], of: int) -> str:
+def _format_merged_note(words: str, names: Sequence[str], shares: Sequence[int], total: int) -> str:
     between = "" if not shares else f"{min(shares)}% to {max(shares)}%" if len(set(shares)) > 1 else f"{shares[0]}%"
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    whose = "" if len(names) == of else f"{', '.join(names[:MOST_NAMED])}{more}: "
+    whose = "" if len(names) == total else f"{', '.join(names[:MOST_NAMED])}{more}: "
     return f"{whose}{between}{words}"
 
 
-def rows_of(evidence: Evidence, together: int = 1) -> list[Evidence]:
+def split_rows(evidence: Evidence, rows_per_part: int = 1) -> list[Evidence]:
     """The evidence of each row on its own, or of so many neighbouring ones: what one category's curve is read from.
 
     That all rows together have a known total is left unused: with several rows it tells next to nothing about one.
     """
     law = evidence.sums
-    own = law.of_rows(together)
-    parts: list[tuple[int, ...]] = [()] * (law.rows // together)
+    own = law.with_rows(rows_per_part)
+    parts: list[tuple[int, ...]] = [()] * (law.rows // rows_per_part)
     start = 0
-    for length in (part.length * together for part in law.parts):
+    for length in (part.length * rows_per_part for part in law.parts):
         for group in range(len(parts)):
             parts[group] += evidence.values[start : start + length]
             start += length
@@ -309,7 +316,7 @@ def rows_of(evidence: Evidence, together: int = 1) -> list[Evidence]:
 NOTE = "a sum over the declared categories of {columns}: records of no declared category are in none of them"
 
 
-def added(curves: Sequence[Curve], *notes: str) -> Curve:
+def sum_curves(curves: Sequence[Curve], *notes: str) -> Curve:
     """The curve of the records of all these curves together, read from the sums of what was released for them.
 
     Formal guarantees: it is read from released numbers alone, so nothing is spent. *Proof of its intervals.* Each
@@ -326,13 +333,13 @@ def added(curves: Sequence[Curve], *notes: str) -> Curve:
         ValueError: they were not counted alike.
     """
     first = curves[0]
-    if not first.ADDS:
-        raise WrongKind("over", f"results of the kind {type(first).__name__} do not add up; counts and sums do")
+    if not first.IS_ADDITIVE:
+        raise WrongArgumentType("over", f"results of the kind {type(first).__name__} do not add up; counts and sums do")
     alike = {json.dumps(dict(each._question()), sort_keys=True, default=str) for each in curves}
-    laws = [tuple(turn.law for turn in each.turns) for each in curves]
+    laws = [tuple(turn.law for turn in each.rounds) for each in curves]
     if len(alike) > 1 or any(each != laws[0] for each in laws):
-        raise Refused("over", "curves that were not counted alike, each on cells of its own, do not add up")
-    turns = [Evidence.together(turns) for turns in zip(*(each.turns for each in curves), strict=True)]
+        raise InvalidArgument("over", "curves that were not counted alike, each on cells of its own, do not add up")
+    turns = [Evidence.sum_disjoint(turns) for turns in zip(*(each.rounds for each in curves), strict=True)]
     stored = json.loads(first.to_json())
     stored["evidence"]["releases"] = [turn.to_json() for turn in turns]
     stored["notes"] = list(notes)  # those on one category are read again, of the sums
@@ -340,25 +347,27 @@ def added(curves: Sequence[Curve], *notes: str) -> Curve:
     return read
 
 
-def margins(columns: Sequence[str], curves: Mapping[Key, Any], over: Sequence[str]) -> tuple[list[str], dict[Key, Any]]:
+def compute_margins(
+    columns: Sequence[str], curves: Mapping[Key, Any], summed_columns: Sequence[str]
+) -> tuple[list[str], dict[Key, Any]]:
     """The columns that are left, and the sum of the curves of each of their categories.
 
     Raises:
         ValueError: a column is none of those of the categories, or is named twice.
         TypeError: curves of this kind do not add up.
     """
-    unknown = [name for name in over if name not in columns]
-    if not over or unknown or len(set(over)) < len(over):
-        named = ", ".join(map(shown, columns))
-        raise Refused("over", f"columns of these categories are needed, each once: {named}")
-    places = [place for place, name in enumerate(columns) if name not in over]
+    unknown = [name for name in summed_columns if name not in columns]
+    if not summed_columns or unknown or len(set(summed_columns)) < len(summed_columns):
+        named = ", ".join(map(describe_value, columns))
+        raise InvalidArgument("summed_columns", f"columns of these categories are needed, each once: {named}")
+    places = [place for place, name in enumerate(columns) if name not in summed_columns]
     parts: dict[Key, list[Any]] = {}
     for key, curve in curves.items():
         each = key if isinstance(key, tuple) else (key,)
         left = tuple(each[place] for place in places)
         parts.setdefault(left[0] if len(left) == 1 else left, []).append(curve)
-    note = NOTE.format(columns=", ".join(over))
-    return [columns[place] for place in places], {key: added(group, note) for key, group in parts.items()}
+    note = NOTE.format(columns=", ".join(summed_columns))
+    return [columns[place] for place in places], {key: sum_curves(group, note) for key, group in parts.items()}
 
 
 # Shared parts of questions about one column: curves by category, and words for axes and ledgers.
@@ -367,51 +376,55 @@ def margins(columns: Sequence[str], curves: Mapping[Key, Any], over: Sequence[st
 AnyCurve = TypeVar("AnyCurve", bound=Any)
 
 
-def in_rows(by: By, evidence: Evidence, make: Callable[[Evidence], AnyCurve]) -> Any:
+def build_by_category(by: By, evidence: Evidence, make: Callable[[Evidence], AnyCurve]) -> Any:
     """Read one curve; with `by`, one from each row, as `ByCategory`."""
-    return make(evidence) if by is None else parted(by, map(make, rows_of(evidence)))
+    return make(evidence) if by is None else collect_by_category(by, map(make, split_rows(evidence)))
 
 
-def parted(by: By, curves: Iterable[Any], kind: type[ByCategory[Any]] = ByCategory) -> Any:
+def collect_by_category(by: By, curves: Iterable[Any], result_class: type[ByCategory[Any]] = ByCategory) -> Any:
     """The curves of all categories, in their order; without `by` the only one."""
-    return kind(columns_of(by), dict(zip(combined(keys_of(by)), curves, strict=True))) if by else next(iter(curves))
+    return (
+        result_class(list_columns(by), dict(zip(combine_categories(parse_grouping(by)), curves, strict=True)))
+        if by
+        else next(iter(curves))
+    )
 
 
-def axis_label(column: str, measured_in: str) -> str:
+def format_axis_label(column: str, measured_in: str) -> str:
     """The label of an axis.
 
     Raises:
         TypeError: the measuring unit is no text.
     """
-    require_kind("measured_in", measured_in, str, "a text")
+    require_type("measured_in", measured_in, str, "a text")
     return f"{column} ({measured_in})" if measured_in else column
 
 
-def in_words(what: str, column: str, by: By) -> str:
+def describe_question(quantity: str, column: str, by: By) -> str:
     """The description that a ledger keeps."""
-    return f"{what} of {column}{by_words(by)}"
+    return f"{quantity} of {column}{describe_grouping(by)}"
 
 
-def by_words(by: By) -> str:
+def describe_grouping(by: By) -> str:
     """By which columns records are parted, for a ledger.
 
     >>> from dpcurves.data import Categories
-    >>> by_words((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))
+    >>> describe_grouping((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))
     ' by sex, ward'
     """
-    names = () if by is None else columns_of(by)
+    names = () if by is None else list_columns(by)
     return f" by {', '.join(names)}" if names else ""
 
 
-def hint_of(hint: object) -> Hint | None:
+def parse_hint(hint: object) -> Hint | None:
     """The hint that is given as itself or by its word.
 
     Raises:
         ValueError: it is another word.
     """
-    return None if hint is None else chosen("hint", hint, Hint, also=", or none")
+    return None if hint is None else parse_choice("hint", hint, Hint, also=", or none")
 
 
-def hinted(hint: Hint | None) -> str:
+def describe_hint(hint: Hint | None) -> str:
     """The description of a hint that a ledger keeps."""
     return "" if hint is None else f", said to be {hint.value}" if hint is not Hint.ATOMS else ", said to have atoms"

@@ -13,16 +13,16 @@ import numpy as np
 
 from .. import display
 from ..arrays import FloatArray
-from ..conversation import Needs, PrivacyStatement, Setting, Shares
+from ..conversation import GroupBudgetFractions, Needs, PrivacyStatement, Setting
 from ..estimation.two_classes import smooth_shares
 from ..inference import hosmer_lemeshow, positive_intervals, share_intervals, simulated_p_value
-from ..inference.bands import outermost, upper_quantiles
-from ..inference.moments import KNOWN, possible
+from ..inference.bands import join_intervals, upper_quantiles
+from ..inference.moments import KNOWN, clip_to_possible
 from ..inference.simulation import public_generator
-from .result import Drawing, notes_on_dependence, notes_on_width
-from .score_groups import CoveredGroups, GroupQuestion, Numbers, ScoreGroups
+from .result import PlotArguments, notes_on_dependence, notes_on_width
+from .score_groups import GroupIntervalResult, GroupQuestion, Numbers, ScoreGroups
 
-SHARES = Shares(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
+SHARES = GroupBudgetFractions(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
 NUMBERS: Numbers = (50.0, 4), (200.0, 6), (1500.0, 10), (20_000.0, 14), (inf, 20)
 """Groups that show most beside noise, once they are read by `smooth_shares`: chosen on the same laws as its constants.
 Where two numbers of groups are alike there, the smaller one has the narrower intervals."""
@@ -34,7 +34,7 @@ UNKNOWN = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibration(CoveredGroups):
+class Calibration(GroupIntervalResult):
     """The observed share of positives against the mean predicted probability, in groups of similar scores.
 
     Attributes:
@@ -55,9 +55,9 @@ class Calibration(CoveredGroups):
     KIND = "calibration"
     SIZE = display.SQUARE
     TITLE = "Calibration curve"
-    IN_SHORT = "{count.size} groups"
+    REPR_FACTS = "{count.size} groups"
     ARRAYS = ("prob_pred", "prob_true", "count")
-    RANGES = MappingProxyType({"prob_true": (0.0, 1.0)})
+    POSSIBLE_RANGES = MappingProxyType({"prob_true": (0.0, 1.0)})
 
     prob_pred: FloatArray
     prob_true: FloatArray
@@ -67,14 +67,14 @@ class Calibration(CoveredGroups):
     groups: ScoreGroups
 
     @classmethod
-    def read(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> Calibration:
+    def from_counts(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> Calibration:
         """From released groups."""
-        count = np.maximum(groups.released.count, 0.0)
-        curve = cls(groups.likely_means, _shares(groups), count, groups.grid.edges, privacy, groups)
-        if float(count.max()) > MANY * groups.noise_of_a_count:
+        count = np.maximum(groups.group_counts.count, 0.0)
+        curve = cls(groups.likely_means, _estimate_shares(groups), count, groups.grid.edges, privacy, groups)
+        if float(count.max()) > MANY * groups.count_noise_deviation:
             return curve
         widths = np.diff(curve.intervals(LEVEL), axis=1)
-        return replace(curve, privacy=privacy.noted(*notes_on_width(widths, "the interval of each group")))
+        return replace(curve, privacy=privacy.with_notes(*notes_on_width(widths, "the interval of each group")))
 
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -87,10 +87,10 @@ class Calibration(CoveredGroups):
         evidence: `HosmerLemeshow` judges all groups at once.
         """
         ends = self.groups.intervals(share_intervals, level, self.privacy, population=population, generator=generator)
-        return outermost(ends, np.stack([self.prob_true] * 2, axis=1))
+        return join_intervals(ends, np.stack([self.prob_true] * 2, axis=1))
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        observed = self._where_known("prob_true", self.prob_true)
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        observed = self._mask_unknown("prob_true", self.prob_true)
         return display.draw_calibration(self.prob_pred, observed, self.count, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
@@ -123,28 +123,28 @@ class CalibrationQuestion(GroupQuestion):
         model: What is stated about the model that made the scores; it is printed with the result.
     """
 
-    _SHARES = SHARES
-    _MAY_LOOK = True
-    _NUMBERS = NUMBERS
+    _BUDGET_FRACTIONS = SHARES
+    _ALLOWS_UNEQUAL_GROUPS = True
+    _GROUP_NUMBERS = NUMBERS
 
     def steps(self, setting: Setting) -> Needs[Calibration]:
         """The number of records, if it is needed; then counts of both classes in groups."""
-        return self._read_by(Calibration.read, setting)
+        return self._ask_result(Calibration.from_counts, setting)
 
     def __str__(self) -> str:
         return f"calibration curve of {self.score} for {self.label}"
 
 
-def _shares(groups: ScoreGroups) -> FloatArray:
+def _estimate_shares(groups: ScoreGroups) -> FloatArray:
     """Shares of positives; a class that noise took below zero has none, and unknown where nobody seems to be."""
-    released = groups.released
+    released = groups.group_counts
     positive, negative = np.maximum(released.positive, 0.0), np.maximum(released.negative, 0.0)
     if positive.sum() + negative.sum() == 0:
         return np.full(positive.shape, UNKNOWN)
-    return smooth_shares(groups.likely_means, positive, negative, groups.noise_of_a_count**2 / 2)
+    return smooth_shares(groups.likely_means, positive, negative, groups.count_noise_deviation**2 / 2)
 
 
-TEST_SHARES = Shares(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
+TEST_SHARES = GroupBudgetFractions(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
 TEST_NUMBERS: Numbers = (350.0, 4), (1050.0, 5), (inf, 10)
 """Groups that find a wrong model best, about, without being too few to show where it is wrong."""
 DROWNED = 3
@@ -152,7 +152,7 @@ DROWNED = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HosmerLemeshow(CoveredGroups):
+class HosmerLemeshow(GroupIntervalResult):
     """The Hosmer-Lemeshow statistic, and its p-value under a null hypothesis that includes the known noise.
 
     Attributes:
@@ -175,17 +175,17 @@ class HosmerLemeshow(CoveredGroups):
 
     KIND = "hosmer-lemeshow"
     TITLE = "Hosmer-Lemeshow test"
-    IN_SHORT = "p-value {p_value:.3g}, {count.size} groups"
+    REPR_FACTS = "p-value {p_value:.3g}, {count.size} groups"
     SUMMARY = (("statistic", "{statistic!n}"), ("p-value, for the population", "{p_value:.2g}"))
     ARRAYS = ("statistic", "p_value")
     ROW = ("lower", "upper", "count", "positives", "expected")
-    FORMS = MappingProxyType({
+    JSON_SCHEMAS = MappingProxyType({
         "groups": {
             "description": "A row for each group: bounds, records, positives, expected positives.",
             "type": "array", "items": {**display.BY_NAME, "required": list(ROW)},
         }
     })  # fmt: skip
-    ENDS = ("observed_lower", "observed_upper")
+    INTERVAL_COLUMNS = ("observed_lower", "observed_upper")
 
     statistic: float
     p_value: float
@@ -197,16 +197,16 @@ class HosmerLemeshow(CoveredGroups):
     groups: ScoreGroups
 
     @classmethod
-    def read(
+    def from_counts(
         cls, groups: ScoreGroups, privacy: PrivacyStatement, *, generator: np.random.Generator | None = None
     ) -> HosmerLemeshow:
         """From released groups."""
-        released = groups.released
-        privacy = privacy.noted(*notes_on_dependence(privacy), *_drowned(groups))
-        chance, noise = public_generator(generator), groups.noise_of_surplus
-        p_value = simulated_p_value(released, groups.deviations(chance), noise, chance)
+        released = groups.group_counts
+        privacy = privacy.with_notes(*notes_on_dependence(privacy), *_notes_on_hidden_groups(groups))
+        chance, noise = public_generator(generator), groups.surplus_noise_variance
+        p_value = simulated_p_value(released, groups.simulate_noise(chance), noise, chance)
         statistic = float(hosmer_lemeshow(released, noise))
-        count, observed, expected = _known(groups, privacy.most_records)
+        count, observed, expected = _mask_unknown_groups(groups, privacy.most_records)
         if np.isnan(count).all():
             statistic = p_value = nan
         return cls(statistic, p_value, groups.grid.edges, count, observed, expected, privacy, groups)
@@ -240,7 +240,7 @@ class HosmerLemeshow(CoveredGroups):
     def _arrays(self) -> dict[str, object]:
         return {"statistic": self.statistic, "p_value": self.p_value, "groups": self.rows}
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         return display.draw_hosmer_lemeshow(self.rows, self.statistic, self.p_value, shades=shades, **how)
 
 
@@ -262,31 +262,31 @@ class HosmerLemeshowQuestion(GroupQuestion):
         model: What is stated about the model that made the scores; it is printed with the result.
     """
 
-    _SHARES = TEST_SHARES
-    _NUMBERS = TEST_NUMBERS
+    _BUDGET_FRACTIONS = TEST_SHARES
+    _GROUP_NUMBERS = TEST_NUMBERS
 
     def steps(self, setting: Setting) -> Needs[HosmerLemeshow]:
         """The number of records, if it is needed; then edges of groups, counts, and sums of scores."""
-        return self._read_by(HosmerLemeshow.read, setting)
+        return self._ask_result(HosmerLemeshow.from_counts, setting)
 
     def __str__(self) -> str:
         return f"Hosmer-Lemeshow test of {self.score} for {self.label}"
 
 
-def _known(groups: ScoreGroups, most: int | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _mask_unknown_groups(groups: ScoreGroups, most: int | None) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Records, observed and expected positives of each group, as far as something is known of them."""
-    released, noise = groups.released, groups.deviations(None)
+    released, noise = groups.group_counts, groups.simulate_noise(None)
     errors = upper_quantiles(np.abs(noise.positive + noise.negative), KNOWN)
-    count = np.where(released.count <= errors, np.nan, possible(released.count, most))
+    count = np.where(released.count <= errors, np.nan, clip_to_possible(released.count, most))
     observed = np.clip(released.positive, 0.0, count)
     # Cells of declared values reach beyond [0, 1].
     low, high = np.maximum(released.lower, 0.0), np.minimum(released.upper, 1.0)
-    return count, observed, np.clip(released.expected, low * count, high * count)
+    return count, observed, np.clip(released.expected_positives, low * count, high * count)
 
 
-def _drowned(groups: ScoreGroups) -> tuple[str, ...]:
+def _notes_on_hidden_groups(groups: ScoreGroups) -> tuple[str, ...]:
     """A note where groups hold so few records that noise hides them: then a wrong model looks as a right one does."""
-    each, noise = max(float(groups.released.count.mean()), 0.0), groups.noise_of_a_count
+    each, noise = max(float(groups.group_counts.count.mean()), 0.0), groups.count_noise_deviation
     if each >= DROWNED * noise:
         return ()
     return (f"noise hides the groups: {each:,.0f} records each, ± {noise:,.0f}; no p-value tells much of the model",)

@@ -12,32 +12,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..arguments import chance
+from ..arguments import require_probability
 from ..arrays import FloatArray
 from ..codec import INTEGERS
 from ..data import Outside
-from ..display.numerals import answered_point
+from ..display.numerals import describe_point
 from ..display.scores import draw_precision_recall
-from ..inference import Band, interval, mean_intervals, sampling_generator
-from ..inference.knowledge import KNOWN_AT, is_open, known_values
-from ..inference.rates import EDGES, FLAGGED, PRECISION, RECALL, above, benefit_at, from_none_to_all, swept
+from ..inference import Band, basic_interval, mean_intervals, sampling_generator
+from ..inference.knowledge import KNOWN_AT, is_uninformative, known_values
+from ..inference.rates import (
+    EDGES,
+    FLAGGED,
+    PRECISION,
+    RECALL,
+    cumulate_from_top,
+    net_benefit_ratio,
+    pin_share_ends,
+    sweep_boxes,
+)
 from ..summaries.two_classes import LEAST_MASS, net_benefit, odds, precision_and_recall
 from .class_table import (
     BAND,
     GROUPS,
-    BandedReading,
+    BandedTableResult,
     ClassTable,
-    Reading,
-    TableReading,
-    estimate_of,
-    groups_of_cells,
+    ClassTableResult,
+    Metric,
+    estimate_metric,
+    group_cells_evenly,
 )
 from .question import require_independent
-from .result import EACH, Drawing
+from .result import EACH, PlotArguments
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrecisionRecall(BandedReading):
+class PrecisionRecall(BandedTableResult):
     """Precision and recall at each threshold: the share of positives above it, and the share of all positives there.
 
     Attributes:
@@ -52,12 +61,14 @@ class PrecisionRecall(BandedReading):
     KIND = "precision-recall"
     SIZE = display.SQUARE
     TITLE = "Precision-recall curve"
-    IN_SHORT = "average precision {average_precision:.3f}, {table.grid.slots} cells"
+    REPR_FACTS = "average precision {average_precision:.3f}, {table.grid.slots} cells"
     SUMMARY = (("average precision", "{average_precision!n}"),)
     ARRAYS = ("precision", "recall", "thresholds", "average_precision")
-    BANDED: ClassVar[tuple[str, ...]] = ("precision", "recall")
-    COLUMNS = ("threshold=thresholds", *BANDED)
-    RANGES = MappingProxyType({name: (0.0, 1.0, f"{name}_lower", f"{name}_upper") for name in ("precision", "recall")})
+    BAND_COLUMNS: ClassVar[tuple[str, ...]] = ("precision", "recall")
+    COLUMNS = ("threshold=thresholds", *BAND_COLUMNS)
+    POSSIBLE_RANGES = MappingProxyType(
+        {name: (0.0, 1.0, f"{name}_lower", f"{name}_upper") for name in ("precision", "recall")}
+    )
     IS_CURVE = True
 
     precision: FloatArray
@@ -67,11 +78,11 @@ class PrecisionRecall(BandedReading):
     table: ClassTable
 
     @classmethod
-    def read(cls, table: ClassTable) -> PrecisionRecall:
+    def from_counts(cls, table: ClassTable) -> PrecisionRecall:
         """From released counts, for nothing."""
-        likely = table.counts.likely
+        likely = table.counts.likely_counts
         precision, recall = precision_and_recall(likely)
-        return cls(precision, recall, table.thresholds, estimate_of(table, Reading.AVERAGE_PRECISION), table)
+        return cls(precision, recall, table.thresholds, estimate_metric(table, Metric.AVERAGE_PRECISION), table)
 
     def band(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -84,19 +95,19 @@ class PrecisionRecall(BandedReading):
         """
         asked = PRECISION, RECALL
         precision, recall = self.table.bands(asked, level, population=population, generator=generator)
-        return precision, from_none_to_all(recall)
+        return precision, pin_share_ends(recall)
 
-    def _ends(self, level: float, /, *, population: bool) -> Band:
+    def _interval_limits(self, level: float, /, *, population: bool) -> Band:
         precision, recall = self.band(level, population=population)
-        return swept(recall, precision)
+        return sweep_boxes(recall, precision)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        recall, precision = self._where_known("recall", self.recall), self._where_known("precision", self.precision)
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        recall, precision = self._mask_unknown("recall", self.recall), self._mask_unknown("precision", self.precision)
         return draw_precision_recall(recall, precision, self.average_precision, edges=EDGES, shades=shades, **how)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CumulativeGain(BandedReading):
+class CumulativeGain(BandedTableResult):
     """The share of the positives among the records with the highest scores, by threshold.
 
     Attributes:
@@ -112,12 +123,12 @@ class CumulativeGain(BandedReading):
     KIND = "cumulative-gain"
     SIZE = display.SQUARE
     TITLE = "Cumulative gain"
-    IN_SHORT = "{table.grid.slots} cells"
+    REPR_FACTS = "{table.grid.slots} cells"
     SUMMARY = (("thresholds", "{table.grid.slots}"),)
     ARRAYS = ("flagged", "gain", "lift", "thresholds")
-    BANDED: ClassVar[tuple[str, ...]] = ("flagged", "gain", "lift")
-    COLUMNS = ("threshold=thresholds", *BANDED)
-    RANGES = MappingProxyType({
+    BAND_COLUMNS: ClassVar[tuple[str, ...]] = ("flagged", "gain", "lift")
+    COLUMNS = ("threshold=thresholds", *BAND_COLUMNS)
+    POSSIBLE_RANGES = MappingProxyType({
         "flagged": (0.0, 1.0, "flagged_lower", "flagged_upper"), "gain": (0.0, 1.0, "gain_lower", "gain_upper"),
         "lift": (0.0, inf, "lift_lower", "lift_upper"),
     })  # fmt: skip
@@ -130,10 +141,10 @@ class CumulativeGain(BandedReading):
     table: ClassTable
 
     @classmethod
-    def read(cls, table: ClassTable) -> CumulativeGain:
+    def from_counts(cls, table: ClassTable) -> CumulativeGain:
         """From released counts, for nothing."""
-        negative, positive = table.counts.likely[:, ::-1]
-        flagged, gain = _share_above(negative + positive), _share_above(positive)
+        negative, positive = table.counts.likely_counts[:, ::-1]
+        flagged, gain = _shares_above_thresholds(negative + positive), _shares_above_thresholds(positive)
         lift = np.divide(gain, flagged, out=np.full_like(gain, np.nan), where=flagged > 0)
         return cls(flagged, gain, lift, table.thresholds, table)
 
@@ -149,26 +160,26 @@ class CumulativeGain(BandedReading):
         """
         asked = FLAGGED, RECALL, PRECISION
         shares = self.table.bands(asked, level, population=population, generator=generator)
-        flagged, gain = (from_none_to_all(share) for share in shares[:2])
+        flagged, gain = (pin_share_ends(share) for share in shares[:2])
         prevalence = shares[2][0][-1:], shares[2][1][-1:]  # below all thresholds
-        one, other = _quotient(shares[2], prevalence), _quotient(gain, flagged)
+        one, other = _divide_bands(shares[2], prevalence), _divide_bands(gain, flagged)
         return flagged, gain, (np.maximum(one[0], other[0]), np.minimum(one[1], other[1]))
 
-    def _ends(self, level: float, /, *, population: bool) -> Band:
+    def _interval_limits(self, level: float, /, *, population: bool) -> Band:
         flagged, gain, _ = self.band(level, population=population)
-        return swept(flagged, gain)
+        return sweep_boxes(flagged, gain)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        flagged, gain = self._where_known("flagged", self.flagged), self._where_known("gain", self.gain)
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        flagged, gain = self._mask_unknown("flagged", self.flagged), self._mask_unknown("gain", self.gain)
         return display.draw_gain(flagged, gain, edges=EDGES, shades=shades, **how)
 
 
-def _share_above(count: FloatArray) -> FloatArray:
+def _shares_above_thresholds(count: FloatArray) -> FloatArray:
     above = np.append(0.0, np.cumsum(count))
     return above / above[-1] if above[-1] >= LEAST_MASS else np.full_like(above, np.nan)
 
 
-def _quotient(part: Band, whole: Band) -> Band:
+def _divide_bands(part: Band, whole: Band) -> Band:
     """Ends of a quotient of two numbers that lie between theirs; infinity where the second may be 0."""
     (low, high), (least, most) = np.broadcast_arrays(*part), np.broadcast_arrays(*whole)
     upper = np.divide(high, least, out=np.full(high.shape, np.inf), where=least > 0)
@@ -176,7 +187,7 @@ def _quotient(part: Band, whole: Band) -> Band:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DecisionCurve(TableReading):
+class DecisionCurve(ClassTableResult):
     """The net benefit of acting where a probability is at or above a threshold (Vickers and Elkin 2006).
 
     It is the share of true positives minus the share of false positives times the odds of the threshold, t / (1 - t):
@@ -191,11 +202,11 @@ class DecisionCurve(TableReading):
 
     KIND = "decision-curve"
     TITLE = "Decision curve"
-    IN_SHORT = "{threshold.size} thresholds"
+    REPR_FACTS = "{threshold.size} thresholds"
     SUMMARY = (("thresholds", "{threshold.size}"),)
     COLUMNS = ("threshold", "benefit", "all_benefit")
-    COVERS = BAND
-    RANGES = MappingProxyType({"benefit": (), "all_benefit": ()})
+    INTERVAL_NAME = BAND
+    POSSIBLE_RANGES = MappingProxyType({"benefit": (), "all_benefit": ()})
     IS_CURVE = True
 
     threshold: FloatArray
@@ -204,15 +215,15 @@ class DecisionCurve(TableReading):
     table: ClassTable
 
     @classmethod
-    def read(cls, table: ClassTable) -> DecisionCurve:
+    def from_counts(cls, table: ClassTable) -> DecisionCurve:
         """From released counts, for nothing.
 
         Raises:
             ValueError: the scores are no probabilities.
         """
         table.require_probabilities("a decision curve")
-        at, points = table.grid.edges[1:-1], _points(table)
-        false, true = above(table.counts.likely)
+        at, points = table.grid.edges[1:-1], _threshold_indices(table)
+        false, true = cumulate_from_top(table.counts.likely_counts)
         size = float(false[-1] + true[-1])
         by_scores = net_benefit(true[points], false[points], size, at)
         everybody = net_benefit(true[-1:], false[-1:], size, at)
@@ -224,26 +235,26 @@ class DecisionCurve(TableReading):
         They hold the net benefit of these records; with `population`, that of the population that the records were
         drawn from, which needs independent units of one record each. See `ratio_bands`.
         """
-        points, thresholds = _points(self.table), len(self.table.thresholds)
-        asked = (benefit_at(odds(self.threshold), points, thresholds),)
+        points, thresholds = _threshold_indices(self.table), len(self.table.thresholds)
+        asked = (net_benefit_ratio(odds(self.threshold), points, thresholds),)
         ((lower, upper),) = self.table.bands(asked, level, population=population, generator=generator)
         return lower[points], upper[points]
 
-    def _ends(self, level: float, /, *, population: bool) -> Band:
+    def _interval_limits(self, level: float, /, *, population: bool) -> Band:
         return self.band(level, population=population)
 
-    def _range_of(self, name: str) -> tuple[Any, ...]:
+    def _possible_range(self, name: str) -> tuple[Any, ...]:
         return -odds(self.threshold), 1.0
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         benefit, all_benefit = (
-            self._where_known("benefit", self.benefit),
-            self._where_known("all_benefit", self.all_benefit),
+            self._mask_unknown("benefit", self.benefit),
+            self._mask_unknown("all_benefit", self.all_benefit),
         )
         return display.draw_decision(self.threshold, benefit, all_benefit, shades=shades, **how)
 
 
-def _points(table: ClassTable) -> np.ndarray:
+def _threshold_indices(table: ClassTable) -> np.ndarray:
     """The number of the highest slots above each inner edge of the grid."""
     apart = int(table.grid.outside is Outside.APART)
     return table.grid.slots - apart - np.arange(1, table.grid.cells)
@@ -267,7 +278,7 @@ MEAN_OF_BOTH = list(RATES).index("f1")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Confusion(TableReading):
+class Confusion(ClassTableResult):
     """The confusion matrix at one threshold, and rates: a score at or above the threshold is called positive.
 
     Attributes:
@@ -279,24 +290,24 @@ class Confusion(TableReading):
 
     KIND = "confusion"
     TITLE = "Confusion matrix at {threshold:g}"
-    IN_SHORT = "threshold {threshold:g}, accuracy {rates[accuracy]:.3f}"
+    REPR_FACTS = "threshold {threshold:g}, accuracy {rates[accuracy]:.3f}"
     ARRAYS = ("threshold", "matrix", "rates")
-    FORMS = MappingProxyType({"matrix": display.ROWS})
-    COVERS = EACH
+    JSON_SCHEMAS = MappingProxyType({"matrix": display.ROWS})
+    INTERVAL_NAME = EACH
 
     threshold: float
     matrix: FloatArray
     table: ClassTable
 
     @classmethod
-    def read(cls, table: ClassTable, threshold: float = 0.5) -> Confusion:
+    def from_counts(cls, table: ClassTable, threshold: float = 0.5) -> Confusion:
         """From released counts, for nothing."""
-        point = table.point_at(threshold)
+        point = table.nearest_threshold_index(threshold)
         edge = float(table.thresholds[point])
-        if table.grid.values is None and answered_point(edge, threshold) != answered_point(edge, edge):
-            note = f"rates are those at a threshold of {answered_point(edge, threshold)} of the grid"
-            table = replace(table, privacy=table.privacy.noted(note))
-        return cls(edge, _four(table.counts.likely, point).reshape(2, 2), table)
+        if table.grid.values is None and describe_point(edge, threshold) != describe_point(edge, edge):
+            note = f"rates are those at a threshold of {describe_point(edge, threshold)} of the grid"
+            table = replace(table, privacy=table.privacy.with_notes(note))
+        return cls(edge, _count_outcomes(table.counts.likely_counts, point).reshape(2, 2), table)
 
     @property
     def rates(self) -> dict[str, float]:
@@ -305,9 +316,9 @@ class Confusion(TableReading):
         The shares that are predicted positive (``flagged``) and are positive (``prevalence``), and the usual rates;
         ``f1`` is the harmonic mean of precision and recall.
         """
-        part, rest = _parts(self.matrix.ravel())
+        part, rest = _split_rate_counts(self.matrix.ravel())
         shares = np.divide(part, part + rest, out=np.full(len(part), np.nan), where=part + rest >= LEAST_MASS)
-        known = known_values(_with_f1(shares), self._ends_at(KNOWN_AT).T)
+        known = known_values(_insert_f1(shares), self._intervals_at(KNOWN_AT).T)
         return dict(zip(RATES, known.tolist(), strict=True))
 
     def intervals(
@@ -320,18 +331,21 @@ class Confusion(TableReading):
         what was counted. F1 rises with the share of true positives among all that are positive or called so, whose
         interval is taken along.
         """
-        found = self._ends_at(level, population=population, generator=generator)
-        lower, upper = self._ends_at(KNOWN_AT).T
-        found[is_open(lower, upper, 0.0, 1.0)] = 0.0, 1.0
+        found = self._intervals_at(level, population=population, generator=generator)
+        lower, upper = self._intervals_at(KNOWN_AT).T
+        found[is_uninformative(lower, upper, 0.0, 1.0)] = 0.0, 1.0
         return found
 
-    def _ends_at(
+    def _intervals_at(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
         found = self.table.share_intervals(
-            lambda cells: _parts(_four(cells, self._point)), level, population=population, generator=generator
+            lambda cells: _split_rate_counts(_count_outcomes(cells, self._threshold_index)),
+            level,
+            population=population,
+            generator=generator,
         )
-        return _with_f1(found.T).T
+        return _insert_f1(found.T).T
 
     def count_intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -341,43 +355,45 @@ class Confusion(TableReading):
         With `population`, they are for the expected counts in a sample of this size; see `mean_intervals`. Arguments
         and errors as for `intervals`.
         """
-        level = chance("level", level)
+        level = require_probability("level", level)
         require_independent(self.privacy, population)
-        noise = _four(self.table.errors(population=False, generator=generator), self._point)
-        counts = _four(self.table.counts.unbiased, self._point)
+        noise = _count_outcomes(
+            self.table.simulate_errors(population=False, generator=generator), self._threshold_index
+        )
+        counts = _count_outcomes(self.table.counts.unbiased_counts, self._threshold_index)
         if population:
             normal, size = sampling_generator(generator).standard_normal(noise.shape), max(float(counts.sum()), 1.0)
             return np.reshape(mean_intervals(counts, noise, normal, size, level), (2, 2, 2))
-        found = [interval(count, errors, level) for count, errors in zip(counts.tolist(), noise.T, strict=True)]
+        found = [basic_interval(count, errors, level) for count, errors in zip(counts.tolist(), noise.T, strict=True)]
         return np.reshape(np.maximum(np.array(found), 0.0), (2, 2, 2))
 
     @property
-    def _point(self) -> int:
-        return self.table.point_at(self.threshold)
+    def _threshold_index(self) -> int:
+        return self.table.nearest_threshold_index(self.threshold)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         return display.draw_confusion(self.matrix, self.threshold, self.rates, shades=shades, **how)
 
     def _columns(self) -> dict[str, Any]:
         return {"rate": list(self.rates), "value": list(self.rates.values())}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Confusion:
-        table = ClassTable.from_evidence(opened.evidence, opened.privacy)
-        return cls.read(table, float(opened.arrays["threshold"]))
+    def _from_json(cls, document: display.CurveDocument) -> Confusion:
+        table = ClassTable.from_evidence(document.evidence, document.privacy)
+        return cls.from_counts(table, float(document.arrays["threshold"]))
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [(name.replace("_", " "), display.numeral(rate)) for name, rate in self.rates.items()]
+        return [(name.replace("_", " "), display.format_number(rate)) for name, rate in self.rates.items()]
 
 
-def _four(cells: FloatArray, point: int) -> FloatArray:
+def _count_outcomes(cells: FloatArray, point: int) -> FloatArray:
     """True negatives, false positives, false negatives and true positives: (..., 2, cells) to (..., 4)."""
     first = cells.shape[-1] - point  # the highest cells, from this one on, are called positive
     sides = [each.sum(axis=-1) for each in (cells[..., :first], cells[..., first:])]
     return np.stack(sides, axis=-1).reshape(*cells.shape[:-2], 4)
 
 
-def _parts(four: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _split_rate_counts(four: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The counts that each rate is a share of, and the rest: (..., 4) to (..., rates)."""
     part, rest = (
         np.stack([four[..., list(counted)].sum(axis=-1) for counted in side], axis=-1)
@@ -386,7 +402,7 @@ def _parts(four: FloatArray) -> tuple[FloatArray, FloatArray]:
     return part, rest
 
 
-def _with_f1(shares: FloatArray) -> FloatArray:
+def _insert_f1(shares: FloatArray) -> FloatArray:
     """Rates, (..., rates), with F1 in the place of the share j that it follows from, as ``2 j / (1 + j)``."""
     found = shares.copy()
     found[..., MEAN_OF_BOTH] *= 2 / (1 + found[..., MEAN_OF_BOTH])
@@ -394,7 +410,7 @@ def _with_f1(shares: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreCalibration(TableReading):
+class ScoreCalibration(ClassTableResult):
     """The observed share of positives against the mean score, in groups of cells. Scores count as middles of cells.
 
     Attributes:
@@ -411,11 +427,11 @@ class ScoreCalibration(TableReading):
     KIND = "score-calibration"
     SIZE = display.SQUARE
     TITLE = "Calibration curve"
-    IN_SHORT = "{count.size} groups"
+    REPR_FACTS = "{count.size} groups"
     ARRAYS = ("prob_pred", "prob_true", "count", "starts")
-    FORMS = MappingProxyType({"starts": INTEGERS})
-    COVERS = EACH
-    RANGES = MappingProxyType({"prob_true": (0.0, 1.0)})
+    JSON_SCHEMAS = MappingProxyType({"starts": INTEGERS})
+    INTERVAL_NAME = EACH
+    POSSIBLE_RANGES = MappingProxyType({"prob_true": (0.0, 1.0)})
 
     prob_pred: FloatArray
     prob_true: FloatArray
@@ -425,31 +441,31 @@ class ScoreCalibration(TableReading):
     table: ClassTable
 
     @classmethod
-    def read(cls, table: ClassTable) -> ScoreCalibration:
+    def from_counts(cls, table: ClassTable) -> ScoreCalibration:
         """Ten groups of about equal size by the released counts, at no further loss."""
-        return cls.of_groups(table, GROUPS)
+        return cls.from_even_groups(table, GROUPS)
 
     @classmethod
-    def of_groups(cls, table: ClassTable, groups: int) -> ScoreCalibration:
+    def from_even_groups(cls, table: ClassTable, groups: int) -> ScoreCalibration:
         """At most `groups` groups of about equal size, by the released counts.
 
         Raises:
             ValueError: the scores are no probabilities.
         """
         table.require_probabilities("a calibration curve")
-        return cls.beginning(table, groups_of_cells(table, groups))
+        return cls.from_group_starts(table, group_cells_evenly(table, groups))
 
     @classmethod
-    def beginning(cls, table: ClassTable, starts: NDArray[np.int64]) -> ScoreCalibration:
+    def from_group_starts(cls, table: ClassTable, starts: NDArray[np.int64]) -> ScoreCalibration:
         """Groups that begin with these cells.
 
         Raises:
             ValueError: the scores are no probabilities.
         """
         table.require_probabilities("a calibration curve")
-        negative, positive = _grouped(table.inside(table.counts.likely), starts)
+        negative, positive = _sum_groups(table.drop_outside(table.counts.likely_counts), starts)
         count, edges = negative + positive, table.grid.edges[np.append(starts, table.grid.cells)]
-        summed = np.add.reduceat(table.inside(table.counts.likely).sum(axis=0) * table.middles, starts)
+        summed = np.add.reduceat(table.drop_outside(table.counts.likely_counts).sum(axis=0) * table.middles, starts)
         mean = np.divide(summed, count, out=(edges[:-1] + edges[1:]) / 2, where=count > 0)
         true = np.divide(positive, count, out=np.full_like(count, np.nan), where=count > 0)
         return cls(np.clip(mean, edges[:-1], edges[1:]), true, count, edges, starts, table)
@@ -464,20 +480,20 @@ class ScoreCalibration(TableReading):
         to 1 where noise alone can explain the count of a group.
         """
 
-        def parted(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
-            groups = _grouped(self.table.inside(cells), self.starts)
+        def split_groups(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
+            groups = _sum_groups(self.table.drop_outside(cells), self.starts)
             return groups[..., 1, :], groups[..., 0, :]
 
-        return self.table.share_intervals(parted, level, population=population, generator=generator)
+        return self.table.share_intervals(split_groups, level, population=population, generator=generator)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        observed = self._where_known("prob_true", self.prob_true)
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        observed = self._mask_unknown("prob_true", self.prob_true)
         return display.draw_calibration(self.prob_pred, observed, self.count, shades=shades, **how)
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> ScoreCalibration:
-        starts = cast("Any", opened.arrays["starts"]).astype(np.int64)
-        return cls.beginning(ClassTable.from_evidence(opened.evidence, opened.privacy), starts)
+    def _from_json(cls, document: display.CurveDocument) -> ScoreCalibration:
+        starts = cast("Any", document.arrays["starts"]).astype(np.int64)
+        return cls.from_group_starts(ClassTable.from_evidence(document.evidence, document.privacy), starts)
 
     def _columns(self) -> dict[str, FloatArray]:
         ends = {"left": self.edges[:-1], "right": self.edges[1:]}
@@ -487,6 +503,6 @@ class ScoreCalibration(TableReading):
         return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]
 
 
-def _grouped(cells: FloatArray, starts: NDArray[np.int64]) -> FloatArray:
+def _sum_groups(cells: FloatArray, starts: NDArray[np.int64]) -> FloatArray:
     """Counts (..., 2, cells) of groups: (..., 2, groups)."""
     return np.add.reduceat(cells, starts, axis=-1)

@@ -15,27 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..arguments import Refused, chance
+from ..arguments import InvalidArgument, require_probability
 from ..arrays import BoolArray, FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Grid, Outside
 from ..inference import Band, GroupCounts, GroupNoise, public_generator, share_intervals, upper_quantiles
-from ..inference.areas import CountedAreas, area_interval
-from ..inference.knowledge import KNOWN_AT, is_open, known_number
-from ..inference.moments import absolute_sum_interval, largest_interval
-from ..inference.rates import ClassCounts, Ratio, Simulated, ratio_bands
+from ..inference.areas import RankedClassCounts, area_interval
+from ..inference.knowledge import KNOWN_AT, is_uninformative, known_number
+from ..inference.moments import absolute_sum_interval, largest_absolute_interval
+from ..inference.rates import ClassCounts, Ratio, SimulatedCounts, ratio_bands
 from ..inference.simulation import sampling_generator
 from ..summaries import auc_of_counts, two_classes
-from .pair_mean import ends_about
-from .question import read_grid, require_independent, written_cells
-from .result import Covered, Remembering
+from .pair_mean import compute_basic_interval
+from .question import cells_to_json, grid_from_edges, require_independent
+from .result import IntervalResult, SimulationCache
 
 BAND = "simultaneous band"
 Parted = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False)
-class ClassTable(Remembering):
+class ClassTable(SimulationCache):
     """Counts of negatives and positives in the cells of a public grid of scores. Scores in one cell are tied.
 
     Attributes:
@@ -54,7 +54,7 @@ class ClassTable(Remembering):
         return ClassCounts(self.evidence.sums, self.evidence.values, self.evidence.total)
 
     @property
-    def tied(self) -> BoolArray | None:
+    def tied_cells(self) -> BoolArray | None:
         """Cells with one declared value, in which all scores are the same, (slots,); None where none was declared."""
         if self.grid.values is None:
             return None
@@ -71,7 +71,7 @@ class ClassTable(Remembering):
             ends = np.concatenate([[-np.inf], ends, [np.nextafter(self.grid.upper, np.inf)]])
         return np.append(np.inf, ends[::-1])
 
-    def point_at(self, threshold: float) -> int:
+    def nearest_threshold_index(self, threshold: float) -> int:
         """The index of the point whose threshold is the edge of the grid that is nearest to this one.
 
         With declared values it is the first value that is not below the threshold.
@@ -80,33 +80,33 @@ class ClassTable(Remembering):
         (edge,) = grid.nearest_edge(at) if grid.values is None else np.searchsorted(grid.values, at)
         return self.grid.slots - int(edge) - int(self.grid.outside is Outside.APART)
 
-    def errors(self, *, population: bool, generator: np.random.Generator | None = None) -> FloatArray:
+    def simulate_errors(self, *, population: bool, generator: np.random.Generator | None = None) -> FloatArray:
         """Simulated errors of the counts, (draws, 2, slots).
 
         Raises:
             ValueError: for the population, units have several records.
         """
         require_independent(self.privacy, population)
-        return self.counts.errors(population=population, generator=generator)
+        return self.counts.simulate_errors(population=population, generator=generator)
 
     def bands(
         self, ratios: Sequence[Ratio], level: float, *, population: bool, generator: np.random.Generator | None
     ) -> tuple[Band, ...]:
         """Ends of bands of ratios at all thresholds, simultaneous with probability `level`; see `ratio_bands`."""
-        level = chance("level", level)
+        level = require_probability("level", level)
         require_independent(self.privacy, population)
-        simulated = partial(Simulated.of, self.counts, population=population, generator=generator)
-        found = self._once(population, generator, simulated)
-        return self._once((*ratios, level, population), generator, lambda: ratio_bands(found, ratios, level))
+        simulated = partial(SimulatedCounts.from_counts, self.counts, population=population, generator=generator)
+        found = self._compute_once(population, generator, simulated)
+        return self._compute_once((*ratios, level, population), generator, lambda: ratio_bands(found, ratios, level))
 
     def share_intervals(
-        self, parted: Parted, level: float, *, population: bool, generator: np.random.Generator | None
+        self, split_cells: Parted, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> FloatArray:
-        """Intervals of shares, each on its own, (shares, 2): `parted` gives parts and rests of cells (..., slots)."""
-        level = chance("level", level)
+        """Intervals of shares, each on its own, (shares, 2): `split_cells` gives parts and rests of cells (..., slots)."""
+        level = require_probability("level", level)
         require_independent(self.privacy, population)
-        noise = parted(self.errors(population=False, generator=generator))
-        part, rest = parted(self.counts.unbiased)
+        noise = split_cells(self.simulate_errors(population=False, generator=generator))
+        part, rest = split_cells(self.counts.unbiased_counts)
         nothing = np.zeros_like(part)
         normal = sampling_generator(generator).standard_normal(noise[0].shape) if population else None
         groups = GroupCounts(part, rest, nothing, nothing, nothing)
@@ -115,7 +115,7 @@ class ClassTable(Remembering):
     @property
     def are_probabilities(self) -> bool:
         """Tell whether the grid, or each declared value, lies in [0, 1]."""
-        return self.grid.ends[0] >= 0 and self.grid.ends[1] <= 1
+        return self.grid.endpoints[0] >= 0 and self.grid.endpoints[1] <= 1
 
     def require_probabilities(self, what: str) -> None:
         """Refuse where scores are no predicted probabilities.
@@ -124,8 +124,8 @@ class ClassTable(Remembering):
             ValueError: the grid leaves [0, 1].
         """
         if not self.are_probabilities:
-            ends = " to ".join(f"{end:g}" for end in self.grid.ends)
-            raise Refused("grid", f"{what} is of predicted probabilities, which lie in [0, 1], got {ends}")
+            ends = " to ".join(f"{end:g}" for end in self.grid.endpoints)
+            raise InvalidArgument("grid", f"{what} is of predicted probabilities, which lie in [0, 1], got {ends}")
 
     @property
     def middles(self) -> FloatArray:
@@ -133,23 +133,23 @@ class ClassTable(Remembering):
         edges, values = self.grid.edges, self.grid.values
         return (edges[:-1] + edges[1:]) / 2 if values is None else values
 
-    def inside(self, cells: FloatArray) -> FloatArray:
+    def drop_outside(self, cells: FloatArray) -> FloatArray:
         """Without the scores that are counted apart: (..., slots) to (..., cells)."""
         return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
 
-    def question(self) -> dict[str, Any]:
+    def question_to_json(self) -> dict[str, Any]:
         """Plain objects that say what was asked."""
-        return {"edges": self.grid.edges.tolist(), **written_cells(self.grid)}
+        return {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid)}
 
     @classmethod
     def from_evidence(cls, evidence: Mapping[str, Any], privacy: PrivacyStatement) -> ClassTable:
         """The table of a stored curve."""
         question = evidence["question"]
-        grid = read_grid(question)
-        return cls(Evidence.from_json(evidence["releases"][0]).in_cells(2), grid, privacy)
+        grid = grid_from_edges(question)
+        return cls(Evidence.from_json(evidence["releases"][0]).as_cell_counts(2), grid, privacy)
 
 
-class TableReading(Covered):
+class ClassTableResult(IntervalResult):
     """A statistic that is computed from one released table of counts of two classes, at no further loss.
 
     Attributes:
@@ -170,36 +170,36 @@ class TableReading(Covered):
 
     @classmethod
     @abstractmethod
-    def read(cls, table: ClassTable) -> Self:
+    def from_counts(cls, table: ClassTable) -> Self:
         """From released counts."""
 
     def _question(self) -> dict[str, Any]:
-        return self.table.question()
+        return self.table.question_to_json()
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Self:
-        return cls.read(ClassTable.from_evidence(opened.evidence, opened.privacy))
+    def _from_json(cls, document: display.CurveDocument) -> Self:
+        return cls.from_counts(ClassTable.from_evidence(document.evidence, document.privacy))
 
 
-class BandedReading(TableReading):
+class BandedTableResult(ClassTableResult):
     """A curve of several rates by threshold, with simultaneous bands for all of them.
 
     Attributes:
-        BANDED: The columns that `band` gives the ends of, in its order.
+        BAND_COLUMNS: The columns that `band` gives the ends of, in its order.
     """
 
-    COVERS = BAND
+    INTERVAL_NAME = BAND
 
-    BANDED: ClassVar[tuple[str, ...]]
+    BAND_COLUMNS: ClassVar[tuple[str, ...]]
 
     if TYPE_CHECKING:
 
         def band(self, level: float, *, population: bool = False) -> tuple[Band, ...]: ...
 
-    def _named_ends(self, level: float, *, population: bool) -> dict[str, Any]:
+    def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
         """The lower and upper ends of each rate, as ``precision_lower``."""
         found = dict[str, Any]()
-        for name, ends in zip(self.BANDED, self.band(level, population=population), strict=True):
+        for name, ends in zip(self.BAND_COLUMNS, self.band(level, population=population), strict=True):
             found |= dict(zip((f"{name}_lower", f"{name}_upper"), ends, strict=True))
         return found
 
@@ -216,7 +216,7 @@ NEARLY_ALL, FEW_CELLS = 0.95, 1 / 6
 """The share of the scores, and of the cells, by which scores are crowded."""
 
 
-class Sure(NamedTuple):
+class ConfidenceSettings(NamedTuple):
     """The confidence level of an interval, whether it is for the population, and what simulates it."""
 
     level: float
@@ -225,150 +225,153 @@ class Sure(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Number(ABC):
+class MetricEstimator(ABC):
     """The reading of one statistic.
 
     Attributes:
-        words: Its usual name.
-        of: The classes of which there must be records; empty: any record will do.
+        title: Its usual name.
+        required_classes: The classes of which there must be records; empty: any record will do.
         needs_probabilities: Whether scores have to lie in [0, 1].
     """
 
-    words: str
-    of: tuple[int, ...]
+    title: str
+    required_classes: tuple[int, ...]
     needs_probabilities: bool
 
     @abstractmethod
-    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+    def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """The number that counts (..., 2, slots) have, of shape (...)."""
 
-    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
+    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
         """Two ends that have it between them; noise, and the bias that it gives, are simulated."""
-        return table.counts.interval(lambda cells: self.of_counts(table, cells), errors, sure.level)
+        return table.counts.interval(lambda cells: self.compute(table, cells), errors, sure.level)
 
-    def left_open(self, table: ClassTable) -> Ends:
+    def discretization_error(self, table: ClassTable) -> Ends:
         """The distances below and above the value from counts that the order inside cells leaves open, apart from
         noise.
         """
         return 0.0, 0.0
 
-    def most(self, table: ClassTable) -> float:
+    def upper_limit(self, table: ClassTable) -> float:
         """The largest that it can be; none is below 0."""
         return 1.0
 
-    def is_known(self, counted: FloatArray, least: FloatArray) -> bool:
+    def is_known(self, records: FloatArray, least: FloatArray) -> bool:
         """Tell whether enough of the records that matter are in these counts of both classes."""
-        if self.of:
-            return all(bool(counted[row] >= least[row]) for row in self.of)
-        return bool(counted.sum() >= least.max())
+        if self.required_classes:
+            return all(bool(records[row] >= least[row]) for row in self.required_classes)
+        return bool(records.sum() >= least.max())
 
 
-class Area(Number):
+class AreaUnderCurve(MetricEstimator):
     """The area under the ROC curve."""
 
     __slots__ = ()
 
-    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+    def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """Ties count one half."""
         return auc_of_counts(positive=cells[..., 1, :], negative=cells[..., 0, :])
 
-    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
+    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
         """That of a ROC curve; see `area_interval`."""
         if not sure.population and sure.generator is None:
-            return area_interval(_areas(table, errors), sure.level)
+            return area_interval(_simulate_areas(table, errors), sure.level)
         draw = public_generator(sure.generator)  # noise first, so that sampling does not depend on it
-        noise = table.errors(population=False, generator=draw)
-        return area_interval(_areas(table, noise), sure.level, sampling=draw if sure.population else None)
+        noise = table.simulate_errors(population=False, generator=draw)
+        return area_interval(_simulate_areas(table, noise), sure.level, sampling=draw if sure.population else None)
 
-    def left_open(self, table: ClassTable) -> Ends:
+    def discretization_error(self, table: ClassTable) -> Ends:
         """Half the share of pairs that are tied by the estimated counts: their true order may add or subtract it."""
-        negative, positive = table.counts.likely
-        pairs, open_ = float(negative.sum() * positive.sum()), 1.0 if table.tied is None else ~table.tied
+        negative, positive = table.counts.likely_counts
+        pairs, open_ = float(negative.sum() * positive.sum()), 1.0 if table.tied_cells is None else ~table.tied_cells
         half = float((negative * open_) @ positive) / 2 / pairs if pairs >= two_classes.LEAST_MASS else 0.0
         return half, half
 
 
-class MeanPrecision(Number):
+class AveragePrecision(MetricEstimator):
     """The average precision."""
 
     __slots__ = ()
 
-    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+    def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """Ties have one threshold."""
         return two_classes.average_precision(cells)
 
-    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
-        """Simulated; see `ends_about`, whose wider end is taken, for precision at few records is skewed."""
+    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
+        """Simulated; see `compute_basic_interval`, whose wider end is taken, for precision at few records is skewed."""
         exact, moved = (
-            two_classes.average_precision(cells) for cells in (table.counts.likely, table.counts.likely + errors)
+            two_classes.average_precision(cells)
+            for cells in (table.counts.likely_counts, table.counts.likely_counts + errors)
         )
-        found = float(two_classes.average_precision(table.counts.unbiased))
-        return ends_about(found, moved - exact, sure.level, population=True)
+        found = float(two_classes.average_precision(table.counts.unbiased_counts))
+        return compute_basic_interval(found, moved - exact, sure.level, population=True)
 
 
-class LargestGap(Number):
+class KolmogorovSmirnov(MetricEstimator):
     """The Kolmogorov-Smirnov statistic."""
 
     __slots__ = ()
 
-    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+    def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """At the edges of the grid."""
-        return two_classes.largest_gap_of_classes(cells)
+        return two_classes.largest_class_gap(cells)
 
-    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
+    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
         """Noise biases the largest gap upwards: the interval corrects for that."""
         if table.grid.slots == 1:
             return 0.0, 1.0
-        likely = table.counts.likely
-        moved = two_classes.class_gaps(likely + errors) - two_classes.class_gaps(likely)
-        return largest_interval(two_classes.class_gaps(table.counts.unbiased), moved, sure.level)
+        likely = table.counts.likely_counts
+        moved = two_classes.compute_class_gaps(likely + errors) - two_classes.compute_class_gaps(likely)
+        return largest_absolute_interval(
+            two_classes.compute_class_gaps(table.counts.unbiased_counts), moved, sure.level
+        )
 
 
-class SquaredError(Number):
+class BrierScore(MetricEstimator):
     """The Brier score."""
 
     __slots__ = ()
 
-    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+    def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """The middle of a cell stands for its scores."""
-        return two_classes.brier_score(table.inside(cells), table.middles)
+        return two_classes.brier_score(table.drop_outside(cells), table.middles)
 
 
-class CalibrationError(Number):
+class ExpectedCalibrationError(MetricEstimator):
     """The expected calibration error."""
 
     __slots__ = ()
 
-    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+    def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """Over groups that seem to be of equal size."""
         return np.asarray(np.abs(self._gaps(table, cells)).sum(axis=-1))
 
-    def interval(self, table: ClassTable, errors: FloatArray, sure: Sure) -> Ends:
+    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
         """Noise biases absolute values upwards: the interval corrects for that."""
-        likely = table.counts.likely
+        likely = table.counts.likely_counts
         moved = self._gaps(table, likely + errors) - self._gaps(table, likely)
-        return absolute_sum_interval(self._gaps(table, table.counts.unbiased), moved, sure.level)
+        return absolute_sum_interval(self._gaps(table, table.counts.unbiased_counts), moved, sure.level)
 
     def _gaps(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        return two_classes.calibration_gaps(table.inside(cells), table.middles, groups_of_cells(table, GROUPS))
+        return two_classes.calibration_gaps(table.drop_outside(cells), table.middles, group_cells_evenly(table, GROUPS))
 
 
-class LogLoss(Number):
+class LogLoss(MetricEstimator):
     """The log loss."""
 
     __slots__ = ()
 
-    def of_counts(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+    def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """The middle of a cell stands for its scores."""
-        return two_classes.log_loss(table.inside(cells), table.middles)
+        return two_classes.log_loss(table.drop_outside(cells), table.middles)
 
-    def most(self, table: ClassTable) -> float:
+    def upper_limit(self, table: ClassTable) -> float:
         """That of labels which are all the less likely ones, at the surest score."""
         surest = np.array([table.middles.min(), table.middles.max()])
         return float(two_classes.log_loss(np.array([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]), surest).max())
 
 
-class Reading(Enum):
+class Metric(Enum):
     """A number that is computed from scores and labels. Each interval holds on its own with probability `level`.
 
     - `AUC`: area under the ROC curve. The interval is for the area of the exact scores: each end assumes the worst
@@ -385,11 +388,11 @@ class Reading(Enum):
     therefore reach further down than up, and hold with probability at least `level`.
     """
 
-    AUC = Area("area under the ROC curve", EITHER, needs_probabilities=False)
-    AVERAGE_PRECISION = MeanPrecision("average precision", POSITIVE, needs_probabilities=False)
-    KS = LargestGap("Kolmogorov-Smirnov statistic", EITHER, needs_probabilities=False)
-    BRIER = SquaredError("Brier score", (), needs_probabilities=True)
-    ECE = CalibrationError("expected calibration error", (), needs_probabilities=True)
+    AUC = AreaUnderCurve("area under the ROC curve", EITHER, needs_probabilities=False)
+    AVERAGE_PRECISION = AveragePrecision("average precision", POSITIVE, needs_probabilities=False)
+    KS = KolmogorovSmirnov("Kolmogorov-Smirnov statistic", EITHER, needs_probabilities=False)
+    BRIER = BrierScore("Brier score", (), needs_probabilities=True)
+    ECE = ExpectedCalibrationError("expected calibration error", (), needs_probabilities=True)
     LOG_LOSS = LogLoss("log loss", (), needs_probabilities=True)
 
     @property
@@ -398,56 +401,58 @@ class Reading(Enum):
         return self.name.lower().replace("_", "-")
 
 
-def _areas(table: ClassTable, noise: FloatArray) -> CountedAreas:
-    likely = table.counts.likely
+def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
+    likely = table.counts.likely_counts
     shares = likely / np.maximum(likely.sum(axis=1, keepdims=True), two_classes.LEAST_MASS)
-    return CountedAreas(table.counts.unbiased, shares, [noise], table.tied)
+    return RankedClassCounts(table.counts.unbiased_counts, shares, [noise], table.tied_cells)
 
 
-def readings_of(table: ClassTable) -> tuple[Reading, ...]:
+def list_metrics(table: ClassTable) -> tuple[Metric, ...]:
     """The readings that can be computed: some need scores that are probabilities."""
-    return tuple(each for each in Reading if table.are_probabilities or not each.value.needs_probabilities)
+    return tuple(each for each in Metric if table.are_probabilities or not each.value.needs_probabilities)
 
 
-def groups_of_cells(table: ClassTable, groups: int) -> NDArray[np.int64]:
+def group_cells_evenly(table: ClassTable, groups: int) -> NDArray[np.int64]:
     """The first cells of groups of similar scores that seem to be of equal size, by the released counts."""
-    return two_classes.even_groups(table.inside(table.counts.likely).sum(axis=0), groups)
+    return two_classes.even_groups(table.drop_outside(table.counts.likely_counts).sum(axis=0), groups)
 
 
-def estimate_of(table: ClassTable, reading: Reading) -> float:
+def estimate_metric(table: ClassTable, metric: Metric) -> float:
     """The number at the estimated counts; NaN where it is not known: see `known_number`.
 
     Raises:
         ValueError: it needs probabilities, and the scores are not.
     """
-    _require(table, reading)
-    return known_number(_point(table, reading), _ends_that_decide(table, reading), 0.0, reading.value.most(table))
+    _require_probabilities(table, metric)
+    return known_number(
+        _estimate_point(table, metric), _masking_interval(table, metric), 0.0, metric.value.upper_limit(table)
+    )
 
 
-def _point(table: ClassTable, reading: Reading) -> float:
+def _estimate_point(table: ClassTable, reading: Metric) -> float:
     """The number at the estimated counts; NaN where they have no mass."""
-    counted = _present(table, reading, table.counts.likely)
+    counted = _count_used_records(table, reading, table.counts.likely_counts)
     if not reading.value.is_known(counted, np.full(2, two_classes.LEAST_MASS)):
         return float("nan")
-    value = float(reading.value.of_counts(table, table.counts.likely))
-    return float(min(max(value, 0.0), reading.value.most(table)))  # no count is below zero, but sums are rounded
+    value = float(reading.value.compute(table, table.counts.likely_counts))
+    return float(min(max(value, 0.0), reading.value.upper_limit(table)))  # no count is below zero, but sums are rounded
 
 
-def _ends_that_decide(table: ClassTable, reading: Reading) -> Ends:
+def _masking_interval(table: ClassTable, reading: Metric) -> Ends:
     """The interval for these records that decides whether the number is known."""
-    sure = Sure(KNOWN_AT, population=False, generator=None)
-    return table._once((reading, KNOWN_AT), None, lambda: _ends(table, reading, sure))
+    sure = ConfidenceSettings(KNOWN_AT, population=False, generator=None)
+    return table._compute_once((reading, KNOWN_AT), None, lambda: _simulate_interval(table, reading, sure))
 
 
-def left_open(table: ClassTable, reading: Reading) -> Ends:
+def find_discretization_error(table: ClassTable, metric: Metric) -> Ends:
     """The parts of the distances from a number to the ends of its interval that are no random error: below, above."""
-    _require(table, reading)
-    below, above = reading.value.left_open(table)
+    _require_probabilities(table, metric)
+    below, above = metric.value.discretization_error(table)
     return below, above
 
 
-def interval_of(
-    table: ClassTable, reading: Reading, level: float, *, population: bool, generator: np.random.Generator | None
+def find_metric_interval(
+    table: ClassTable, metric: Metric, level: float, *, population: bool, generator: np.random.Generator | None
 ) -> Ends:
     """An interval that contains the number; all that is possible where it is not known: see `known_number`.
 
@@ -455,25 +460,30 @@ def interval_of(
         ValueError: `level` is not between 0 and 1; it needs probabilities, and the scores are not; or for the
             population, units have several records.
     """
-    level = chance("level", level)
-    _require(table, reading)
+    level = require_probability("level", level)
+    _require_probabilities(table, metric)
     require_independent(table.privacy, population)
-    most = reading.value.most(table)
-    if is_open(*_ends_that_decide(table, reading), 0.0, most):
+    most = metric.value.upper_limit(table)
+    if is_uninformative(*_masking_interval(table, metric), 0.0, most):
         return 0.0, most
-    return _ends(table, reading, Sure(level, population, generator))
+    return _simulate_interval(table, metric, ConfidenceSettings(level, population, generator))
 
 
-def _ends(table: ClassTable, reading: Reading, sure: Sure) -> Ends:
+def _simulate_interval(table: ClassTable, reading: Metric, sure: ConfidenceSettings) -> Ends:
     """The ends of an interval; all that is possible where noise alone can explain the counts that the number needs."""
-    errors, most = table.errors(population=sure.population, generator=sure.generator), reading.value.most(table)
-    noise = _present(table, reading, errors)
-    noises = noise if reading.value.of else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
+    errors, most = (
+        table.simulate_errors(population=sure.population, generator=sure.generator),
+        reading.value.upper_limit(table),
+    )
+    noise = _count_used_records(table, reading, errors)
+    noises = noise if reading.value.required_classes else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
     least = two_classes.LEAST_MASS + upper_quantiles(noises, (1 + sure.level) / 2)
-    if not reading.value.is_known(_present(table, reading, table.counts.unbiased), least):  # noise may be all there is
+    if not reading.value.is_known(
+        _count_used_records(table, reading, table.counts.unbiased_counts), least
+    ):  # noise may be all there is
         return 0.0, most
     low, high = reading.value.interval(table, errors, sure)
-    value = _point(table, reading)
+    value = _estimate_point(table, reading)
     if isfinite(value):
         low, high = min(low, value), max(high, value)
     return min(max(low, 0.0), most), min(max(high, 0.0), most)
@@ -481,9 +491,9 @@ def _ends(table: ClassTable, reading: Reading, sure: Sure) -> Ends:
 
 def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
     """A note if nearly all scores lie in a few neighbouring cells, by released counts: those of rare events do."""
-    if table.tied is not None or notes_on_classes(table):
+    if table.tied_cells is not None or notes_on_classes(table):
         return ()
-    likely, counted = table.counts.likely.sum(axis=0), table.counts.unbiased.sum(axis=0)
+    likely, counted = table.counts.likely_counts.sum(axis=0), table.counts.unbiased_counts.sum(axis=0)
     above = np.append(0.0, np.cumsum(likely)) / max(float(likely.sum()), two_classes.LEAST_MASS)
     ends = np.searchsorted(above, above[:-1] + NEARLY_ALL)
     first = int(np.argmin(np.where(ends < len(above), ends - np.arange(len(ends)), len(above))))
@@ -500,20 +510,20 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
 
 def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
     """A note for each class whose count noise alone can explain."""
-    errors = table.errors(population=False)
-    found = table.counts.may_lack(errors, NOTED_WITH_CHANCE)
+    errors = table.simulate_errors(population=False)
+    found = table.counts.may_lack_class(errors, NOTED_WITH_CHANCE)
     words = [name for name, lacks in zip(("negatives", "positives"), found, strict=True) if lacks]
     if not words:
         return ()
     return (f"noise alone may have made all {' and '.join(words)} that were counted: rates of them are not known",)
 
 
-def _require(table: ClassTable, reading: Reading) -> None:
+def _require_probabilities(table: ClassTable, reading: Metric) -> None:
     if reading.value.needs_probabilities:
         table.require_probabilities(f"the {reading.value.words}")
 
 
-def _present(table: ClassTable, reading: Reading, cells: FloatArray) -> FloatArray:
+def _count_used_records(table: ClassTable, reading: Metric, cells: FloatArray) -> FloatArray:
     """Records of both classes, of those that the number is read from."""
-    counted = table.inside(cells) if reading.value.needs_probabilities else cells
+    counted = table.drop_outside(cells) if reading.value.needs_probabilities else cells
     return np.asarray(counted.sum(axis=-1))

@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance
+from ..arguments import InvalidArgument, require_probability
 from ..arrays import FloatArray, IntArray
 from ..conversation import PrivacyStatement
 from ..data import Grid, Outside, middles_of
-from ..display import draw_curves, numeral
-from ..inference import chance_of_as_much, numbered_generator, upper_quantile
-from ..inference.two_samples import Null, ReleasedSample, alike, chance_of_less, largest_difference
+from ..display import draw_curves, format_number
+from ..inference import monte_carlo_p_value, numbered_generator, upper_quantile
+from ..inference.two_samples import (
+    NullDraws,
+    ReleasedSample,
+    kolmogorov_smirnov_statistic,
+    mann_whitney_statistic,
+    simulate_null,
+)
 from ..summaries.two_classes import even_groups
 from .cdf import CDF
-from .comparison import require_comparable, samples_of
+from .comparison import require_comparable, simulate_samples
 from .histogram import Histogram
 from .question import require_independent
-from .result import Joined
+from .result import CompositeResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,12 +48,12 @@ class Shift(NamedTuple):
     Attributes:
         value: From released counts.
         threshold: It is above this in windows of an unchanged column as often as alarms may be false.
-        pvalue: The chance of at least this value if nothing changed, noise and sampling included.
+        p_value: The chance of at least this value if nothing changed, noise and sampling included.
     """
 
     value: float
     threshold: float
-    pvalue: float
+    p_value: float
 
     @property
     def alarm(self) -> bool:
@@ -60,19 +66,19 @@ class DriftCells(NamedTuple):
 
     first: ReleasedSample
     second: ReleasedSample
-    steps: FloatArray
+    cell_distances: FloatArray
     groups: IntArray
 
     @classmethod
-    def along(cls, places: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
+    def from_places(cls, places: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
         """Two samples in cells at these places."""
         return cls(first, second, np.diff(places), even_groups(first.likely, GROUPS))
 
-    def null(self, generator: np.random.Generator) -> Null:
-        return alike(self.first, self.second, generator)
+    def simulate_null(self, generator: np.random.Generator) -> NullDraws:
+        return simulate_null(self.first, self.second, generator)
 
 
-class Drift(Joined):
+class Drift(CompositeResult):
     """How far a column has moved since a reference, window by window, beside thresholds of few false alarms.
 
     Statistics are the population stability index (PSI) over ten bins that are about even in the reference, the largest
@@ -93,50 +99,50 @@ class Drift(Joined):
     """
 
     TITLE = "Drift since the reference"
-    MARK = "alarms"
+    DISTINGUISHING_FACT = "alarms"
     STATISTICS = "psi", "ks", "wasserstein", "auc"
 
     def __init__(self, reference: Curve, windows: Mapping[str, Curve], alarms: float = 0.05) -> None:
-        self.reference, self.windows, self.alarms = reference, dict(windows), chance("alarms", alarms)
+        self.reference, self.windows, self.alarms = reference, dict(windows), require_probability("alarms", alarms)
         if not self.windows:
-            raise Refused("windows", "at least one curve is needed")
+            raise InvalidArgument("windows", "at least one curve is needed")
         if "reference" in self.windows:
-            raise Refused("windows", "a window is called otherwise than the reference")
+            raise InvalidArgument("windows", "a window is called otherwise than the reference")
         for window in self.windows.values():
-            _require_alike(reference, window)
+            _require_same_cells(reference, window)
 
     @cached_property
     def shifts(self) -> Mapping[tuple[str, str], Shift]:
         """By window and statistic."""
         found = {}
         for place, (name, window) in enumerate(self.windows.items()):
-            cells = _cells_of(self.reference, window, numbered_generator(PLACE + 2 * place))
-            null = cells.null(numbered_generator(PLACE + 1 + 2 * place))
+            cells = _build_drift_cells(self.reference, window, numbered_generator(PLACE + 2 * place))
+            null = cells.simulate_null(numbered_generator(PLACE + 1 + 2 * place))
             for word, read in READ.items():
                 value, drawn = float(read(cells.first.cells, cells.second.cells, cells)), read(*null, cells)
                 threshold = upper_quantile(drawn, 1 - SAFE * self.alarms)
-                found[name, word] = Shift(value, threshold, chance_of_as_much(value, drawn))
+                found[name, word] = Shift(value, threshold, monte_carlo_p_value(value, drawn))
         return MappingProxyType(found)
 
     @property
     def privacy(self) -> PrivacyStatement:
         """The privacy statement of the first window; the reference had a loss of its own."""
         own = next(iter(self.windows.values())).privacy
-        return own.noted(
+        return own.with_notes(
             f"each window and the reference have a loss of their own; the reference {self.reference.privacy.loss}"
         )
 
-    def _heading(self) -> str:
+    def _figure_title(self) -> str:
         return ""
 
-    def _drawn_at(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
+    def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         names, at = list(self.windows), np.arange(len(self.windows), dtype=np.float64)
         over = {place: each.value / max(each.threshold, 1e-12) for place, each in self.shifts.items()}
         curves = {word: (at, np.array([over[window, word] for window in names])) for word in self.STATISTICS}
         curves["threshold"] = (at, np.ones(len(at)))
         words = "window", f"over the threshold of {self.alarms:.1%} false alarms"
         found = draw_curves(curves, self.privacy, labels=words, ax=ax, share=False)
-        found.set_xticks(at, display.letter_apart(names), parse_math=False)
+        found.set_xticks(at, display.format_distinct_labels(names), parse_math=False)
         return found
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -148,10 +154,10 @@ class Drift(Joined):
         return {
             "window": [window for window, _ in keys], "statistic": [word for _, word in keys],
             "value": [each.value for each in found], "threshold": [each.threshold for each in found],
-            "p_value": [each.pvalue for each in found], "alarm": [each.alarm for each in found],
+            "p_value": [each.p_value for each in found], "alarm": [each.alarm for each in found],
         }  # fmt: skip
 
-    def _drawn(self, shades: Any, /, **how: Any) -> Any:
+    def _plot(self, shades: Any, /, **how: Any) -> Any:
         return self.plot(how["ax"])
 
     def _members(self) -> Mapping[str, Any]:
@@ -161,16 +167,16 @@ class Drift(Joined):
         return {"alarms": self.alarms}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Drift:
-        members = cls.read_members(opened)
-        return cls(members.pop("reference"), members, float(opened.question["alarms"]))
+    def _from_json(cls, document: display.CurveDocument) -> Drift:
+        members = cls.parse_members(document)
+        return cls(members.pop("reference"), members, float(document.question["alarms"]))
 
-    def _in_short(self) -> tuple[str, ...]:
+    def _repr_facts(self) -> tuple[str, ...]:
         return f"{len(self.windows)} windows", f"{sum(each.alarm for each in self.shifts.values())} alarms"
 
     def _summary(self) -> list[tuple[str, str]]:
         return [
-            (f"{window}, {word}", f"{numeral(each.value)} (threshold {numeral(each.threshold)})")
+            (f"{window}, {word}", f"{format_number(each.value)} (threshold {format_number(each.threshold)})")
             for (window, word), each in self.shifts.items()
         ]
 
@@ -213,57 +219,59 @@ def require_window(reference: Any, question: Any) -> None:
     kinds = {"CdfQuestion": CDF, "HistogramQuestion": Histogram}
     kind, grid = kinds.get(type(question).__name__), getattr(question, "grid", None)
     if kind is None or not isinstance(reference, kind) or not isinstance(grid, Grid) or question.by is not None:
-        raise Refused("since", "a cdf or histogram without categories is compared with an earlier one of its kind")
-    if not np.array_equal(_grid_of(reference).edges, grid.edges) or grid.outside is Outside.APART:
-        raise Refused("since", "it is on other cells, or values outside are counted apart")
+        raise InvalidArgument(
+            "since", "a cdf or histogram without categories is compared with an earlier one of its kind"
+        )
+    if not np.array_equal(_find_grid(reference).edges, grid.edges) or grid.outside is Outside.APART:
+        raise InvalidArgument("since", "it is on other cells, or values outside are counted apart")
     require_independent(reference.privacy)
 
 
-def _require_alike(reference: Any, window: Any) -> None:
+def _require_same_cells(reference: Any, window: Any) -> None:
     if isinstance(reference, Histogram) and isinstance(window, Histogram):
         if not np.array_equal(reference.x, window.x):
-            raise Refused("windows", "histograms on the same cells are needed")
+            raise InvalidArgument("windows", "histograms on the same cells are needed")
         for each in (reference, window):
             require_independent(each.privacy)
     else:
         require_comparable(reference, window)
-    if _grid_of(reference).outside is Outside.APART:
-        raise Refused("reference", "values outside were counted apart, and how far they lie is not known")
+    if _find_grid(reference).outside is Outside.APART:
+        raise InvalidArgument("reference", "values outside were counted apart, and how far they lie is not known")
 
 
-def _grid_of(curve: Any) -> Grid:
+def _find_grid(curve: Any) -> Grid:
     found: Grid = curve.grid if isinstance(curve, Histogram) else curve.prefixes.grid
     return found
 
 
-def _cells_of(reference: Any, window: Any, generator: np.random.Generator) -> DriftCells:
-    middles = middles_of(_grid_of(reference))
-    first, second, bounds = samples_of(reference, window, generator)
+def _build_drift_cells(reference: Any, window: Any, generator: np.random.Generator) -> DriftCells:
+    middles = middles_of(_find_grid(reference))
+    first, second, bounds = simulate_samples(reference, window, generator)
     places = np.array([middles[one:other].mean() for one, other in pairwise(bounds.tolist())])
-    return DriftCells.along(places, first, second)
+    return DriftCells.from_places(places, first, second)
 
 
-def _shares(cells: FloatArray) -> FloatArray:
+def _compute_bin_shares(cells: FloatArray) -> FloatArray:
     kept = np.maximum(cells, LEAST)
     return np.asarray(kept / kept.sum(axis=-1, keepdims=True))
 
 
-def _stability(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
+def _stability_index(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
     """The sum over bins of the difference of shares times the log of their ratio."""
-    one, other = (_shares(np.add.reduceat(each, cells.groups, axis=-1)) for each in (first, second))
+    one, other = (_compute_bin_shares(np.add.reduceat(each, cells.groups, axis=-1)) for each in (first, second))
     return np.asarray(((one - other) * np.log(one / other)).sum(axis=-1))
 
 
-def _between(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
+def _wasserstein(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
     one, other = (
         np.cumsum(each, axis=-1) / np.maximum(each.sum(axis=-1, keepdims=True), 1.0) for each in (first, second)
     )
-    return np.asarray(np.abs(one - other)[..., :-1] @ cells.steps)
+    return np.asarray(np.abs(one - other)[..., :-1] @ cells.cell_distances)
 
 
 READ: Mapping[str, Callable[[FloatArray, FloatArray, DriftCells], FloatArray]] = MappingProxyType({
-    "psi": _stability,
-    "ks": lambda first, second, cells: largest_difference(first, second),
-    "wasserstein": _between,
-    "auc": lambda first, second, cells: np.abs(chance_of_less(first, second) - 0.5),
+    "psi": _stability_index,
+    "ks": lambda first, second, cells: kolmogorov_smirnov_statistic(first, second),
+    "wasserstein": _wasserstein,
+    "auc": lambda first, second, cells: np.abs(mann_whitney_statistic(first, second) - 0.5),
 })  # fmt: skip

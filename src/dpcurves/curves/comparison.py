@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import Refused, require_kind
+from ..arguments import InvalidArgument, require_type
 from ..arrays import FloatArray, IntArray
 from ..conversation import OPEN
-from ..display import numeral, span, styled
+from ..display import format_interval, format_number, use_style
 from ..inference import TwoSampleTest as TwoSampleTest
-from ..inference import draws_for, noise_of, public_generator
-from ..inference.moments import LEVEL, Measured, difference, pvalue_of
-from ..inference.two_samples import Null, ReleasedSample, alike, kolmogorov_smirnov, mann_whitney
-from ..summaries import Distribution, area_between, energy_between, largest_gap, non_decreasing
+from ..inference import choose_draws, public_generator, simulate_cell_noise
+from ..inference.moments import LEVEL, IntervalEstimate, difference_p_value, subtract_estimates
+from ..inference.two_samples import NullDraws, ReleasedSample, kolmogorov_smirnov, mann_whitney, simulate_null
+from ..summaries import Distribution, area_between, energy_between, isotonic_projection, largest_gap
 from .calibration import Calibration
 from .cdf import CDF
 from .histogram import Histogram
@@ -62,7 +62,7 @@ def ks_distance(a: Distributed, b: Distributed) -> float:
     >>> round(dp.ks_distance(early, late), 1)
     0.5
     """
-    return largest_gap(_distribution(a), _distribution(b))
+    return largest_gap(_to_distribution(a), _to_distribution(b))
 
 
 def wasserstein_distance(a: Distributed, b: Distributed) -> float:
@@ -79,7 +79,7 @@ def wasserstein_distance(a: Distributed, b: Distributed) -> float:
     >>> round(dp.wasserstein_distance(early, late), 1)
     2.0
     """
-    return area_between(_distribution(a), _distribution(b))
+    return area_between(_to_distribution(a), _to_distribution(b))
 
 
 def energy_distance(a: Distributed, b: Distributed) -> float:
@@ -95,11 +95,11 @@ def energy_distance(a: Distributed, b: Distributed) -> float:
     >>> dp.energy_distance(curve, [2, 5]) < 0.1
     True
     """
-    return energy_between(_distribution(a), _distribution(b))
+    return energy_between(_to_distribution(a), _to_distribution(b))
 
 
-def _distribution(given: Distributed) -> Distribution:
-    return Distribution.of_curve(given.x, given.y) if isinstance(given, CDF) else Distribution.of_sample(given)
+def _to_distribution(given: Distributed) -> Distribution:
+    return Distribution.from_curve(given.x, given.y) if isinstance(given, CDF) else Distribution.from_sample(given)
 
 
 MOST_CELLS = 2**12
@@ -132,7 +132,7 @@ def ks_test(first: CDF, second: CDF, *, generator: np.random.Generator | None = 
     >>> dp.ks_test(early, late).pvalue < 0.01
     True
     """
-    return _judged(kolmogorov_smirnov, first, second, generator)
+    return _run_test(kolmogorov_smirnov, first, second, generator)
 
 
 def rank_sum_test(first: CDF, second: CDF, *, generator: np.random.Generator | None = None) -> TwoSampleTest:
@@ -152,44 +152,44 @@ def rank_sum_test(first: CDF, second: CDF, *, generator: np.random.Generator | N
     >>> bool(abs(dp.rank_sum_test(early, late).statistic - 0.75) < 0.05)
     True
     """
-    return _judged(mann_whitney, first, second, generator)
+    return _run_test(mann_whitney, first, second, generator)
 
 
-def _judged(
-    test: Callable[[ReleasedSample, ReleasedSample, Null], TwoSampleTest],
+def _run_test(
+    test: Callable[[ReleasedSample, ReleasedSample, NullDraws], TwoSampleTest],
     first: CDF,
     second: CDF,
     generator: np.random.Generator | None,
 ) -> TwoSampleTest:
     require_comparable(first, second)
     chance = public_generator(generator)
-    one, other, _ = samples_of(first, second, chance)
-    return test(one, other, alike(one, other, chance))
+    one, other, _ = simulate_samples(first, second, chance)
+    return test(one, other, simulate_null(one, other, chance))
 
 
-def samples_of(
+def simulate_samples(
     first: CDF | Histogram, second: CDF | Histogram, chance: np.random.Generator
 ) -> tuple[ReleasedSample, ReleasedSample, IntArray]:
     """Counts of two curves of one kind between edges that both counted, with simulated noise; and these edges."""
     if isinstance(first, Histogram) or isinstance(second, Histogram):
-        one, other = (sample_of_histogram(cast("Histogram", each), chance) for each in (first, second))
+        one, other = (simulate_histogram_sample(cast("Histogram", each), chance) for each in (first, second))
         return one, other, np.arange(len(one.cells) + 1)
     laws = [each.prefixes.evidence.sums for each in (first, second)]
-    bounds = thinned(np.intersect1d(laws[0].bounds, laws[1].bounds), MOST_CELLS)
-    draws = min(MOST_DRAWS, draws_for(max(len(law.bounds) for law in laws)))
+    bounds = thin_edges(np.intersect1d(laws[0].bounds, laws[1].bounds), MOST_CELLS)
+    draws = min(MOST_DRAWS, choose_draws(max(len(law.bounds) for law in laws)))
     one, other = (
-        sample_of(each.prefixes, bounds, np.concatenate(list(each.prefixes.simulated(draws, chance))))
+        build_sample(each.prefixes, bounds, np.concatenate(list(each.prefixes.simulate_noise(draws, chance))))
         for each in (first, second)
     )
     return one, other, bounds
 
 
-def thinned(bounds: ArrayLike, cells: int) -> IntArray:
+def thin_edges(bounds: ArrayLike, max_cells: int) -> IntArray:
     """The numbers of edges, evenly spread over all, between which there are so many cells at the most."""
     known = np.asarray(bounds)
-    if len(known) <= cells + 1:
+    if len(known) <= max_cells + 1:
         return known
-    return known[np.linspace(0, len(known) - 1, cells + 1).round().astype(np.int64)]
+    return known[np.linspace(0, len(known) - 1, max_cells + 1).round().astype(np.int64)]
 
 
 def require_comparable(first: CDF, second: CDF) -> None:
@@ -212,12 +212,12 @@ def require_same_grid(first: CDF, second: CDF) -> None:
         ValueError: they are on different grids.
     """
     for name, each in (("first", first), ("second", second)):
-        require_kind(name, each, CDF, "a distribution function, as dp.cdf gives one,")
+        require_type(name, each, CDF, "a distribution function, as dp.cdf gives one,")
     if first.prefixes.grid.outside is not second.prefixes.grid.outside or not np.array_equal(first.x, second.x):
-        raise Refused("second", "a curve on the same grid is needed")
+        raise InvalidArgument("second", "a curve on the same grid is needed")
 
 
-def sample_of(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) -> ReleasedSample:
+def build_sample(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) -> ReleasedSample:
     """Counts of the last turn between these edges.
 
     Args:
@@ -226,13 +226,13 @@ def sample_of(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) -> Re
         noise: Simulated noise of its sums up to all bounds of its law, (draws, bounds of the law).
     """
     known = np.searchsorted(prefixes.evidence.sums.bounds, bounds)
-    return ReleasedSample(*counts_of(prefixes, bounds), np.diff(noise[:, known], axis=-1))
+    return ReleasedSample(*counts_between(prefixes, bounds), np.diff(noise[:, known], axis=-1))
 
 
-def counts_of(prefixes: PrefixShares, bounds: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Counts of the last turn between these edges, as in `sample_of`: without bias, and with none below zero."""
-    below = prefixes.unbiased_below[bounds]
-    rising = np.clip(non_decreasing(below), 0.0, max(below[-1], 0.0))
+def counts_between(prefixes: PrefixShares, bounds: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Counts of the last turn between these edges, as in `build_sample`: without bias, and with none below zero."""
+    below = prefixes.unbiased_prefix_counts[bounds]
+    rising = np.clip(isotonic_projection(below), 0.0, max(below[-1], 0.0))
     return np.diff(below), np.diff(rising)
 
 
@@ -247,38 +247,38 @@ class Comparison:
 
     Attributes:
         private: The released curve.
-        open: The curve of the public table, counted exactly and without protection.
+        public: The curve of the public table, counted exactly and without protection.
         measure: What was compared: the largest difference of distribution functions, or areas.
         value: The difference: of areas, the private one minus the public one. None: no test is made, there is only the
             picture.
         interval: The 95% confidence interval for the difference of areas, for the population; None for the largest
             difference of distribution functions.
-        pvalue: The p-value of the null hypothesis that both tables are samples of one population; it accounts for the
+        p_value: The p-value of the null hypothesis that both tables are samples of one population; it accounts for the
             noise of the private curve and the sampling of both tables. None: no test is made.
     """
 
     private: Any
-    open: Any
+    public: Any
     measure: str
     value: float | None
     interval: tuple[float, float] | None
-    pvalue: float | None
+    p_value: float | None
 
     @classmethod
-    def of(cls, private: Any, counted: Any) -> Comparison:
+    def from_curves(cls, private: Any, public: Any) -> Comparison:
         """Compare two curves of one kind.
 
         Raises:
             ValueError: they are of different kinds, or of one that is not compared; or a unit has several records, so
                 that nothing can be said of the population.
         """
-        if type(private) is not type(counted) or type(private) not in MEASURES:
+        if type(private) is not type(public) or type(private) not in MEASURES:
             kinds = ", ".join(kind.__name__ for kind in MEASURES)
-            raise Refused("question", f"curves of one kind are compared: {kinds}")
+            raise InvalidArgument("question", f"curves of one kind are compared: {kinds}")
         require_independent(private.privacy)
         measure, judge = MEASURES[type(private)]
-        value, interval, pvalue = judge(private, counted)
-        return cls(private, counted, measure, value, interval, pvalue)
+        value, interval, pvalue = judge(private, public)
+        return cls(private, public, measure, value, interval, pvalue)
 
     @property
     def differs(self) -> bool | None:
@@ -286,16 +286,16 @@ class Comparison:
 
         None: no test is made.
         """
-        return None if self.pvalue is None else self.pvalue < SURE
+        return None if self.p_value is None else self.p_value < SURE
 
     @property
     def verdict(self) -> str:
         """The result of the test, in one line."""
-        if self.value is None or self.pvalue is None:
+        if self.value is None or self.p_value is None:
             return f"{self.measure}: compare the intervals in the picture, group by group; no test is made"
-        ends = "" if self.interval is None else f" (95% interval for the population: {span(*self.interval)})"
+        ends = "" if self.interval is None else f" (95% interval for the population: {format_interval(*self.interval)})"
         told = "the tables differ" if self.differs else "no difference is seen beyond noise and sampling"
-        return f"{self.measure}: {numeral(self.value)}{ends}, p-value {self.pvalue:.2g}: {told}"
+        return f"{self.measure}: {format_number(self.value)}{ends}, p-value {self.p_value:.2g}: {told}"
 
     def plot(
         self,
@@ -316,12 +316,12 @@ class Comparison:
             style: ``"paper"``, ``"slides"`` or ``"dark"``; None: as matplotlib is set.
         """
         first, second = names
-        statement, counted = replace(self.open.privacy, trust=OPEN, notes=(), model=""), self.open
+        statement, counted = replace(self.public.privacy, trust=OPEN, notes=(), model=""), self.public
         if isinstance(counted, Histogram):
             counted = replace(counted, count=counted.count * (self.private.total / counted.total))
-        with styled(style, ax):
+        with use_style(style, ax):
             ax = self.private.plot(ax=ax, level=level, name=first)
-            axes: Axes = counted._drawn((), privacy=statement, ax=ax, name=second)
+            axes: Axes = counted._plot((), privacy=statement, ax=ax, name=second)
         return axes
 
     def __repr__(self) -> str:
@@ -331,45 +331,45 @@ class Comparison:
 Judged = tuple[float | None, tuple[float, float] | None, float | None]
 
 
-def _of_distributions(private: CDF, counted: CDF) -> Judged:
+def _compare_distributions(private: CDF, counted: CDF) -> Judged:
     found = ks_test(private, counted)
-    return found.statistic, None, found.pvalue
+    return found.statistic, None, found.p_value
 
 
-def _of_histograms(private: Histogram, counted: Histogram) -> Judged:
+def _compare_histograms(private: Histogram, counted: Histogram) -> Judged:
     if not np.array_equal(private.x, counted.x):
-        raise Refused("question", "histograms on the same cells are compared")
+        raise InvalidArgument("question", "histograms on the same cells are compared")
     chance = public_generator(None)
-    one, other, _ = samples_of(private, counted, chance)
-    found = kolmogorov_smirnov(one, other, alike(one, other, chance))
-    return found.statistic, None, found.pvalue
+    one, other, _ = simulate_samples(private, counted, chance)
+    found = kolmogorov_smirnov(one, other, simulate_null(one, other, chance))
+    return found.statistic, None, found.p_value
 
 
-def sample_of_histogram(histogram: Histogram, chance: np.random.Generator) -> ReleasedSample:
+def simulate_histogram_sample(histogram: Histogram, chance: np.random.Generator) -> ReleasedSample:
     """Counts of the cells of a histogram, with simulated noise."""
     law, total = histogram.evidence.sums, histogram.evidence.total
-    cells: FloatArray = histogram.evidence.unbiased[0]
-    noise = noise_of(law, total, min(MOST_DRAWS, draws_for(law.cells)), chance)
+    cells: FloatArray = histogram.evidence.unbiased_cells[0]
+    noise = simulate_cell_noise(law, total, min(MOST_DRAWS, choose_draws(law.cells)), chance)
     return ReleasedSample(cells, np.maximum(cells, 0.0), noise[:, 0])
 
 
-def _of_areas(private: ROC, counted: ROC) -> Judged:
-    one, other = (Measured(each.auc, *each.auc_interval(LEVEL, population=True)) for each in (private, counted))
-    found = difference(one, other)
-    return found.value, (found.lower, found.upper), pvalue_of(found)
+def _compare_areas(private: ROC, counted: ROC) -> Judged:
+    one, other = (IntervalEstimate(each.auc, *each.auc_interval(LEVEL, population=True)) for each in (private, counted))
+    found = subtract_estimates(one, other)
+    return found.value, (found.lower, found.upper), difference_p_value(found)
 
 
-def _of_groups(private: Calibration | BinnedResiduals, counted: Calibration | BinnedResiduals) -> Judged:
+def _compare_groups(private: Calibration | BinnedResiduals, counted: Calibration | BinnedResiduals) -> Judged:
     """No verdict: a test of slopes whose scores are noisy told like tables apart in up to a third of all cases."""
     return None, None, None
 
 
 MEASURES: Mapping[type[Any], tuple[str, Callable[[Any, Any], Judged]]] = MappingProxyType(
     {
-        CDF: ("largest difference of distribution functions", _of_distributions),
-        Histogram: ("largest difference of distribution functions", _of_histograms),
-        ROC: ("difference of areas under the ROC curve", _of_areas),
-        Calibration: ("shares of positives", _of_groups),
-        BinnedResiduals: ("mean residuals", _of_groups),
+        CDF: ("largest difference of distribution functions", _compare_distributions),
+        Histogram: ("largest difference of distribution functions", _compare_histograms),
+        ROC: ("difference of areas under the ROC curve", _compare_areas),
+        Calibration: ("shares of positives", _compare_groups),
+        BinnedResiduals: ("mean residuals", _compare_groups),
     }
 )

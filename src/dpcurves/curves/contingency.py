@@ -12,20 +12,26 @@ from typing import Any, Unpack
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, WrongKind, chance, require_kind
+from ..arguments import InvalidArgument, WrongArgumentType, require_probability, require_type
 from ..arrays import BoolArray, FloatArray
-from ..conversation import ALL, Cells, Evidence, Needs, PrivacyStatement, Setting, needed
+from ..conversation import ALL, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, ask_workload
 from ..data import Categories, Category, Grid
-from ..display import draw_contingency, numeral
-from ..inference import noise_of, public_generator, sampling_errors, share_intervals, simultaneous_errors
-from ..inference.bands import means_at_once, outermost, upper_quantile, upper_quantiles
+from ..display import draw_contingency, format_number
+from ..inference import (
+    public_generator,
+    share_intervals,
+    simulate_cell_noise,
+    simulate_sampling_errors,
+    simultaneous_errors,
+)
+from ..inference.bands import join_intervals, simultaneous_mean_ends, upper_quantile, upper_quantiles
 from ..inference.groups import GroupCounts, GroupNoise, chi_squared, expected_counts, independence_p_value
-from ..inference.moments import KNOWN, known_counts, possible, whole_ends
-from ..summaries.kernels import pairs_of
+from ..inference.moments import KNOWN, clip_to_possible, known_counts, whole_ends
+from ..summaries.kernels import count_pairs
 from .histogram import JOINED, Histogram2D
 from .pair_mean import SimulatedCounts, UStatistic
-from .question import combined, require_independent, statement_of
-from .result import Covered, Drawing, notes_on_dependence
+from .question import build_privacy_statement, combine_categories, require_independent
+from .result import IntervalResult, PlotArguments, notes_on_dependence
 from .summary import COUNT, Summary, SummaryByCategory
 
 MOST_CELLS = 2**12
@@ -37,7 +43,7 @@ LEAST_SIDE = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Contingency(Covered):
+class Contingency(IntervalResult):
     """Counts of records with each pair of categories, and a test of independence of the two columns.
 
     Where the number of records is public and an interval of level 0.95 holds all numbers up to it, a count is *not
@@ -47,7 +53,7 @@ class Contingency(Covered):
     Attributes:
         count: Records of each pair, never below zero, nor above the number of records where that is public, of shape
             ``(rows, columns)``.
-        unbiased: The counts before negative values were set to zero.
+        unbiased_counts: The counts before negative values were set to zero.
         statistic: Pearson's chi-squared, with the variance of the noise added to that of sampling in each cell.
         p_value: The probability that independent columns give at least this statistic. Noise and sampling are
             simulated, and records are taken as independent; a chi-squared distribution would take noise for dependence.
@@ -60,15 +66,15 @@ class Contingency(Covered):
     """
 
     KIND = "contingency"
-    MEASURED = ("count", "row_share", "column_share")
+    SUPPRESSIBLE_COLUMNS = ("count", "row_share", "column_share")
     TITLE = "{rows.column} by {columns.column}"
-    IN_SHORT = "{rows.column} by {columns.column}, p-value {p_value:.2g}"
+    REPR_FACTS = "{rows.column} by {columns.column}, p-value {p_value:.2g}"
     SUMMARY = (("chi-squared", "{statistic!n}"), ("p-value, for the population", "{p_value:.2g}"))
     ARRAYS = ("count", "statistic", "p_value")
-    FORMS = MappingProxyType({"count": display.ROWS})
+    JSON_SCHEMAS = MappingProxyType({"count": display.ROWS})
 
     count: FloatArray
-    unbiased: FloatArray
+    unbiased_counts: FloatArray
     statistic: float
     p_value: float
     rows: Categories
@@ -77,7 +83,7 @@ class Contingency(Covered):
     evidence: Evidence
 
     @classmethod
-    def read(
+    def from_counts(
         cls,
         evidence: Evidence,
         rows: Categories,
@@ -88,37 +94,37 @@ class Contingency(Covered):
     ) -> Contingency:
         """From counts of all pairs."""
         draw = public_generator(generator)
-        cells = evidence.unbiased
-        noise = _noise_of(evidence, draw)
+        cells = evidence.unbiased_cells
+        noise = _simulate_noise(evidence, draw)
         statistic = float(chi_squared(cells, noise.var(axis=0)))
         p_value = independence_p_value(cells, noise, draw)
-        noted = privacy.noted(*notes_on_dependence(privacy))
+        noted = privacy.with_notes(*notes_on_dependence(privacy))
         spread = noise.std(axis=0).ravel()
-        count = known_counts(cells.ravel(), spread, privacy.most_records, lambda: _errors(noise, KNOWN))
+        count = known_counts(cells.ravel(), spread, privacy.most_records, lambda: _find_error_quantiles(noise, KNOWN))
         table = cls(count.reshape(cells.shape), cells, statistic, p_value, rows, columns, noted, evidence)
-        if min(int(table._is_there(axis).sum()) for axis in (0, 1)) < LEAST_SIDE:
+        if min(int(table._is_occupied(axis).sum()) for axis in (0, 1)) < LEAST_SIDE:
             return replace(table, statistic=nan, p_value=nan)
         return table
 
     @property
-    def expected(self) -> FloatArray:
+    def expected_count(self) -> FloatArray:
         """Records of each pair if the columns were independent, of shape ``(rows, columns)``."""
-        return expected_counts(self.unbiased)
+        return expected_counts(self.unbiased_counts)
 
     @property
     def row_shares(self) -> FloatArray:
         """The share of each pair in its row: shape ``(rows, columns)``; NaN where noise alone may have made the row."""
-        return self._shares(1)
+        return self._compute_shares(1)
 
     @property
     def column_shares(self) -> FloatArray:
         """The share of each pair in its column, as in `row_shares`."""
-        return self._shares(0)
+        return self._compute_shares(0)
 
-    def over(self, *columns: str) -> Any:
+    def sum_over(self, *columns: str) -> Any:
         """The margin: counts of the other column's categories, or of all, with intervals. Spends nothing.
 
-        They are sums of `unbiased`; records of no declared category of this column are in none.
+        They are sums of `unbiased_counts`; records of no declared category of this column are in none.
 
         Args:
             columns: The name of the column whose categories are added up, or both.
@@ -131,7 +137,7 @@ class Contingency(Covered):
 
         Formal guarantees: post-processing; the noise of a sum is the sum of independent noises, see `margins.added`.
         """
-        return self.pairs.over(*columns)
+        return self.pairs.sum_over(*columns)
 
     @property
     def pairs(self) -> SummaryByCategory:
@@ -142,29 +148,29 @@ class Contingency(Covered):
         Raises:
             ValueError: pairs were not counted one by one.
         """
-        columns, keys = (self.rows.column, self.columns.column), combined((self.rows, self.columns))
+        columns, keys = (self.rows.column, self.columns.column), combine_categories((self.rows, self.columns))
         label, privacy, cell = " and ".join(columns), replace(self.privacy, notes=()), Grid(0, 1, cells=1)
-        counts = [Summary.read((each,), cell, label, privacy, COUNT) for each in self.evidence.each_cell]
+        counts = [Summary.from_counts((each,), cell, label, privacy, COUNT) for each in self.evidence.cell_evidence]
         return SummaryByCategory(columns, dict(zip(keys, counts, strict=True)))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Lower and upper ends of all counts, row by row, all correct at once with chance `level`: ``(pairs, 2)``.
 
         They are for the counts of these records, so their ends are whole numbers; with `population`, for the expected
-        counts in a sample of this size, with the variance of noise and of sampling: see `means_at_once`. That needs
+        counts in a sample of this size, with the variance of noise and of sampling: see `simultaneous_mean_ends`. That needs
         independent units of one record. No end is below zero, or above the number of records where that is public.
         """
-        level = chance("level", level)
+        level = require_probability("level", level)
         if not population:
-            return self._around(level)
+            return self._record_intervals(level)
         require_independent(self.privacy)
-        likely = np.maximum(self.unbiased, 0.0)
+        likely = np.maximum(self.unbiased_counts, 0.0)
         draw, size = public_generator(None), max(float(likely.sum()), 1.0)
-        noise = _noise_of(self.evidence, draw)
-        errors = noise + sampling_errors(likely, round(size), len(noise), draw)
-        lower, upper = means_at_once(self.unbiased, noise.var(axis=0), [errors], likely, size, level)
-        found = possible(np.stack([lower.ravel(), upper.ravel()], axis=1), self.privacy.most_records)
-        return outermost(found, self._around(level))
+        noise = _simulate_noise(self.evidence, draw)
+        errors = noise + simulate_sampling_errors(likely, round(size), len(noise), draw)
+        lower, upper = simultaneous_mean_ends(self.unbiased_counts, noise.var(axis=0), [errors], likely, size, level)
+        found = clip_to_possible(np.stack([lower.ravel(), upper.ravel()], axis=1), self.privacy.most_records)
+        return join_intervals(found, self._record_intervals(level))
 
     def row_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Confidence limits of `row_shares`, each on its own with probability `level`: shape ``(rows, columns, 2)``.
@@ -181,37 +187,41 @@ class Contingency(Covered):
     def _share_intervals(self, level: float, axis: int, *, population: bool) -> FloatArray:
         require_independent(self.privacy, population)
         draw = public_generator(None)
-        noise = _noise_of(self.evidence, draw)  # before sampling, of the same stream: one does not depend on the other
+        noise = _simulate_noise(
+            self.evidence, draw
+        )  # before sampling, of the same stream: one does not depend on the other
         rest = noise.sum(axis=axis + 1, keepdims=True) - noise
-        others = self.unbiased.sum(axis=axis, keepdims=True) - self.unbiased
+        others = self.unbiased_counts.sum(axis=axis, keepdims=True) - self.unbiased_counts
         none = np.zeros(self.count.size)
-        groups = GroupCounts(self.unbiased.ravel(), others.ravel(), none, none, none)
+        groups = GroupCounts(self.unbiased_counts.ravel(), others.ravel(), none, none, none)
         many = len(noise), self.count.size
         moved = GroupNoise(noise.reshape(many), rest.reshape(many), np.zeros(1))
         normal = draw.standard_normal(many) if population else None
-        ends = share_intervals(groups, moved, normal, chance("level", level)).reshape(*self.count.shape, 2)
-        return np.where(self._is_there(axis)[..., None], ends, (0.0, 1.0))
+        ends = share_intervals(groups, moved, normal, require_probability("level", level)).reshape(*self.count.shape, 2)
+        return np.where(self._is_occupied(axis)[..., None], ends, (0.0, 1.0))
 
-    def _shares(self, axis: int) -> FloatArray:
-        likely = np.maximum(self.unbiased, 0.0)
+    def _compute_shares(self, axis: int) -> FloatArray:
+        likely = np.maximum(self.unbiased_counts, 0.0)
         total = np.maximum(likely.sum(axis=axis, keepdims=True), LEAST)
-        return np.where(self._is_there(axis), likely / total, np.nan)
+        return np.where(self._is_occupied(axis), likely / total, np.nan)
 
-    def _is_there(self, axis: int) -> BoolArray:
+    def _is_occupied(self, axis: int) -> BoolArray:
         """A mask of the rows (1) or columns (0) that have more records than noise makes out of none."""
         moved = upper_quantiles(np.abs(self._noise.sum(axis=axis + 1)), (1 + KNOWN) / 2)
-        return np.expand_dims(self.unbiased.sum(axis=axis) > np.maximum(moved, LEAST), axis)
+        return np.expand_dims(self.unbiased_counts.sum(axis=axis) > np.maximum(moved, LEAST), axis)
 
-    def _around(self, level: float) -> FloatArray:
-        return whole_ends(self.unbiased.ravel(), _errors(self._noise, level), self.privacy.most_records)
+    def _record_intervals(self, level: float) -> FloatArray:
+        return whole_ends(
+            self.unbiased_counts.ravel(), _find_error_quantiles(self._noise, level), self.privacy.most_records
+        )
 
     @cached_property
     def _noise(self) -> FloatArray:
-        return _noise_of(self.evidence, public_generator(None))
+        return _simulate_noise(self.evidence, public_generator(None))
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         names = [str(each) for each in self.rows.values], [str(each) for each in self.columns.values]
-        title, error = self.test, None
+        title, error = self.test_description, None
         if shades:
             low, high = (np.reshape(end, self.count.shape) for end in shades[-1][:2])
             error, title = np.maximum(self.count - low, high - self.count), f"{title}\n±: {shades[-1].words}"
@@ -222,21 +232,23 @@ class Contingency(Covered):
         )
 
     @property
-    def test(self) -> str:
+    def test_description(self) -> str:
         """The result of the test, in words."""
         if isnan(self.p_value):
             return "independence: not known, for noise alone may have made all but one row or column"
-        return f"chi-squared {numeral(self.statistic)}, p-value of independence {self.p_value:.2g}, noise included"
+        return (
+            f"chi-squared {format_number(self.statistic)}, p-value of independence {self.p_value:.2g}, noise included"
+        )
 
-    def labelled(
+    def with_labels(
         self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
     ) -> Contingency:
-        def worded(axis: Categories) -> Categories:
+        def rename_categories(axis: Categories) -> Categories:
             words = (categories or {}).get(axis.column, {})
             named = tuple(words.get(str(value), value) for value in axis.values)
             return Categories(columns.get(axis.column, axis.column), named)
 
-        return replace(self, rows=worded(self.rows), columns=worded(self.columns))
+        return replace(self, rows=rename_categories(self.rows), columns=rename_categories(self.columns))
 
     def _columns(self) -> dict[str, Any]:
         numbers = {
@@ -247,26 +259,26 @@ class Contingency(Covered):
 
     def label_columns(self) -> list[tuple[str, list[str]]]:
         """Both columns, each with the category of every pair: see `display.join_columns`."""
-        return [(column, list(map(str, values))) for column, values in self._categories()]
+        return [(column, list(map(str, values))) for column, values in self._category_columns()]
 
-    def _categories(self) -> list[tuple[str, list[Category]]]:
+    def _category_columns(self) -> list[tuple[str, list[Category]]]:
         """Both columns, each with the category of every pair as it was declared."""
         places = np.indices(self.count.shape).reshape(2, -1).tolist()
         axes = zip((self.rows, self.columns), places, strict=True)
         return [(axis.column, [axis.values[place] for place in at]) for axis, at in axes]
 
     def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Category]]:
-        return display.find_declared_numbers(self._categories(), columns)
+        return display.find_declared_numbers(self._category_columns(), columns)
 
     def _question(self) -> dict[str, object]:
         parts = {"row_axis": self.rows, "column_axis": self.columns}
         return {name: {"column": each.column, "categories": list(each.values)} for name, each in parts.items()}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Contingency:
-        parts = (opened.question[name] for name in ("row_axis", "column_axis"))
+    def _from_json(cls, document: display.CurveDocument) -> Contingency:
+        parts = (document.question[name] for name in ("row_axis", "column_axis"))
         rows, columns = (Categories(part["column"], tuple(part["categories"])) for part in parts)
-        return cls.read(opened.turns[0], rows, columns, opened.privacy)
+        return cls.from_counts(document.releases[0], rows, columns, document.privacy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,34 +299,34 @@ class ContingencyQuestion:
 
     def __post_init__(self) -> None:
         for name, each in (("rows", self.rows), ("columns", self.columns)):
-            require_kind(name, each, Categories, 'Categories, as in Categories("ward", ("a", "b")),')
+            require_type(name, each, Categories, 'Categories, as in Categories("ward", ("a", "b")),')
             if each.slots < 2:
-                raise Refused(name, "at least 2 categories are needed")
+                raise InvalidArgument(name, "at least 2 categories are needed")
         if self.rows.column == self.columns.column:
-            raise Refused("columns", "another column than that of the rows is needed")
+            raise InvalidArgument("columns", "another column than that of the rows is needed")
         if self.rows.slots * self.columns.slots > MOST_CELLS:
-            raise Refused("rows, columns", f"at most {MOST_CELLS} pairs of categories are counted")
+            raise InvalidArgument("rows, columns", f"at most {MOST_CELLS} pairs of categories are counted")
 
     def steps(self, setting: Setting) -> Needs[Contingency]:
         """Ask for one table of counts."""
-        found = yield from needed(Cells((self.rows, self.columns)), ALL)
-        return Contingency.read(found.counts, self.rows, self.columns, statement_of(found.releases))
+        found = yield from ask_workload(CellWorkload((self.rows, self.columns)), ALL)
+        return Contingency.from_counts(found.counts, self.rows, self.columns, build_privacy_statement(found.releases))
 
     def __str__(self) -> str:
         return f"table of {self.rows.column} by {self.columns.column}"
 
 
-def _noise_of(evidence: Evidence, draw: np.random.Generator) -> FloatArray:
+def _simulate_noise(evidence: Evidence, draw: np.random.Generator) -> FloatArray:
     law = evidence.sums
-    return noise_of(law, evidence.total, max(400, min(DRAWS, AT_ONCE // (law.rows * law.cells))), draw)
+    return simulate_cell_noise(law, evidence.total, max(400, min(DRAWS, AT_ONCE // (law.rows * law.cells))), draw)
 
 
-def _errors(noise: FloatArray, level: float) -> FloatArray:
+def _find_error_quantiles(noise: FloatArray, level: float) -> FloatArray:
     return simultaneous_errors([noise.reshape(len(noise), -1)], level)
 
 
 Tau = Callable[[FloatArray, FloatArray], FloatArray]
-"""From numbers of pairs, see `pairs_of`, and of people."""
+"""From numbers of pairs, see `count_pairs`, and of people."""
 
 
 def kendall_tau_a(table: Contingency | Histogram2D) -> UStatistic:
@@ -345,7 +357,7 @@ def kendall_tau_a(table: Contingency | Histogram2D) -> UStatistic:
     >>> abs(kendall_tau_a(table).value - 4 / 6 * 0.75) < 0.03
     True
     """
-    return _Pairs.of(table).read(_over_all, _over_all_by_cells)
+    return _PairCounts.from_table(table).estimate_tau(_compute_tau_a, _find_tau_a_resolution)
 
 
 def kendall_tau_b(table: Contingency | Histogram2D) -> UStatistic:
@@ -365,82 +377,88 @@ def kendall_tau_b(table: Contingency | Histogram2D) -> UStatistic:
     >>> abs(kendall_tau_b(table).value - 0.8) < 0.05
     True
     """
-    return _Pairs.of(table).read(_over_untied, _over_untied_by_cells)
+    return _PairCounts.from_table(table).estimate_tau(_compute_tau_b, _find_tau_b_resolution)
 
 
 @dataclass(frozen=True, eq=False)
-class _Pairs(SimulatedCounts):
+class _PairCounts(SimulatedCounts):
     """A table of counts, (rows, columns), and its noise.
 
     Attributes:
-        declared: Whether cells are the values themselves: categories.
+        is_declared: Whether cells are the values themselves: categories.
     """
 
-    declared: bool
+    is_declared: bool
 
     @classmethod
-    def of(cls, table: Contingency | Histogram2D) -> _Pairs:
+    def from_table(cls, table: Contingency | Histogram2D) -> _PairCounts:
         if isinstance(table, Contingency):
-            return cls(table.unbiased, table.evidence, table.privacy, table.notes, True)
+            return cls(table.unbiased_counts, table.evidence, table.privacy, table.notes, True)
         if not isinstance(table, Histogram2D):
-            raise WrongKind("table", f"a Contingency or a Histogram2D is needed, got {type(table).__name__}")
+            raise WrongArgumentType("table", f"a Contingency or a Histogram2D is needed, got {type(table).__name__}")
         evidence = table.evidence[-1]
         if len(table.evidence) > 1 or JOINED in table.notes:
-            raise Refused("table", "cells share estimates; count each, with Histogram2DQuestion(..., CellEstimator())")
-        counts = evidence.unbiased
+            raise InvalidArgument(
+                "table", "cells share estimates; count each, with Histogram2DQuestion(..., CellEstimator())"
+            )
+        counts = evidence.unbiased_cells
         if counts.size != table.count.size:
-            raise Refused("table", "values outside were counted apart, and which is larger is not known")
+            raise InvalidArgument("table", "values outside were counted apart, and which is larger is not known")
         return cls(counts.reshape(table.count.shape), evidence, table.privacy, table.notes, False)
 
-    def read(self, tau: Tau, by_cells: Callable[[FloatArray, float, float], float]) -> UStatistic:
+    def estimate_tau(self, tau: Tau, resolution: Callable[[FloatArray, float, float], float]) -> UStatistic:
         """A ratio of numbers of pairs, each without what noise adds to it on average."""
-        about = pairs_of(self.likely)
-        bias = pairs_of(self.likely + self.noise).mean(axis=0) - about
+        about = count_pairs(self.likely_counts)
+        bias = count_pairs(self.likely_counts + self.noise).mean(axis=0) - about
         people = float(self.counts.sum())
-        found = float(tau(pairs_of(self.counts) - bias, np.asarray(people)))
-        centre = float(tau(about, np.asarray(self.likely.sum())))
+        found = float(tau(count_pairs(self.counts) - bias, np.asarray(people)))
+        centre = float(tau(about, np.asarray(self.likely_counts.sum())))
 
-        def ends(level: float, population: bool) -> tuple[float, float]:
-            drawn = self.drawn(population)
-            moved = tau(pairs_of(drawn) - bias, drawn.sum(axis=(-2, -1)))
+        def compute_interval(level: float, population: bool) -> tuple[float, float]:
+            drawn = self.simulate_counts(population)
+            moved = tau(count_pairs(drawn) - bias, drawn.sum(axis=(-2, -1)))
             # Noise skews a ratio, and one that stands at an end does not tell how far it is off on the other side: so
             # the larger of both sides. Ends about `centre` would have the error of keeping counts above zero, too.
             reach = max(upper_quantile(sign * (moved - centre), (1 + level) / 2) for sign in (-1, 1))
             return found - max(reach, 0.0), found + max(reach, 0.0)
 
-        tied = 0.0 if self.declared else by_cells(about, _all_pairs(float(self.likely.sum())), self._both_apart)
-        return UStatistic(found, tied, ends, self.privacy, self.notes, -1.0, 1.0)
+        tied = (
+            0.0
+            if self.is_declared
+            else resolution(about, _count_all_pairs(float(self.likely_counts.sum())), self._count_pairs_untied_in_both)
+        )
+        return UStatistic(found, tied, compute_interval, self.privacy, self.notes, -1.0, 1.0)
 
     @property
-    def _both_apart(self) -> float:
+    def _count_pairs_untied_in_both(self) -> float:
         """About how many pairs are in different rows and in different columns."""
-        counts = self.likely
+        counts = self.likely_counts
         within = sum(float((counts.sum(axis=axis) ** 2).sum()) for axis in (0, 1)) - float((counts**2).sum())
         return max((float(counts.sum()) ** 2 - within) / 2, 0.0)
 
 
-def _all_pairs(people: float) -> float:
+def _count_all_pairs(people: float) -> float:
     people = max(people, 2.0)
     return people * (people - 1) / 2
 
 
-def _over_all(pairs: FloatArray, people: FloatArray) -> FloatArray:
+def _compute_tau_a(pairs: FloatArray, people: FloatArray) -> FloatArray:
     enough = np.maximum(people, 2.0)
     return np.asarray(np.clip(2 * pairs[..., 0] / (enough * (enough - 1)), -1.0, 1.0))
 
 
-def _over_untied(pairs: FloatArray, people: FloatArray) -> FloatArray:
+def _compute_tau_b(pairs: FloatArray, people: FloatArray) -> FloatArray:
     """The least number of pairs that are apart is that of one person who is apart from all others."""
     rows, columns = (np.maximum(pairs[..., side], np.maximum(people - 1, 1.0)) for side in (1, 2))
     return np.asarray(np.clip(pairs[..., 0] / np.sqrt(rows * columns), -1.0, 1.0))
 
 
-def _over_all_by_cells(pairs: FloatArray, everyone: float, apart: float) -> float:
+def _find_tau_a_resolution(pairs: FloatArray, everyone: float, apart: float) -> float:
     """The share of pairs that are tied: each may be concordant or discordant."""
     return min(max(everyone - apart, 0.0) / everyone, 2.0)
 
 
-def _over_untied_by_cells(pairs: FloatArray, everyone: float, apart: float) -> float:
+def _find_tau_b_resolution(pairs: FloatArray, everyone: float, apart: float) -> float:
     """Tied pairs move the ratio by at most their number over that of pairs apart, or twice their share of all.
 
     Values have as many pairs apart as cells, or more. With T tied pairs and D of all N apart, a ratio S / D becomes one

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import Exact, Refused, exact, require_kind, shown, whole
+from ..arguments import Exact, InvalidArgument, describe_value, parse_positive_fraction, require_integer, require_type
 from ..arrays import FloatArray
 from ..conversation import ELSEWHERE, Evidence, PrivacyStatement
 from ..data import Grid, Outside
@@ -66,7 +66,7 @@ def from_counts(
         edges: Rising edges of the cells, of shape ``(cells + 1,)``: public.
         noisy: The counts, of shape ``(cells,)``; with `outside` also one of values below the first edge, and behind
             all others one of values above the last, ``(cells + 2,)``.
-        law: ``exact``, ``laplace``, ``discrete-laplace``, ``gaussian`` or ``discrete-gaussian``.
+        law: ``parse_positive_fraction``, ``laplace``, ``discrete-laplace``, ``gaussian`` or ``discrete-gaussian``.
         scale: The scale b of a Laplace law, or the standard deviation of a Gaussian one, in records.
         total: The number of records in all cells together, where that is public.
         outside: Whether counts of values outside the edges are given.
@@ -93,74 +93,80 @@ def from_counts(
     ('the loss of another system', 'counts with laplace noise of scale 4')
     """
     for name, text in (("source", source), ("label", label)):
-        require_kind(name, text, str, "a text")
+        require_type(name, text, str, "a text")
         if not (text.isprintable() and len(text) <= LONGEST_TEXT):
-            raise Refused(name, f"at most {LONGEST_TEXT} printable characters are needed")
-    require_kind("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
-    if whole("rows_per_unit", rows_per_unit) < 1:
-        raise Refused("rows_per_unit", f"at least 1 is needed, got {rows_per_unit}")
-    grid = _grid(edges, Outside.APART if outside else Outside.CLAMPED)
-    noise, words = _noise(law, scale)
-    values = _counts(noisy, grid.slots, whole_only=law == EXACT or LAWS[law][1])
-    if total is not None and whole("total", total) < 1:
-        raise Refused("total", f"at least 1 is needed, got {total}")
+            raise InvalidArgument(name, f"at most {LONGEST_TEXT} printable characters are needed")
+    require_type("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
+    if require_integer("rows_per_unit", rows_per_unit) < 1:
+        raise InvalidArgument("rows_per_unit", f"at least 1 is needed, got {rows_per_unit}")
+    grid = _parse_grid(edges, Outside.APART if outside else Outside.CLAMPED)
+    noise, words = _parse_noise(law, scale)
+    values = _parse_counts(noisy, grid.slots, whole_only=law == EXACT or LAWS[law][1])
+    if total is not None and require_integer("total", total) < 1:
+        raise InvalidArgument("total", f"at least 1 is needed, got {total}")
     if law == EXACT and (min(values) < 0 or sum(values) < 1):
-        raise Refused("noisy", "exact counts are not negative, and at least one record is counted; or name a law")
+        raise InvalidArgument(
+            "noisy", "exact counts are not negative, and at least one record is counted; or name a law"
+        )
     if law == EXACT and total not in (None, sum(values)):
-        raise Refused("total", f"exact counts add up to {sum(values)}, got {total}")
+        raise InvalidArgument("total", f"exact counts add up to {sum(values)}, got {total}")
     privacy = PrivacyStatement(
-        epsilon=None, rho=0.0, adjacency=adjacency.value, unit="", rows_per_unit=whole("rows_per_unit", rows_per_unit),
+        epsilon=None, rho=0.0, adjacency=adjacency.value, unit="", rows_per_unit=require_integer("rows_per_unit", rows_per_unit),
         units=None, trust=f"{ELSEWHERE}{source}", mechanism=words, seeded=False, grant="",
         notes=(f"these counts were released by {source}: their privacy loss is its own, and nothing was spent here",),
     )  # fmt: skip
-    evidence = Evidence.of_cells(values, noise, total)
-    return CDF.read(evidence, grid, label, privacy)
+    evidence = Evidence.from_cells(values, noise, total)
+    return CDF.from_counts(evidence, grid, label, privacy)
 
 
-def _grid(edges: Any, outside: Outside) -> Grid:
+def _parse_grid(edges: Any, outside: Outside) -> Grid:
     """The cells between edges that rise."""
     try:
         known: FloatArray = np.asarray(edges, dtype=np.float64)
     except (TypeError, ValueError):
-        raise Refused("edges", RISING) from None
+        raise InvalidArgument("edges", RISING) from None
     places = known.tolist() if known.ndim == 1 else []
     if len(places) < 2 or not all(map(isfinite, (*places, places[-1] - places[0]))):
-        raise Refused("edges", RISING)
+        raise InvalidArgument("edges", RISING)
     if not all(low < high for low, high in pairwise(places)):
-        raise Refused("edges", RISING)
+        raise InvalidArgument("edges", RISING)
     return Grid.from_edges(places, outside=outside)
 
 
-def _noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
+def _parse_noise(law: str, scale: Exact | None) -> tuple[Noise, str]:
     """The noise of each count, and its law in words."""
     if law not in (EXACT, *LAWS):
-        raise Refused("law", f"one of {EXACT}, {', '.join(LAWS)} is needed, got {shown(law)}")
+        raise InvalidArgument("law", f"one of {EXACT}, {', '.join(LAWS)} is needed, got {describe_value(law)}")
     if law == EXACT:
         if scale is not None:
-            raise Refused("scale", "exact counts have no noise: leave it out, or name a law")
+            raise InvalidArgument("scale", "exact counts have no noise: leave it out, or name a law")
         return Noise(Family.LAPLACE, NEXT_TO_NOTHING), "exact counts"
     if scale is None:
-        raise Refused("scale", "say how large the noise is: the scale of a Laplace law, or a standard deviation")
-    (family, discrete), size = LAWS[law], exact("scale", scale)
+        raise InvalidArgument(
+            "scale", "say how large the noise is: the scale of a Laplace law, or a standard deviation"
+        )
+    (family, discrete), size = LAWS[law], parse_positive_fraction("scale", scale)
     if not 0 < size <= LARGEST_SCALE or (size < LEAST_CONTINUOUS and not discrete):
-        raise Refused("scale", "a number above zero and at most 2**50 is needed, of continuous noise at least 1")
+        raise InvalidArgument(
+            "scale", "a number above zero and at most 2**50 is needed, of continuous noise at least 1"
+        )
     words = "scale" if family is Family.LAPLACE else "standard deviation"
     rounding = Fraction(0) if discrete else Fraction(1, 16) / size if family is Family.LAPLACE else Fraction(1, 12)
     parameter = (size if family is Family.LAPLACE else size**2) + rounding
     return Noise(family, parameter), f"counts with {law} noise of {words} {float(size):g}"
 
 
-def _counts(noisy: Any, slots: int, *, whole_only: bool) -> tuple[int, ...]:
+def _parse_counts(noisy: Any, slots: int, *, whole_only: bool) -> tuple[int, ...]:
     """The counts as whole numbers."""
     try:
         counts: FloatArray = np.asarray(noisy, dtype=np.float64)
     except (TypeError, ValueError):
-        raise Refused("noisy", "a list of numbers is needed") from None
+        raise InvalidArgument("noisy", "a list of numbers is needed") from None
     if counts.shape != (slots,):
-        raise Refused("noisy", f"one count for each of {slots} cells is needed, got {counts.shape}")
+        raise InvalidArgument("noisy", f"one count for each of {slots} cells is needed, got {counts.shape}")
     if not all(isfinite(each) and abs(each) <= LARGEST_COUNT for each in counts.tolist()):
-        raise Refused("noisy", "finite numbers up to 2**53 are needed")
+        raise InvalidArgument("noisy", "finite numbers up to 2**53 are needed")
     rounded = np.rint(counts)
     if whole_only and not np.array_equal(rounded, counts):
-        raise Refused("noisy", "counts that are exact, or have discrete noise, are whole numbers")
+        raise InvalidArgument("noisy", "counts that are exact, or have discrete noise, are whole numbers")
     return tuple(int(each) for each in rounded.tolist())

@@ -12,25 +12,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import display
-from ..arguments import Refused, WrongKind, chance, require_kind, shown
+from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_probability, require_type
 from ..arrays import FloatArray
-from ..conversation import ALL, Cells, Evidence, Needs, PrivacyStatement, Setting, Table, needed
+from ..conversation import ALL, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, TableWorkload, ask_workload
 from ..data import Axis, Grid, Outside
 from ..histograms import EstimatedTable, TableEstimator
-from ..inference import PILOT, means_at_once, outermost, public_generator, scaled, simultaneous_errors
-from ..inference.moments import KNOWN, known_counts, possible, whole_ends
-from ..inference.simulation import draws_for, sampling_errors, sampling_generator
-from .by_category import axis_label, in_rows, in_words
-from .outside import as_usual, note_on_order
-from .question import By, axes_of, read_cells, require_independent, statement_of, written_cells
-from .result import Covered, Drawing, Released, notes_on_crowded_ends, notes_on_end_cells
+from ..inference import (
+    PILOT,
+    estimate_scales,
+    join_intervals,
+    public_generator,
+    simultaneous_errors,
+    simultaneous_mean_ends,
+)
+from ..inference.moments import KNOWN, clip_to_possible, known_counts, whole_ends
+from ..inference.simulation import choose_draws, sampling_generator, simulate_sampling_errors
+from .by_category import build_by_category, describe_question, format_axis_label
+from .outside import note_on_order, thresholds_without_notes
+from .question import (
+    By,
+    build_privacy_statement,
+    cells_to_json,
+    grid_from_cells,
+    prepend_category_axes,
+    require_independent,
+)
+from .result import IntervalResult, PlotArguments, ReleasedResult, notes_on_crowded_ends, notes_on_end_cells
 
 Places = NDArray[np.int64] | None
 """Numbers of edges between which counts are summed; None: each cell by itself."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Histogram(Covered):
+class Histogram(IntervalResult):
     """Counts of records in each cell of a grid.
 
     Values outside the grid are clamped into its end cells, unless it counts them apart. Where the number of records is
@@ -41,7 +55,7 @@ class Histogram(Covered):
         x: Edges, of shape ``(cells + 1,)``.
         count: Records per cell, never below zero, nor above the number of records where that is public, of shape
             ``(cells,)``.
-        unbiased: The counts before negative values were set to zero: their sums have no bias.
+        unbiased_counts: The counts before negative values were set to zero: their sums have no bias.
         error: Standard deviation of the noise of one cell, in records; it does not include sampling.
         missing: Records without a value, unbiased.
         label: What the x axis shows.
@@ -54,20 +68,20 @@ class Histogram(Covered):
     """
 
     KIND = "histogram"
-    ALONG = ("left", "right", "value")
-    ADDS = True
-    MEASURED = ("count",)
+    AXIS_COLUMNS = ("left", "right", "value")
+    IS_ADDITIVE = True
+    SUPPRESSIBLE_COLUMNS = ("count",)
     TOGETHER = 1
     """So many can share a picture: what lies behind a band is not seen."""
     TITLE = "Histogram of {label}"
-    IN_SHORT = "{label}, {count.size} cells"
+    REPR_FACTS = "{label}, {count.size} cells"
     SUMMARY = (("cells", "{count.size!n}"), ("standard error of the noise of one cell", "{error!n} records"))
     ARRAYS = ("x", "count")
-    FORMS = MappingProxyType({"x": display.EDGES})
+    JSON_SCHEMAS = MappingProxyType({"x": display.EDGES})
 
     x: FloatArray
     count: FloatArray
-    unbiased: FloatArray
+    unbiased_counts: FloatArray
     error: float
     missing: float
     label: str
@@ -76,31 +90,33 @@ class Histogram(Covered):
     grid: Grid
 
     @classmethod
-    def read(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> Histogram:
+    def from_counts(cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement) -> Histogram:
         """From counts of one row of cells."""
         (cells,), missing = evidence.sums.reconstruct(np.array(evidence.values, dtype=np.float64), evidence.total)
         unbiased = cells[1:-1] if grid.outside is Outside.APART else cells
-        error = sqrt(evidence.sums.nested.parts[-1].noise.variance)
+        error = sqrt(evidence.sums.nested_law.parts[-1].noise.variance)
         below = np.append(0.0, np.cumsum(cells))
-        noted = privacy.noted(*notes_on_end_cells(grid, np.arange(grid.cells + 1), below, evidence))
+        noted = privacy.with_notes(*notes_on_end_cells(grid, np.arange(grid.cells + 1), below, evidence))
         found = cls(grid.edges, unbiased, unbiased, error, float(missing), label, noted, evidence, grid)
         return replace(found, count=found.count_between(np.arange(grid.cells + 1)))
 
     @property
     def total(self) -> float:
         """The number of records with a value, inside or outside the grid: estimated unless public. At least 1."""
-        return max(float(self.evidence.unbiased[0].sum()), 1.0)
+        return max(float(self.evidence.unbiased_cells[0].sum()), 1.0)
 
-    def groups(self, most: int) -> NDArray[np.int64]:
+    def group_edges(self, most: int) -> NDArray[np.int64]:
         """Indices of the edges that divide all cells into at most this many groups of neighbours."""
         width = -(-len(self.count) // most)
         return np.append(np.arange(0, len(self.count), width), len(self.count))
 
     def count_between(self, at: NDArray[np.int64]) -> FloatArray:
         """Records between the edges with these indices: sums of unbiased counts, as `count` never below zero."""
-        place, most = None if len(at) > len(self.unbiased) else at, self.error * np.sqrt(np.diff(at))
-        counts = _between(self.unbiased, place)
-        return known_counts(counts, most, self.privacy.most_records, lambda: self._errors_at(KNOWN, place, None))
+        place, most = None if len(at) > len(self.unbiased_counts) else at, self.error * np.sqrt(np.diff(at))
+        counts = _sum_between(self.unbiased_counts, place)
+        return known_counts(
+            counts, most, self.privacy.most_records, lambda: self._find_simultaneous_errors(KNOWN, place, None)
+        )
 
     def intervals(
         self,
@@ -115,7 +131,7 @@ class Histogram(Covered):
         The noise of the unbiased counts is simulated, and a quantile of its largest studentised deviation gives the
         widths. The intervals are for the counts of these records, so their ends are whole numbers; with `population`,
         for the expected counts in a sample of this size, with noise and sampling simulated together: see
-        `means_at_once`. That needs independent units of one record each. No end is below zero, or above the number of
+        `simultaneous_mean_ends`. That needs independent units of one record each. No end is below zero, or above the number of
         records where that is public.
 
         Args:
@@ -127,37 +143,45 @@ class Histogram(Covered):
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        level = chance("level", level)
-        records = self._around(level, at, generator)
+        level = require_probability("level", level)
+        records = self._record_intervals(level, at, generator)
         if not population:
             return records
         require_independent(self.privacy)
-        return outermost(records, self._of_population(level, at, generator))
+        return join_intervals(records, self._population_intervals(level, at, generator))
 
-    def _around(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
-        return whole_ends(_between(self.unbiased, at), self._errors_at(level, at, generator), self.privacy.most_records)
+    def _record_intervals(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
+        return whole_ends(
+            _sum_between(self.unbiased_counts, at),
+            self._find_simultaneous_errors(level, at, generator),
+            self.privacy.most_records,
+        )
 
-    def _errors_at(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
+    def _find_simultaneous_errors(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
         """Kept for all cells: pictures and tables ask for them again and again."""
         if at is not None:
-            return simultaneous_errors(self._noise(at, generator), level)
-        return self._once(level, generator, lambda: simultaneous_errors(self._noise(None, generator), level))
+            return simultaneous_errors(self._simulate_noise(at, generator), level)
+        return self._compute_once(
+            level, generator, lambda: simultaneous_errors(self._simulate_noise(None, generator), level)
+        )
 
-    def _of_population(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
-        counts, likely = (_between(cells, at) for cells in (self.unbiased, np.maximum(self.unbiased, 0.0)))
+    def _population_intervals(self, level: float, at: Places, generator: np.random.Generator | None) -> FloatArray:
+        counts, likely = (
+            _sum_between(cells, at) for cells in (self.unbiased_counts, np.maximum(self.unbiased_counts, 0.0))
+        )
         chance, size = sampling_generator(generator), max(round(max(self.total, float(likely.sum()))), 1)
-        scale, noises = scaled(self._noise(at, generator))
-        errors = (noise + sampling_errors(likely, size, len(noise), chance) for noise in noises)
-        ends = means_at_once(counts, scale**2, errors, likely, self.total, level)
-        return possible(np.stack(ends, axis=1), self.privacy.most_records)
+        scale, noises = estimate_scales(self._simulate_noise(at, generator))
+        errors = (noise + simulate_sampling_errors(likely, size, len(noise), chance) for noise in noises)
+        ends = simultaneous_mean_ends(counts, scale**2, errors, likely, self.total, level)
+        return clip_to_possible(np.stack(ends, axis=1), self.privacy.most_records)
 
-    def _noise(self, at: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
+    def _simulate_noise(self, at: Places, generator: np.random.Generator | None) -> Iterator[FloatArray]:
         law = self.evidence.sums
-        draws = law.simulate(self.evidence.total, PILOT + draws_for(law.cells), public_generator(generator))
+        draws = law.simulate(self.evidence.total, PILOT + choose_draws(law.cells), public_generator(generator))
         inner = slice(1, -1) if self.grid.outside is Outside.APART else slice(None)
-        return (_between(cells[:, 0, inner], at) for cells, _ in draws)
+        return (_sum_between(cells[:, 0, inner], at) for cells, _ in draws)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         return display.draw_bars(self.x, self.count, upwards="records per cell", label=self.label, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
@@ -166,12 +190,12 @@ class Histogram(Covered):
         return {"left": self.x[:-1], "right": self.x[1:], "count": self.count}
 
     def _question(self) -> dict[str, object]:
-        return {"label": self.label, **written_cells(self.grid)}
+        return {"label": self.label, **cells_to_json(self.grid)}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Histogram:
-        grid = read_cells(opened.question, opened.arrays["x"])
-        return cls.read(opened.turns[0], grid, opened.question["label"], opened.privacy)
+    def _from_json(cls, document: display.CurveDocument) -> Histogram:
+        grid = grid_from_cells(document.question, document.arrays["x"])
+        return cls.from_counts(document.releases[0], grid, document.question["label"], document.privacy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,16 +217,18 @@ class HistogramQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table of counts, read cell by cell."""
-        label = axis_label(self.column, self.measured_in)
-        found = yield from needed(Cells(axes_of(self.by, Axis(self.column, self.grid))), ALL)
-        privacy = statement_of(found.releases)
-        return in_rows(self.by, found.counts, lambda row: Histogram.read(row, self.grid, label, privacy))
+        label = format_axis_label(self.column, self.measured_in)
+        found = yield from ask_workload(CellWorkload(prepend_category_axes(self.by, Axis(self.column, self.grid))), ALL)
+        privacy = build_privacy_statement(found.releases)
+        return build_by_category(
+            self.by, found.counts, lambda row: Histogram.from_counts(row, self.grid, label, privacy)
+        )
 
     def __str__(self) -> str:
-        return in_words("histogram", self.column, self.by)
+        return describe_question("histogram", self.column, self.by)
 
 
-def _between(cells: FloatArray, at: Places) -> FloatArray:
+def _sum_between(cells: FloatArray, at: Places) -> FloatArray:
     """Sums of the cells between these edges."""
     return cells if at is None else np.add.reduceat(cells, at[:-1], axis=-1)
 
@@ -214,7 +240,7 @@ GRID = "a Grid, as in Grid(0, 100, cells=64),"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Histogram2D(Released):
+class Histogram2D(ReleasedResult):
     """Counts of records in each cell of a plane.
 
     Values outside of a grid are clamped into its end cells, unless it counts them apart.
@@ -234,9 +260,9 @@ class Histogram2D(Released):
 
     KIND = "histogram-2d"
     TITLE = "{labels[0]} and {labels[1]}"
-    IN_SHORT = "{labels[0]}, {labels[1]}, {count.shape[0]} x {count.shape[1]} cells"
+    REPR_FACTS = "{labels[0]}, {labels[1]}, {count.shape[0]} x {count.shape[1]} cells"
     ARRAYS = ("x_edges", "y_edges", "count", "outside")
-    FORMS = MappingProxyType({"x_edges": display.NUMBERS, "y_edges": display.NUMBERS, "count": display.ROWS})
+    JSON_SCHEMAS = MappingProxyType({"x_edges": display.NUMBERS, "y_edges": display.NUMBERS, "count": display.ROWS})
 
     x_edges: FloatArray
     y_edges: FloatArray
@@ -247,16 +273,16 @@ class Histogram2D(Released):
     evidence: tuple[Evidence, ...]
 
     @classmethod
-    def read(cls, estimated: EstimatedTable, axes: tuple[Axis, Axis], privacy: PrivacyStatement) -> Histogram2D:
+    def from_counts(cls, estimated: EstimatedTable, axes: tuple[Axis, Axis], privacy: PrivacyStatement) -> Histogram2D:
         """From estimated counts."""
-        evidence = tuple(Evidence.of(release) for release in estimated.releases)
+        evidence = tuple(Evidence.from_release(release) for release in estimated.releases)
         labels = str(axes[0].column), str(axes[1].column)
         most = privacy.most_records
-        counts = possible(estimated.cells, most)
-        outside = float(possible(np.array(estimated.outside), most))
+        counts = clip_to_possible(estimated.cells, most)
+        outside = float(clip_to_possible(np.array(estimated.outside), most))
         return cls(axes[0].grid.edges, axes[1].grid.edges, counts, outside, labels, privacy, evidence)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         return display.draw_plane(self.count, (self.x_edges, self.y_edges), self.labels, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
@@ -272,18 +298,18 @@ class Histogram2D(Released):
         return {"labels": list(self.labels)}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Histogram2D:
-        x_edges, y_edges = (np.asarray(opened.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
-        rows = opened.arrays["count"]
+    def _from_json(cls, document: display.CurveDocument) -> Histogram2D:
+        x_edges, y_edges = (np.asarray(document.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
+        rows = document.arrays["count"]
         if len(rows) != len(x_edges) - 1 or any(len(row) != len(y_edges) - 1 for row in rows):
-            raise Refused("curve", "x_edges, y_edges, count do not fit together in length")
-        across, upwards = opened.question["labels"]
-        count, outside = np.array(rows, dtype=np.float64), float(opened.arrays["outside"])
-        return cls(x_edges, y_edges, count, outside, (across, upwards), opened.privacy, opened.turns)
+            raise InvalidArgument("curve", "x_edges, y_edges, count do not fit together in length")
+        across, upwards = document.question["labels"]
+        count, outside = np.array(rows, dtype=np.float64), float(document.arrays["outside"])
+        return cls(x_edges, y_edges, count, outside, (across, upwards), document.privacy, document.releases)
 
     def _summary(self) -> list[tuple[str, str]]:
         cells = f"{self.count.shape[0]} x {self.count.shape[1]}"
-        return [("cells", cells), ("records, about", display.numeral(float(self.count.sum() + self.outside)))]
+        return [("cells", cells), ("records, about", display.format_number(float(self.count.sum() + self.outside)))]
 
 
 def require_estimator(estimator: object) -> None:
@@ -293,8 +319,8 @@ def require_estimator(estimator: object) -> None:
         TypeError: it is something else.
     """
     if estimator is not None and (isinstance(estimator, type) or not hasattr(estimator, "counts")):
-        raise WrongKind(
-            "estimator", f"one of dpcurves.histograms is needed, as in DawaEstimator(), got {shown(estimator)}"
+        raise WrongArgumentType(
+            "estimator", f"one of dpcurves.histograms is needed, as in DawaEstimator(), got {describe_value(estimator)}"
         )
 
 
@@ -313,7 +339,7 @@ def notes_on_plane(estimated: EstimatedTable, axes: tuple[Axis, Axis], setting: 
     """
     if any(release.allotment is None for release in estimated.releases):
         return ()
-    noise, notes = PLANE_NOISE * sqrt(setting.noise().variance), list[str]()
+    noise, notes = PLANE_NOISE * sqrt(setting.count_noise().variance), list[str]()
     for along, axis in enumerate(axes):
         counts = estimated.cells.sum(axis=1 - along)
         deviation = noise * sqrt(estimated.cells.size / len(counts))
@@ -352,26 +378,28 @@ class Histogram2DQuestion:
     estimator: TableEstimator | None = None
 
     def __post_init__(self) -> None:
-        require_kind("x_grid", self.x_grid, Grid, GRID)
-        require_kind("y_grid", self.y_grid, Grid, GRID)
+        require_type("x_grid", self.x_grid, Grid, GRID)
+        require_type("y_grid", self.y_grid, Grid, GRID)
         for name in ("x", "y"):
-            require_kind(name, getattr(self, name), str, "the name of a column")
+            require_type(name, getattr(self, name), str, "the name of a column")
         if self.x == self.y:
-            raise Refused("y", f"another column than the first one is needed, got {shown(self.y)}")
+            raise InvalidArgument("y", f"another column than the first one is needed, got {describe_value(self.y)}")
         if self.x_grid.slots * self.y_grid.slots > MOST_CELLS:
             cells = self.x_grid.slots * self.y_grid.slots
-            raise Refused("x_grid, y_grid", f"a plane of at most {MOST_CELLS} cells is laid out, got {cells}")
+            raise InvalidArgument("x_grid, y_grid", f"a plane of at most {MOST_CELLS} cells is laid out, got {cells}")
         require_estimator(self.estimator)
 
     def steps(self, setting: Setting) -> Needs[Histogram2D]:
         """Estimates of all cells."""
         axes = Axis(self.x, self.x_grid), Axis(self.y, self.y_grid)
-        estimated = yield from needed(Table(axes, estimator=self.estimator), ALL)
-        privacy = statement_of(estimated.releases, least=as_usual(self.x, self.y))  # told of the plane as a whole
-        privacy = privacy.noted(*notes_on_plane(estimated, axes, setting))
-        joined = (JOINED,) if estimated.joined else ()
+        estimated = yield from ask_workload(TableWorkload(axes, estimator=self.estimator), ALL)
+        privacy = build_privacy_statement(
+            estimated.releases, least=thresholds_without_notes(self.x, self.y)
+        )  # told of the plane as a whole
+        privacy = privacy.with_notes(*notes_on_plane(estimated, axes, setting))
+        joined = (JOINED,) if estimated.has_shared_estimates else ()
         clamped = (CLAMPED,) if any(axis.grid.outside is Outside.CLAMPED for axis in axes) else ()
-        return Histogram2D.read(estimated, axes, privacy.noted(*joined, *clamped))
+        return Histogram2D.from_counts(estimated, axes, privacy.with_notes(*joined, *clamped))
 
     def __str__(self) -> str:
         return f"counts of {self.x} and {self.y}"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..conversation import Evidence, Release
 from ..data import Axis, Grid, Outside
-from ..display import numeral
+from ..display import format_number
 from ..queries import CountQuery, PartitionQuery, PrefixQuery, Query, WeightQuery
 
 DEVIATIONS = 5
@@ -44,30 +44,30 @@ Least = Mapping[tuple[str, Side], float]
 ANYWHERE: Least = MappingProxyType({})
 
 
-def as_usual(*columns: object) -> Least:
+def thresholds_without_notes(*columns: object) -> Least:
     """Return shares by which nothing is said of these columns: values outside of their cells are no mistake."""
     return {(str(column), side): inf for column in columns for side in Side}
 
 
-def as_times(column: object, least: float = FOLLOWED_BEYOND) -> Least:
+def thresholds_for_times(column: object, least: float = FOLLOWED_BEYOND) -> Least:
     """Return shares for a column of times: above its grid many may lie that are no mistake."""
     return {(str(column), Side.ABOVE): least}
 
 
-def as_late_entries(entry: object, time: object) -> Least:
+def thresholds_for_late_entries(entry: object, time: object) -> Least:
     """Return shares for times of entry and exit: who entered before the first edge is at risk from there on."""
     return {
-        **as_times(time), **as_times(entry),
+        **thresholds_for_times(time), **thresholds_for_times(entry),
         (str(time), Side.BELOW): LEFT_BEFORE, (str(entry), Side.BELOW): inf,
     }  # fmt: skip
 
 
-def as_clipped(column: object) -> Least:
+def thresholds_for_clipping(column: object) -> Least:
     """Return shares for a column between bounds that clip its values."""
     return dict.fromkeys(((str(column), side) for side in Side), CLIPPED)
 
 
-def beyond_bounds(axis: Axis) -> Axis:
+def count_beyond_bounds(axis: Axis) -> Axis:
     """Return the axis of one cell between the bounds of this one, with values beyond them counted on their own."""
     return replace(axis, grid=axis.grid.with_outside(Outside.APART))
 
@@ -85,14 +85,14 @@ class OutsideCount(NamedTuple):
         grid: Its cells.
         below, above: Unbiased counts.
         total: Unbiased count of all records that have a value.
-        noise_below, noise_above: Standard deviations of the noise of `below` and `above`, at the most.
+        noise_below, noise_above: Standard deviations of the noise of `count_below` and `count_above`, at the most.
         unit: What is counted.
     """
 
     column: str
     grid: Grid
-    below: float
-    above: float
+    count_below: float
+    count_above: float
     total: float
     noise_below: float
     noise_above: float
@@ -100,7 +100,7 @@ class OutsideCount(NamedTuple):
 
     def shares(self, least: Least = ANYWHERE) -> tuple[float, float]:
         """The shares below and above; 0 where noise may have made the count, or where it is too small to speak of."""
-        sides = (Side.BELOW, self.below, self.noise_below), (Side.ABOVE, self.above, self.noise_above)
+        sides = (Side.BELOW, self.count_below, self.noise_below), (Side.ABOVE, self.count_above, self.noise_above)
         below, above = (
             self._share(count, noise, least.get((self.column, side), LEAST_SHARE)) for side, count, noise in sides
         )
@@ -121,14 +121,14 @@ def notes_on_outside(releases: Iterable[Release], least: Least = ANYWHERE) -> tu
     """
     best: dict[str, OutsideCount] = {}
     for release in releases:
-        for count in counts_outside(release):
+        for count in read_outside_counts(release):
             known = best.get(count.column)
             if known is None or count.noise_below <= known.noise_below:
                 best[count.column] = count
-    return tuple(note for count in best.values() for note in note_on(count, least))
+    return tuple(note for count in best.values() for note in note_on_outside(count, least))
 
 
-def note_on(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, ...]:
+def note_on_outside(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, ...]:
     """Return the note on values outside of the cells of a column, if there are more than noise may have made.
 
     Args:
@@ -136,13 +136,13 @@ def note_on(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, ...]:
         least: The least share that is spoken of, where it is another one.
 
     >>> found = OutsideCount("p", Grid(0, 1, cells=20), 3, 300, 1000, 2.0, 2.0)
-    >>> note_on(found)[0].partition(": ")[0]
+    >>> note_on_outside(found)[0].partition(": ")[0]
     "about 30% of the records have a value of 'p' above 1, where its cells end, by the released counts"
     """
     below, above = count.shares(least)
     if not below + above:
         return ()
-    lower, upper, is_clipped = numeral(count.grid.lower), numeral(count.grid.upper), count.grid.cells == 1
+    lower, upper, is_clipped = format_number(count.grid.lower), format_number(count.grid.upper), count.grid.cells == 1
     first, last = (
         ("the lower bound", "the upper bound") if is_clipped else ("where its cells begin", "where its cells end")
     )
@@ -164,50 +164,50 @@ def note_on(count: OutsideCount, least: Least = ANYWHERE) -> tuple[str, ...]:
     return (f"about {below + above:.0%} of the {count.unit} {verb} {value} {where}, by the released counts: {helps}",)
 
 
-def counts_outside(release: Release) -> tuple[OutsideCount, ...]:
+def read_outside_counts(release: Release) -> tuple[OutsideCount, ...]:
     """Return the counts outside of the cells of each column that a release counted apart; none of a rehearsal."""
     query = release.plan.query
     if release.allotment is None or not isinstance(query, CountQuery | PartitionQuery | PrefixQuery | WeightQuery):
         return ()
-    apart = [place for place, axis in enumerate(query.axes) if _is_apart(axis)]
-    if not apart or not (query.is_weighed or query.read_axes == query.axes):
+    apart = [place for place, axis in enumerate(query.axes) if _has_outside_cells(axis)]
+    if not apart or not (query.is_weighted or query.input_axes == query.axes):
         return ()
-    if isinstance(query, PrefixQuery) and not _names_ends(query):
+    if isinstance(query, PrefixQuery) and not _has_outside_counts(query):
         return ()
-    evidence = Evidence.of(release).in_cells(query.rows)
-    return tuple(count for place in apart for count in _outside_of(query, evidence, place))
+    evidence = Evidence.from_release(release).as_cell_counts(query.rows)
+    return tuple(count for place in apart for count in _sum_outside_counts(query, evidence, place))
 
 
-def _is_apart(axis: object) -> bool:
+def _has_outside_cells(axis: object) -> bool:
     return isinstance(axis, Axis) and axis.grid.outside is Outside.APART
 
 
-def _names_ends(query: PrefixQuery) -> bool:
+def _has_outside_counts(query: PrefixQuery) -> bool:
     """Tell whether the slots for values outside were counted on their own in the first row, as in all others."""
-    return {1, query.cells - 1, query.cells} <= set(query.at)
+    return {1, query.cells - 1, query.cells} <= set(query.prefix_lengths)
 
 
-def _outside_of(query: Query, evidence: Evidence, place: int) -> Sequence[OutsideCount]:
+def _sum_outside_counts(query: Query, evidence: Evidence, place: int) -> Sequence[OutsideCount]:
     """The counts outside on one axis, summed over all others."""
     law, axis, total_is_public = evidence.sums, query.axes[place], evidence.total is not None
-    assert isinstance(axis, Axis)  # noqa: S101 (as `_is_apart` says)
+    assert isinstance(axis, Axis)  # noqa: S101 (as `_has_outside_cells` says)
     known = law.measured_edges
     is_last = place == len(query.axes) - 1
     if is_last and not (known[1] and known[-2]):  # slots that were counted together with their neighbours
         return ()
-    cells = evidence.unbiased
+    cells = evidence.unbiased_cells
     table = cells.reshape(*query.shape[:-1], cells.shape[-1])
     others = tuple(other for other in range(table.ndim) if other != place)
     margin = table.sum(axis=others)
-    noise = law.noise_of_cells
+    noise = law.cell_noise
     if noise is not None:
         below = above = sqrt(noise.variance * (table.size / len(margin)))
     elif is_last:
-        below, above = (sqrt(law.rows) * each for each in law.end_deviations(total_is_public))
+        below, above = (sqrt(law.rows) * each for each in law.end_cell_deviations(total_is_public))
     else:
         row = sqrt(float(law.prefix_variances(total_is_public)[0, -1]))
         below = above = row * sqrt(law.rows / len(margin))
-    unit = "weight" if query.is_weighed else "records"
+    unit = "weight" if query.is_weighted else "records"
     counts = float(margin[0]), float(margin[-1]), float(margin.sum())
     return (OutsideCount(str(axis.column), axis.grid, *counts, below, above, unit),)
 

@@ -11,14 +11,14 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ..arguments import Refused, chance
+from ..arguments import InvalidArgument, require_probability
 from ..arrays import FloatArray
 from ..conversation import Evidence, PrivacyStatement
 from ..data import Outside
-from ..inference import draws_for, interval, level_of_an_end, noise_of, numbered_generator
+from ..inference import basic_interval, choose_draws, end_level, numbered_generator, simulate_cell_noise
 from ..inference.knowledge import KNOWN_AT, known_number
-from ..laws.law import LEAST_PEOPLE, Answered
-from ..summaries import Kernel, on_simplex, quadratic
+from ..laws.law import LEAST_PEOPLE, RandomisedAnswers
+from ..summaries import Kernel, mean_over_pairs, project_to_simplex
 from .histogram import Histogram
 from .question import require_independent
 
@@ -36,7 +36,7 @@ class UStatistic:
         value: The estimate. The bias from noise is subtracted, except from areas under ROC curves. NaN where it is not
             known: see `dpcurves.inference.knowledge`.
         resolution: A bound on how far the statistic of cells may be from that of the exact values.
-        level_of: A function that gives the ends of the interval for the statistic of the cells at a level; see
+        interval_function: A function that gives the ends of the interval for the statistic of the cells at a level; see
             `interval`.
         privacy: The privacy statement of the curve, or of the first of two.
         notes: The notes of the curves that it was computed from.
@@ -47,7 +47,7 @@ class UStatistic:
 
     value: float
     resolution: float
-    level_of: Callable[[float, bool], tuple[float, float]]
+    interval_function: Callable[[float, bool], tuple[float, float]]
     privacy: PrivacyStatement
     notes: tuple[str, ...] = ()
     least: float = -inf
@@ -65,7 +65,7 @@ class UStatistic:
         The noise of the release is simulated (a parametric bootstrap about what was read), and the interval is widened
         by `resolution`, so that it holds wherever values lie inside their cells. Where that is much, noise can miss it
         at one end alone, and each end holds with a chance between ``(1 + level) / 2`` and `level`: see
-        `level_of_an_end`, for which `resolution`, half of what lies between both ends, stands for all of it.
+        `end_level`, for which `resolution`, half of what lies between both ends, stands for all of it.
 
         Values that were clamped count as the ends of the grid. With `population`, it is for the expected value of the
         statistic. Samples of this size are then simulated along with the noise, with `UNSEEN` more people, whom a
@@ -75,22 +75,24 @@ class UStatistic:
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        level = chance("level", level)
-        low, high = self.level_of(level, population)
+        level = require_probability("level", level)
+        low, high = self.interval_function(level, population)
         if self.resolution > 0:
             deviation = (high - low) / 2 / NormalDist().inv_cdf((1 + level) / 2)
-            each = level_of_an_end(self.resolution / max(deviation, LEAST * self.resolution), level)
-            low, high = self.level_of(2 * each - 1, population)
+            each = end_level(self.resolution / max(deviation, LEAST * self.resolution), level)
+            low, high = self.interval_function(2 * each - 1, population)
         low, high = low - self.resolution, high + self.resolution
         return min(max(low, self.least), self.most), max(min(high, self.most), self.least)
 
 
-def ends_about(found: float, deviations: FloatArray, level: float, population: bool) -> tuple[float, float]:
+def compute_basic_interval(
+    estimate: float, deviations: FloatArray, level: float, population: bool
+) -> tuple[float, float]:
     """The ends of the basic interval; for the population, also those of the percentile interval if they lie outside."""
-    low, high = interval(found, deviations, level)
+    low, high = basic_interval(estimate, deviations, level)
     if not population:
         return low, high
-    below, above = interval(-found, deviations, level)
+    below, above = basic_interval(-estimate, deviations, level)
     return min(low, -above), max(high, -below)
 
 
@@ -108,9 +110,9 @@ class SimulatedCounts:
         evidence: What they were read from, cell by cell.
         privacy: What stands on the curve.
         notes: What is remarked on it.
-        apart: So many of the first axes are read as parts whose sums are kept: noise of the cells of an empty part does
+        row_axes: So many of the first axes are read as parts whose sums are kept: noise of the cells of an empty part does
             not look like records.
-        place: The first of two streams of simulation: several tables that are read together have their own.
+        stream: The first of two streams of simulation: several tables that are read together have their own.
         draws: How many are simulated; None: as many as fit in memory.
     """
 
@@ -118,17 +120,18 @@ class SimulatedCounts:
     evidence: Evidence
     privacy: PrivacyStatement
     notes: tuple[str, ...]
-    apart: int = field(default=0, kw_only=True)
-    place: int = field(default=PLACE, kw_only=True)
+    row_axes: int = field(default=0, kw_only=True)
+    stream: int = field(default=PLACE, kw_only=True)
     draws: int | None = field(default=None, kw_only=True)
 
     @cached_property
-    def likely(self) -> FloatArray:
+    def likely_counts(self) -> FloatArray:
         """An estimate with no count below zero."""
-        rows = self.counts.reshape(prod(self.counts.shape[: self.apart]), -1)
-        sums = on_simplex(rows.sum(axis=1), max(float(self.counts.sum()), 1.0))
+        rows = self.counts.reshape(prod(self.counts.shape[: self.row_axes]), -1)
+        sums = project_to_simplex(rows.sum(axis=1), max(float(self.counts.sum()), 1.0))
         found = [
-            on_simplex(row, float(own)) if own > 0 else np.zeros(len(row)) for row, own in zip(rows, sums, strict=True)
+            project_to_simplex(row, float(own)) if own > 0 else np.zeros(len(row))
+            for row, own in zip(rows, sums, strict=True)
         ]
         return np.reshape(found, self.counts.shape)
 
@@ -136,35 +139,35 @@ class SimulatedCounts:
     def noise(self) -> FloatArray:
         """Simulated noise of the counts: (draws, ...)."""
         law, size = self.evidence.sums, self.counts.size
-        draws = self.draws or max(400, min(MOST_DRAWS, draws_for(size), VALUES // size))
-        drawn = noise_of(law, self.evidence.total, draws, numbered_generator(self.place))
+        draws = self.draws or max(400, min(MOST_DRAWS, choose_draws(size), VALUES // size))
+        drawn = simulate_cell_noise(law, self.evidence.total, draws, numbered_generator(self.stream))
         return drawn.reshape(-1, *self.counts.shape)
 
     @cached_property
-    def sampled(self) -> FloatArray:
+    def sampling_noise(self) -> FloatArray:
         """Simulated errors of sampling, of the shape of `noise`; see `UStatistic.interval`.
 
         Raises:
             ValueError: units have several records.
         """
         require_independent(self.privacy)
-        seen = self.likely.ravel() + UNSEEN / self.likely.size
-        people, shares = max(round(float(self.likely.sum())), 1), seen / seen.sum()
-        drawn = numbered_generator(self.place + 1).multinomial(people, shares, size=len(self.noise))
+        seen = self.likely_counts.ravel() + UNSEEN / self.likely_counts.size
+        people, shares = max(round(float(self.likely_counts.sum())), 1), seen / seen.sum()
+        drawn = numbered_generator(self.stream + 1).multinomial(people, shares, size=len(self.noise))
         return np.asarray((drawn - people * shares).reshape(self.noise.shape))
 
-    def drawn(self, population: bool) -> FloatArray:
+    def simulate_counts(self, population: bool) -> FloatArray:
         """Likely counts with noise, and with that of sampling."""
-        noisy = self.likely + self.noise
-        return np.asarray(noisy + self.sampled if population else noisy)
+        noisy = self.likely_counts + self.noise
+        return np.asarray(noisy + self.sampling_noise if population else noisy)
 
 
-def read_cells_of(counts: FloatArray, shape: tuple[int, ...], *, clamps: bool) -> FloatArray:
+def merge_outside_slots(counts: FloatArray, shape: tuple[int, ...], *, clamps: bool) -> FloatArray:
     """Return counts (..., *shape) of cells from those of slots: records outside in the end cells, or left out.
 
-    >>> read_cells_of(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=True).tolist()
+    >>> merge_outside_slots(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=True).tolist()
     [3.0, 3.0, 9.0]
-    >>> read_cells_of(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=False).tolist()
+    >>> merge_outside_slots(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=False).tolist()
     [2.0, 3.0, 4.0]
     """
     for back, cells in enumerate(reversed(shape), start=1):
@@ -180,7 +183,7 @@ def read_cells_of(counts: FloatArray, shape: tuple[int, ...], *, clamps: bool) -
 
 
 @dataclass(frozen=True, eq=False)
-class CellsRead:
+class MergedCellCounts:
     """Counts of cells, and their simulation, read from counts of slots.
 
     Attributes:
@@ -196,29 +199,29 @@ class CellsRead:
     @cached_property
     def counts(self) -> FloatArray:
         """Counts without bias."""
-        return self._read(self.slots.counts)
+        return self._merge_slots(self.slots.counts)
 
     @cached_property
-    def likely(self) -> FloatArray:
+    def likely_counts(self) -> FloatArray:
         """An estimate with no count below zero."""
-        return self._read(self.slots.likely)
+        return self._merge_slots(self.slots.likely_counts)
 
     @cached_property
-    def sampled(self) -> FloatArray:
+    def sampling_noise(self) -> FloatArray:
         """Simulated errors of sampling. Raises `ValueError` if units have several records."""
-        return self._read(self.slots.sampled)
+        return self._merge_slots(self.slots.sampling_noise)
 
     @cached_property
     def noise(self) -> FloatArray:
         """Simulated noise of the counts."""
-        return self._read(self.slots.noise)
+        return self._merge_slots(self.slots.noise)
 
-    def drawn(self, population: bool) -> FloatArray:
+    def simulate_counts(self, population: bool) -> FloatArray:
         """Likely counts with noise, and with that of sampling."""
-        return self._read(self.slots.drawn(population))
+        return self._merge_slots(self.slots.simulate_counts(population))
 
-    def _read(self, counts: FloatArray) -> FloatArray:
-        return read_cells_of(counts, self.shape, clamps=self.clamps)
+    def _merge_slots(self, counts: FloatArray) -> FloatArray:
+        return merge_outside_slots(counts, self.shape, clamps=self.clamps)
 
 
 ROUNDED = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"
@@ -228,7 +231,7 @@ MOST_APART = 4.0
 """The least number of people with a value, in its standard deviations, from which on a mean is known."""
 
 
-def mean_of_cells(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -> UStatistic:
+def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -> UStatistic:
     """The mean of a kernel over all pairs of people, from counts of cells.
 
     For people who trust nobody it is Algorithm 1 of Bell, Bellet, Gascon and Kulkarni (2019), with whichever randomiser
@@ -240,33 +243,36 @@ def mean_of_cells(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -
         ValueError: values outside of the grid were counted apart, or there are more than 4,096 cells.
     """
     if curve.grid.outside is Outside.APART:
-        raise Refused("curve", "values outside were counted apart, and how far they lie is not known")
+        raise InvalidArgument("curve", "values outside were counted apart, and how far they lie is not known")
     if len(curve.count) > MOST_CELLS:
-        raise Refused("curve", f"at most {MOST_CELLS} cells have a kernel, got {len(curve.count)}")
+        raise InvalidArgument("curve", f"at most {MOST_CELLS} cells have a kernel, got {len(curve.count)}")
     values = curve.grid.values
     kernel, evidence = kernel_on(curve.x if values is None else np.stack([values, values], axis=1)), curve.evidence
-    answered = evidence.sums.answered(evidence.values)
-    return _simulated(curve, kernel) if answered is None else _answered(curve, kernel, answered)
+    answered = evidence.sums.randomised_answers(evidence.values)
+    return _estimate_from_counts(curve, kernel) if answered is None else _estimate_from_reports(curve, kernel, answered)
 
 
-def _answered(curve: Histogram, kernel: Kernel, told: Answered) -> UStatistic:
-    value, likely = told.mean(kernel.mean), told.likely(on_simplex(told.counts, 1.0 * told.people) / told.people)
+def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: RandomisedAnswers) -> UStatistic:
+    value, likely = (
+        reports.mean(kernel.mean),
+        reports.likely(project_to_simplex(reports.counts, 1.0 * reports.people) / reports.people),
+    )
 
-    def ends(level: float, population: bool) -> tuple[float, float]:
+    def compute_interval(level: float, population: bool) -> tuple[float, float]:
         require_independent(curve.privacy, population)
         quantile = NormalDist().inv_cdf((1 + level) / 2)
-        if told.present < MOST_APART * told.deviation_of_missing:
+        if reports.present < MOST_APART * reports.deviation_of_missing:
             return -inf, inf
         # Estimated shares that are made likely have lost a part of a large cell, and others are too uneven by noise.
-        off = max(each.deviation_of_mean(kernel.mean, population) for each in (told, likely))
+        off = max(each.deviation_of_mean(kernel.mean, population) for each in (reports, likely))
         if ROUNDED in curve.notes and not population:
-            off = hypot(off, _deviation_by_rounding(kernel.mean, likely.counts[:-1]))
+            off = hypot(off, _bound_rounding_deviation(kernel.mean, likely.counts[:-1]))
         return value - quantile * off, value + quantile * off
 
-    return _within(curve, kernel, likely.counts[:-1], value, ends)
+    return _build_u_statistic(curve, kernel, likely.counts[:-1], value, compute_interval)
 
 
-def _deviation_by_rounding(kernel: FloatArray, counts: FloatArray) -> float:
+def _bound_rounding_deviation(kernel: FloatArray, counts: FloatArray) -> float:
     """At most the standard deviation of the mean over pairs by the coins that rounded values (Hoeffding 1948).
 
     A coin moves a value by one cell, and has a standard deviation of at most one half of what that does. (Values that
@@ -278,22 +284,22 @@ def _deviation_by_rounding(kernel: FloatArray, counts: FloatArray) -> float:
     return sqrt(4 * alone**2 / people + 2 * both**2 / (people * (people - 1)))
 
 
-def _simulated(curve: Histogram, kernel: Kernel) -> UStatistic:
-    counts = SimulatedCounts(curve.unbiased, curve.evidence, curve.privacy, curve.notes)
-    about, found = (float(quadratic(kernel, cells)) for cells in (counts.likely, counts.counts))
-    bias = float(quadratic(kernel, counts.drawn(population=False)).mean()) - about
+def _estimate_from_counts(curve: Histogram, kernel: Kernel) -> UStatistic:
+    counts = SimulatedCounts(curve.unbiased_counts, curve.evidence, curve.privacy, curve.notes)
+    about, found = (float(mean_over_pairs(kernel, cells)) for cells in (counts.likely_counts, counts.counts))
+    bias = float(mean_over_pairs(kernel, counts.simulate_counts(population=False)).mean()) - about
 
-    def ends(level: float, population: bool) -> tuple[float, float]:
-        moved = quadratic(kernel, counts.drawn(population)) - about
+    def compute_interval(level: float, population: bool) -> tuple[float, float]:
+        moved = mean_over_pairs(kernel, counts.simulate_counts(population)) - about
         if ROUNDED in curve.notes and not population:
-            coins = _deviation_by_rounding(kernel.mean, counts.likely)
+            coins = _bound_rounding_deviation(kernel.mean, counts.likely_counts)
             moved += coins * numbered_generator(10).standard_normal(len(moved))
-        return ends_about(found, moved, level, population)
+        return compute_basic_interval(found, moved, level, population)
 
-    return _within(curve, kernel, counts.likely, found - bias, ends)
+    return _build_u_statistic(curve, kernel, counts.likely_counts, found - bias, compute_interval)
 
 
-def _within(
+def _build_u_statistic(
     curve: Histogram,
     kernel: Kernel,
     likely: FloatArray,
@@ -302,6 +308,6 @@ def _within(
 ) -> UStatistic:
     """With what cells leave open: the mean of the reach of the kernel, below the root of Delta (Remark 3)."""
     shares = likely / max(float(likely.sum()), 1.0)
-    least, most = float(np.min(kernel.mean - kernel.reach)), float(np.max(kernel.mean + kernel.reach))
-    open_ = float(shares @ kernel.reach @ shares)
+    least, most = float(np.min(kernel.mean - kernel.max_deviation)), float(np.max(kernel.mean + kernel.max_deviation))
+    open_ = float(shares @ kernel.max_deviation @ shares)
     return UStatistic(value, open_, ends, curve.privacy, curve.notes, least, most)

@@ -11,16 +11,16 @@ from typing import Any, Protocol, Unpack
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance, several, share
+from ..arguments import InvalidArgument, require_probability, require_proportion, require_sequence
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
 from ..inference.quantiles import paired_region
-from .result import Drawing, Joined, scopes
+from .result import CompositeResult, PlotArguments, interval_scopes
 
 PERCENTS = tuple(number / 100 for number in range(1, 100))
 
 
-class Invertible(Protocol):
+class HasQuantileFunction(Protocol):
     """A released curve with quantiles, as `CDF`.
 
     Attributes:
@@ -50,21 +50,24 @@ class Invertible(Protocol):
         ...
 
 
-def shares(name: str, given: Any) -> tuple[float, ...]:
+def parse_shares(name: str, values: Any) -> tuple[float, ...]:
     """Shares of the records; `name` is what they are called where they are asked for.
 
     Raises:
         ValueError: one is not between 0 and 1, or there is none.
         TypeError: it is a single number, or one of them is none.
     """
-    found = tuple(share(name, each) for each in several(name, given, "a list of shares, as in [0.25, 0.5],"))
+    found = tuple(
+        require_proportion(name, each)
+        for each in require_sequence(name, values, "a list of shares, as in [0.25, 0.5],")
+    )
     if not found:
-        raise Refused(name, "at least one share between 0 and 1 is needed")
+        raise InvalidArgument(name, "at least one share between 0 and 1 is needed")
     return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class QuantileQuantile(Joined):
+class QuantileQuantile(CompositeResult):
     """Quantiles of two released curves beside each other; nothing more is spent.
 
     Attributes:
@@ -77,18 +80,18 @@ class QuantileQuantile(Joined):
 
     SIZE = display.SQUARE
     TITLE = "Quantiles against quantiles"
-    MARK = "p"
-    IN_SHORT = "{first.label} against {second.label}, {p.size} quantiles"
+    DISTINGUISHING_FACT = "p"
+    REPR_FACTS = "{first.label} against {second.label}, {p.size} quantiles"
     SUMMARY = (("first", "{first!r}"), ("second", "{second!r}"))
     COLUMNS = ("p", "first=x", "second=y")
-    ENDS = ("first_lower", "first_upper", "second_lower", "second_upper")
-    RANGES = MappingProxyType({
+    INTERVAL_COLUMNS = ("first_lower", "first_upper", "second_lower", "second_upper")
+    POSSIBLE_RANGES = MappingProxyType({
         "first": (-inf, inf, "first_lower", "first_upper"), "second": (-inf, inf, "second_lower", "second_upper")
     })  # fmt: skip
 
     p: FloatArray
-    first: Invertible
-    second: Invertible
+    first: HasQuantileFunction
+    second: HasQuantileFunction
 
     @property
     def x(self) -> FloatArray:
@@ -104,23 +107,23 @@ class QuantileQuantile(Joined):
     def privacy(self) -> PrivacyStatement:
         """The privacy statement of the first curve; a note adds that of the second, where it differs."""
         first, second = self.first.privacy, self.second.privacy
-        told = (f"the second one: {second.loss}, {second.adjacency}, protects {second.protected}",)
-        return first.noted(*second.notes, *(() if self._alike else told))
+        told = (f"the second one: {second.loss}, {second.adjacency}, protects {second.protected_unit}",)
+        return first.with_notes(*second.notes, *(() if self._has_same_privacy else told))
 
-    def _axes(self) -> dict[str, str]:
+    def _axis_labels(self) -> dict[str, str]:
         labels = {name: str(getattr(getattr(self, name), "label", "")) for name in ("first", "second")}
         ends = "", "_lower", "_upper", "_lower_population", "_upper_population"
         return {f"{name}{end}": label for name, label in labels.items() for end in ends}
 
     @property
-    def _alike(self) -> bool:
+    def _has_same_privacy(self) -> bool:
         one, other = (replace(each.privacy, notes=(), grant="") for each in (self.first, self.second))
         return one == other
 
     @property
     def scopes(self) -> Mapping[str, bool]:
         """The scopes of the intervals: these records and, only where each unit is one record, the population."""
-        both = [scopes(each.privacy) for each in (self.first, self.second)]
+        both = [interval_scopes(each.privacy) for each in (self.first, self.second)]
         return min(both, key=len)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
@@ -132,7 +135,7 @@ class QuantileQuantile(Joined):
         are for quantiles of these records, or, with `population`, of the population; an end is infinite where the
         quantile may lie outside the grid.
         """
-        each = (1 + chance("level", level)) / 2
+        each = (1 + require_probability("level", level)) / 2
         both = (self.first, self.second)
         return np.stack([curve.quantile_intervals(self.p, each, population=population) for curve in both])
 
@@ -143,42 +146,42 @@ class QuantileQuantile(Joined):
             Edges along x, ``(steps + 1,)``, and the least and the largest y between two of them, ``(steps,)``. Infinite
             ends of `intervals` are replaced by the ends of the grids.
         """
-        return paired_region(*self._inside(level, population=population))
+        return paired_region(*self._intervals_within_grids(level, population=population))
 
-    def _inside(self, level: float, *, population: bool) -> tuple[FloatArray, FloatArray]:
+    def _intervals_within_grids(self, level: float, *, population: bool) -> tuple[FloatArray, FloatArray]:
         """The intervals of both, within their grids."""
         first, second = self.intervals(level, population=population)
         return np.clip(first, *self.first.x[[0, -1]]), np.clip(second, *self.second.x[[0, -1]])
 
-    def _shaded(self, whom: Mapping[str, bool], level: float | None) -> Sequence[display.CrossedShade]:
+    def _build_shades(self, scopes: Mapping[str, bool], level: float | None) -> Sequence[display.CrossedShade]:
         if level is None:
             return ()
         found = list[display.CrossedShade]()
-        for who, asked in reversed(list(whom.items())):
-            words = display.covering(level, self.COVERS, who)
-            found.append(display.CrossedShade(*self._inside(level, population=asked), words=words))
+        for who, asked in reversed(list(scopes.items())):
+            words = display.describe_interval(level, self.INTERVAL_NAME, who)
+            found.append(display.CrossedShade(*self._intervals_within_grids(level, population=asked), label=words))
         return found
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         both = self.first.privacy, self.second.privacy
-        x, y = self._where_known("first", self.x), self._where_known("second", self.y)
+        x, y = self._mask_unknown("first", self.x), self._mask_unknown("second", self.y)
         return display.draw_quantile_quantile(
             x, y, both, labels=self._labels, edges=(self.first.x, self.second.x), shades=shades, ax=how["ax"],
             name=how["name"],
         )  # fmt: skip
 
-    def _ends(self, level: float, /, *, population: bool) -> FloatArray:
+    def _interval_limits(self, level: float, /, *, population: bool) -> FloatArray:
         return np.concatenate([ends.T for ends in self.intervals(level, population=population)])
 
-    def _members(self) -> dict[str, Invertible]:
+    def _members(self) -> dict[str, HasQuantileFunction]:
         return {"first": self.first, "second": self.second}
 
     def _question(self) -> dict[str, object]:
         return {"p": self.p}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> QuantileQuantile:
-        return cls(np.array(opened.question["p"], dtype=np.float64), **cls.read_members(opened))
+    def _from_json(cls, document: display.CurveDocument) -> QuantileQuantile:
+        return cls(np.array(document.question["p"], dtype=np.float64), **cls.parse_members(document))
 
     @property
     def _labels(self) -> tuple[str, str]:

@@ -12,28 +12,28 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance
+from ..arguments import InvalidArgument, require_probability
 from ..arrays import FloatArray
-from ..conversation import ALL, Brackets, Evidence, Needs, PrivacyStatement, Setting, needed
+from ..conversation import ALL, Evidence, Needs, PrivacyStatement, QuantileSearchWorkload, Setting, ask_workload
 from ..data import MOST_LAID_OUT, Axis, Grid
 from ..queries import Hint, PrefixQuery
-from .by_category import axis_label, hint_of, hinted, in_words
-from .cdf import CDF, LEVEL, CdfQuestion, quantile_rows
-from .prefixes import Searched, all_edges
-from .quantile_quantile import shares as shares
-from .question import read_grid, statement_of, written_grid
-from .result import Covered, Drawing
+from .by_category import describe_hint, describe_question, format_axis_label, parse_hint
+from .cdf import CDF, LEVEL, CdfQuestion, format_quantile_rows
+from .prefixes import SearchedQuantiles, build_all_edges_query
+from .quantile_quantile import parse_shares as parse_shares
+from .question import build_privacy_statement, edges_to_json, grid_from_edges
+from .result import IntervalResult, PlotArguments
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Quantiles(Covered):
+class Quantiles(IntervalResult):
     """Values at or below which given shares of the records lie.
 
     Attributes:
         p: Shares, of shape ``(quantiles,)``.
         curve: The distribution function that they were computed from, which may be used at no further loss. Where
             counts closed in on the quantiles, it is known best near them. On grids
-            too fine for one, the counts that the searches asked for (`Searched`): then each value is the upper edge of
+            too fine for one, the counts that the searches asked for (`SearchedQuantiles`): then each value is the upper edge of
             its cell.
 
     Data frame: columns ``p``, ``x``, ``cell_lower`` and ``cell_upper``. In JSON a cell without an end has null in
@@ -42,19 +42,19 @@ class Quantiles(Covered):
 
     KIND = "quantiles"
     TITLE = "Quantiles of {curve.label}"
-    IN_SHORT = "{curve.label}, {p.size} quantiles"
-    FORMS = MappingProxyType({
+    REPR_FACTS = "{curve.label}, {p.size} quantiles"
+    JSON_SCHEMAS = MappingProxyType({
         "p": display.COLUMN, "x": display.COLUMN,
         "cell_lower": {"description": "Where the cell of each quantile begins; null: it has no end.", **display.COLUMN},
         "cell_upper": {"description": "Where it ends; null: it has no end.", **display.COLUMN},
     })  # fmt: skip
-    MAY_LACK = ("cell_lower", "cell_upper")  # earlier versions did not write these
-    RANGES = MappingProxyType(dict.fromkeys(("x", "cell_lower", "cell_upper"), (-inf, inf)))
-    WEIGHTED: ClassVar[bool] = False
-    CURVE: ClassVar[type[CDF]] = CDF
+    OPTIONAL_ARRAYS = ("cell_lower", "cell_upper")  # earlier versions did not write these
+    POSSIBLE_RANGES = MappingProxyType(dict.fromkeys(("x", "cell_lower", "cell_upper"), (-inf, inf)))
+    IS_WEIGHTED: ClassVar[bool] = False
+    CURVE_CLASS: ClassVar[type[CDF]] = CDF
 
     p: FloatArray
-    curve: CDF | Searched
+    curve: CDF | SearchedQuantiles
 
     @cached_property
     def x(self) -> FloatArray:
@@ -89,46 +89,48 @@ class Quantiles(Covered):
         return self.curve.quantile_intervals(self.p, level, population=population)
 
     @property
-    def turns(self) -> tuple[Evidence, ...]:
+    def rounds(self) -> tuple[Evidence, ...]:
         """The releases, turn by turn."""
-        return self.curve.turns
+        return self.curve.rounds
 
-    def _covers(self) -> str:
+    def _interval_name(self) -> str:
         return "simultaneous intervals" if len(self.p) > 1 else "interval"
 
-    def _points(self) -> int:
+    def _count_points(self) -> int:
         return len(self.curve.x)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        drawn = {"label": self.curve.label, "edges": getattr(self.curve, "x", ()), "weighted": self.WEIGHTED, **how}
-        return display.draw_quantiles(self.p, self._where_known("x", self.x), cells=self.cells, shades=shades, **drawn)  # type: ignore[arg-type]
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        drawn = {"label": self.curve.label, "edges": getattr(self.curve, "x", ()), "weighted": self.IS_WEIGHTED, **how}
+        return display.draw_quantiles(self.p, self._mask_unknown("x", self.x), cells=self.cells, shades=shades, **drawn)  # type: ignore[arg-type]
 
     def _columns(self) -> dict[str, FloatArray]:
         lower, upper = self.cells.T
         return {"p": self.p, "x": self.x, "cell_lower": lower, "cell_upper": upper}
 
-    def _axes(self) -> Mapping[str, str]:
+    def _axis_labels(self) -> Mapping[str, str]:
         names = "x", "cell_lower", "cell_upper", "lower", "upper", "lower_population", "upper_population"
         return dict.fromkeys(names, self.curve.label)
 
     def _question(self) -> dict[str, object]:
-        if isinstance(self.curve, Searched):
-            return self.curve.question()
+        if isinstance(self.curve, SearchedQuantiles):
+            return self.curve.question_to_json()
         prefixes = self.curve.prefixes
-        return {"label": self.curve.label, **written_grid(prefixes.grid), **prefixes.facts}
+        return {"label": self.curve.label, **edges_to_json(prefixes.grid), **prefixes.facts}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Quantiles:
-        question, p = opened.question, np.array(shares("p", opened.arrays["p"]))
+    def _from_json(cls, document: display.CurveDocument) -> Quantiles:
+        question, p = document.question, np.array(parse_shares("p", document.arrays["p"]))
         if "grid" in question:
-            return cls(p, Searched.from_json(opened.evidence, opened.privacy))
-        prefixes = cls.CURVE.EVIDENCE.from_json(opened.evidence["releases"], read_grid(question), question)
+            return cls(p, SearchedQuantiles.from_json(document.evidence, document.privacy))
+        prefixes = cls.CURVE_CLASS.SHARES_CLASS.from_json(
+            document.evidence["releases"], grid_from_edges(question), question
+        )
         # The notes stand in the file. A reading that nothing was granted for had none when it was written.
-        read = cls.CURVE.along if opened.privacy.grant else cls.CURVE.rehearsed
-        return cls(p, read(prefixes, question["label"], opened.privacy))
+        read = cls.CURVE_CLASS.from_prefixes if document.privacy.grant else cls.CURVE_CLASS.from_placeholder
+        return cls(p, read(prefixes, question["label"], document.privacy))
 
     def _summary(self) -> list[tuple[str, str]]:
-        return quantile_rows(self.curve, self.p)
+        return format_quantile_rows(self.curve, self.p)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,41 +171,41 @@ class QuantilesQuestion:
     search: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hint", hint_of(self.hint))
-        object.__setattr__(self, "at", shares("at", self.at))
+        object.__setattr__(self, "hint", parse_hint(self.hint))
+        object.__setattr__(self, "at", parse_shares("at", self.at))
         if self.search is not None:
-            object.__setattr__(self, "search", chance("search", self.search))
+            object.__setattr__(self, "search", require_probability("search", self.search))
             if self.hint is not None:
-                raise Refused("hint", "a search makes no use of one")
+                raise InvalidArgument("hint", "a search makes no use of one")
 
     @property
-    def paid_as(self) -> PrefixQuery | None:
+    def charged_query(self) -> PrefixQuery | None:
         """The query for all counts along this grid, where quantiles are searched for."""
-        return None if self._searched_at is None else all_edges(Axis(self.column, self.grid))
+        return None if self._search_level is None else build_all_edges_query(Axis(self.column, self.grid))
 
-    def searched_at(self, level: float) -> QuantilesQuestion:
+    def with_level_of_search(self, level: float) -> QuantilesQuestion:
         """This question; where it would search anyhow, for intervals at this level."""
-        return self if self.paid_as is None else self.searching(level)
+        return self if self.charged_query is None else self.with_search(level)
 
-    def searching(self, level: float) -> QuantilesQuestion:
+    def with_search(self, level: float) -> QuantilesQuestion:
         """This question, searching for intervals at this level."""
         return replace(self, search=level)
 
     @property
-    def _searched_at(self) -> float | None:
+    def _search_level(self) -> float | None:
         return LEVEL if self.search is None and Axis(self.column, self.grid).slots > MOST_LAID_OUT else self.search
 
     def steps(self, setting: Setting) -> Needs[Quantiles]:
         """Turns of a search, or a distribution function, read at the shares."""
-        curve: CDF | Searched
-        if self._searched_at is not None:
-            axis, label = Axis(self.column, self.grid), axis_label(self.column, self.measured_in)
-            found = yield from needed(Brackets(axis, self.at, self._searched_at), ALL)
-            curve = Searched(found.counts, axis.grid, label, statement_of(found.releases))
+        curve: CDF | SearchedQuantiles
+        if self._search_level is not None:
+            axis, label = Axis(self.column, self.grid), format_axis_label(self.column, self.measured_in)
+            found = yield from ask_workload(QuantileSearchWorkload(axis, self.at, self._search_level), ALL)
+            curve = SearchedQuantiles(found.counts, axis.grid, label, build_privacy_statement(found.releases))
         else:
             whole = CdfQuestion(self.column, self.grid, measured_in=self.measured_in, hint=self.hint)
-            curve = yield from whole.counted(self.at, split=True)
+            curve = yield from whole.ask_counts(self.at, has_separate_round_numbers=True)
         return Quantiles(np.array(self.at), curve)
 
     def __str__(self) -> str:
-        return in_words("quantiles", self.column, None) + hinted(self.hint)
+        return describe_question("quantiles", self.column, None) + describe_hint(self.hint)

@@ -7,10 +7,10 @@ from itertools import product
 from math import prod
 from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from ..arguments import Refused, require_kind, shown
+from ..arguments import InvalidArgument, describe_value, require_type
 from ..codec import STORED
 from ..conversation import Needs, PrivacyStatement, Release, Setting
-from ..data import Axis, Categories, Category, Grid, Outside, Spacing, Values, category
+from ..data import Axis, Categories, Category, Grid, Outside, Spacing, Values, parse_category
 from ..privacy import PrivacyLoss
 from ..queries import Query
 from .outside import ANYWHERE, Least, notes_on_outside
@@ -33,25 +33,25 @@ class Question(Protocol[Curve]):
 
 
 @runtime_checkable
-class Continued(Protocol):
+class ChargedAsQuery(Protocol):
     """A question that is charged for one release. Under one request, other questions about that release are free.
 
-    Formal guarantees: if there is one, `steps` asks for nothing but what is paid as `paid_as`, with all of the loss.
+    Formal guarantees: if there is one, `steps` asks for nothing but what is paid as `charged_query`, with all of the loss.
     """
 
     @property
-    def paid_as(self) -> Query | None:
+    def charged_query(self) -> Query | None:
         """The query that the request is charged for; None: the question itself."""
         ...
 
 
-def paid_by(question: object) -> Query | None:
+def find_charged_query(question: object) -> Query | None:
     """The query that a request with this question pays for; None: the question itself."""
-    return question.paid_as if isinstance(question, Continued) else None
+    return question.charged_query if isinstance(question, ChargedAsQuery) else None
 
 
 @runtime_checkable
-class Forewarned(Protocol):
+class HasPlanNotes(Protocol):
     """A question with notes that should be read before it is charged."""
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ class Forewarned(Protocol):
         ...
 
 
-def statement_of(releases: Sequence[Release], model: str = "", least: Least = ANYWHERE) -> PrivacyStatement:
+def build_privacy_statement(releases: Sequence[Release], model: str = "", least: Least = ANYWHERE) -> PrivacyStatement:
     """The privacy statement of a curve that was read from these releases.
 
     Losses of the turns add up; what is said of the mechanism is said turn by turn, once where turns agree. Notes say
@@ -73,19 +73,19 @@ def statement_of(releases: Sequence[Release], model: str = "", least: Least = AN
     Raises:
         TypeError: what is said of the model is no text.
     """
-    require_kind("model", model, str, "a text")
+    require_type("model", model, str, "a text")
     plans = [release.plan for release in releases]
     loss: PrivacyLoss = plans[0].loss
-    for plan in (*plans[1:], *dict.fromkeys(plan for release in releases for plan in release.before)):
+    for plan in (*plans[1:], *dict.fromkeys(plan for release in releases for plan in release.earlier_plans)):
         loss = loss + plan.loss
     trust, _, _ = plans[0].made_by.partition(": ")
     mechanisms = dict.fromkeys(plan.made_by.partition(": ")[2] for plan in plans)
     allotment = releases[0].allotment
-    return PrivacyStatement.of(
+    return PrivacyStatement.from_loss(
         loss, plans[0].adjacency, trust=trust, mechanism="; ".join(mechanisms),
         seeded=any(release.seeded for release in releases),
         grant="" if allotment is None else allotment.request, model=model,
-    ).noted(
+    ).with_notes(
         *notes_on_missing(releases), *notes_on_outside(releases, least),
         *(note for release in releases for note in release.notes),
     )  # fmt: skip
@@ -98,7 +98,7 @@ def require_independent(privacy: PrivacyStatement, population: bool = True) -> N
         ValueError: a unit has several records.
     """
     if population and privacy.rows_per_unit != 1:
-        raise Refused("population", "independent units of one record each are needed (rows_per_unit=1)")
+        raise InvalidArgument("population", "independent units of one record each are needed (rows_per_unit=1)")
 
 
 By: TypeAlias = Categories | tuple[Categories, ...] | None
@@ -111,7 +111,7 @@ CATEGORIES = 'Categories, as in Categories("ward", ("a", "b")),'
 MOST_COMBINATIONS = 2**16
 
 
-def keys_of(by: object) -> tuple[Categories, ...]:
+def parse_grouping(by: object) -> tuple[Categories, ...]:
     """The columns that were declared, in their order.
 
     Formal guarantees: a record has one category of each column at most, so it lies in one combination at most: several
@@ -126,25 +126,25 @@ def keys_of(by: object) -> tuple[Categories, ...]:
     if not isinstance(by, tuple) or not by:
         by = (by,)
     for each in by:
-        require_kind("by", each, Categories, CATEGORIES)
+        require_type("by", each, Categories, CATEGORIES)
     if len({each.column for each in by}) < len(by):
-        raise Refused("by", "each column is named once")
+        raise InvalidArgument("by", "each column is named once")
     if len(by) > 1 and (found := prod(each.slots for each in by)) > MOST_COMBINATIONS:
-        raise Refused("by", f"at most {MOST_COMBINATIONS} combinations of categories are told apart")
-    if len(by) > 1 and len(set(map(named, combined(by)))) < found:
-        raise Refused("by", "two combinations of categories print alike")
+        raise InvalidArgument("by", f"at most {MOST_COMBINATIONS} combinations of categories are told apart")
+    if len(by) > 1 and len(set(map(format_key, combine_categories(by)))) < found:
+        raise InvalidArgument("by", "two combinations of categories print alike")
     return by
 
 
-def axes_of(by: By, *axes: Axis | Categories) -> tuple[Axis | Categories, ...]:
+def prepend_category_axes(by: By, *axes: Axis | Categories) -> tuple[Axis | Categories, ...]:
     """The sides of a table that has a row, or several, for each category."""
-    return (*keys_of(by), *axes)
+    return (*parse_grouping(by), *axes)
 
 
-def combined(keys: tuple[Categories, ...]) -> list[Key]:
+def combine_categories(keys: tuple[Categories, ...]) -> list[Key]:
     """The categories of one column; of several, all combinations, those of the last column fastest.
 
-    >>> combined((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))
+    >>> combine_categories((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))
     [('F', 1), ('F', 2), ('M', 1), ('M', 2)]
     """
     if len(keys) == 1:
@@ -152,15 +152,15 @@ def combined(keys: tuple[Categories, ...]) -> list[Key]:
     return list(product(*(each.values for each in keys)))
 
 
-def columns_of(by: By) -> tuple[str, ...]:
+def list_columns(by: By) -> tuple[str, ...]:
     """The names of the columns."""
-    return tuple(each.column for each in keys_of(by))
+    return tuple(each.column for each in parse_grouping(by))
 
 
-def named(key: Key) -> str:
+def format_key(key: Key) -> str:
     """A category, or a combination of them, in words.
 
-    >>> named(("F", "north"))
+    >>> format_key(("F", "north"))
     'F, north'
     """
     return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
@@ -175,12 +175,12 @@ _OPPOSITES: dict[Category, Category] = {
 ARGUMENTS = ("neg_label", "pos_label")
 
 
-def labels(
+def parse_class_labels(
     column: str, positive: Category, negative: Category | None, arguments: tuple[str, str] = ARGUMENTS
 ) -> Categories:
     """The two classes, negative first. Any other value is missing. The `arguments` are what refusals call them.
 
-    >>> labels("late", 1, None).values
+    >>> parse_class_labels("late", 1, None).values
     (0, 1)
 
     Raises:
@@ -188,15 +188,17 @@ def labels(
         TypeError: a label is neither text nor number.
     """
     of_negative, of_positive = arguments
-    positive = category(of_positive, positive)
+    positive = parse_category(of_positive, positive)
     is_implied = negative is None
     if negative is None:
         if positive not in _OPPOSITES:
-            raise Refused(of_negative, f"say which label is negative, where the positive one is {shown(positive)}")
+            raise InvalidArgument(
+                of_negative, f"say which label is negative, where the positive one is {describe_value(positive)}"
+            )
         negative = not positive if isinstance(positive, bool) else _OPPOSITES[positive]
-    negative = category(of_negative, negative)
+    negative = parse_category(of_negative, negative)
     if positive == negative or str(positive) == str(negative):
-        raise Refused(of_positive, f"the positive and the negative label are both {shown(positive)}")
+        raise InvalidArgument(of_positive, f"the positive and the negative label are both {describe_value(positive)}")
     return Categories(column, (negative, positive), arguments, is_implied)
 
 
@@ -206,7 +208,7 @@ def labels(
 def grid_to_json(grid: Grid) -> dict[str, Any]:
     """Plain objects: the formula, or the edges where there is none; of declared values, these alone."""
     if isinstance(grid, Values):
-        return {"values": list(grid.declared), "outside": grid.outside.name}
+        return {"values": list(grid.declared_values), "outside": grid.outside.name}
     return {
         "lower": grid.lower, "upper": grid.upper, "cells": grid.cells, "spacing": grid.spacing.name,
         "edges": list(grid.explicit), "outside": grid.outside.name,
@@ -225,37 +227,37 @@ def grid_from_json(stored: Mapping[str, Any]) -> Grid:
         outside = Outside[stored["outside"]]
         if Spacing[stored["spacing"]] is Spacing.EXPLICIT:
             return Grid.from_edges(stored["edges"], outside=outside)
-        grid = Grid.spaced(Spacing[stored["spacing"]], stored["lower"], stored["upper"], cells=stored["cells"])
+        grid = Grid.from_spacing(Spacing[stored["spacing"]], stored["lower"], stored["upper"], cells=stored["cells"])
         return grid.with_outside(outside)
     except (KeyError, TypeError):
-        raise Refused("grid", "the stored grid is damaged") from None
+        raise InvalidArgument("grid", "the stored grid is damaged") from None
 
 
 STORED.add(Grid, grid_to_json, grid_from_json)
 
 
-def written_grid(grid: Grid) -> dict[str, object]:
+def edges_to_json(grid: Grid) -> dict[str, object]:
     """The edges of a grid that is laid out, and what becomes of values outside, among other facts of a question."""
-    return {**written_cells(grid), "edges": grid.edges.tolist()}
+    return {**cells_to_json(grid), "edges": grid.edges.tolist()}
 
 
-def read_grid(question: Mapping[str, Any]) -> Grid:
-    """The inverse of `written_grid`."""
-    return read_cells(question, question["edges"])
+def grid_from_edges(question: Mapping[str, Any]) -> Grid:
+    """The inverse of `edges_to_json`."""
+    return grid_from_cells(question, question["edges"])
 
 
-def written_cells(grid: Grid) -> dict[str, object]:
+def cells_to_json(grid: Grid) -> dict[str, object]:
     """JSON of a grid's treatment of values outside and its declared values, if any, where edges are written beside."""
-    return {"outside": grid.outside.name, **declared_values(grid)}
+    return {"outside": grid.outside.name, **declared_values_to_json(grid)}
 
 
-def declared_values(grid: Grid) -> dict[str, object]:
+def declared_values_to_json(grid: Grid) -> dict[str, object]:
     """Declared values among other facts of a question; nothing of another grid."""
-    return {"values": list(grid.declared)} if isinstance(grid, Values) else {}
+    return {"values": list(grid.declared_values)} if isinstance(grid, Values) else {}
 
 
-def read_cells(question: Mapping[str, Any], edges: Sequence[float], outside: Outside | None = None) -> Grid:
-    """The inverse of `written_cells`, with edges that were written beside, and `outside` where that is always the same.
+def grid_from_cells(question: Mapping[str, Any], edges: Sequence[float], outside: Outside | None = None) -> Grid:
+    """The inverse of `cells_to_json`, with edges that were written beside, and `outside` where that is always the same.
 
     Raises:
         ValueError: they are not those of the declared values.
@@ -265,5 +267,5 @@ def read_cells(question: Mapping[str, Any], edges: Sequence[float], outside: Out
         return Grid.from_edges(edges, outside=outside)
     grid = grid_from_json({"values": question["values"], "outside": outside.name})
     if grid.edges.tolist() != list(edges):
-        raise Refused("grid", "the stored edges are not those of the stored values")
+        raise InvalidArgument("grid", "the stored edges are not those of the stored values")
     return grid

@@ -13,12 +13,12 @@ from importlib import import_module
 from types import MappingProxyType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from ..arguments import Refused, both_ends, chosen, require_known, shown
+from ..arguments import InvalidArgument, describe_value, parse_choice, require_bounds_pair, require_known_fields
 from ..codec import Codec
-from ..conversation import Way
-from ..data import Categories, Grid, Hashed, Predictor, Texts, Unlisted, Values, universe_of
-from ..fields import packages
-from ..models import Ranged, predictor_of
+from ..conversation import CountingMethod
+from ..data import Categories, Grid, HashUniverse, Predictor, TextUniverse, UnlistedCategories, Values, parse_universe
+from ..fields import find_packages
+from ..models import NumericColumn, predictor_from_object
 from ..strategies import Bisection, GrownPartition, QuantileCuts
 from .bounds import SMALLEST_UNIT
 from .question import grid_from_json, grid_to_json
@@ -34,13 +34,13 @@ METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items
 
 
 @cache
-def kinds() -> Mapping[str, type[Any]]:
+def list_question_classes() -> Mapping[str, type[Any]]:
     """Kinds of questions by their command names.
 
-    >>> sorted(kinds())[:4]
+    >>> sorted(list_question_classes())[:4]
     ['binned-residuals', 'bounds', 'calibration', 'cdf']
     """
-    rooms = import_module(__package__), *packages()
+    rooms = import_module(__package__), *find_packages()
     named = {name: room for room in rooms for name in room.__all__ if name.endswith("Question") and name != "Question"}
     return {
         re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name.removesuffix("Question")).lower(): getattr(named[name], name)
@@ -55,8 +55,8 @@ def question_to_json(question: Any) -> dict[str, Any]:
     >>> question_to_json(CdfQuestion("age", Grid(0, 90, cells=90)))["column"]
     'age'
     """
-    words = {kind: word for word, kind in kinds().items()}
-    return {ASK: words[type(question)], **ASKED.written(question)}
+    words = {kind: word for word, kind in list_question_classes().items()}
+    return {ASK: words[type(question)], **ASKED.encode_fields(question)}
 
 
 def question_from_json(stored: Mapping[str, Any]) -> Any:
@@ -65,7 +65,7 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     A grid may also be a text, as ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, as ``"0.95"``; and bounds
     a list or a text, ``"bounds": "0:100"``, in the place of ``lower`` and ``upper``. The grid ``"auto"`` asks the same
     without one, where that can be asked, and so do the bounds ``"auto"`` of a sum or mean; a unit ``"auto"`` is as
-    small as bounds start at, and categories ``"auto"`` are those of many units, which a delta finds (`Unlisted`).
+    small as bounds start at, and categories ``"auto"`` are those of many units, which a delta finds (`UnlistedCategories`).
 
     Raises:
         ValueError: there is no such question, or a field is missing, unknown or of the wrong form; one line names it.
@@ -73,65 +73,73 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     >>> print(question_from_json({"ask": "cdf", "column": "age", "grid": "0:90:90"}))
     distribution function of age
     """
-    if not isinstance(stored, Mapping) or not isinstance(stored.get(ASK), str) or stored[ASK] not in kinds():
+    if (
+        not isinstance(stored, Mapping)
+        or not isinstance(stored.get(ASK), str)
+        or stored[ASK] not in list_question_classes()
+    ):
         asked = stored.get(ASK) if isinstance(stored, Mapping) else stored
-        raise Refused(ASK, f"one of {', '.join(sorted(kinds()))} is needed, got {shown(asked)}")
+        raise InvalidArgument(
+            ASK, f"one of {', '.join(sorted(list_question_classes()))} is needed, got {describe_value(asked)}"
+        )
     word, said = stored[ASK], {name: value for name, value in stored.items() if name != ASK}
     if said.get(GRID) == AUTO:
-        if f"{UNBOUNDED}{word}" not in kinds():
-            raise Refused(GRID, f"this question needs one: {AUTO!r} is known by {', '.join(_without_grid())}")
+        if f"{UNBOUNDED}{word}" not in list_question_classes():
+            raise InvalidArgument(
+                GRID, f"this question needs one: {AUTO!r} is known by {', '.join(_questions_without_grid())}"
+            )
         word = f"{UNBOUNDED}{word}"
         del said[GRID]
     if said.get(BOUNDS) == AUTO:
         said |= dict.fromkeys(ENDS, said.pop(BOUNDS))
-    if AUTO in (said.get(end) for end in ENDS) and f"{UNBOUNDED}{word}" in kinds():
+    if AUTO in (said.get(end) for end in ENDS) and f"{UNBOUNDED}{word}" in list_question_classes():
         if {said.pop(end, AUTO) for end in ENDS} != {AUTO}:
-            raise Refused(ENDS[0], f"give {' and '.join(ENDS)}, or neither: both are {AUTO!r}, or none is")
+            raise InvalidArgument(ENDS[0], f"give {' and '.join(ENDS)}, or neither: both are {AUTO!r}, or none is")
         word = f"{UNBOUNDED}{word}"
-    if BOUNDS in said and {*ENDS} <= {field.name for field in fields(kinds()[word])}:
-        said |= dict(zip(ENDS, _both(said.pop(BOUNDS)), strict=True))
+    if BOUNDS in said and {*ENDS} <= {field.name for field in fields(list_question_classes()[word])}:
+        said |= dict(zip(ENDS, _parse_bounds(said.pop(BOUNDS)), strict=True))
     said |= {name: SMALLEST_UNIT for name in UNITS if said.get(name) == AUTO}
-    return _read_fields(kinds()[word], said)
+    return _parse_fields(list_question_classes()[word], said)
 
 
-def _both(value: Any) -> tuple[float, float]:
+def _parse_bounds(value: Any) -> tuple[float, float]:
     """Both ends of bounds, as a list or as the text that the command line takes."""
     if isinstance(value, str):
         try:
             value = [float(end) for end in value.split(":")]
         except ValueError:
-            raise Refused(BOUNDS, "two numbers are needed, as in 0:100") from None
-    return both_ends(value)
+            raise InvalidArgument(BOUNDS, "two numbers are needed, as in 0:100") from None
+    return require_bounds_pair(value)
 
 
-def _without_grid() -> list[str]:
-    known = [word.removeprefix(UNBOUNDED) for word in kinds() if word.startswith(UNBOUNDED)]
-    return sorted(word for word in known if GRID in {field.name for field in fields(kinds()[word])})
+def _questions_without_grid() -> list[str]:
+    known = [word.removeprefix(UNBOUNDED) for word in list_question_classes() if word.startswith(UNBOUNDED)]
+    return sorted(word for word in known if GRID in {field.name for field in fields(list_question_classes()[word])})
 
 
-def columns_written(columns: Sequence[Ranged | Categories]) -> list[dict[str, Any]]:
+def declared_columns_to_json(columns: Sequence[NumericColumn | Categories]) -> list[dict[str, Any]]:
     """Write declared columns as questions write them.
 
-    >>> columns_written([Ranged("age", 0, 90), Categories("sex", ("f", "m"))])[0]
+    >>> declared_columns_to_json([NumericColumn("age", 0, 90), Categories("sex", ("f", "m"))])[0]
     {'column': 'age', 'lower': 0.0, 'upper': 90.0}
     """
-    return [ASKED.write(each) for each in columns]
+    return [ASKED.encode(each) for each in columns]
 
 
-def columns_read(name: str, stored: Any) -> tuple[Ranged | Categories, ...]:
+def declared_columns_from_json(name: str, stored: Any) -> tuple[NumericColumn | Categories, ...]:
     """Declared columns as questions read them; errors call them `name`.
 
     Raises:
         ValueError: one is of another form.
     """
-    return _each_declared(name, stored)
+    return _parse_declared_columns(name, stored)
 
 
-def _universe_of(unlisted: Unlisted) -> dict[str, str]:
+def _universe_to_json(unlisted: UnlistedCategories) -> dict[str, str]:
     match unlisted.universe:
-        case Texts() as texts:
+        case TextUniverse() as texts:
             return {"universe": f"{texts.alphabet}:{texts.longest}"}
-        case Hashed() as hashes:
+        case HashUniverse() as hashes:
             return {"universe": f"hashed:{hashes.bits}"}
         case _:
             return {}
@@ -141,9 +149,9 @@ ASKED: Codec = Codec(
     writers={
         Grid: grid_to_json,
         Predictor: lambda value: value.to_object(),
-        Unlisted: lambda value: {"column": value.column, "unlisted": True, **_universe_of(value)},
+        UnlistedCategories: lambda value: {"column": value.column, "unlisted": True, **_universe_to_json(value)},
         Categories: lambda value: {"column": value.column, "categories": list(value.values)},
-        **dict.fromkeys(METHOD_WORDS, lambda value: {METHOD_WORDS[type(value)]: ASKED.written(value)}),
+        **dict.fromkeys(METHOD_WORDS, lambda value: {METHOD_WORDS[type(value)]: ASKED.encode_fields(value)}),
         Enum: lambda value: value.name.lower(),
         Fraction: str,
         Decimal: str,
@@ -152,16 +160,16 @@ ASKED: Codec = Codec(
 )
 
 
-def _read_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
+def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
     hints, known = get_type_hints(kind), {field.name: field for field in fields(kind)}
-    require_known(stored, known)
+    require_known_fields(stored, known)
     needed = [name for name, field in known.items() if field.default is MISSING and name not in stored]
     if needed:
-        raise Refused(needed[0], "it is needed, and is not there")
-    return kind(**{name: _read(name, value, hints[name]) for name, value in stored.items()})
+        raise InvalidArgument(needed[0], "it is needed, and is not there")
+    return kind(**{name: _parse_value(name, value, hints[name]) for name, value in stored.items()})
 
 
-def _read(name: str, value: Any, hint: Any) -> Any:
+def _parse_value(name: str, value: Any, hint: Any) -> Any:
     """The value as the field holds it: by the kinds that it may have."""
     choices = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
     if value is None and type(None) in choices:
@@ -171,66 +179,76 @@ def _read(name: str, value: Any, hint: Any) -> Any:
             return form(name, value)
     for choice in choices:
         if isinstance(choice, type) and issubclass(choice, Enum):
-            return chosen(name, value, choice)
+            return parse_choice(name, value, choice)
         if isinstance(choice, type) and is_dataclass(choice):
-            return _read_fields(choice, _object(name, value))
+            return _parse_fields(choice, _require_object(name, value))
     return tuple(value) if isinstance(value, list) else value
 
 
-def _grid(name: str, value: Any) -> Grid:
+def _parse_grid(name: str, value: Any) -> Grid:
     if isinstance(value, str):
         declared = value.startswith(VALUES)
         return Values.parse(value.removeprefix(VALUES)) if declared else Grid.parse(value)
-    return grid_from_json(_object(name, value))
+    return grid_from_json(_require_object(name, value))
 
 
-def _categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:
+def _parse_categories(name: str, value: Any) -> Categories | tuple[Categories, ...]:
     several = isinstance(value, list)
-    return tuple(_one_column(name, each) for each in value) if several else _one_column(name, value)
+    return (
+        tuple(_parse_category_column(name, each) for each in value) if several else _parse_category_column(name, value)
+    )
 
 
-def _one_column(name: str, value: Any) -> Categories:
-    found = _object(name, value)
+def _parse_category_column(name: str, value: Any) -> Categories:
+    found = _require_object(name, value)
     if "column" not in found:
-        raise Refused(name, 'column and categories are needed, as in {"column": "sex", "categories": ["F", "M"]}')
+        raise InvalidArgument(
+            name, 'column and categories are needed, as in {"column": "sex", "categories": ["F", "M"]}'
+        )
     if found.get("unlisted") is True or found.get("categories") == AUTO:
         universe = found.get("universe")
-        return Unlisted(found.get("column"), universe=None if universe is None else universe_of(universe))  # type: ignore[arg-type]
+        return UnlistedCategories(found.get("column"), universe=None if universe is None else parse_universe(universe))  # type: ignore[arg-type]
     return Categories(found.get("column"), found.get("categories"))  # type: ignore[arg-type]
 
 
-def _declared(name: str, value: Any) -> Ranged | Categories:
-    return _one_column(name, value) if "categories" in _object(name, value) else _read_fields(Ranged, value)
+def _parse_declared_column(name: str, value: Any) -> NumericColumn | Categories:
+    return (
+        _parse_category_column(name, value)
+        if "categories" in _require_object(name, value)
+        else _parse_fields(NumericColumn, value)
+    )
 
 
-def _each_declared(name: str, value: Any) -> tuple[Ranged | Categories, ...]:
+def _parse_declared_columns(name: str, value: Any) -> tuple[NumericColumn | Categories, ...]:
     if not isinstance(value, list | tuple):
-        raise Refused(name, f"a list of columns is needed, got {shown(value)}")
-    return tuple(_declared(name, each) for each in value)
+        raise InvalidArgument(name, f"a list of columns is needed, got {describe_value(value)}")
+    return tuple(_parse_declared_column(name, each) for each in value)
 
 
-def _method(name: str, value: Any) -> Any:
+def _parse_method(name: str, value: Any) -> Any:
     given = {value: {}} if isinstance(value, str) else value
     if not isinstance(given, Mapping) or len(given) != 1 or next(iter(given)) not in METHODS:
-        raise Refused(name, f"one of {', '.join(METHODS)} is needed, got {shown(value)}")
+        raise InvalidArgument(name, f"one of {', '.join(METHODS)} is needed, got {describe_value(value)}")
     ((word, stored),) = given.items()
-    return _read_fields(METHODS[word], _object(name, stored))
+    return _parse_fields(METHODS[word], _require_object(name, stored))
 
 
 READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
     {
-        Grid: _grid,
-        Ranged: _declared,
-        tuple[Ranged | Categories, ...]: _each_declared,
-        tuple[Ranged, ...]: _each_declared,
-        Categories: _categories,
-        Predictor: lambda name, value: value if isinstance(value, str) else predictor_of(_object(name, value)),
-        Way: _method,
+        Grid: _parse_grid,
+        NumericColumn: _parse_declared_column,
+        tuple[NumericColumn | Categories, ...]: _parse_declared_columns,
+        tuple[NumericColumn, ...]: _parse_declared_columns,
+        Categories: _parse_categories,
+        Predictor: lambda name, value: (
+            value if isinstance(value, str) else predictor_from_object(_require_object(name, value))
+        ),
+        CountingMethod: _parse_method,
     }
 )
 
 
-def _object(name: str, value: Any) -> Mapping[str, Any]:
+def _require_object(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise Refused(name, f"an object is needed, got {shown(value)}")
+        raise InvalidArgument(name, f"an object is needed, got {describe_value(value)}")
     return value

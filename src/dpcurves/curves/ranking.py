@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import display
-from ..arguments import Refused, chance, require_kind
+from ..arguments import InvalidArgument, require_probability, require_type
 from ..arrays import FloatArray, IntArray
 from ..display.canvas import RECORDS
-from .question import named
-from .result import Drawing
-from .summary import LEVEL, SummaryByCategory, in_words_with
+from .question import format_key
+from .result import PlotArguments
+from .summary import LEVEL, SummaryByCategory, format_with_intervals
 
 MOST = 500
 LEAST_DRAWS, DRAWS_OF_ONE = 5000, 400
@@ -31,9 +31,9 @@ class Ranking(SummaryByCategory):
     """
 
     TITLE = "Ranking by {column}"
-    MARK = "ranked"
-    COVERS = "simultaneous interval"
-    MEASURED = ("value",)
+    DISTINGUISHING_FACT = "ranked"
+    INTERVAL_NAME = "simultaneous interval"
+    SUPPRESSIBLE_COLUMNS = ("value",)
 
     def ranks(self, level: float = 0.95, *, population: bool = False) -> IntArray:
         """The best and the worst rank that each category may have, all right at once with chance `level`: (n, 2).
@@ -46,14 +46,17 @@ class Ranking(SummaryByCategory):
         Returns:
             In the order of the ranking, from 1 on.
         """
-        return ranks_within(*self.intervals(level, population=population).T)
+        return find_possible_ranks(*self.intervals(level, population=population).T)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Confidence limits of the number of each category, all right at once with chance `level`: (categories, 2).
 
         Each is one at ``1 - (1 - level) / categories``, from as many simulated draws as that takes.
         """
-        each, draws = 1 - (1 - chance("level", level)) / len(self), max(LEAST_DRAWS, DRAWS_OF_ONE * len(self))
+        each, draws = (
+            1 - (1 - require_probability("level", level)) / len(self),
+            max(LEAST_DRAWS, DRAWS_OF_ONE * len(self)),
+        )
         return np.array([one.interval(each, population=population, draws=draws) for one in self.values()])
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -68,48 +71,48 @@ class Ranking(SummaryByCategory):
         reserved = "from_rank", "to_rank"
         return display.to_frame(display.join_columns(self.label_columns(), columns, reserved=reserved))
 
-    def _rows(self, suppress: float | None) -> list[tuple[str, str]]:
+    def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
         """Each category with its interval, those of all at once, and the ranks that it may have."""
         rows, ranks, ends = [], self.ranks().tolist(), self.intervals(LEVEL).tolist()
         for (key, one), (low, high), own in zip(self.items(), ranks, ends, strict=True):
             rank = f"rank {low}" if low == high else f"rank {low} to {high}"
-            rows.append((named(key), f"{rank}: {in_words_with(one.value, {RECORDS: own}, suppress)}"))
+            rows.append((format_key(key), f"{rank}: {format_with_intervals(one.value, {RECORDS: own}, suppress)}"))
         return rows
 
-    def by_size(self, values: FloatArray) -> IntArray:
+    def order_by_size(self, values: FloatArray) -> IntArray:
         """The order of rows in a picture: that of the ranking."""
         return np.arange(len(self))
 
-    def _ends(self, level: float, /, *, population: bool) -> FloatArray:
+    def _interval_limits(self, level: float, /, *, population: bool) -> FloatArray:
         return self.intervals(level, population=population).T
 
-    def _names(self, name: str | None) -> list[str]:
-        names = [self.named(category) if len(self.columns) > 1 else str(category) for category in self]
-        return display.letter_apart(names if name is None else [f"{name}, {each}" for each in names])
+    def _category_names(self, name: str | None) -> list[str]:
+        names = [self.format_category(category) if len(self.columns) > 1 else str(category) for category in self]
+        return display.format_distinct_labels(names if name is None else [f"{name}, {each}" for each in names])
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        drawn = super()._drawn(shades, **how)
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        drawn = super()._plot(shades, **how)
         beside = drawn.secondary_yaxis("right")
-        said = [str(low) if low == high else f"{low} to {high}" for low, high in self._ranks_of(shades)]
+        said = [str(low) if low == high else f"{low} to {high}" for low, high in self._ranks_from_shades(shades)]
         beside.set_yticks(range(len(said)), said)
         beside.tick_params(length=0)
         beside.set_ylabel("rank, of these records")
         return drawn
 
-    def _ranks_of(self, shades: Sequence[Any]) -> list[tuple[int, int]]:
+    def _ranks_from_shades(self, shades: Sequence[Any]) -> list[tuple[int, int]]:
         """Ranks by the intervals that are drawn for these records; the order itself where none are."""
         if not shades:
             return [(place, place) for place in range(1, len(self) + 1)]
-        return [(low, high) for low, high in ranks_within(shades[-1].lower, shades[-1].upper).tolist()]
+        return [(low, high) for low, high in find_possible_ranks(shades[-1].lower, shades[-1].upper).tolist()]
 
     def _question(self) -> Mapping[str, object]:
         return {**super()._question(), "ranked": True}
 
 
-def ranks_within(lower: ArrayLike, upper: ArrayLike) -> IntArray:
+def find_possible_ranks(lower: ArrayLike, upper: ArrayLike) -> IntArray:
     """The best and the worst rank of each number, the largest first, that intervals allow: (n, 2).
 
-    >>> ranks_within([8, 3, 2], [9, 5, 4]).tolist()
+    >>> find_possible_ranks([8, 3, 2], [9, 5, 4]).tolist()
     [[1, 1], [2, 3], [2, 3]]
     """
     least, most = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
@@ -141,9 +144,9 @@ def ranking(numbers: SummaryByCategory) -> Ranking:
     >>> dp.ranking(counts).ranks().tolist()
     [[1, 1], [2, 2]]
     """
-    require_kind("numbers", numbers, SummaryByCategory, "counts, sums or summaries by category")
+    require_type("numbers", numbers, SummaryByCategory, "counts, sums or summaries by category")
     if len(numbers) > MOST:
-        raise Refused("numbers", f"at most {MOST} categories are ranked")
+        raise InvalidArgument("numbers", f"at most {MOST} categories are ranked")
     values = np.array([one.value for one in numbers.values()])
     order = np.argsort(-np.where(np.isnan(values), -np.inf, values), kind="stable")
     keys = list(numbers)

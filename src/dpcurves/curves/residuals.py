@@ -14,22 +14,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import conversation, display
-from ..arguments import Exact, Refused, exact, make_whole, require_kind, whole
+from ..arguments import (
+    Exact,
+    InvalidArgument,
+    convert_to_integers,
+    parse_positive_fraction,
+    require_integer,
+    require_type,
+)
 from ..arrays import FloatArray
 from ..data import SCORES, Axis, Category, Grid, Outside, Predictor
-from ..display.canvas import POPULATION, Shade, covering
+from ..display.canvas import POPULATION, Shade, describe_interval
 from ..histograms import EstimatedTable, TableEstimator
 from ..inference import mean_residuals, public_generator, residual_envelope
 from ..inference.knowledge import known_values
-from ..privacy import Model, ReplaceOne, declared
+from ..privacy import ModelOrigin, ReplaceOne, require_model_origin
 from ..queries import FINEST_SHARE, LARGEST_LEAST, CoverageQuery, MergePartitionQuery
-from ..summaries.two_classes import on_simplex
-from .bounds import PROMISED, bound_query, bounded, promised
+from ..summaries.two_classes import project_to_simplex
+from .bounds import PROMISED, ask_for_bounds, build_coverage_query, describe_coverage
 from .histogram import require_estimator
-from .outside import as_usual
-from .question import labels, statement_of
-from .result import Drawing, Released, notes_on_classes, notes_on_dependence
-from .score_groups import OfGroups, ScoreGroups, groups_in, groups_of, noise_of_a_count
+from .outside import thresholds_without_notes
+from .question import build_privacy_statement, parse_class_labels
+from .result import PlotArguments, ReleasedResult, notes_on_classes, notes_on_dependence
+from .score_groups import GroupResult, ScoreGroups, build_score_groups, check_group_number, count_noise_deviation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,57 +55,63 @@ MOST_SPARED, SPARED_FROM = 8, 40
 else few records would lose half of them."""
 
 
-class BoundTerms(NamedTuple):
+class BoundBudget(NamedTuple):
     """The parts of the budget for each of the two bounds, and the rest.
 
     Attributes:
-        part: The part of the budget that each bound gets.
-        spare: How many records each need not cover.
-        left: The part that is left for what lies within the bounds.
-        counted: What was released to find out.
+        budget_fraction: The part of the budget that each bound gets.
+        spare_records: How many records each need not cover.
+        remaining_fraction: The part that is left for what lies within the bounds.
+        counting_releases: What was released to find out.
     """
 
-    part: Fraction
-    spare: int
-    left: Fraction
-    counted: tuple[conversation.Release, ...]
+    budget_fraction: Fraction
+    spare_records: int
+    remaining_fraction: Fraction
+    counting_releases: tuple[conversation.Release, ...]
 
 
-def bound_terms(column: str | Predictor, setting: conversation.Setting) -> conversation.Needs[BoundTerms]:
+def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) -> conversation.Needs[BoundBudget]:
     """Choose what bounds get by the number of records: those with a value of this column, counted if that is private.
 
     Formal guarantees: the count is a turn of its own, and loses `COUNTING` of the budget. The terms are a function of
     its answer and of public facts, and their shares add up to the rest, whatever the answer: so by adaptive composition
     all turns together lose the budget at most.
     """
-    if setting.adjacency.total is not None:
-        records, left, counted = float(setting.adjacency.total), conversation.ALL, tuple[conversation.Release, ...]()
+    if setting.adjacency.public_record_count is not None:
+        records, left, counted = (
+            float(setting.adjacency.public_record_count),
+            conversation.ALL,
+            tuple[conversation.Release, ...](),
+        )
     else:
-        found = yield from conversation.needed(conversation.Cells((Axis(column, Grid(0, 1, cells=1)),)), COUNTING)
-        records = max(float(found.counts.unbiased.sum()), 0.0)
+        found = yield from conversation.ask_workload(
+            conversation.CellWorkload((Axis(column, Grid(0, 1, cells=1)),)), COUNTING
+        )
+        records = max(float(found.counts.unbiased_cells.sum()), 0.0)
         left, counted = conversation.ALL - COUNTING, found.releases
-    part = bound_part(setting, records)
-    return BoundTerms(part, records_to_spare(setting, part, records), left - 2 * part, counted)
+    part = choose_bound_fraction(setting, records)
+    return BoundBudget(part, find_spare_records(setting, part, records), left - 2 * part, counted)
 
 
-def coverage_of_each(both: Fraction) -> Fraction:
-    """The share that each axis has to cover so that two of them cover `both` together, wherever records lie.
+def find_axis_coverage(joint_coverage: Fraction) -> Fraction:
+    """The share that each axis has to cover so that two of them cover `joint_coverage` together, wherever records lie.
 
     What either leaves out may be different records: each may leave out half. In millionths, rounded up.
 
-    >>> coverage_of_each(Fraction("0.95")), coverage_of_each(Fraction(1))
+    >>> find_axis_coverage(Fraction("0.95")), find_axis_coverage(Fraction(1))
     (Fraction(39, 40), Fraction(1, 1))
     """
-    return Fraction(ceil((1 + both) / 2 * FINEST_SHARE), FINEST_SHARE)
+    return Fraction(ceil((1 + joint_coverage) / 2 * FINEST_SHARE), FINEST_SHARE)
 
 
-def bound_part(setting: conversation.Setting, records: float) -> Fraction:
+def choose_bound_fraction(setting: conversation.Setting, records: float) -> Fraction:
     """The part of the budget for each bound at so many records, in hundredths.
 
     >>> from dpcurves.conversation import Setting
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
     >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
-    >>> [float(bound_part(setting, records)) for records in (0, 100, 500, 10**6)]
+    >>> [float(choose_bound_fraction(setting, records)) for records in (0, 100, 500, 10**6)]
     [0.25, 0.25, 0.12, 0.05]
     """
     loss, seen = setting.loss, Fraction(records)
@@ -109,16 +122,16 @@ def bound_part(setting: conversation.Setting, records: float) -> Fraction:
     return min(max(Fraction(ceil(100 * part), 100), LEAST_SHARE), MOST_SHARE)
 
 
-def records_to_spare(setting: conversation.Setting, part: Fraction, records: float) -> int:
+def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction, records: float) -> int:
     """The number of records that the noise of a bound may hide, of so many, at this part of the budget.
 
     >>> from dpcurves.conversation import Setting
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
     >>> setting = Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD))
-    >>> [records_to_spare(setting, Fraction(3, 25), records) for records in (0, 100, 300, 500)]
+    >>> [find_spare_records(setting, Fraction(3, 25), records) for records in (0, 100, 300, 500)]
     [0, 3, 33, 50]
     """
-    loss, most = setting.loss * part, min(int(records) // MOST_SPARED, LARGEST_LEAST)
+    loss, most = setting.loss * budget_fraction, min(int(records) // MOST_SPARED, LARGEST_LEAST)
     epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
     each = epsilon / setting.adjacency.unit.records
     return int(min(HIDDEN / each, most, most * records * each / SPARED_FROM)) if each > 0 else 0
@@ -141,7 +154,7 @@ BOUNDS_OF_FEW = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ResidualPlot(Released):
+class ResidualPlot(ReleasedResult):
     """Predictions and residuals within private bounds, in cells of a plane.
 
     Attributes:
@@ -164,9 +177,9 @@ class ResidualPlot(Released):
 
     KIND = "residual-plot"
     TITLE = "Residual plot"
-    IN_SHORT = "{points.shape[0]} synthetic points"
+    REPR_FACTS = "{points.shape[0]} synthetic points"
     ARRAYS = ("x_edges", "y_edges", "density", "points", "outside")
-    FORMS = MappingProxyType(
+    JSON_SCHEMAS = MappingProxyType(
         dict.fromkeys(("x_edges", "y_edges"), display.NUMBERS) | dict.fromkeys(("density", "points"), display.ROWS)
     )
     SUMMARY = (
@@ -186,7 +199,7 @@ class ResidualPlot(Released):
     evidence: tuple[conversation.Evidence, ...]
 
     @classmethod
-    def read(
+    def from_counts(
         cls,
         estimated: EstimatedTable,
         axes: tuple[Axis, Axis],
@@ -198,37 +211,39 @@ class ResidualPlot(Released):
     ) -> ResidualPlot:
         """From estimated counts, and what the bounds promise."""
         within, beyond = max(float(estimated.cells.sum()), 1.0), max(estimated.outside, 0.0)
-        density = on_simplex(estimated.cells / within, 1.0)
+        density = project_to_simplex(estimated.cells / within, 1.0)
         edges = axes[0].grid.edges, axes[1].grid.edges
-        points = scattered(density, edges, min(round(within), MOST_POINTS), None)
+        points = sample_points(density, edges, min(round(within), MOST_POINTS), None)
         labels, outside = (str(axes[0].column), str(axes[1].column)), beyond / (within + beyond)
         records = within + beyond
         if not alpha < DOUBTFUL * records:  # noise may have made the bounds much too narrow
-            told = f"the bounds cover {promised(coverage, alpha)}" if alpha < coverage * records else HARDLY_ANY
-            privacy = privacy.noted(f"few records for so much noise: {told}; a larger epsilon tells more")
+            told = (
+                f"the bounds cover {describe_coverage(coverage, alpha)}" if alpha < coverage * records else HARDLY_ANY
+            )
+            privacy = privacy.with_notes(f"few records for so much noise: {told}; a larger epsilon tells more")
         return cls(*edges, density, points, outside, coverage, alpha, labels, privacy, evidence)
 
     @property
-    def covers(self) -> str:
+    def coverage_statement(self) -> str:
         """The share of the records that both bounds cover together, and with which chance."""
-        return promised(self.coverage, self.alpha)
+        return describe_coverage(self.coverage, self.alpha)
 
     @property
-    def window(self) -> tuple[FloatArray, FloatArray]:
+    def plotted_edges(self) -> tuple[FloatArray, FloatArray]:
         """Edges of the cells that pictures show: from the first to the last that seem to hold records, and zero.
 
         The bounds are powers of two around zero, so much of the plane may be empty. Along each axis at most one record
         in 200 is left out.
         """
-        across, upwards = (occupied(self.density.sum(axis=axis)) for axis in (1, 0))
+        across, upwards = (find_occupied_edges(self.density.sum(axis=axis)) for axis in (1, 0))
         middle = int(np.searchsorted(self.y_edges, 0.0))
         upwards = slice(min(upwards.start, middle), max(upwards.stop, middle + 1))
         return self.x_edges[across], self.y_edges[upwards]
 
     @property
-    def unseen(self) -> float:
-        """The share of records that pictures do not show, beyond the bounds or beyond the `window`."""
-        x_edges, y_edges = self.window
+    def unplotted_share(self) -> float:
+        """The share of records that pictures do not show, beyond the bounds or beyond the `plotted_edges`."""
+        x_edges, y_edges = self.plotted_edges
         columns, rows = (
             slice(int(np.searchsorted(edges, seen[0])), int(np.searchsorted(edges, seen[-1])))
             for edges, seen in ((self.x_edges, x_edges), (self.y_edges, y_edges))
@@ -245,9 +260,9 @@ class ResidualPlot(Released):
             ValueError: there is no slice.
             TypeError: `count` is no whole number.
         """
-        count = whole("count", count)
+        count = require_integer("count", count)
         if count < 1:
-            raise Refused("count", f"at least one slice is needed, got {count}")
+            raise InvalidArgument("count", f"at least one slice is needed, got {count}")
         parts = np.array_split(np.arange(len(self.density)), min(count, len(self.density)))
         first, last = np.array([(part[0], part[-1] + 1) for part in parts]).T
         slices = np.add.reduceat(self.density, first, axis=0)
@@ -262,20 +277,28 @@ class ResidualPlot(Released):
             ValueError: `size` is below zero.
             TypeError: `size` is no whole number.
         """
-        size = whole("size", size)
+        size = require_integer("size", size)
         if size < 0:
-            raise Refused("size", f"a number of points is needed, got {size}")
-        return scattered(self.density, (self.x_edges, self.y_edges), size, generator)
+            raise InvalidArgument("size", f"a number of points is needed, got {size}")
+        return sample_points(self.density, (self.x_edges, self.y_edges), size, generator)
 
     def plot_density(self, ax: Axes | None = None) -> Axes:
         """Draw the density as a heat map."""
         edges = self.x_edges, self.y_edges
         return display.draw_residual_density(
-            self.density, edges, self.labels, self.privacy, window=self.window, unseen=self.unseen, ax=ax
+            self.density,
+            edges,
+            self.labels,
+            self.privacy,
+            window=self.plotted_edges,
+            unseen=self.unplotted_share,
+            ax=ax,
         )
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
-        return display.draw_residual_points(self.points, self.window, self.labels, unseen=self.unseen, **how)
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
+        return display.draw_residual_points(
+            self.points, self.plotted_edges, self.labels, unseen=self.unplotted_share, **how
+        )
 
     def _columns(self) -> dict[str, FloatArray]:
         return {"predicted": self.points[:, 0], "residual": self.points[:, 1]}
@@ -288,17 +311,17 @@ class ResidualPlot(Released):
         }
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> ResidualPlot:
-        x_edges, y_edges = (np.asarray(opened.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
-        density = _table(opened.arrays["density"], len(y_edges) - 1)
-        points = _table(opened.arrays["points"], 2)
+    def _from_json(cls, document: display.CurveDocument) -> ResidualPlot:
+        x_edges, y_edges = (np.asarray(document.arrays[name], dtype=np.float64) for name in ("x_edges", "y_edges"))
+        density = _parse_rows(document.arrays["density"], len(y_edges) - 1)
+        points = _parse_rows(document.arrays["points"], 2)
         if len(density) != len(x_edges) - 1:
-            raise Refused("curve", "x_edges, y_edges, density do not fit together in length")
-        question = opened.question
+            raise InvalidArgument("curve", "x_edges, y_edges, density do not fit together in length")
+        question = document.question
         across, upwards = question["labels"]
         promise = float(question["coverage"]), nan if question["alpha"] is None else float(question["alpha"])
-        outside, labels = float(opened.arrays["outside"]), (across, upwards)
-        return cls(x_edges, y_edges, density, points, outside, *promise, labels, opened.privacy, opened.turns)
+        outside, labels = float(document.arrays["outside"]), (across, upwards)
+        return cls(x_edges, y_edges, density, points, outside, *promise, labels, document.privacy, document.releases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +335,7 @@ class ResidualPlotQuestion:
     cost more than a few records beyond: as many records as noise may hide, ``6 / epsilon`` of a bound, are therefore
     not missed, but an eighth of all at most, and below records times epsilon of a bound of 40 in proportion fewer.
     These numbers were chosen on normal, fan-shaped, bent and heavy-tailed residuals; other laws did not judge them.
-    `ResidualPlot.covers` says how many records that, and the noise of the bounds, may leave out.
+    `ResidualPlot.coverage_statement` says how many records that, and the noise of the bounds, may leave out.
 
     Formal guarantees: of the records that are asked about, as `model` says: where the model was trained on the same
     records without privacy, nothing that is released of its residuals is private.
@@ -337,43 +360,51 @@ class ResidualPlotQuestion:
     unit_predicted: float
     unit_residual: float
     coverage: Exact
-    model: Model
+    model: ModelOrigin
     cells: int = 64
     estimator: TableEstimator | None = None
 
     def __post_init__(self) -> None:
-        declared(self.model)
+        require_model_origin(self.model)
         for name in ("predicted", "residual"):
-            require_kind(name, getattr(self, name), (str, Predictor), "the name of a column, or a model,")
+            require_type(name, getattr(self, name), (str, Predictor), "the name of a column, or a model,")
         require_estimator(self.estimator)
         if self.predicted == self.residual:
-            raise Refused("residual", f"another column than that of predictions is needed, got {self.residual!r}")
-        make_whole(self, cells="cells")
+            raise InvalidArgument(
+                "residual", f"another column than that of predictions is needed, got {self.residual!r}"
+            )
+        convert_to_integers(self, cells="cells")
         if not 1 <= self.cells <= MOST_CELLS_OF_AXIS:
-            raise Refused("cells", f"a whole number from 1 to {MOST_CELLS_OF_AXIS} is needed, got {self.cells}")
+            raise InvalidArgument("cells", f"a whole number from 1 to {MOST_CELLS_OF_AXIS} is needed, got {self.cells}")
         self._bounds(spare=0)
 
     def steps(self, setting: conversation.Setting) -> conversation.Needs[ResidualPlot]:
         """Ask for the number of records, if that is private; bounds of predictions and residuals; an estimator."""
-        terms = yield from bound_terms(self.predicted, setting)
-        across, upwards = self._bounds(terms.spare)
-        width, first = yield from bounded(across, terms.part)
-        height, second = yield from bounded(upwards, terms.part)
+        terms = yield from choose_bound_budget(self.predicted, setting)
+        across, upwards = self._bounds(terms.spare_records)
+        width, first = yield from ask_for_bounds(across, terms.budget_fraction)
+        height, second = yield from ask_for_bounds(upwards, terms.budget_fraction)
         axes = self._axis(self.predicted, width.bound), self._axis(self.residual, height.bound)
-        estimated = yield from conversation.needed(conversation.Table(axes, self.estimator), terms.left)
-        releases = (*terms.counted, first.release, second.release, *estimated.releases)
-        beyond = as_usual(self.predicted, self.residual)  # the bounds leave out a declared share
-        privacy, evidence = (
-            statement_of(releases, self.model.value, beyond),
-            tuple(map(conversation.Evidence.of, releases)),
+        estimated = yield from conversation.ask_workload(
+            conversation.TableWorkload(axes, self.estimator), terms.remaining_fraction
         )
-        fewer = nan if width.capped or height.capped else missed(first, across.spare) + missed(second, upwards.spare)
-        coverage = float(exact("coverage", self.coverage))
-        return ResidualPlot.read(estimated, axes, privacy, evidence, coverage=coverage, alpha=fewer)
+        releases = (*terms.counting_releases, first.release, second.release, *estimated.releases)
+        beyond = thresholds_without_notes(self.predicted, self.residual)  # the bounds leave out a declared share
+        privacy, evidence = (
+            build_privacy_statement(releases, self.model.value, beyond),
+            tuple(map(conversation.Evidence.from_release, releases)),
+        )
+        fewer = (
+            nan
+            if width.is_capped or height.is_capped
+            else bound_missed_records(first, across.spare) + bound_missed_records(second, upwards.spare)
+        )
+        coverage = float(parse_positive_fraction("coverage", self.coverage))
+        return ResidualPlot.from_counts(estimated, axes, privacy, evidence, coverage=coverage, alpha=fewer)
 
     def plan_notes(self, setting: conversation.Setting) -> tuple[str, ...]:
         """A note on bounds where the number of records is private: those shown are the ones for few records."""
-        return () if setting.adjacency.total is not None else (BOUNDS_OF_FEW,)
+        return () if setting.adjacency.public_record_count is not None else (BOUNDS_OF_FEW,)
 
     def __str__(self) -> str:
         return f"residual plot of {self.residual} on {self.predicted}"
@@ -381,21 +412,22 @@ class ResidualPlotQuestion:
     def _bounds(self, spare: int) -> tuple[CoverageQuery, CoverageQuery]:
         columns = (self.predicted, "unit_predicted"), (self.residual, "unit_residual")
         across, upwards = (
-            bound_query(column, getattr(self, name), self.coverage, spare=spare, name=name) for column, name in columns
+            build_coverage_query(column, getattr(self, name), self.coverage, spare_records=spare, name=name)
+            for column, name in columns
         )
-        each = coverage_of_each(across.coverage)
+        each = find_axis_coverage(across.coverage)
         return replace(across, coverage=each), replace(upwards, coverage=each)
 
     def _axis(self, column: str | Predictor, bound: float) -> Axis:
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
 
 
-def missed(bound: conversation.IntervalFound, spare: int) -> float:
+def bound_missed_records(bound: conversation.CoverageInterval, spare: int) -> float:
     """The number of records that one bound may miss beyond those asked, but for half of the chance that either does."""
     return bound.alpha((1 - PROMISED) / 2) + spare
 
 
-def scattered(
+def sample_points(
     density: FloatArray, edges: tuple[FloatArray, FloatArray], size: int, generator: np.random.Generator | None
 ) -> FloatArray:
     """Points from a density that is even within each cell, of shape ``(size, 2)``."""
@@ -407,10 +439,10 @@ def scattered(
     return np.stack(axes, axis=1)
 
 
-def occupied(density: FloatArray) -> slice:
+def find_occupied_edges(density: FloatArray) -> slice:
     """Numbers of the edges from the first to the last cell that are left where each end gives up half of `LEFT_OUT`.
 
-    >>> occupied(np.array([0.0, 0.001, 0.6, 0.399, 0.0]))
+    >>> find_occupied_edges(np.array([0.0, 0.001, 0.6, 0.399, 0.0]))
     slice(2, 5, None)
     """
     below = np.cumsum(density)
@@ -419,7 +451,7 @@ def occupied(density: FloatArray) -> slice:
     return slice(min(first, len(density) - 1), max(first, min(last, len(density) - 1)) + 2)
 
 
-def _table(rows: Any, columns: int) -> FloatArray:
+def _parse_rows(rows: Any, columns: int) -> FloatArray:
     """A list of lists of numbers, of so many columns.
 
     Raises:
@@ -428,11 +460,11 @@ def _table(rows: Any, columns: int) -> FloatArray:
     try:
         return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
     except (TypeError, ValueError):
-        raise Refused("curve", f"rows of {columns} numbers are needed") from None
+        raise InvalidArgument("curve", f"rows of {columns} numbers are needed") from None
 
 
 CUTS, MERGES, COUNTS, SUMS = Fraction(3, 20), Fraction(1, 10), Fraction(3, 5), Fraction(3, 20)
-SHARES = conversation.Shares(CUTS, COUNTS, SUMS, MERGES)
+SHARES = conversation.GroupBudgetFractions(CUTS, COUNTS, SUMS, MERGES)
 LEVEL = 0.95
 """The default probability that the mean residual of a bin lies within the envelope if the model is right."""
 TOLERANCE = 0.05
@@ -440,7 +472,7 @@ TOLERANCE = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BinnedResiduals(OfGroups):
+class BinnedResiduals(GroupResult):
     """The mean of label minus prediction in each bin (Gelman, Goegebeur, Tuerlinckx and Van Mechelen 2000).
 
     Attributes:
@@ -454,7 +486,7 @@ class BinnedResiduals(OfGroups):
 
     KIND = "binned-residuals"
     TITLE = "Binned residuals"
-    IN_SHORT = "{count.size} bins"
+    REPR_FACTS = "{count.size} bins"
     SUMMARY = (("bins", "{count.size}"), ("outside the envelope", "{outside:.0%}"))
     COLUMNS = ("prob_pred", "residual", "count", "envelope")
 
@@ -466,9 +498,9 @@ class BinnedResiduals(OfGroups):
     groups: ScoreGroups
 
     @classmethod
-    def read(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> BinnedResiduals:
+    def from_counts(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> BinnedResiduals:
         """From released bins."""
-        released, privacy = groups.released, privacy.noted(*notes_on_dependence(privacy))
+        released, privacy = groups.group_counts, privacy.with_notes(*notes_on_dependence(privacy))
         count = np.maximum(released.count, 0.0)
         bins = cls(released.mean, mean_residuals(released), count, groups.grid.edges, privacy, groups)
         known = known_values(bins.residual, (-bins.envelope, bins.envelope), -1.0, 1.0)
@@ -486,9 +518,9 @@ class BinnedResiduals(OfGroups):
     @property
     def outside(self) -> float:
         """The share of known bins whose residual leaves `envelope`: about 0.05 if the model is right."""
-        return self.outside_of(self.envelope)
+        return self.share_outside(self.envelope)
 
-    def outside_of(self, envelope: FloatArray) -> float:
+    def share_outside(self, envelope: FloatArray) -> float:
         """The share of bins whose residual leaves this envelope."""
         known = np.isfinite(self.residual)
         return float((np.abs(self.residual) > envelope)[known].mean()) if known.any() else nan
@@ -503,7 +535,7 @@ class BinnedResiduals(OfGroups):
         Raises:
             ValueError: `level` is not between 0 and 1, or is so near to 1 that the simulation has too few draws for it.
         """
-        return residual_envelope(self.groups.released, *self.groups.draws(generator), level)
+        return residual_envelope(self.groups.group_counts, *self.groups.simulate_draws(generator), level)
 
     def plot(
         self, ax: Axes | None = None, *, level: float | None = LEVEL, name: str | None = None, style: str | None = None
@@ -512,27 +544,27 @@ class BinnedResiduals(OfGroups):
         shades = []
         if level is not None:
             within = self.envelope_at(level)
-            shades.append(Shade(-within, within, covering(level, "of bins of a right model,", POPULATION)))
-        with display.styled(style, ax):
-            return self._drawn(shades, privacy=self.privacy, ax=ax, name=name)
+            shades.append(Shade(-within, within, describe_interval(level, "of bins of a right model,", POPULATION)))
+        with display.use_style(style, ax):
+            return self._plot(shades, privacy=self.privacy, ax=ax, name=name)
 
     def to_frame(self, *, level: float = LEVEL) -> Any:
         """Columns ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with chance `level`."""
         return display.to_frame({**self._columns(), "envelope": self.envelope_at(level)})
 
-    def columns_with_ends(
+    def columns_with_intervals(
         self, *, level: float = LEVEL, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
         """The columns of `to_frame`; the envelope is for the population in any case."""
-        return self._finished(display.columns_of(self.to_frame(level=level)), (), suppress)
+        return self._format_columns(display.frame_columns(self.to_frame(level=level)), (), suppress)
 
-    def picture(
+    def plot_headless(
         self, *, level: float = LEVEL, population: bool = True, ax: Axes | None = None, name: str | None = None
     ) -> Axes:
         """The residuals in their envelope, drawn without a window."""
         return self.plot(ax or display.headless_axes(self.SIZE), level=level, name=name)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
         return display.draw_binned_residuals(self.prob_pred, self.residual, self.count, shades=shades, **how)
 
 
@@ -565,7 +597,7 @@ class BinnedResidualsQuestion:
 
     label: str
     score: str | Predictor
-    model: Model
+    model: ModelOrigin
     bins: int = 16
     least: int | None = None
     grid: Grid = SCORES
@@ -573,30 +605,33 @@ class BinnedResidualsQuestion:
     neg_label: Category | None = None
 
     def __post_init__(self) -> None:
-        labels(self.label, self.pos_label, self.neg_label)
-        declared(self.model)
-        object.__setattr__(self, "bins", groups_of(self.bins, self.grid, name="bins"))
+        parse_class_labels(self.label, self.pos_label, self.neg_label)
+        require_model_origin(self.model)
+        object.__setattr__(self, "bins", check_group_number(self.bins, self.grid, name="bins"))
         if self.least is not None:
             MergePartitionQuery((Axis(self.score, self.grid),), self.least)
 
     def steps(self, setting: conversation.Setting) -> conversation.Needs[BinnedResiduals]:
         """Both classes in bins that are not small."""
-        classes = labels(self.label, self.pos_label, self.neg_label)
-        least = self.least if self.least is not None else least_records(setting)
+        classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
+        least = self.least if self.least is not None else find_min_records(setting)
         pieces = self.bins
         if isinstance(setting.adjacency, ReplaceOne):
             records = setting.adjacency.units * setting.adjacency.unit.records
             pieces = max(2, min(self.bins, 2 * records // least))
-        found = yield from conversation.needed(
-            conversation.Groups(classes, Axis(self.score, self.grid), pieces, SHARES, least), conversation.ALL
+        found = yield from conversation.ask_workload(
+            conversation.ScoreGroupWorkload(classes, Axis(self.score, self.grid), pieces, SHARES, least),
+            conversation.ALL,
         )
-        privacy = statement_of(found.releases, self.model.value).noted(*notes_on_classes(found.counts, classes))
-        return BinnedResiduals.read(groups_in(found, pieces, least), privacy)
+        privacy = build_privacy_statement(found.releases, self.model.value).with_notes(
+            *notes_on_classes(found.counts, classes)
+        )
+        return BinnedResiduals.from_counts(build_score_groups(found, pieces, least), privacy)
 
     def __str__(self) -> str:
         return f"binned residuals of {self.score} for {self.label}"
 
 
-def least_records(setting: conversation.Setting) -> int:
+def find_min_records(setting: conversation.Setting) -> int:
     """The number of records with which noise moves a mean residual by about `TOLERANCE`, from public facts alone."""
-    return max(1, ceil(noise_of_a_count(setting.loss * COUNTS, setting) / TOLERANCE))
+    return max(1, ceil(count_noise_deviation(setting.loss * COUNTS, setting) / TOLERANCE))

@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import display
-from ..arguments import Refused, chance, shown
+from ..arguments import InvalidArgument, describe_value, require_probability
 from ..arrays import FloatArray
-from ..codec import Rule, told_of
+from ..codec import Rule, parse_attribute_docs
 from ..conversation import Evidence, PrivacyStatement, Release
 from ..data import Categories, Grid, MissingReason, Outside
-from ..display import POPULATION, RECORDS, Shade, covering, numeral
+from ..display import POPULATION, RECORDS, Shade, describe_interval, format_number
 from ..fields import load_results
 from ..inference.knowledge import KNOWN_AT, known_curve, known_values
 from ..summaries.two_classes import LEAST_MASS
@@ -35,7 +35,7 @@ from ..summaries.two_classes import LEAST_MASS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..display import Opened
+    from ..display import CurveDocument
 
 
 # Signs in released counts of which a reader is warned: missing, outside or crowded records, and empty rows.
@@ -59,38 +59,38 @@ CLEAR = 4.0
 LITTLE = 1e-300
 
 
-def missing_share(evidence: Evidence) -> float:
+def find_missing_share(evidence: Evidence) -> float:
     """The share of the records that have no value; 0 where the release does not tell it, or noise may have made it.
 
     >>> from fractions import Fraction
     >>> from dpcurves.laws import Family, Tier, IntervalSums, Noise
     >>> noise = Noise(Family.LAPLACE, Fraction(1))
     >>> law = IntervalSums(1, 2, (Tier(range(0, 2), noise),), missing=noise)
-    >>> [round(missing_share(Evidence(law, values, total=None)), 2) for values in ((1, 2, 97), (90, 2, 8))]
+    >>> [round(find_missing_share(Evidence(law, values, total=None)), 2) for values in ((1, 2, 97), (90, 2, 8))]
     [0.97, 0.0]
     """
-    counted, noise = evidence.law.counted(evidence.values, evidence.total), evidence.law.missing
+    counted, noise = evidence.law.count_missing_and_present(evidence.values, evidence.total), evidence.law.missing
     if counted is None or noise is None or counted[0] <= max(DEVIATIONS_OF_MISSING * sqrt(noise.variance), 0.5):
         return 0.0
     missing, present = counted
     return missing / (missing + max(present, 0.0))
 
 
-def empty_rows(evidence: Evidence) -> tuple[bool, ...]:
+def find_empty_rows(evidence: Evidence) -> tuple[bool, ...]:
     """Tell whether noise alone may have made the count of each row.
 
     >>> from fractions import Fraction
     >>> from dpcurves.laws import Family, Tier, IntervalSums, Noise
     >>> law = IntervalSums(2, 2, (Tier(range(2), Noise(Family.LAPLACE, Fraction(1))),), missing=None)
-    >>> empty_rows(Evidence(law, (40, 30, 2, -1), total=None))
+    >>> find_empty_rows(Evidence(law, (40, 30, 2, -1), total=None))
     (False, True)
     """
-    counts = evidence.unbiased.sum(axis=1)
+    counts = evidence.unbiased_cells.sum(axis=1)
     noise = np.sqrt(evidence.sums.prefix_variances(evidence.total is not None)[:, -1])
     return tuple((counts < LEAST_MASS + DEVIATIONS_OF_ROW * noise).tolist())
 
 
-def crowded_ends(edges: FloatArray, below: FloatArray, noise: tuple[float, float]) -> tuple[float, float]:
+def find_crowded_end_cells(edges: FloatArray, below: FloatArray, noise: tuple[float, float]) -> tuple[float, float]:
     """The shares of the records in the first and in the last cell; 0 for one that is not crowded.
 
     What a cell is expected to hold is read off its neighbours: the fullest of the four next ones, by its density; and
@@ -102,19 +102,19 @@ def crowded_ends(edges: FloatArray, below: FloatArray, noise: tuple[float, float
         noise: Standard deviations of the noise of the first count, and of the last one.
 
     >>> edges = np.arange(7.0)
-    >>> crowded_ends(edges, np.array([0.0, 10, 20, 30, 40, 50, 90]), (0.0, 0.0))
+    >>> find_crowded_end_cells(edges, np.array([0.0, 10, 20, 30, 40, 50, 90]), (0.0, 0.0))
     (0.0, 0.4444444444444444)
-    >>> crowded_ends(edges, np.array([0.0, 810, 900, 910, 911, 912, 913]), (0.0, 0.0))
+    >>> find_crowded_end_cells(edges, np.array([0.0, 810, 900, 910, 911, 912, 913]), (0.0, 0.0))
     (0.0, 0.0)
     """
     total = float(below[-1] - below[0])
     if len(edges) < 4 or total <= 0:
         return 0.0, 0.0
-    first, last = _excess(edges, below, noise[0]), _excess(-edges[::-1], -below[::-1], noise[1])
+    first, last = _find_excess(edges, below, noise[0]), _find_excess(-edges[::-1], -below[::-1], noise[1])
     return first / total if first >= LEAST_SHARE * total else 0.0, last / total if last >= LEAST_SHARE * total else 0.0
 
 
-def _excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
+def _find_excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
     """The count of the first cell, if that is more than its neighbours let expect; else 0."""
     count, width = np.diff(below[: NEAR + 2]), np.diff(edges[: NEAR + 2])
     inner = (count / width)[1 : len(edges) - 2]  # not the cell at the other end
@@ -125,7 +125,7 @@ def _excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
 
 
 @contextmanager
-def damage_refused() -> Iterator[None]:
+def refuse_damaged() -> Iterator[None]:
     """Whatever does not fit while a curve is read from its text is damage to the text.
 
     Raises:
@@ -134,7 +134,7 @@ def damage_refused() -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError):
-        raise Refused("curve", "what was released for it is damaged, or does not fit together") from None
+        raise InvalidArgument("curve", "what was released for it is damaged, or does not fit together") from None
 
 
 # Bands and intervals, for these records and for the population they were drawn from, one beside the other.
@@ -150,7 +150,7 @@ SCOPES: Mapping[str, bool] = MappingProxyType({RECORDS: False, POPULATION: True}
 ONLY_RECORDS: Mapping[str, bool] = MappingProxyType({RECORDS: False})
 
 
-class Ends(Protocol):
+class IntervalLimits(Protocol):
     """Lower and upper ends of a band or of intervals."""
 
     def __call__(self, level: float, /, *, population: bool) -> tuple[ArrayLike, ArrayLike] | NDArray[np.float64]:
@@ -158,16 +158,16 @@ class Ends(Protocol):
         ...
 
 
-def ends_of(intervals: Callable[..., NDArray[np.float64]], **always: Any) -> Ends:
+def limits_from_intervals(intervals: Callable[..., NDArray[np.float64]], **always: Any) -> IntervalLimits:
     """Lower and upper ends of intervals of shape ``(many, 2)``."""
 
-    def ends(level: float, /, *, population: bool) -> NDArray[np.float64]:
+    def compute_limits(level: float, /, *, population: bool) -> NDArray[np.float64]:
         return intervals(level, population=population, **always).T
 
-    return ends
+    return compute_limits
 
 
-def scopes(privacy: PrivacyStatement, *, population: bool = True) -> Mapping[str, bool]:
+def interval_scopes(privacy: PrivacyStatement, *, population: bool = True) -> Mapping[str, bool]:
     """Whom the intervals of a curve speak of: of the population only where each unit is one record, and if wanted."""
     return SCOPES if population and privacy.rows_per_unit == 1 else ONLY_RECORDS
 
@@ -200,14 +200,14 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     """A note on the share of missing records, if it is no smaller than `LEAST_SHARE`; rehearsals say nothing."""
     best: dict[tuple[str, ...], tuple[float, Release]] = {}  # looks at the same columns may have seen noise alone
     for release in releases:
-        query, evidence = release.plan.query, Evidence.of(release)
+        query, evidence = release.plan.query, Evidence.from_release(release)
         noise = evidence.law.missing
         if release.allotment is None or not query.tells_missing or noise is None:
             continue
         columns = tuple(str(getattr(axis, "column", axis)) for axis in query.axes)
         if columns not in best or noise.variance <= best[columns][0]:
             best[columns] = noise.variance, release
-    shares = [(missing_share(Evidence.of(each)), each) for _, each in best.values()]
+    shares = [(find_missing_share(Evidence.from_release(each)), each) for _, each in best.values()]
     if not shares:
         return ()
     share, release = max(shares, key=lambda found: found[0])
@@ -232,7 +232,7 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
     least = max(DEVIATIONS_OF_REASON * sqrt(noise.variance), 0.5)
     missing = max(float(release.values[-1]), *release.reasons, 1.0)
     told = [
-        f"about {min(count / missing, 1.0):.0%} {reason.words}"
+        f"about {min(count / missing, 1.0):.0%} {reason.description}"
         for reason, count in sorted(counts.items(), key=lambda item: -item[1])
         if count > least and count >= LEAST_SHARE * missing
     ]
@@ -263,7 +263,7 @@ def notes_on_end_cells(
     """
     if grid.outside is Outside.APART or len(known) < 4:
         return ()
-    first, last = evidence.sums.end_deviations(evidence.total is not None)
+    first, last = evidence.sums.end_cell_deviations(evidence.total is not None)
     return notes_on_crowded_ends(grid, known, below, (first / scale, last / scale))
 
 
@@ -279,17 +279,19 @@ def notes_on_crowded_ends(
     notes = []
     if grid.values is not None:
         least = noise[0] if alone[0] else inf, noise[1] if alone[1] else inf
-        return _notes_on_end_values(grid.values, *crowded_ends(edges[known], below, least))
+        return _notes_on_end_values(grid.values, *find_crowded_end_cells(edges[known], below, least))
     single = edges[1:] == np.nextafter(edges[:-1], np.inf)
     if single.any():  # no cell of one number is crowded, or narrow: the others tell how dense records are
         return _notes_on_split_cells(grid, known, below, (noise[0], noise[1]), single)
-    first, last = crowded_ends(edges[known], below, (noise[0] if alone[0] else inf, noise[1] if alone[1] else inf))
+    first, last = find_crowded_end_cells(
+        edges[known], below, (noise[0] if alone[0] else inf, noise[1] if alone[1] else inf)
+    )
     notes += _notes_on_few_cells(grid, known, below, max(noise))
     if first:
-        words = f"below {numeral(edges[1])}), which also holds all values below {numeral(edges[0])}"
+        words = f"below {format_number(edges[1])}), which also holds all values below {format_number(edges[0])}"
         notes.append(f"{first:.0%} of the records lie in the first cell ({words}: {NARROW}")
     if last:
-        words = f"{numeral(edges[-2])} and above), which also holds all values above {numeral(edges[-1])}"
+        words = f"{format_number(edges[-2])} and above), which also holds all values above {format_number(edges[-1])}"
         notes.append(f"{last:.0%} of the records lie in the last cell ({words}: {NARROW}")
     return tuple(notes)
 
@@ -314,7 +316,7 @@ def _notes_on_split_cells(
     wide_below = np.append(0.0, np.cumsum(counts[wide]))
     crowded = (0.0, 0.0)
     if wide_below[-1] > 0 and total > 0:
-        shares = crowded_ends(ends, wide_below, noise)
+        shares = find_crowded_end_cells(ends, wide_below, noise)
         crowded = shares[0] * wide_below[-1] / total, shares[1] * wide_below[-1] / total
     notes = []
     for side, crowding in enumerate(crowded):
@@ -325,7 +327,11 @@ def _notes_on_split_cells(
         share = crowding if not parted else outermost / total if is_clear else 0.0
         if not apart or share < LEAST_SHARE:
             continue
-        inner, outer = (numeral(edges[-2]), numeral(edges[-1])) if side else (numeral(edges[1]), numeral(edges[0]))
+        inner, outer = (
+            (format_number(edges[-2]), format_number(edges[-1]))
+            if side
+            else (format_number(edges[1]), format_number(edges[0]))
+        )
         beyond = "above" if side else "below"
         if parted:
             notes.append(f"{share:.0%} of the records lie {beyond} {inner}: {NARROW}")
@@ -360,7 +366,7 @@ def _notes_on_few_cells(
         return []
     low, high = grid.edges[known[first]], grid.edges[known[ends[first]]]
     return [
-        f"nearly all records lie in {widths[first]} of {cells} cells, from {numeral(low)} to {numeral(high)}: "
+        f"nearly all records lie in {widths[first]} of {cells} cells, from {format_number(low)} to {format_number(high)}: "
         "name a grid that is fine there, as Grid.geometric(...) (--grid geometric:L:U:N)"
     ]
 
@@ -368,8 +374,8 @@ def _notes_on_few_cells(
 def _notes_on_end_values(values: FloatArray, first: float, last: float) -> tuple[str, ...]:
     """A note for each end value that more records are read as than its neighbours let expect."""
     ends = (
-        (first, f"the first value, {numeral(values[0])}", "below"),
-        (last, f"the last, {numeral(values[-1])}", "above"),
+        (first, f"the first value, {format_number(values[0])}", "below"),
+        (last, f"the last, {format_number(values[-1])}", "above"),
     )
     return tuple(
         f"{part:.0%} of the records are read as {name}, with any that lie {side} it: outside=Outside.APART "
@@ -396,31 +402,34 @@ def notes_on_width(widths: FloatArray, where: str, mostly: str = "") -> tuple[st
     return (f"{where} {TOO_WIDE}: this release says next to nothing about the curve",)
 
 
-def notes_on_classes(release: Release, classes: Categories) -> tuple[str, ...]:
+def notes_on_classes(release: Release, labels: Categories) -> tuple[str, ...]:
     """A note if a class has no more records than noise may make, by its released count; rehearsals say nothing."""
     if release.allotment is None:
         return ()
-    empty = empty_rows(Evidence.of(release).in_cells(len(classes.values)))
-    said = [f"{argument} {shown(value)}" for argument, value in zip(classes.named, classes.values, strict=True)]
+    empty = find_empty_rows(Evidence.from_release(release).as_cell_counts(len(labels.values)))
+    said = [
+        f"{argument} {describe_value(value)}"
+        for argument, value in zip(labels.argument_names, labels.values, strict=True)
+    ]
     lacking = " and of ".join(words for words, is_empty in zip(said, empty, strict=True) if is_empty)
     if not lacking:
         return ()
     return (
-        f"records of {lacking} cannot be told from none, by the released counts: is this how {classes.column!r} names "
+        f"records of {lacking} cannot be told from none, by the released counts: is this how {labels.column!r} names "
         'them? If not, name both, as in pos_label="yes", neg_label="no" (--pos-label yes --neg-label no); if so, noise '
         "hides them at this loss",
     )
 
 
-def warn_of(curve: Any, told: Sequence[str] = ()) -> None:
-    """Issue each note of `curve`, but those that were `told`, as a `CurveWarning`, where this package was called."""
+def warn_about_notes(curve: Any, already_shown: Sequence[str] = ()) -> None:
+    """Issue each note of `curve`, but those that were `already_shown`, as a `CurveWarning`, where this package was called."""
     notes: Sequence[str] = getattr(curve, "notes", ())
     for note in notes:
-        if note not in told:
-            warnings.warn(note, CurveWarning, stacklevel=_levels_inside() + 1)
+        if note not in already_shown:
+            warnings.warn(note, CurveWarning, stacklevel=_count_package_frames() + 1)
 
 
-def _levels_inside() -> int:
+def _count_package_frames() -> int:
     """The number of calls, beginning with the caller of this function, within the package."""
     levels, frame = 0, sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
@@ -434,7 +443,7 @@ Made = TypeVar("Made")
 class Result:
     """A curve, or a number, that was computed from releases: it prints as one line, and has notes."""
 
-    left_then: ClassVar[str] = ""
+    remaining_budget: ClassVar[str] = ""
     """Budget that was left when a session answered it, for its HTML summary; empty: nobody said."""
 
     if TYPE_CHECKING:
@@ -448,11 +457,11 @@ class Result:
         return self.privacy.notes
 
     def __repr__(self) -> str:
-        short = (display.lettering(fact, LONGEST_FACT) for fact in self._in_short())
+        short = (display.format_label(fact, LONGEST_FACT) for fact in self._repr_facts())
         facts = (*short, self.privacy.loss, self.privacy.adjacency)
         return f"{type(self).__name__}({', '.join(facts)})"
 
-    def _in_short(self) -> tuple[str, ...]:
+    def _repr_facts(self) -> tuple[str, ...]:
         """The middle of the one-line repr before loss and adjacency."""
         return ()
 
@@ -464,35 +473,35 @@ OF_KIND = {
 """Rules in JSON Schema of attributes, by their types."""
 
 
-def _attribute(kind: type[Any], name: str) -> tuple[str, str]:
+def _describe_attribute(kind: type[Any], name: str) -> tuple[str, str]:
     """The type of an attribute, and the first paragraph of what is said of it."""
     typed, told = "", ""
     for base in kind.__mro__:
         found = vars(base).get(name)
         getter = getattr(found, "fget", None) or getattr(found, "func", None)
         typed = typed or vars(base).get("__annotations__", {}).get(name, "")
-        told = told or told_of(base).get(name, "")
+        told = told or parse_attribute_docs(base).get(name, "")
         if getter is not None:
             told = told or cleandoc(getter.__doc__ or "").partition("\n\n")[0].replace("`", "")
             return getter.__annotations__["return"], told
     return typed, told
 
 
-class _Words(Formatter):
-    """Formats whose fields are attributes of a result; ``!n`` writes a number as `numeral` does."""
+class _ResultFormatter(Formatter):
+    """Formats whose fields are attributes of a result; ``!n`` writes a number as `format_number` does."""
 
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         return getattr(args[0], str(key))
 
     def convert_field(self, value: Any, conversion: Any) -> Any:
-        return numeral(value) if conversion == "n" else super().convert_field(value, conversion)
+        return format_number(value) if conversion == "n" else super().convert_field(value, conversion)
 
     def format_field(self, value: Any, format_spec: str) -> Any:
         is_unknown = isinstance(value, float) and isnan(value)
-        return numeral(value) if is_unknown else super().format_field(value, format_spec)
+        return format_number(value) if is_unknown else super().format_field(value, format_spec)
 
 
-class Drawing(TypedDict):
+class PlotArguments(TypedDict):
     """Arguments of every picture: the statement below it, the axes, and what the legend calls it."""
 
     privacy: PrivacyStatement
@@ -500,23 +509,23 @@ class Drawing(TypedDict):
     name: str | None
 
 
-class Released(Result, ABC):
+class ReleasedResult(Result, ABC):
     """Base of results: from the class attributes below it derives the line, summary, data frame, JSON and plot.
 
     Attributes:
-        KIND: The name of its form in the published schema, which is made of `COLUMNS` or `ARRAYS`, and `FORMS`.
+        KIND: The name of its form in the published schema, which is made of `COLUMNS` or `ARRAYS`, and `JSON_SCHEMAS`.
         SIZE: How large the picture of its HTML summary is, in inches.
         TITLE: The title of the HTML summary: a format, as all texts here, whose fields are attributes of the result.
-        IN_SHORT: The middle of its one line: the column, and numbers of cells, points or records.
+        REPR_FACTS: The middle of its one line: the column, and numbers of cells, points or records.
         SUMMARY: The rows of the HTML summary.
         COLUMNS: The attributes that are columns of the data frame; ``column=attribute`` where one has another name.
         ARRAYS: The attributes that its form in JSON has; empty: the columns.
-        FORMS: Their rules in JSON Schema, where they are no numbers and no arrays of one length; and more of its form.
-        MAY_LACK: Those that are not always written.
-        ADDS: True if results of disjoint records add up: see `ByCategory.over`.
-        MEASURED: The columns of counts or sums that may be suppressed; the first is the one that intervals are of.
-        ALONG: The columns of edges along the axis of its `label`: files have dates there, if it is one of dates.
-        MARK: A fact of the question that tells its documents from others of its kind; empty: there are none.
+        JSON_SCHEMAS: Their rules in JSON Schema, where they are no numbers and no arrays of one length; and more of its form.
+        OPTIONAL_ARRAYS: Those that are not always written.
+        IS_ADDITIVE: True if results of disjoint records add up: see `ByCategory.sum_over`.
+        SUPPRESSIBLE_COLUMNS: The columns of counts or sums that may be suppressed; the first is the one that intervals are of.
+        AXIS_COLUMNS: The columns of edges along the axis of its `label`: files have dates there, if it is one of dates.
+        DISTINGUISHING_FACT: A fact of the question that tells its documents from others of its kind; empty: there are none.
 
     >>> import dpcurves as dp
     >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -527,16 +536,16 @@ class Released(Result, ABC):
     KIND: ClassVar[str]
     SIZE: ClassVar[tuple[float, float]] = display.LANDSCAPE
     TITLE: ClassVar[str]
-    IN_SHORT: ClassVar[str] = ""
+    REPR_FACTS: ClassVar[str] = ""
     SUMMARY: ClassVar[tuple[tuple[str, str], ...]] = ()
     COLUMNS: ClassVar[tuple[str, ...]] = ()
     ARRAYS: ClassVar[tuple[str, ...]] = ()
-    FORMS: ClassVar[Mapping[str, Rule]] = MappingProxyType({})
-    MAY_LACK: ClassVar[tuple[str, ...]] = ()
-    ADDS: ClassVar[bool] = False
-    MEASURED: ClassVar[tuple[str, ...]] = ()
-    ALONG: ClassVar[tuple[str, ...]] = ()
-    MARK: ClassVar[str] = ""
+    JSON_SCHEMAS: ClassVar[Mapping[str, Rule]] = MappingProxyType({})
+    OPTIONAL_ARRAYS: ClassVar[tuple[str, ...]] = ()
+    IS_ADDITIVE: ClassVar[bool] = False
+    SUPPRESSIBLE_COLUMNS: ClassVar[tuple[str, ...]] = ()
+    AXIS_COLUMNS: ClassVar[tuple[str, ...]] = ()
+    DISTINGUISHING_FACT: ClassVar[str] = ""
 
     if TYPE_CHECKING:
 
@@ -546,17 +555,17 @@ class Released(Result, ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if vars(cls).get("KIND", display.SEVERAL) != display.SEVERAL:
-            display.FORMS[cls.KIND] = cache(cls.form)
+            display.FORMS[cls.KIND] = cache(cls.json_schema)
 
     @classmethod
-    def form(cls) -> Rule:
+    def json_schema(cls) -> Rule:
         """The JSON Schema of its numbers, described as in docstrings."""
         found = {}
-        for name in dict.fromkeys((*(cls.ARRAYS or cls.COLUMNS), *cls.FORMS)):
-            kind, told = _attribute(cls, name)
-            found[name] = {"description": told, **(cls.FORMS.get(name) or OF_KIND[kind])}
-        required = [name for name in found if name not in cls.MAY_LACK]
-        return {"description": told_of(cls).get("", ""), "required": required, "properties": found}
+        for name in dict.fromkeys((*(cls.ARRAYS or cls.COLUMNS), *cls.JSON_SCHEMAS)):
+            kind, told = _describe_attribute(cls, name)
+            found[name] = {"description": told, **(cls.JSON_SCHEMAS.get(name) or OF_KIND[kind])}
+        required = [name for name in found if name not in cls.OPTIONAL_ARRAYS]
+        return {"description": parse_attribute_docs(cls).get("", ""), "required": required, "properties": found}
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, style: str | None = None) -> Axes:
         """Draw the result. Spends nothing, however often it is called. A new figure has a title.
@@ -569,11 +578,11 @@ class Released(Result, ABC):
         Raises:
             ValueError: there is no such style.
         """
-        with display.styled(style, ax):
-            drawn = self._drawn((), privacy=self.privacy, ax=ax, name=name)
-            return drawn if ax is not None or name is not None else display.entitle(drawn, self._title())
+        with display.use_style(style, ax):
+            drawn = self._plot((), privacy=self.privacy, ax=ax, name=name)
+            return drawn if ax is not None or name is not None else display.set_title(drawn, self._title())
 
-    def of_source(self, source: str) -> Self:
+    def with_source(self, source: str) -> Self:
         """This result, with the declared name and version of its data on every picture and in every file.
 
         A hash of what was released stands behind them, so that a picture and a file can be told to be of one release.
@@ -585,18 +594,20 @@ class Released(Result, ABC):
         Raises:
             ValueError: it is no such text.
         """
-        return self._with_source(f"{required_source(source)} (release {self.release_hash[:16]})")
+        return self._with_source(f"{check_source(source)} (release {self.release_hash[:16]})")
 
     @property
     def release_hash(self) -> str:
         """The SHA-256 of what was released, as canonical JSON: 64 hexadecimal digits, equal for equal releases."""
-        turns = [turn.to_json() for turn in self._all_turns()]
+        turns = [turn.to_json() for turn in self._all_evidence()]
         return sha256(json.dumps(turns, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
-    def _all_turns(self) -> Iterator[Evidence]:
-        yield from self.turns
+    def _all_evidence(self) -> Iterator[Evidence]:
+        yield from self.rounds
 
-    def labelled(self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None) -> Self:
+    def with_labels(
+        self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
+    ) -> Self:
         """This result, with words in the place of names of columns, and of categories, for readers.
 
         Pictures, tables, files and JSON have the words. Spends nothing; a category that has no word keeps its name.
@@ -618,7 +629,7 @@ class Released(Result, ABC):
         return cast("Self", replace(cast("Any", self), label=words))
 
     def _with_source(self, source: str) -> Self:
-        return cast("Self", _sourced(self, source))
+        return cast("Self", _set_source(self, source))
 
     def to_frame(self) -> Any:
         """The numbers as a data frame: pandas, or what is installed in its place."""
@@ -653,14 +664,14 @@ class Released(Result, ABC):
         Raises:
             ValueError: `suppress` is not above 0, or the result has no counts or sums with intervals.
         """
-        text = self.csv_text(level=level, population=population, suppress=suppress, raw=raw)
+        text = self.to_csv_text(level=level, population=population, suppress=suppress, raw=raw)
         Path(path).write_text(text, encoding="utf-8", newline="")
 
-    def csv_text(
+    def to_csv_text(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None, raw: bool = False
     ) -> str:
         """The text that `to_csv` writes."""
-        columns = self.columns_with_ends(level=level, population=population, suppress=suppress)
+        columns = self.columns_with_intervals(level=level, population=population, suppress=suppress)
         rows = max(map(len, columns.values()), default=0)
         told = {"data": np.full(rows, self.privacy.source)} if self.privacy.source else {}
         return display.csv_text({**columns, **told}, raw=raw)
@@ -683,62 +694,66 @@ class Released(Result, ABC):
             ValueError: `suppress` is not above 0, or the result has no counts or sums with intervals.
         """
         display.require_workbooks()
-        picture = self.picture(level=level, population=population)
-        Path(path).write_bytes(self.workbook(picture, level, population, suppress))
+        picture = self.plot_headless(level=level, population=population)
+        Path(path).write_bytes(self.to_workbook(picture, level, population, suppress))
 
-    def workbook(
+    def to_workbook(
         self, picture: Axes, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> bytes:
         """The workbook that `to_excel` writes, around a picture that was drawn before."""
-        facts = display.facts_of(self._title(), repr(self), self._rows(suppress), self.privacy)
-        columns = self.columns_with_ends(level=level, population=population, suppress=suppress)
-        return display.workbook(columns, facts, picture)
+        facts = display.statement_facts(self._title(), repr(self), self._summary_rows(suppress), self.privacy)
+        columns = self.columns_with_intervals(level=level, population=population, suppress=suppress)
+        return display.build_workbook(columns, facts, picture)
 
-    def columns_with_ends(
+    def columns_with_intervals(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
         """The columns that `to_csv` writes, by their names."""
-        return self._finished(display.columns_of(self.to_frame()), (), suppress)
+        return self._format_columns(display.frame_columns(self.to_frame()), (), suppress)
 
-    def _finished(
-        self, columns: dict[str, NDArray[Any]], ends: Sequence[str], suppress: float | None
+    def _format_columns(
+        self, columns: dict[str, NDArray[Any]], interval_columns: Sequence[str], suppress: float | None
     ) -> dict[str, NDArray[Any]]:
         """Columns as files have them: without numbers of wide intervals, with dates, and with labels as declared."""
-        columns = self._suppressed(columns, ends, suppress)
+        columns = self._suppress_columns(columns, interval_columns, suppress)
         for name, numbers in self._declared_numbers(columns).items():
             columns[name] = np.array([numbers[str(text)] for text in columns[name].tolist()], dtype=object)
-        axes = {name: label for name, label in self._axes().items() if name in columns and display.is_dated(label)}
-        return display.put_dates(columns, axes, self._edges())
+        axes = {
+            name: label
+            for name, label in self._axis_labels().items()
+            if name in columns and display.is_date_axis(label)
+        }
+        return display.convert_date_columns(columns, axes, self._edge_columns())
 
     def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
         """The label columns whose categories were declared as numbers: see `display.find_declared_numbers`."""
         return {}
 
-    def _axes(self) -> Mapping[str, str]:
+    def _axis_labels(self) -> Mapping[str, str]:
         """The columns that may hold dates, each with the label of its axis, which says so."""
-        return dict.fromkeys(self.ALONG, getattr(self, "label", ""))
+        return dict.fromkeys(self.AXIS_COLUMNS, getattr(self, "label", ""))
 
-    def _edges(self) -> Collection[str]:
+    def _edge_columns(self) -> Collection[str]:
         """The columns of edges: cells that lie beyond all calendars are left out of files."""
-        return self.ALONG
+        return self.AXIS_COLUMNS
 
-    def _suppressed(
-        self, columns: dict[str, NDArray[Any]], ends: Sequence[str], suppress: float | None
+    def _suppress_columns(
+        self, columns: dict[str, NDArray[Any]], interval_columns: Sequence[str], suppress: float | None
     ) -> dict[str, NDArray[Any]]:
-        """Columns in which numbers with wide intervals are left out; `ends` are the columns of all ends."""
+        """Columns in which numbers with wide intervals are left out; `interval_columns` are the columns of all ends."""
         if suppress is None:
             return columns
-        measured = [name for name in self._hideable() if name in columns]
+        measured = [name for name in self._suppressible_columns() if name in columns]
         if not measured or not {"lower", "upper"} <= set(columns):
-            raise Refused("suppress", "counts and sums with intervals are suppressed; this result has none")
-        rows = display.too_wide(columns[measured[0]], columns["lower"], columns["upper"], suppress)
-        return display.hidden(columns, [*measured, *ends], rows)
+            raise InvalidArgument("suppress", "counts and sums with intervals are suppressed; this result has none")
+        rows = display.find_wide_intervals(columns[measured[0]], columns["lower"], columns["upper"], suppress)
+        return display.suppress_rows(columns, [*measured, *interval_columns], rows)
 
-    def _hideable(self) -> Sequence[str]:
+    def _suppressible_columns(self) -> Sequence[str]:
         """The columns of numbers that may be suppressed; the first is the one that intervals are of."""
-        return self.MEASURED
+        return self.SUPPRESSIBLE_COLUMNS
 
-    def picture(
+    def plot_headless(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None
     ) -> Axes:
         """The result, drawn without a window, with its bands or intervals if it has any."""
@@ -746,7 +761,7 @@ class Released(Result, ABC):
 
     def to_json(self) -> str:
         """The result as JSON in the published format, with its releases: intervals can be computed again from it."""
-        return display.envelope(self.KIND, self._arrays(), self.privacy, self.evidence_json())
+        return display.encode_curve(self.KIND, self._arrays(), self.privacy, self.evidence_to_json())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -755,20 +770,20 @@ class Released(Result, ABC):
         Raises:
             ValueError: the text is of another kind, or is damaged.
         """
-        with damage_refused():
-            return cls._opened(display.opened(text, cls.KIND))
+        with refuse_damaged():
+            return cls._from_json(display.parse_curve(text, cls.KIND))
 
     @classmethod
-    def wrote(cls, stored: Mapping[str, Any]) -> bool:
+    def matches_document(cls, document: Mapping[str, Any]) -> bool:
         """Tell whether this class wrote a document of this kind, as plain objects: some results are made of others."""
-        return not cls.MARK or cls.MARK in stored["evidence"]["question"]
+        return not cls.DISTINGUISHING_FACT or cls.DISTINGUISHING_FACT in document["evidence"]["question"]
 
-    def evidence_json(self) -> dict[str, Any]:
+    def evidence_to_json(self) -> dict[str, Any]:
         """The question and what was released for it, as plain objects."""
-        return {"question": dict(self._question()), "releases": [turn.to_json() for turn in self.turns]}
+        return {"question": dict(self._question()), "releases": [turn.to_json() for turn in self.rounds]}
 
     @property
-    def turns(self) -> tuple[Evidence, ...]:
+    def rounds(self) -> tuple[Evidence, ...]:
         """The releases, turn by turn."""
         return self.evidence if isinstance(self.evidence, tuple) else (self.evidence,)
 
@@ -776,36 +791,36 @@ class Released(Result, ABC):
         """The facts of its HTML summary, as plain objects: title, one line, summary, notes, and the protected unit."""
         return {"line": repr(self), **display.summary_facts(self._title(), self._summary(), self.privacy)}
 
-    def _on_model_card(self) -> Iterator[Any]:
+    def _model_card_results(self) -> Iterator[Any]:
         """Results that a model card shows of it: itself, and readings of it that cost nothing more."""
         yield self
 
     def _repr_html_(self) -> str:
         picture = display.svg_text(self.plot(ax=display.headless_axes(self.SIZE)))
-        told = [("budget", self.left_then)] if self.left_then else []
+        told = [("budget", self.remaining_budget)] if self.remaining_budget else []
         return display.html_summary(self._title(), picture, [*self._summary(), *told], self.privacy)
 
-    def html_with(self, picture: str, *, title: str = "", text: str = "", suppress: float | None = None) -> str:
+    def render_html(self, picture: str, *, title: str = "", text: str = "", suppress: float | None = None) -> str:
         """The HTML summary around a picture that was drawn before, under another title, and with a text, if given.
 
         Numbers with wide intervals are left out as in `to_csv`.
         """
-        return display.html_summary(title or self._title(), picture, self._rows(suppress), self.privacy, text)
+        return display.html_summary(title or self._title(), picture, self._summary_rows(suppress), self.privacy, text)
 
-    def _rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
+    def _summary_rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
         return self._summary()
 
     def _title(self) -> str:
-        return self._in_words(self.TITLE)
+        return self._format_template(self.TITLE)
 
-    def _in_short(self) -> tuple[str, ...]:
-        return (self._in_words(self.IN_SHORT),) if self.IN_SHORT else ()
+    def _repr_facts(self) -> tuple[str, ...]:
+        return (self._format_template(self.REPR_FACTS),) if self.REPR_FACTS else ()
 
     def _summary(self) -> Sequence[tuple[str, str]]:
-        return [(name, self._in_words(words)) for name, words in self.SUMMARY]
+        return [(name, self._format_template(words)) for name, words in self.SUMMARY]
 
-    def _in_words(self, words: str) -> str:
-        return _Words().vformat(words, (self,), {})
+    def _format_template(self, words: str) -> str:
+        return _ResultFormatter().vformat(words, (self,), {})
 
     def _columns(self) -> Mapping[str, Any]:
         named = (each.partition("=") for each in self.COLUMNS)
@@ -824,11 +839,11 @@ class Released(Result, ABC):
 
     @classmethod
     @abstractmethod
-    def _opened(cls, opened: Opened) -> Self:
+    def _from_json(cls, document: CurveDocument) -> Self:
         """Read it again from what was released."""
 
     @abstractmethod
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Axes:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
         """Draw its picture, with these bands or intervals."""
 
 
@@ -837,56 +852,56 @@ LONGEST_FACT = 120
 """Most characters of a fact in the one line of a result: of a column's name, and what is said of it."""
 
 
-def _sourced(thing: Any, source: str) -> Any:
+def _set_source(thing: Any, source: str) -> Any:
     """A result with a source in its privacy statement, or in that of the results and tables that it is read from."""
     if not is_dataclass(thing) or isinstance(thing, type) or not hasattr(thing, "privacy"):
         return thing
     names = [each.name for each in fields(thing) if each.init]
     if "privacy" in names:
         return replace(thing, privacy=replace(cast("Any", thing).privacy, source=source))
-    return replace(thing, **{name: _sourced(getattr(thing, name), source) for name in names})
+    return replace(thing, **{name: _set_source(getattr(thing, name), source) for name in names})
 
 
-def required_source(source: object) -> str:
+def check_source(source: object) -> str:
     """A public name and version of data.
 
     Raises:
         ValueError: it is no text, empty, too long, or not printable.
     """
     if not isinstance(source, str) or not 0 < len(source) <= LONGEST_SOURCE or not source.isprintable():
-        raise Refused("source", f"up to {LONGEST_SOURCE} printable characters are needed: a name and a version")
+        raise InvalidArgument("source", f"up to {LONGEST_SOURCE} printable characters are needed: a name and a version")
     return source
 
 
-class Remembering:
+class SimulationCache:
     """Cache of bands and intervals: they are simulated with the same numbered draws each time, and so computed once."""
 
     @cached_property
-    def _kept(self) -> dict[Hashable, Any]:
+    def _cache(self) -> dict[Hashable, Any]:
         return {}
 
-    def _once(self, asked: Hashable, generator: np.random.Generator | None, make: Callable[[], Made]) -> Made:
+    def _compute_once(self, asked: Hashable, generator: np.random.Generator | None, make: Callable[[], Made]) -> Made:
         """Make it; where the draws are the usual ones, unless it was made before."""
         if generator is not None:
             return make()
-        if asked not in self._kept:
-            self._kept[asked] = make()
-        return cast("Made", self._kept[asked])
+        if asked not in self._cache:
+            self._cache[asked] = make()
+        return cast("Made", self._cache[asked])
 
 
-def explained(docstring: str, method: str, arguments: Collection[str]) -> str:
+def complete_docstring(docstring: str, method: str, arguments: Collection[str]) -> str:
     """The docstring of a method of a covered result, with what is said of level and population, if it says nothing.
 
-    Methods that `Covered` has as well are explained there.
+    Methods that `IntervalResult` has as well are explained there.
 
-    >>> print(explained("Lower and upper ends.", "intervals", ["self", "level", "population"])[:55])
+    >>> print(complete_docstring("Lower and upper ends.", "intervals", ["self", "level", "population"])[:55])
     Lower and upper ends.
     <BLANKLINE>
     Args:
         level: The probability
     """
     told = cleandoc(docstring)
-    is_told = hasattr(Covered, method) or "Args:" in told or "Raises:" in told
+    is_told = hasattr(IntervalResult, method) or "Args:" in told or "Raises:" in told
     if is_told or not {"level", "population"} <= set(arguments):
         return docstring
     return "\n".join([told, "", *ENDS_TAKE, *(GENERATOR if "generator" in arguments else ()), "", *ENDS_REFUSE])
@@ -904,21 +919,21 @@ ENDS_REFUSE = (
 )
 
 
-class Covered(Remembering, Released):
+class IntervalResult(SimulationCache, ReleasedResult):
     """A result with a band or with intervals, for these records and for the population that they were drawn from.
 
     Attributes:
-        COVERS: The name of the band or the intervals in legends.
-        ENDS: The columns of the ends.
-        RANGES: The columns of numbers that may be *not known*, each with the least and the most that it can be, and the
+        INTERVAL_NAME: The name of the band or the intervals in legends.
+        INTERVAL_COLUMNS: The columns of the ends.
+        POSSIBLE_RANGES: The columns of numbers that may be *not known*, each with the least and the most that it can be, and the
             columns of its ends, if they are others than the first two: see `dpcurves.inference.knowledge`. Where a
             number is not known the data frame, files and pictures leave it out.
         IS_CURVE: Whether they are points of a curve, which is known or not as a whole.
     """
 
-    COVERS: ClassVar[str] = "simultaneous intervals"
-    ENDS: ClassVar[tuple[str, ...]] = ("lower", "upper")
-    RANGES: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType({})
+    INTERVAL_NAME: ClassVar[str] = "simultaneous intervals"
+    INTERVAL_COLUMNS: ClassVar[tuple[str, ...]] = ("lower", "upper")
+    POSSIBLE_RANGES: ClassVar[Mapping[str, tuple[Any, ...]]] = MappingProxyType({})
     IS_CURVE: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
@@ -927,12 +942,12 @@ class Covered(Remembering, Released):
             if isfunction(method) and method.__doc__ is not None:
                 code = method.__code__
                 arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-                method.__doc__ = explained(method.__doc__, name, arguments)
+                method.__doc__ = complete_docstring(method.__doc__, name, arguments)
 
     @property
     def scopes(self) -> Mapping[str, bool]:
         """The scopes of the intervals: these records and, only where each unit is one record, the population."""
-        return scopes(self.privacy)
+        return interval_scopes(self.privacy)
 
     def plot(
         self,
@@ -958,63 +973,64 @@ class Covered(Remembering, Released):
         Raises:
             ValueError: `level` is not between 0 and 1, or there is no such style.
         """
-        with display.styled(style, ax):
-            drawn = self._drawn_at(level, population=population, ax=ax, name=name)
-            title = "" if ax is not None or name is not None else self._heading()
-            return display.entitle(drawn, title) if title else drawn
+        with display.use_style(style, ax):
+            drawn = self._plot_at_level(level, population=population, ax=ax, name=name)
+            title = "" if ax is not None or name is not None else self._figure_title()
+            return display.set_title(drawn, title) if title else drawn
 
-    def _heading(self) -> str:
+    def _figure_title(self) -> str:
         """The title of a new figure; empty: it has none."""
         return self._title()
 
-    def _drawn_at(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
+    def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         whom = {who: asked for who, asked in self.scopes.items() if population or not asked}
         privacy = self.privacy
-        if level is not None and self._points() > MOST_SHADED:  # it would take long to simulate them
+        if level is not None and self._count_points() > MOST_SHADED:  # it would take long to simulate them
             level, words = None, f"no bands or intervals are drawn of more than {MOST_SHADED:,} points"
-            privacy = privacy.noted(words)
+            privacy = privacy.with_notes(words)
         elif level is not None and population and privacy.rows_per_unit != 1:
-            privacy = privacy.noted(SEVERAL)
-        return self._drawn(self._shaded(whom, level), privacy=privacy, ax=ax, name=name)
+            privacy = privacy.with_notes(SEVERAL)
+        return self._plot(self._build_shades(whom, level), privacy=privacy, ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
         """The numbers as a data frame; with a `level`, also ``lower`` and ``upper`` ends.
 
         The ends are for these records, or, with `population`, for the population.
         """
-        ends = {} if level is None else self._named_ends(level, population=population)
+        ends = {} if level is None else self._interval_columns(level, population=population)
         return display.to_frame({**self._known_columns(), **ends})
 
-    def _named_ends(self, level: float, *, population: bool) -> dict[str, Any]:
+    def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
         """The ends of bands or intervals by their columns."""
-        return dict(zip(self.ENDS, self._ends(level, population=population), strict=False))
+        return dict(zip(self.INTERVAL_COLUMNS, self._interval_limits(level, population=population), strict=False))
 
     def _known_columns(self) -> dict[str, Any]:
-        return self._all_where_known(self._columns())
+        return self._mask_unknown_columns(self._columns())
 
-    def _all_where_known(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+    def _mask_unknown_columns(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            name: self._where_known(name, column) if name in self.RANGES else column for name, column in columns.items()
+            name: self._mask_unknown(name, column) if name in self.POSSIBLE_RANGES else column
+            for name, column in columns.items()
         }
 
-    def _where_known(self, name: str, column: Any) -> Any:
+    def _mask_unknown(self, name: str, column: Any) -> Any:
         """A column of numbers, NaN where they are not known."""
-        least, most, *names = self._range_of(name)
-        ends = self._ends_that_decide
+        least, most, *names = self._possible_range(name)
+        ends = self._masking_intervals
         if not ends:
             return column
         mask = known_curve if self.IS_CURVE else known_values
-        return mask(column, [ends[end] for end in names or self.ENDS[:2]], least, most)
+        return mask(column, [ends[end] for end in names or self.INTERVAL_COLUMNS[:2]], least, most)
 
-    def _range_of(self, name: str) -> tuple[Any, ...]:
-        return self.RANGES[name]
+    def _possible_range(self, name: str) -> tuple[Any, ...]:
+        return self.POSSIBLE_RANGES[name]
 
     @cached_property
-    def _ends_that_decide(self) -> Mapping[str, Any]:
+    def _masking_intervals(self) -> Mapping[str, Any]:
         """The ends, for these records, that decide which numbers are known; empty where all of them surely are."""
-        if not self._may_be_unknown() or self._points() > MOST_SHADED:
+        if not self._may_be_unknown() or self._count_points() > MOST_SHADED:
             return {}
-        return self._named_ends(KNOWN_AT, population=False)
+        return self._interval_columns(KNOWN_AT, population=False)
 
     def _may_be_unknown(self) -> bool:
         """Tell whether noise is large enough to hide a number; a result may know better without simulating it."""
@@ -1022,49 +1038,49 @@ class Covered(Remembering, Released):
 
     def to_json(self) -> str:
         """The result as JSON in the published format, with its releases: intervals can be computed again from it."""
-        known = self._all_where_known(self._arrays())
-        return display.envelope(self.KIND, known, self.privacy, self.evidence_json())
+        known = self._mask_unknown_columns(self._arrays())
+        return display.encode_curve(self.KIND, known, self.privacy, self.evidence_to_json())
 
-    def columns_with_ends(
+    def columns_with_intervals(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
         """The columns that `to_csv` writes: no ends of bands that would take long to simulate."""
-        found = display.columns_of(self.to_frame(level=None))
+        found = display.frame_columns(self.to_frame(level=None))
         own = set(found)
         if max(map(len, found.values()), default=0) > MOST_SHADED:
-            return self._finished(found, (), suppress)
+            return self._format_columns(found, (), suppress)
         for of_population in self.scopes.values():
             if population or not of_population:
-                banded = display.columns_of(self.to_frame(level=level, population=of_population))
+                banded = display.frame_columns(self.to_frame(level=level, population=of_population))
                 ending = "_population" * of_population
                 found |= {f"{name}{ending}": column for name, column in banded.items() if name not in own}
-        return self._finished(found, [name for name in found if name not in own], suppress)
+        return self._format_columns(found, [name for name in found if name not in own], suppress)
 
-    def picture(
+    def plot_headless(
         self, *, level: float = 0.95, population: bool = True, ax: Axes | None = None, name: str | None = None
     ) -> Axes:
         """The result, drawn without a window, with its bands or intervals."""
         drawn_on = ax or display.headless_axes(self.SIZE)
         return self.plot(drawn_on, level=level, population=population, name=name)
 
-    def _shaded(self, whom: Mapping[str, bool], level: float | None) -> Sequence[Any]:
+    def _build_shades(self, scopes: Mapping[str, bool], level: float | None) -> Sequence[Any]:
         """The shaded bands or intervals of a picture, the wider ones first; without a level, none."""
         if level is None:
             return ()
-        level, found = chance("level", level), list[Shade]()
-        for name, population in whom.items():
-            lower, upper = self._ends(level, population=population)
-            found.append(Shade(lower, upper, covering(level, self._covers(), name)))
+        level, found = require_probability("level", level), list[Shade]()
+        for name, population in scopes.items():
+            lower, upper = self._interval_limits(level, population=population)
+            found.append(Shade(lower, upper, describe_interval(level, self._interval_name(), name)))
         return found[::-1]
 
-    def _covers(self) -> str:
-        return self.COVERS
+    def _interval_name(self) -> str:
+        return self.INTERVAL_NAME
 
-    def _points(self) -> int:
+    def _count_points(self) -> int:
         """The approximate number of shaded points or edges: the length of the longest column."""
         return max(len(column) for column in self._columns().values())
 
-    def _ends(self, level: float, /, *, population: bool) -> Any:
+    def _interval_limits(self, level: float, /, *, population: bool) -> Any:
         """Lower and upper ends at this level: of the intervals, unless said otherwise."""
         return self.intervals(level, population=population).T
 
@@ -1073,7 +1089,7 @@ class Covered(Remembering, Released):
         def intervals(self, level: float, *, population: bool = False) -> FloatArray: ...
 
 
-class Joined(Covered):
+class CompositeResult(IntervalResult):
     """A result that is made of other results, each with its own releases: its JSON contains theirs unchanged."""
 
     KIND: ClassVar[str] = display.SEVERAL
@@ -1083,13 +1099,13 @@ class Joined(Covered):
         """The results, by what they are called."""
 
     @property
-    def turns(self) -> tuple[()]:
+    def rounds(self) -> tuple[()]:
         """None of its own."""
         return ()
 
-    def _all_turns(self) -> Iterator[Evidence]:
+    def _all_evidence(self) -> Iterator[Evidence]:
         for each in self._members().values():
-            yield from each._all_turns()
+            yield from each._all_evidence()
 
     def _with_source(self, source: str) -> Self:
         return self  # it has that of the results which it is made of
@@ -1097,38 +1113,42 @@ class Joined(Covered):
     def to_json(self) -> str:
         """The curves by their names (``kind`` is ``curves``)."""
         members = {name: each.to_json() for name, each in self._members().items()}
-        return display.bundle(members, self.privacy, self.evidence_json())
+        return display.encode_curves(members, self.privacy, self.evidence_to_json())
 
     @classmethod
-    def read_members(cls, opened: Opened, kind: type[Any] | None = None) -> dict[str, Any]:
+    def parse_members(cls, document: CurveDocument, kind: type[Any] | None = None) -> dict[str, Any]:
         """The results in it: of this kind, or of the one that the first says that it is."""
-        stored: Mapping[str, Any] = opened.arrays["curves"]
-        read = kind or kind_of(next(iter(stored.values())))
+        stored: Mapping[str, Any] = document.arrays["curves"]
+        read = kind or find_result_class(next(iter(stored.values())))
         return {name: read.from_json(json.dumps(each)) for name, each in stored.items()}
 
 
-def kind_of(stored: Mapping[str, Any]) -> type[Any]:
+def find_result_class(document: Mapping[str, Any]) -> type[Any]:
     """The result that wrote a document: the most special one, where several would read it.
 
     Raises:
         ValueError: there is none.
     """
-    name = stored["kind"]
+    name = document["kind"]
     load_results(str(name))
-    kinds = [each for each in _kinds(Released) if getattr(each, "KIND", None) == name and not isabstract(each)]
-    found = [each for each in kinds if each.wrote(stored)]
+    kinds = [
+        each
+        for each in _list_subclasses(ReleasedResult)
+        if getattr(each, "KIND", None) == name and not isabstract(each)
+    ]
+    found = [each for each in kinds if each.matches_document(document)]
     if not found:
-        raise Refused("curve.kind", f"no result is of the kind {str(name)[:40]!r}")
+        raise InvalidArgument("curve.kind", f"no result is of the kind {str(name)[:40]!r}")
     return sorted(found, key=lambda each: len(each.__mro__))[-1]
 
 
-def _kinds(base: type[Any]) -> Iterator[type[Any]]:
+def _list_subclasses(base: type[Any]) -> Iterator[type[Any]]:
     for each in base.__subclasses__():
         yield each
-        yield from _kinds(each)
+        yield from _list_subclasses(each)
 
 
-def curve_from_json(text: str) -> Released:
+def result_from_json(text: str) -> ReleasedResult:
     """The curve that `to_json` of some result wrote, whichever it was.
 
     Raises:
@@ -1136,16 +1156,16 @@ def curve_from_json(text: str) -> Released:
 
     >>> import dpcurves as dp
     >>> shares = dp.histogram([1, 2, 2], grid=dp.Grid(0, 4, cells=4), epsilon=1, adjacency=dp.ADD_REMOVE)
-    >>> type(curve_from_json(shares.to_json())).__name__
+    >>> type(result_from_json(shares.to_json())).__name__
     'Histogram'
     """
     try:
         stored: Any = json.loads(text)
     except (ValueError, RecursionError):
-        raise Refused("curve", "this is no JSON") from None
+        raise InvalidArgument("curve", "this is no JSON") from None
     kind = stored.get("kind") if isinstance(stored, dict) else None
     if not isinstance(kind, str):
-        raise Refused("curve.kind", "the field is missing, or is not a text")
-    with damage_refused():
-        found: type[Released] = kind_of(stored)
+        raise InvalidArgument("curve.kind", "the field is missing, or is not a text")
+    with refuse_damaged():
+        found: type[ReleasedResult] = find_result_class(stored)
     return found.from_json(text)

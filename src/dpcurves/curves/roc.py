@@ -13,23 +13,41 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import display
-from ..arguments import chance, chosen
+from ..arguments import parse_choice, require_probability
 from ..arrays import BoolArray, FloatArray
-from ..conversation import ALL, Below, Counted, Evidence, Needs, PrivacyStatement, Ranks, Setting, Single, needed
+from ..conversation import (
+    ALL,
+    CountsBelowWorkload,
+    Evidence,
+    Needs,
+    PrivacyStatement,
+    RankingWorkload,
+    Setting,
+    SingleQueryWorkload,
+    TableCounts,
+    ask_workload,
+)
 from ..conversation import Cuts as Cuts
 from ..data import UNIT_INTERVAL, Axis, Categories, Category, Grid, Outside, Predictor
-from ..display import DrawnArea, Region, Shade, area_rows, covering
-from ..estimation.two_classes import two_classes
-from ..inference import RocBand, population_roc_band, roc_band, spread_out
-from ..inference.areas import FEW_DRAWS, CountedAreas, area_interval, expected_width, settled_area, shares_of
+from ..display import AreaInterval, Region, Shade, area_rows, describe_interval
+from ..estimation.two_classes import estimate_two_classes
+from ..inference import RocBand, expand_band, population_roc_band, roc_band
+from ..inference.areas import (
+    FEW_DRAWS,
+    RankedClassCounts,
+    area_interval,
+    combine_areas,
+    expected_width,
+    shares_from_rates,
+)
 from ..inference.knowledge import known_number
-from ..inference.simulation import draws_for, public_generator, sampling_generator
+from ..inference.simulation import choose_draws, public_generator, sampling_generator
 from ..queries import AucQuery, PrefixQuery
-from ..summaries import above, auc_of_steps, binormal_tpr, roc_points
-from .class_table import ClassTable, TableReading
-from .prefixes import all_edges, edges_given
-from .question import labels, require_independent, statement_of
-from .result import Drawing, Released, notes_on_classes, notes_on_width, scopes
+from ..summaries import auc_of_steps, binormal_tpr, cumulate_from_top, roc_points
+from .class_table import ClassTable, ClassTableResult
+from .prefixes import build_all_edges_query, parse_edges
+from .question import build_privacy_statement, parse_class_labels, require_independent
+from .result import PlotArguments, ReleasedResult, interval_scopes, notes_on_classes, notes_on_width
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +61,7 @@ class CountsAbove:
     evidence: Evidence
 
     @property
-    def at(self) -> NDArray[np.int64]:
+    def cells_above(self) -> NDArray[np.int64]:
         """The number of cells above each measured threshold, rising from none to all."""
         law = self.evidence.sums
         return law.cells - np.asarray(law.bounds)[::-1]
@@ -51,23 +69,23 @@ class CountsAbove:
     @cached_property
     def counts(self) -> FloatArray:
         """Unbiased, of shape ``(2, measured)``."""
-        return above(self.evidence.unbiased)[:, self.at]
+        return cumulate_from_top(self.evidence.unbiased_cells)[:, self.cells_above]
 
-    def noise(self, generator: np.random.Generator | None) -> FloatArray:
+    def simulate_noise(self, generator: np.random.Generator | None) -> FloatArray:
         """The noise of `counts`, simulated: ``(draws, 2, measured)``."""
         law, total = self.evidence.sums, self.evidence.total
-        short = law.of_intervals
+        short = law.interval_law
         at = short.cells - np.asarray(short.bounds)[::-1]
-        chunks = short.simulate(total, draws_for(2 * short.cells), public_generator(generator))
-        return np.concatenate([above(cells)[..., at] for cells, _ in chunks])
+        chunks = short.simulate(total, choose_draws(2 * short.cells), public_generator(generator))
+        return np.concatenate([cumulate_from_top(cells)[..., at] for cells, _ in chunks])
 
     def band(
         self, rates: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> RocBand:
         """At all thresholds, about these rates of both classes, ``(2, thresholds)``."""
-        what = self.counts, self.noise(generator), rates[:, self.at], level
+        what = self.counts, self.simulate_noise(generator), rates[:, self.cells_above], level
         found = population_roc_band(*what, sampling_generator(generator)) if population else roc_band(*what)
-        whole = spread_out(found, self.at, rates.shape[1])
+        whole = expand_band(found, self.cells_above, rates.shape[1])
         lower, upper = np.minimum(whole[0::2], rates), np.maximum(whole[1::2], rates)  # the curve lies in its band
         return RocBand(lower[0], upper[0], lower[1], upper[1])
 
@@ -85,26 +103,26 @@ class FinerCounts:
     starts: tuple[int, ...]
 
     @classmethod
-    def of(cls, evidence: Evidence, finer: Grid, grid: Grid) -> FinerCounts:
+    def from_grids(cls, evidence: Evidence, finer: Grid, grid: Grid) -> FinerCounts:
         """Counts on a grid that has all edges of another one."""
         inner = np.searchsorted(finer.edges, grid.edges[:-1])
         if grid.outside is Outside.APART:
             inner = np.concatenate([[0], inner + 1, [finer.cells + 1]])
         return cls(evidence, tuple(inner.tolist()))
 
-    def with_counts(self, evidence: Evidence) -> Evidence:
+    def combine_evidence(self, evidence: Evidence) -> Evidence:
         """These counts and those of the curve together, as sums over nested intervals of these cells."""
-        coarse, own = evidence.measured, self.evidence.measured
+        coarse, own = evidence.interval_sums, self.evidence.interval_sums
         last = len(evidence.values) - (coarse.missing is not None)
         finer = self.evidence.values[: 2 * own.cells]
         return Evidence(
-            coarse.with_finer(own, self.starts),
+            coarse.append_finer(own, self.starts),
             (*evidence.values[:last], *finer, *evidence.values[last:]),
             evidence.total,
         )
 
     @property
-    def parts(self) -> NDArray[np.int64]:
+    def finer_cells_per_cell(self) -> NDArray[np.int64]:
         """The number of finer cells in each cell of the curve."""
         return np.diff(np.append(self.starts, self.evidence.sums.cells))
 
@@ -116,7 +134,7 @@ MANY = 25
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ROC(TableReading):
+class ROC(ClassTableResult):
     """True positive rate against false positive rate, as the threshold falls. High scores are positive.
 
     Scores in one cell count as tied, and a tie counts one half.
@@ -126,11 +144,11 @@ class ROC(TableReading):
         tpr: True positive rates, from 0 to 1, of the same shape.
         thresholds: Falling; a score at or above threshold i is called positive at point i. The first is infinite.
         auc: Area under the curve; where noise is small, it is computed from the counts before they were made monotone,
-            which is closest to the truth: see `settled_area`. NaN where it is not known: see `known_number`.
+            which is closest to the truth: see `combine_areas`. NaN where it is not known: see `known_number`.
         table: What the curve was read from.
         title: The title of pictures.
         positive: Which label is positive.
-        within: Counts of both classes on finer cells, from which intervals of the area are computed; None: there are
+        finer_counts: Counts of both classes on finer cells, from which intervals of the area are computed; None: there are
             none.
 
     Data frame: columns ``fpr``, ``tpr`` and ``threshold``.
@@ -139,11 +157,11 @@ class ROC(TableReading):
     KIND = "roc"
     SIZE = display.SQUARE
     TITLE = "{title}"
-    IN_SHORT = "AUC {auc:.3f}, {table.grid.slots} cells"
+    REPR_FACTS = "AUC {auc:.3f}, {table.grid.slots} cells"
     COLUMNS = ("fpr", "tpr", "threshold=thresholds")
     ARRAYS = ("fpr", "tpr", "thresholds", "auc")
-    ENDS = RocBand._fields
-    RANGES = MappingProxyType({
+    INTERVAL_COLUMNS = RocBand._fields
+    POSSIBLE_RANGES = MappingProxyType({
         "fpr": (0.0, 1.0, "fpr_lower", "fpr_upper"), "tpr": (0.0, 1.0, "tpr_lower", "tpr_upper")
     })  # fmt: skip
     IS_CURVE = True
@@ -155,36 +173,41 @@ class ROC(TableReading):
     table: ClassTable
     title: str = "ROC curve"
     positive: str = ""
-    within: FinerCounts | None = None
+    finer_counts: FinerCounts | None = None
 
     @classmethod
-    def read(
-        cls, table: ClassTable, title: str = "ROC curve", positive: str = "", within: FinerCounts | None = None
+    def from_counts(
+        cls, table: ClassTable, title: str = "ROC curve", positive: str = "", finer_counts: FinerCounts | None = None
     ) -> ROC:
         """From released counts, for nothing."""
         evidence = table.evidence
-        cells = two_classes(evidence.sums, evidence.values, evidence.total)
+        cells = estimate_two_classes(evidence.sums, evidence.values, evidence.total)
         fpr, tpr = roc_points(positive=cells[1], negative=cells[0])
         noise = [each for each, _ in evidence.sums.simulate(evidence.total, FEW_DRAWS, public_generator(None))]
-        area = settled_area((fpr, tpr), cells, CountedAreas(evidence.unbiased, shares_of(fpr, tpr), noise))
-        curve = cls(fpr, tpr, table.thresholds, area, table, title, positive, within)
-        if curve._is_clear:
+        area = combine_areas(
+            (fpr, tpr), cells, RankedClassCounts(evidence.unbiased_cells, shares_from_rates(fpr, tpr), noise)
+        )
+        curve = cls(fpr, tpr, table.thresholds, area, table, title, positive, finer_counts)
+        if curve._has_clear_classes:
             return curve
         return replace(curve, auc=known_number(area, curve.auc_interval(LEVEL), 0.0, 1.0))
 
     @property
-    def _is_clear(self) -> bool:
+    def _has_clear_classes(self) -> bool:
         """Tell whether each class has so many records that its noise hides nothing."""
         law, total = self.evidence.sums, self.evidence.total
-        records, noise = self.evidence.unbiased.sum(axis=1), np.sqrt(law.prefix_variances(total is not None)[:, -1])
+        records, noise = (
+            self.evidence.unbiased_cells.sum(axis=1),
+            np.sqrt(law.prefix_variances(total is not None)[:, -1]),
+        )
         return bool((records > MANY * noise).all())
 
     def _may_be_unknown(self) -> bool:
-        return not self._is_clear
+        return not self._has_clear_classes
 
     def notes_on_noise(self) -> tuple[str, ...]:
         """A note if nothing is known of the curve anywhere; the band is computed only where that may be."""
-        if self._is_clear:
+        if self._has_clear_classes:
             return ()
         _, lower, upper = self.band(LEVEL).steps()
         return notes_on_width(upper - lower, "the band at every false positive rate")
@@ -195,9 +218,9 @@ class ROC(TableReading):
         return self.table.grid
 
     @property
-    def turns(self) -> tuple[Evidence, ...]:
+    def rounds(self) -> tuple[Evidence, ...]:
         """The counts of the curve, and those of finer cells, if there are any."""
-        return (self.evidence,) if self.within is None else (self.evidence, self.within.evidence)
+        return (self.evidence,) if self.finer_counts is None else (self.evidence, self.finer_counts.evidence)
 
     def auc_interval(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
@@ -214,17 +237,17 @@ class ROC(TableReading):
 
         The interval is 0 to 1 where noise alone can explain the counts of a class: then the area may not exist.
         """
-        level = chance("level", level)
+        level = require_probability("level", level)
         require_independent(self.privacy, population)
         if isnan(self.auc):
             return 0.0, 1.0
         draws = public_generator(generator)
-        counted = _areas(self.evidence, shares_of(self.fpr, self.tpr), draws, self.table.tied)
-        if self.within is not None:
-            parts, tied = self.within.parts, self.table.tied
+        counted = _simulate_areas(self.evidence, shares_from_rates(self.fpr, self.tpr), draws, self.table.tied_cells)
+        if self.finer_counts is not None:
+            parts, tied = self.finer_counts.finer_cells_per_cell, self.table.tied_cells
             spread = np.repeat(counted.shares / parts, parts, axis=-1)
             each = None if tied is None else np.repeat(tied, parts)
-            finer = _areas(self.within.with_counts(self.evidence), spread, draws, each)
+            finer = _simulate_areas(self.finer_counts.combine_evidence(self.evidence), spread, draws, each)
             counted = min(counted, finer, key=lambda each: expected_width(each, level))
         low, high = area_interval(counted, level, sampling=draws if population else None)
         return min(low, self.auc), max(high, self.auc)
@@ -234,7 +257,7 @@ class ROC(TableReading):
 
         Both rates of a point have noise, so each threshold has a box of rates; with probability `level` all points lie
         in their boxes. Between two thresholds, where scores may rank in any order, the curve lies between the lower
-        corner of one box and the upper corner of the next: see `RocBand.at`. As every order is allowed for, the region
+        corner of one box and the upper corner of the next: see `RocBand.tpr_at`. As every order is allowed for, the region
         holds more often than `level` says. With `population`, it is the curve of the population that the records were
         drawn from, which needs independent units of one record each.
 
@@ -243,8 +266,8 @@ class ROC(TableReading):
         Raises:
             ValueError: the level is not between 0 and 1, or needs more draws; or units have several records.
         """
-        level = chance("level", level)
-        band = self._once((level, population), generator, lambda: self._band(level, population, generator))
+        level = require_probability("level", level)
+        band = self._compute_once((level, population), generator, lambda: self._band(level, population, generator))
         return RocBand(*(ends.copy() for ends in band))
 
     def _band(self, level: float, population: bool, generator: np.random.Generator | None) -> RocBand:
@@ -252,48 +275,52 @@ class ROC(TableReading):
         rates = np.stack([self.fpr, self.tpr])
         return CountsAbove(self.evidence).band(rates, level, population=population, generator=generator)
 
-    def areas(self, whom: Mapping[str, bool], level: float | None) -> tuple[DrawnArea, ...]:
+    def area_intervals(self, scopes: Mapping[str, bool], level: float | None) -> tuple[AreaInterval, ...]:
         """Intervals of the area by their names, for each of these scopes at this level; none without a level."""
         if level is None:
             return ()
         return tuple(
-            DrawnArea(*self.auc_interval(level, population=asked), covering(level, "interval", name))
-            for name, asked in whom.items()
+            AreaInterval(*self.auc_interval(level, population=asked), describe_interval(level, "interval", name))
+            for name, asked in scopes.items()
         )
 
-    def _shaded(self, whom: Mapping[str, bool], level: float | None) -> tuple[DrawnArea | Region, ...]:
+    def _build_shades(self, scopes: Mapping[str, bool], level: float | None) -> tuple[AreaInterval | Region, ...]:
         """Intervals of the area, and bands, the wider ones first."""
         if level is None:
             return ()
-        named = {covering(level, "band", name): self.band(level, population=asked) for name, asked in whom.items()}
+        named = {
+            describe_interval(level, "band", name): self.band(level, population=asked) for name, asked in scopes.items()
+        }
         steps = ((words, band.steps()) for words, band in reversed(named.items()))
         regions = (Region(edges, Shade(lower, upper, words)) for words, (edges, lower, upper) in steps)
-        return *self.areas(whom, level), *regions
+        return *self.area_intervals(scopes, level), *regions
 
-    def _ends(self, level: float, /, *, population: bool) -> RocBand:
+    def _interval_limits(self, level: float, /, *, population: bool) -> RocBand:
         return self.band(level, population=population)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        fpr, tpr = self._where_known("fpr", self.fpr), self._where_known("tpr", self.tpr)
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        fpr, tpr = self._mask_unknown("fpr", self.fpr), self._mask_unknown("tpr", self.tpr)
         return display.draw_roc(
             fpr, tpr, self.auc, title=self.title, positive=self.positive,
-            areas=[each for each in shades if isinstance(each, DrawnArea)],
+            areas=[each for each in shades if isinstance(each, AreaInterval)],
             regions=[each for each in shades if isinstance(each, Region)], **how,
         )  # fmt: skip
 
     def _question(self) -> dict[str, Any]:
-        finer = {} if self.within is None else {"within": list(self.within.starts)}
-        return {**self.table.question(), "title": self.title, "positive": self.positive, **finer}
+        finer = {} if self.finer_counts is None else {"within": list(self.finer_counts.starts)}
+        return {**self.table.question_to_json(), "title": self.title, "positive": self.positive, **finer}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> ROC:
-        question, (_, *finer) = opened.question, opened.turns
+    def _from_json(cls, document: display.CurveDocument) -> ROC:
+        question, (_, *finer) = document.question, document.releases
         words = {name: str(question[name]) for name in ("title", "positive") if name in question}
         within = FinerCounts(finer[0], tuple(map(int, question["within"]))) if finer else None
-        return cls.read(ClassTable.from_evidence(opened.evidence, opened.privacy), **words, within=within)
+        return cls.from_counts(
+            ClassTable.from_evidence(document.evidence, document.privacy), **words, finer_counts=within
+        )
 
     def _summary(self) -> list[tuple[str, str]]:
-        return area_rows(self.auc, self.areas(scopes(self.privacy), LEVEL))
+        return area_rows(self.auc, self.area_intervals(interval_scopes(self.privacy), LEVEL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +335,7 @@ class RocQuestion:
     Where the number of records is public and records times epsilon are below 128, four equal cells are counted, and
     nothing is spent before.
 
-    Between cuts, where many records are known to be worth it (`finer_for`), another turn counts both classes on finer
+    Between cuts, where many records are known to be worth it (`choose_finer_cells`), another turn counts both classes on finer
     cells, from which intervals of the area are computed.
 
     Formal guarantees: a record lies in one cell of the table of classes and scores, whatever its label, so the loss is
@@ -346,46 +373,48 @@ class RocQuestion:
 
     def __post_init__(self) -> None:
         if self.at is not None:
-            object.__setattr__(self, "at", edges_given(self.at, Axis(self.score, self.grid)))
-        object.__setattr__(self, "cuts", chosen("cuts", self.cuts, Cuts))
-        labels(self.label, self.pos_label, self.neg_label)
+            object.__setattr__(self, "at", parse_edges(self.at, Axis(self.score, self.grid)))
+        object.__setattr__(self, "cuts", parse_choice("cuts", self.cuts, Cuts))
+        parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     @property
-    def paid_as(self) -> PrefixQuery | None:
+    def charged_query(self) -> PrefixQuery | None:
         """The query for all counts of both classes along this grid, where counts at some edges are asked for."""
-        return None if self.at is None else all_edges(Axis(self.score, self.grid), self._classes)
+        return None if self.at is None else build_all_edges_query(Axis(self.score, self.grid), self._classes)
 
     def steps(self, setting: Setting) -> Needs[ROC]:
         """Counts of both classes above thresholds."""
         score = Axis(self.score, self.grid)
         if self.at is not None:
-            return self._read((yield from needed(Below(score, self.at, self._classes), ALL)))
-        return self._read((yield from needed(Ranks(self._classes, score, self.cuts), ALL)))
+            return self._build_roc((yield from ask_workload(CountsBelowWorkload(score, self.at, self._classes), ALL)))
+        return self._build_roc((yield from ask_workload(RankingWorkload(self._classes, score, self.cuts), ALL)))
 
-    def _read(self, found: Counted) -> ROC:
-        last, grid = found.releases[-1], found.grid or self.grid
+    def _build_roc(self, counts: TableCounts) -> ROC:
+        last, grid = counts.releases[-1], counts.grid or self.grid
         notes = notes_on_classes(last, self._classes)
-        table = ClassTable(found.counts, grid, statement_of(found.releases, self.model).noted(*notes))
-        finer = found.releases[-2].plan.query.axes[-1] if len(found.read) > 1 else None
-        within = FinerCounts.of(found.read[0], finer.grid, grid) if isinstance(finer, Axis) else None
-        curve = ROC.read(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label), within)
+        table = ClassTable(counts.counts, grid, build_privacy_statement(counts.releases, self.model).with_notes(*notes))
+        finer = counts.releases[-2].plan.query.axes[-1] if len(counts.evidence) > 1 else None
+        within = FinerCounts.from_grids(counts.evidence[0], finer.grid, grid) if isinstance(finer, Axis) else None
+        curve = ROC.from_counts(table, f"ROC curve of {self.score} for {self.label}", str(self.pos_label), within)
         if not last.allotment:
             return curve
-        return replace(curve, table=replace(table, privacy=table.privacy.noted(*curve.notes_on_noise())))
+        return replace(curve, table=replace(table, privacy=table.privacy.with_notes(*curve.notes_on_noise())))
 
     @property
     def _classes(self) -> Categories:
-        return labels(self.label, self.pos_label, self.neg_label)
+        return parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     def __str__(self) -> str:
         way = "" if self.at is None else " at some edges"
         return f"ROC curve of {self.score} for {self.label}{way}"
 
 
-def _areas(evidence: Evidence, shares: FloatArray, draws: np.random.Generator, tied: BoolArray | None) -> CountedAreas:
+def _simulate_areas(
+    evidence: Evidence, shares: FloatArray, draws: np.random.Generator, tied: BoolArray | None
+) -> RankedClassCounts:
     law = evidence.sums
-    noise = [cells for cells, _ in law.simulate(evidence.total, draws_for(law.cells), draws)]
-    return CountedAreas(evidence.unbiased, shares, noise, tied)
+    noise = [cells for cells, _ in law.simulate(evidence.total, choose_draws(law.cells), draws)]
+    return RankedClassCounts(evidence.unbiased_cells, shares, noise, tied)
 
 
 POINTS = 513
@@ -396,7 +425,7 @@ NO_INTERVAL = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SmoothAuc(Released):
+class SmoothAuc(ReleasedResult):
     """The area under an ROC curve, and the symmetric binormal curve that has it (Boyd, Lantz and Page 2015).
 
     The curve is a shape that was assumed, not measured: use `ROC` for a measured curve.
@@ -416,7 +445,7 @@ class SmoothAuc(Released):
     KIND = "smooth-auc"
     SIZE = display.SQUARE
     TITLE = "Binormal ROC curve"
-    IN_SHORT = "AUC {auc:.3f}"
+    REPR_FACTS = "AUC {auc:.3f}"
     SUMMARY = (("AUC", "{auc:.4f}"),)
     COLUMNS = ("fpr", "tpr")
     ARRAYS = (*COLUMNS, "auc")
@@ -428,26 +457,26 @@ class SmoothAuc(Released):
     evidence: Evidence
 
     @classmethod
-    def read(cls, evidence: Evidence, privacy: PrivacyStatement) -> SmoothAuc:
+    def from_counts(cls, evidence: Evidence, privacy: PrivacyStatement) -> SmoothAuc:
         """From the released number."""
         auc = auc_of_steps(evidence.values[0])
         fpr = np.linspace(0.0, 1.0, POINTS)
-        return cls(fpr, binormal_tpr(fpr, auc), auc, privacy.noted(NO_INTERVAL), evidence)
+        return cls(fpr, binormal_tpr(fpr, auc), auc, privacy.with_notes(NO_INTERVAL), evidence)
 
-    def binormal(self, fpr: ArrayLike) -> FloatArray:
+    def binormal_tpr_at(self, fpr: ArrayLike) -> FloatArray:
         """True positive rates of the binormal curve at any false positive rates."""
         return binormal_tpr(np.asarray(fpr, dtype=np.float64), self.auc)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         return display.draw_roc(self.fpr, self.tpr, self.auc, title=self._title(), **how)
 
     def _question(self) -> dict[str, object]:
         return {}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> SmoothAuc:
-        (evidence,) = opened.turns
-        return cls.read(evidence, opened.privacy)
+    def _from_json(cls, document: display.CurveDocument) -> SmoothAuc:
+        (evidence,) = document.releases
+        return cls.from_counts(evidence, document.privacy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,13 +500,13 @@ class SmoothAucQuestion:
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
-        labels(self.label, self.pos_label, self.neg_label)
+        parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     def steps(self, setting: Setting) -> Needs[SmoothAuc]:
         """Ask for one number."""
-        classes = labels(self.label, self.pos_label, self.neg_label)
-        release = yield from needed(Single(AucQuery((classes, Axis(self.score, self.grid)))), ALL)
-        return SmoothAuc.read(Evidence.of(release), statement_of([release], self.model))
+        classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
+        release = yield from ask_workload(SingleQueryWorkload(AucQuery((classes, Axis(self.score, self.grid)))), ALL)
+        return SmoothAuc.from_counts(Evidence.from_release(release), build_privacy_statement([release], self.model))
 
     def __str__(self) -> str:
         return f"area under the ROC curve of {self.score} for {self.label}"

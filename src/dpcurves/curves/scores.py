@@ -15,35 +15,43 @@ from typing import Any, ClassVar, NamedTuple, Unpack
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance, chosen, require_kind, shown
+from ..arguments import InvalidArgument, describe_value, parse_choice, require_probability, require_type
 from ..arrays import FloatArray
-from ..conversation import ALL, Needs, Prefixes, Range, Release, Setting, needed
+from ..conversation import ALL, AutomaticGridWorkload, Needs, PrefixWorkload, Release, Setting, ask_workload
 from ..data import Axis, Grid
 from ..data.axis import Category, Predictor, TypedAxis
 from ..data.grid import HUNDREDTHS
-from ..display import numeral
-from ..display.numerals import answered_point
-from ..fields import of_field
-from ..inference.moments import Measured, difference
+from ..display import format_number
+from ..display.numerals import describe_point
+from ..fields import load_field_object
+from ..inference.moments import IntervalEstimate, subtract_estimates
 from ..privacy import Adjacency, PrivacyLoss
-from .automatic_range import LOOKED, looks_noted, note_on_looks
-from .by_category import ByCategory, by_words, parted, rows_of
+from .automatic_range import LOOKED, add_empty_range_note, note_on_pilot_queries
+from .by_category import ByCategory, collect_by_category, describe_grouping, split_rows
 from .class_curves import Confusion, CumulativeGain, DecisionCurve, PrecisionRecall, ScoreCalibration
 from .class_table import (
     ClassTable,
-    Reading,
-    TableReading,
-    estimate_of,
-    interval_of,
-    left_open,
+    ClassTableResult,
+    Metric,
+    estimate_metric,
+    find_discretization_error,
+    find_metric_interval,
+    list_metrics,
     notes_on_classes,
     notes_on_crowding,
-    readings_of,
 )
-from .question import By, Key, axes_of, keys_of, labels, named, statement_of
-from .result import EACH, Drawing
+from .question import (
+    By,
+    Key,
+    build_privacy_statement,
+    format_key,
+    parse_class_labels,
+    parse_grouping,
+    prepend_category_axes,
+)
+from .result import EACH, PlotArguments
 from .roc import ROC
-from .score_groups import groups_of
+from .score_groups import check_group_number
 
 STORED = "joint_price.json"
 """Written by ``benchmarks/scores_or_own_questions.py --write``."""
@@ -75,7 +83,7 @@ class MeasuredRatios(NamedTuple):
 
 
 @cache
-def measured() -> MeasuredRatios:
+def load_measured_ratios() -> MeasuredRatios:
     """The measurements kept beside this file."""
     stored = json.loads(files(__package__).joinpath(STORED).read_text(encoding="utf-8"))
     return MeasuredRatios(stored["releases"], tuple(MeasuredRatio(**row) for row in stored["rows"]))
@@ -83,29 +91,29 @@ def measured() -> MeasuredRatios:
 
 def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
     """A note: the measured ratios for the loss and, where it is public, the number of records nearest to these."""
-    near = _nearest(setting.loss, setting.adjacency)
+    near = _find_nearest_ratios(setting.loss, setting.adjacency)
     first = near[0]
     records = f"{first.records:,}" if len(near) == 1 else f"{first.records:,} to {near[-1].records:,}"
     areas, groups = ([getattr(each, name) for each in near] for name in ("area", "groups"))
     return (
-        f"one release for all readings, beside a question of its own with all of the loss: {_times(areas)} the error "
-        f"of the area under the ROC curve, {_times(groups)} that of shares in ten calibration groups (measured on "
-        f"{records} calibrated scores at {first.currency} {first.loss:g}, {measured().releases} releases of each)",
+        f"one release for all readings, beside a question of its own with all of the loss: {_format_factors(areas)} the error "
+        f"of the area under the ROC curve, {_format_factors(groups)} that of shares in ten calibration groups (measured on "
+        f"{records} calibrated scores at {first.currency} {first.loss:g}, {load_measured_ratios().releases} releases of each)",
     )
 
 
-def _nearest(loss: PrivacyLoss, adjacency: Adjacency) -> list[MeasuredRatio]:
+def _find_nearest_ratios(loss: PrivacyLoss, adjacency: Adjacency) -> list[MeasuredRatio]:
     """In ratios, not in differences; of each number of records where theirs is private."""
-    each, records = adjacency.unit.records, adjacency.total
+    each, records = adjacency.unit.records, adjacency.public_record_count
     currency = "epsilon" if loss.is_pure else "rho"
     amount = float(loss.epsilon) / each if loss.epsilon is not None else float(loss.rho) / each**2
-    kept = [row for row in measured().ratios if row.currency == currency]
+    kept = [row for row in load_measured_ratios().ratios if row.currency == currency]
     at = min((row.loss for row in kept), key=lambda found: abs(log(found / amount)))
     rows = sorted(row for row in kept if row.loss == at)
     return rows if records is None else [min(rows, key=lambda row: abs(log(row.records / max(records, 1))))]
 
 
-def _times(ratios: list[float]) -> str:
+def _format_factors(ratios: list[float]) -> str:
     least, most = f"{min(ratios):.2g}", f"{max(ratios):.2g}"
     return f"{least} times" if least == most else f"{least} to {most} times"
 
@@ -115,7 +123,7 @@ MOST_CELLS = 2**12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores(TableReading):
+class Scores(ClassTableResult):
     """Counts of two classes along their scores, and the statistics that follow from them at no further loss.
 
     All statistics are those of scores rounded to the middle of their cell, so that scores in one cell are tied. Only
@@ -131,8 +139,8 @@ class Scores(TableReading):
     KIND = "scores"
     TITLE = "Scores of two classes"
     ARRAYS = ("thresholds", "true_positives", "false_positives")
-    FORMS = MappingProxyType({"readings": display.BY_NAME})
-    COVERS = EACH
+    JSON_SCHEMAS = MappingProxyType({"readings": display.BY_NAME})
+    INTERVAL_NAME = EACH
 
     thresholds: FloatArray
     true_positives: FloatArray
@@ -140,30 +148,30 @@ class Scores(TableReading):
     table: ClassTable
 
     @classmethod
-    def read(cls, table: ClassTable) -> Scores:
+    def from_counts(cls, table: ClassTable) -> Scores:
         """From released counts of two rows: negatives, positives."""
         noted = ClassTable(
-            table.evidence, table.grid, table.privacy.noted(*notes_on_classes(table), *notes_on_crowding(table))
+            table.evidence, table.grid, table.privacy.with_notes(*notes_on_classes(table), *notes_on_crowding(table))
         )
-        false, true = np.cumsum(noted.counts.likely[:, ::-1], axis=1)
+        false, true = np.cumsum(noted.counts.likely_counts[:, ::-1], axis=1)
         return cls(noted.thresholds, np.append(0.0, true), np.append(0.0, false), noted)
 
-    def _on_model_card(self) -> Iterator[Any]:
+    def _model_card_results(self) -> Iterator[Any]:
         yield from (self, self.roc(), self.cumulative_gain())
         if self.table.are_probabilities:
             yield from (self.calibration(), self.decision_curve())
 
     def roc(self) -> ROC:
         """The ROC curve, and its area."""
-        return ROC.read(self.table)
+        return ROC.from_counts(self.table)
 
     def precision_recall(self) -> PrecisionRecall:
         """The precision-recall curve, and the average precision."""
-        return PrecisionRecall.read(self.table)
+        return PrecisionRecall.from_counts(self.table)
 
     def cumulative_gain(self) -> CumulativeGain:
         """The share of the positives among the highest scores, and the lift."""
-        return CumulativeGain.read(self.table)
+        return CumulativeGain.from_counts(self.table)
 
     def decision_curve(self) -> DecisionCurve:
         """The net benefit of acting by the scores, by threshold probability.
@@ -171,7 +179,7 @@ class Scores(TableReading):
         Raises:
             ValueError: the scores are no probabilities.
         """
-        return DecisionCurve.read(self.table)
+        return DecisionCurve.from_counts(self.table)
 
     def calibration(self, groups: int = 10, *, at: Sequence[float] | None = None) -> ScoreCalibration:
         """The calibration curve, in at most so many groups that seem to be of equal size, by the released counts.
@@ -184,14 +192,14 @@ class Scores(TableReading):
             ValueError: the scores are no probabilities, or there are fewer than two groups.
         """
         if at is None:
-            return ScoreCalibration.of_groups(self.table, groups_of(groups, self.table.grid))
+            return ScoreCalibration.from_even_groups(self.table, check_group_number(groups, self.table.grid))
         grid, asked = self.table.grid, np.asarray(at, dtype=np.float64)
         edges = grid.nearest_edge(asked)
         pairs = zip(grid.edge(edges).tolist(), asked.tolist(), strict=True)
-        points = [answered_point(*pair) for pair in pairs if answered_point(*pair) != answered_point(pair[0], pair[0])]
+        points = [describe_point(*pair) for pair in pairs if describe_point(*pair) != describe_point(pair[0], pair[0])]
         moved = (f"groups end at {', '.join(points)}",) if points else ()
-        table = replace(self.table, privacy=self.table.privacy.noted(*moved)) if moved else self.table
-        return ScoreCalibration.beginning(table, np.unique([0, *edges[edges < grid.cells]]))
+        table = replace(self.table, privacy=self.table.privacy.with_notes(*moved)) if moved else self.table
+        return ScoreCalibration.from_group_starts(table, np.unique([0, *edges[edges < grid.cells]]))
 
     def confusion(self, threshold: float) -> Confusion:
         """The confusion matrix, and rates, at the edge of the grid that is nearest to `threshold`.
@@ -200,25 +208,25 @@ class Scores(TableReading):
             ValueError: `threshold` is no number.
         """
         if not isinstance(threshold, (int, float)) or isinstance(threshold, bool) or not np.isfinite(threshold):
-            raise Refused("threshold", "a number is needed, as in 0.5")
-        return Confusion.read(self.table, float(threshold))
+            raise InvalidArgument("threshold", "a number is needed, as in 0.5")
+        return Confusion.from_counts(self.table, float(threshold))
 
     @property
-    def readings(self) -> tuple[Reading, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         """The single numbers that can be computed: some need scores that are probabilities."""
-        return readings_of(self.table)
+        return list_metrics(self.table)
 
-    def value(self, reading: Reading | str) -> float:
+    def value(self, metric: Metric | str) -> float:
         """The value of a statistic, or NaN where too few records were counted to compute it.
 
         Raises:
             ValueError: there is no such reading, or it needs scores that are probabilities.
         """
-        return estimate_of(self.table, chosen("reading", reading, Reading))
+        return estimate_metric(self.table, parse_choice("metric", metric, Metric))
 
     def interval(
         self,
-        reading: Reading | str,
+        metric: Metric | str,
         level: float,
         *,
         population: bool = False,
@@ -227,10 +235,10 @@ class Scores(TableReading):
         """An interval that contains the number with probability `level`: each reading on its own.
 
         It is for the number of these records; with `population`, for that of the population that the records were drawn
-        from, which needs independent units of one record each. `Reading` says how each is computed.
+        from, which needs independent units of one record each. `Metric` says how each is computed.
 
         Args:
-            reading: Which number.
+            metric: Which number.
             level: The confidence level.
             population: Whether it is for the population, not for these records.
             generator: The random numbers of the simulation.
@@ -239,32 +247,32 @@ class Scores(TableReading):
             ValueError: `level` is not between 0 and 1; there is no such reading; or for the population, units have
                 several records.
         """
-        number, level = chosen("reading", reading, Reading), chance("level", level)
-        return interval_of(self.table, number, level, population=population, generator=generator)
+        number, level = parse_choice("metric", metric, Metric), require_probability("level", level)
+        return find_metric_interval(self.table, number, level, population=population, generator=generator)
 
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """Lower and upper ends of all `readings`, in their order, of shape ``(readings, 2)``: as `interval` says."""
-        ends = [self.interval(each, level, population=population, generator=generator) for each in self.readings]
+        """Lower and upper ends of all `metrics`, in their order, of shape ``(readings, 2)``: as `interval` says."""
+        ends = [self.interval(each, level, population=population, generator=generator) for each in self.metrics]
         return np.array(ends)
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        values = {each.value.words: self.value(each) for each in self.readings}
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        values = {each.value.title: self.value(each) for each in self.metrics}
         return display.draw_numbers(values, shades=shades, **how)
 
     def _columns(self) -> dict[str, Any]:
-        return {"reading": [each.key for each in self.readings], "value": [self.value(each) for each in self.readings]}
+        return {"reading": [each.key for each in self.metrics], "value": [self.value(each) for each in self.metrics]}
 
     def _arrays(self) -> dict[str, object]:
-        return {**super()._arrays(), "readings": {each.key: self.value(each) for each in self.readings}}
+        return {**super()._arrays(), "readings": {each.key: self.value(each) for each in self.metrics}}
 
-    def _in_short(self) -> tuple[str, ...]:
-        area = self.value(Reading.AUC)
+    def _repr_facts(self) -> tuple[str, ...]:
+        area = self.value(Metric.AUC)
         return ("AUC not known" if isnan(area) else f"AUC {area:.3f}", f"{self.table.grid.cells} cells")
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [(each.value.words, numeral(self.value(each))) for each in self.readings]
+        return [(each.value.title, format_number(self.value(each))) for each in self.metrics]
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,28 +308,32 @@ class ScoresQuestion:
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
-        require_kind("grid", self.grid, Grid, "a Grid, as in Grid(0, 1, cells=100),")
-        keys_of(self.by)
+        require_type("grid", self.grid, Grid, "a Grid, as in Grid(0, 1, cells=100),")
+        parse_grouping(self.by)
         if self.grid.cells > MOST_CELLS:
             why = "intervals simulate the noise of each, and of more it needs too much memory"
-            raise Refused("grid", f"at most {MOST_CELLS} cells of scores are counted, got {self.grid.cells}: {why}")
-        labels(self.label, self.pos_label, self.neg_label)
+            raise InvalidArgument(
+                "grid", f"at most {MOST_CELLS} cells of scores are counted, got {self.grid.cells}: {why}"
+            )
+        parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table with two rows, or with two rows for each category."""
-        return (yield from self.counted(ALL, ()))
+        return (yield from self.ask_counts(ALL, ()))
 
-    def counted(self, share: Fraction, before: tuple[Release, ...], along: type[Axis] = Axis) -> Needs[Any]:
-        """Ask for it with this share of the loss; releases `before` stand in the privacy statement too."""
-        classes = labels(self.label, self.pos_label, self.neg_label)
-        score = along(self.score, self.grid)
-        axes = axes_of(self.by, classes, score)
-        found = yield from needed(Prefixes(axes), share)
-        privacy = statement_of((*before, *found.releases), self.model)
+    def ask_counts(
+        self, budget_fraction: Fraction, earlier_releases: tuple[Release, ...], axis_class: type[Axis] = Axis
+    ) -> Needs[Any]:
+        """Ask for it with this share of the loss; releases `earlier_releases` stand in the privacy statement too."""
+        classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
+        score = axis_class(self.score, self.grid)
+        axes = prepend_category_axes(self.by, classes, score)
+        found = yield from ask_workload(PrefixWorkload(axes), budget_fraction)
+        privacy = build_privacy_statement((*earlier_releases, *found.releases), self.model)
         if self.by is None:
-            return Scores.read(ClassTable(found.counts, self.grid, privacy))
-        tables = (ClassTable(pair, self.grid, privacy) for pair in rows_of(found.counts, 2))
-        return parted(self.by, map(Scores.read, tables), ScoresByCategory)
+            return Scores.from_counts(ClassTable(found.counts, self.grid, privacy))
+        tables = (ClassTable(pair, self.grid, privacy) for pair in split_rows(found.counts, 2))
+        return collect_by_category(self.by, map(Scores.from_counts, tables), ScoresByCategory)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """A note on the ratio of errors to those of a ROC or a calibration question with the whole loss.
@@ -331,7 +343,7 @@ class ScoresQuestion:
         return notes_on_joint_price(setting) if self.by is None else ()
 
     def __str__(self) -> str:
-        return f"scores {self.score} for {self.label}{by_words(self.by)}"
+        return f"scores {self.score} for {self.label}{describe_grouping(self.by)}"
 
 
 class ScoresByCategory(ByCategory[Scores]):
@@ -340,25 +352,25 @@ class ScoresByCategory(ByCategory[Scores]):
     Formal guarantees: as for `ByCategory`: all together lose what one table cost, and their noises are independent.
     """
 
-    MEMBERS = "scores"
+    MEMBER_KIND = "scores"
 
-    def _on_model_card(self) -> Iterator[Any]:
+    def _model_card_results(self) -> Iterator[Any]:
         """Rates, gaps and curves of all groups, in the place of the scores."""
-        yield of_field("group_rates")(self)
-        yield of_field("group_curves")(self, "roc")
+        yield load_field_object("group_rates")(self)
+        yield load_field_object("group_curves")(self, "roc")
         if next(iter(self.values())).table.are_probabilities:
-            yield of_field("group_curves")(self, "calibration")
+            yield load_field_object("group_curves")(self, "calibration")
 
     def difference(
         self,
-        reading: Reading | str,
+        metric: Metric | str,
         first: Key,
         second: Key,
         level: float,
         *,
         population: bool = False,
         generator: np.random.Generator | None = None,
-    ) -> Measured:
+    ) -> IntervalEstimate:
         """The number of the `first` category minus that of the `second`, and the ends of its confidence interval.
 
         Level and population are as for `Scores.interval`. The interval is computed from those of both categories:
@@ -366,7 +378,7 @@ class ScoresByCategory(ByCategory[Scores]):
         part of each distance that stems from the unknown order within cells is added without squaring.
 
         Args:
-            reading: Which number.
+            metric: Which number.
             first: A category.
             second: Another one.
             level: The confidence level.
@@ -376,17 +388,21 @@ class ScoresByCategory(ByCategory[Scores]):
         Raises:
             ValueError: there is no such category or reading, or as for `Scores.interval`.
         """
-        measured = [self._measured(name, reading, level, population, generator) for name in (first, second)]
-        return difference(*measured)
+        measured = [self._measure_category(name, metric, level, population, generator) for name in (first, second)]
+        return subtract_estimates(*measured)
 
-    def _measured(
-        self, name: Key, reading: Reading | str, level: float, population: bool, draw: np.random.Generator | None
-    ) -> Measured:
+    def _measure_category(
+        self, name: Key, reading: Metric | str, level: float, population: bool, draw: np.random.Generator | None
+    ) -> IntervalEstimate:
         if name not in self:
-            raise Refused("category", f"one of {', '.join(map(named, self))} is needed, got {shown(name)}")
+            raise InvalidArgument(
+                "category", f"one of {', '.join(map(format_key, self))} is needed, got {describe_value(name)}"
+            )
         own = self[name]
         value, ends = own.value(reading), own.interval(reading, level, population=population, generator=draw)
-        return Measured(value, *ends, *left_open(own.table, chosen("reading", reading, Reading)))
+        return IntervalEstimate(
+            value, *ends, *find_discretization_error(own.table, parse_choice("reading", reading, Metric))
+        )
 
 
 CELLS = 256
@@ -394,13 +410,13 @@ CELLS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class UnboundedScoresQuestion:
+class AutoRangeScoresQuestion:
     """The distribution of scores in two classes, where no range of the scores is known: log-odds, points, ranks.
 
     A fifth of the loss looks for the range in three turns; the rest counts as a `ScoresQuestion` does, on a grid within
     it. Scores beyond are counted apart. Probabilities, which lie in [0, 1], need no looks.
 
-    Formal guarantees: those of an `UnboundedSurvivalQuestion`.
+    Formal guarantees: those of an `AutoRangeSurvivalQuestion`.
 
     Attributes:
         label, by, pos_label, neg_label, model: Those of a `ScoresQuestion`.
@@ -411,7 +427,7 @@ class UnboundedScoresQuestion:
         ValueError, TypeError: as for a `ScoresQuestion`; or the score is no column.
     """
 
-    is_told_before: ClassVar[bool] = True
+    is_plan_shown_first: ClassVar[bool] = True
 
     label: str
     score: str
@@ -421,21 +437,25 @@ class UnboundedScoresQuestion:
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
-        require_kind("score", self.score, str, "the name of a column")
-        self.along(HUNDREDTHS)
+        require_type("score", self.score, str, "the name of a column")
+        self.with_grid(HUNDREDTHS)
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Looks for the range of scores, and asks as a `ScoresQuestion` does."""
-        found = yield from needed(Range(self.score, CELLS), LOOKED)
-        return (yield from self.along(found.cells_counted).counted(ALL - LOOKED, looks_noted(found), TypedAxis))
+        found = yield from ask_workload(AutomaticGridWorkload(self.score, CELLS), LOOKED)
+        return (
+            yield from self.with_grid(found.chosen_grid).ask_counts(
+                ALL - LOOKED, add_empty_range_note(found), TypedAxis
+            )
+        )
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """The price, and what it is spent on."""
-        return (note_on_looks(setting),)
+        return (note_on_pilot_queries(setting),)
 
-    def along(self, grid: Grid) -> ScoresQuestion:
+    def with_grid(self, grid: Grid) -> ScoresQuestion:
         """The question on a grid that is known."""
         return ScoresQuestion(self.label, self.score, grid, self.by, self.pos_label, self.neg_label, self.model)
 
     def __str__(self) -> str:
-        return f"scores {self.score} for {self.label}{by_words(self.by)}, no range given"
+        return f"scores {self.score} for {self.label}{describe_grouping(self.by)}, no range given"

@@ -13,28 +13,44 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, Unpack, ov
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, both_ends, chance, number, whole
+from ..arguments import InvalidArgument, require_bounds_pair, require_integer, require_number, require_probability
 from ..arrays import FloatArray
 from ..codec import Rule
-from ..conversation import Cells, Evidence, Needs, PrivacyStatement, Release, Setting, Single, needed
+from ..conversation import (
+    CellWorkload,
+    Evidence,
+    Needs,
+    PrivacyStatement,
+    Release,
+    Setting,
+    SingleQueryWorkload,
+    ask_workload,
+)
 from ..data import Axis, Grid, Outside
-from ..display import TEXT, numeral, span
+from ..display import TEXT, format_interval, format_number
 from ..inference import (
     KNOWN,
     LARGEST_VARIANCE,
     Moments,
     ReleasedMoments,
-    Spread,
+    SquareScatter,
     TailCounts,
-    noise_of,
     public_generator,
+    simulate_cell_noise,
 )
 from ..queries import MOST_COUNTED, SquareQuery, SumQuery
-from .by_category import ByCategory, axis_label, in_words, parted, rows_of
-from .outside import as_clipped, beyond_bounds
-from .question import By, axes_of, keys_of, named, require_independent, statement_of
-from .result import EACH, Covered, Drawing
-from .score_groups import noise_of_a_count
+from .by_category import ByCategory, collect_by_category, describe_question, format_axis_label, split_rows
+from .outside import count_beyond_bounds, thresholds_for_clipping
+from .question import (
+    By,
+    build_privacy_statement,
+    format_key,
+    parse_grouping,
+    prepend_category_axes,
+    require_independent,
+)
+from .result import EACH, IntervalResult, PlotArguments
+from .score_groups import count_noise_deviation
 
 LEVEL, MOST_ROWS = 0.95, 100
 """The level of intervals in HTML summaries, and the most categories that are listed there."""
@@ -48,7 +64,7 @@ READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Summary(Covered):
+class Summary(IntervalResult):
     """Count, sum, mean and variance of the values of a column.
 
     Values outside the bounds are clipped to the nearer bound: all four numbers are those of clipped values. Where noise
@@ -74,15 +90,17 @@ class Summary(Covered):
     """
 
     KIND = "summary"
-    ADDS = True
-    MEASURED = ("value",)
+    IS_ADDITIVE = True
+    SUPPRESSIBLE_COLUMNS = ("value",)
     ARRAYS: ClassVar[tuple[str, ...]] = ("count", "sum", "mean", "variance", "names")
-    FORMS: ClassVar[Mapping[str, Rule]] = MappingProxyType({"names": {"type": "object", "additionalProperties": TEXT}})
-    MAY_LACK: ClassVar[tuple[str, ...]] = ("sum", "mean", "variance", "names")
+    JSON_SCHEMAS: ClassVar[Mapping[str, Rule]] = MappingProxyType(
+        {"names": {"type": "object", "additionalProperties": TEXT}}
+    )
+    OPTIONAL_ARRAYS: ClassVar[tuple[str, ...]] = ("sum", "mean", "variance", "names")
     TITLE = "Summary of {label}"
-    COVERS = EACH
-    COUNTED: ClassVar[str] = "records"
-    KIND_OF_NUMBER: ClassVar[str] = ""
+    INTERVAL_NAME = EACH
+    COUNTED_OBJECTS: ClassVar[str] = "records"
+    LABEL_PREFIX: ClassVar[str] = ""
 
     count: float
     sum: float
@@ -97,9 +115,9 @@ class Summary(Covered):
     tails: Tails | None = None
 
     @classmethod
-    def read(  # noqa: PLR0917
+    def from_counts(  # noqa: PLR0917
         cls,
-        turns: tuple[Evidence, ...],
+        rounds: tuple[Evidence, ...],
         bounds: Grid,
         label: str,
         privacy: PrivacyStatement,
@@ -108,13 +126,13 @@ class Summary(Covered):
     ) -> Summary:
         """Compute it from counts and, where there are any, sums and sums of squares, of one row with one cell."""
         middle, half = (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
-        moments = _moments(turns, public_generator(None))
-        count, found = moments.known_count(privacy.most_records), moments.found
-        if len(turns) > 1 and not moments.is_there(KNOWN):
-            return cls(count, nan, nan, nan, bounds.lower, bounds.upper, label, privacy, turns, statistic, tails)
-        total = float(half * found.value + middle * found.records)
+        moments = _simulate_moments(rounds, public_generator(None))
+        count, found = moments.known_count(privacy.most_records), moments.released_moments
+        if len(rounds) > 1 and not moments.has_records(KNOWN):
+            return cls(count, nan, nan, nan, bounds.lower, bounds.upper, label, privacy, rounds, statistic, tails)
+        total = float(half * found.sum_of_values + middle * found.records)
         mean, variance = float(middle + half * found.mean), float(half**2 * found.variance)
-        return cls(count, total, mean, variance, bounds.lower, bounds.upper, label, privacy, turns, statistic, tails)
+        return cls(count, total, mean, variance, bounds.lower, bounds.upper, label, privacy, rounds, statistic, tails)
 
     @property
     def standard_deviation(self) -> float:
@@ -129,19 +147,19 @@ class Summary(Covered):
     @property
     def names(self) -> dict[str, str]:
         """What each of the `statistics` is called in all output: with the clipping bounds, where these were found."""
-        return {name: self._name(name) for name in self.statistics}
+        return {name: self._format_name(name) for name in self.statistics}
 
-    def _name(self, statistic: str) -> str:
+    def _format_name(self, statistic: str) -> str:
         if self.tails is None or statistic == COUNT:
             return statistic
-        return f"{statistic} of values clipped to {self._between}"
+        return f"{statistic} of values clipped to {self._bounds_text}"
 
     @property
-    def _between(self) -> str:
-        return f"[{numeral(self.lower)}, {numeral(self.upper)}]"
+    def _bounds_text(self) -> str:
+        return f"[{format_number(self.lower)}, {format_number(self.upper)}]"
 
     @property
-    def turns(self) -> tuple[Evidence, ...]:
+    def rounds(self) -> tuple[Evidence, ...]:
         """The releases, turn by turn: counts of the tails last."""
         return self.evidence if self.tails is None else (*self.evidence, self.tails.evidence)
 
@@ -151,14 +169,14 @@ class Summary(Covered):
         return self.statistics[self.statistic]
 
     @property
-    def clamped(self) -> str:
+    def plot_label(self) -> str:
         """The text under the picture: which number, of which column, and between which bounds."""
         if self.statistic == COUNT:
-            return f"{self.COUNTED} with a value of {self.label}"
+            return f"{self.COUNTED_OBJECTS} with a value of {self.label}"
         if self.tails is not None:
             covered = f"; intervals are for the {self.statistic} of all values" if self.statistic != VARIANCE else ""
             return f"{self.label}: {self.names[self.statistic]}{covered}"
-        return f"{self.KIND_OF_NUMBER}{self.statistic} of {self.label}, values clamped to {self._between}"
+        return f"{self.LABEL_PREFIX}{self.statistic} of {self.label}, values clamped to {self._bounds_text}"
 
     def intervals(
         self,
@@ -195,10 +213,10 @@ class Summary(Covered):
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        level, draw = chance("level", level), public_generator(generator)
+        level, draw = require_probability("level", level), public_generator(generator)
         require_independent(self.privacy, population)
-        moments = _moments(self.evidence, draw, draws)
-        found = moments.found
+        moments = _simulate_moments(self.evidence, draw, draws)
+        found = moments.released_moments
         student = draw.standard_t(max(float(found.records) - 1, 1.0), draws) if population else None
         normal = draw.standard_normal(draws) if population else None
         most = self.privacy.most_records
@@ -209,21 +227,21 @@ class Summary(Covered):
         middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
         step = half / (2 * HALF)
         rounded = step * min(max(float(found.records), 0.0), total)
-        mean = _scaled(moments.mean_ends(level, student), half, middle, step)
-        sums = _scaled(moments.sum_ends(level, student, middle / half, total), half, 0, rounded)
-        sums = _inside(sums, total * min(self.lower, 0.0), total * max(self.upper, 0.0))
-        mean = _inside(mean, self.lower, self.upper)
+        mean = _scale_interval(moments.mean_ends(level, student), half, middle, step)
+        sums = _scale_interval(moments.sum_ends(level, student, middle / half, total), half, 0, rounded)
+        sums = _clip_interval(sums, total * min(self.lower, 0.0), total * max(self.upper, 0.0))
+        mean = _clip_interval(mean, self.lower, self.upper)
         if self.tails is not None:
-            least = moments.count_ends(level, total, None)[0] if moments.is_there(level) else 0.0
+            least = moments.count_ends(level, total, None)[0] if moments.has_records(level) else 0.0
             below, above = self.tails.largest_excess((1 + level) / 2, draw, draws, population=population)
             sums = sums[0] - below, sums[1] + above
             mean = (mean[0] - below / least, mean[1] + above / least) if least > 0 else (-inf, inf)
         ends = [counts, sums, mean]
-        if found.square is not None:
+        if found.sum_of_squares is not None:
             many = population and len(self.evidence) == len(ALL_FOUR)
-            spread = _spread(self.evidence, draw, draws) if many else None
-            variance = _scaled(moments.variance_ends(level, normal, spread), half**2, 0, 8 * half * step)
-            ends.append(_inside(variance, 0.0, LARGEST_VARIANCE * half**2))
+            spread = _simulate_spread(self.evidence, draw, draws) if many else None
+            variance = _scale_interval(moments.variance_ends(level, normal, spread), half**2, 0, 8 * half * step)
+            ends.append(_clip_interval(variance, 0.0, LARGEST_VARIANCE * half**2))
         return np.array(ends)
 
     def interval(self, level: float, *, population: bool = False, draws: int = DRAWS) -> tuple[float, float]:
@@ -238,7 +256,7 @@ class Summary(Covered):
                 alone was asked for.
         """
         if MEAN not in self.statistics:
-            raise Refused("statistic", "the count alone was released, so there is no mean")
+            raise InvalidArgument("statistic", "the count alone was released, so there is no mean")
         return self._interval(MEAN, level, population=population)
 
     def _interval(self, statistic: str, level: float, *, population: bool, draws: int = DRAWS) -> tuple[float, float]:
@@ -246,11 +264,11 @@ class Summary(Covered):
         low, high = self.intervals(level, population=population, draws=draws)[place].tolist()
         return low, high
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         place = list(self.statistics).index(self.statistic)
-        own = [shade.at([place]) for shade in shades]
+        own = [shade.select_rows([place]) for shade in shades]
         return display.draw_means(
-            [how["name"] or "all"], [self.value], how["privacy"], label=self.clamped, shades=own, ax=how["ax"]
+            [how["name"] or "all"], [self.value], how["privacy"], label=self.plot_label, shades=own, ax=how["ax"]
         )
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -266,49 +284,49 @@ class Summary(Covered):
         return {"label": self.label, "lower": self.lower, "upper": self.upper, **asked}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Summary:
-        question, turns = opened.question, opened.turns
+    def _from_json(cls, document: display.CurveDocument) -> Summary:
+        question, turns = document.question, document.releases
         statistic, tails = question.get("statistic", MEAN), None
         if "tails" in question:
             tails = Tails.from_json(question["tails"], turns[-1])
             turns = turns[:-1]
         if statistic not in READ.get(len(turns), ()):
-            raise Refused(
+            raise InvalidArgument(
                 "curve.evidence.releases", "counts are needed, and sums and sums of squares if they are asked"
             )
         bounds = Grid(question["lower"], question["upper"], cells=1)
-        return cls.read(tuple(turns), bounds, question["label"], opened.privacy, statistic, tails)
+        return cls.from_counts(tuple(turns), bounds, question["label"], document.privacy, statistic, tails)
 
-    def _in_short(self) -> tuple[str, ...]:
-        return self.label, *(f"{self.names[name]} {numeral(value)}" for name, value in self.statistics.items())
+    def _repr_facts(self) -> tuple[str, ...]:
+        return self.label, *(f"{self.names[name]} {format_number(value)}" for name, value in self.statistics.items())
 
     def _summary(self) -> list[tuple[str, str]]:
-        return self._rows(None)
+        return self._summary_rows(None)
 
-    def _rows(self, suppress: float | None) -> list[tuple[str, str]]:
+    def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
         ends = {who: self.intervals(LEVEL, population=asked) for who, asked in self.scopes.items()}
         return [
-            (self.names[name], in_words_with(value, {who: each[place] for who, each in ends.items()}, suppress))
+            (self.names[name], format_with_intervals(value, {who: each[place] for who, each in ends.items()}, suppress))
             for place, (name, value) in enumerate(self.statistics.items())
         ]
 
-    def in_words(self, suppress: float | None = None) -> str:
+    def describe_statistic(self, suppress: float | None = None) -> str:
         """The number that was asked for, with its intervals; ``..`` where these are wider than that share of it."""
         ends = {who: self.interval(LEVEL, population=asked) for who, asked in self.scopes.items()}
-        return in_words_with(self.value, ends, suppress)
+        return format_with_intervals(self.value, ends, suppress)
 
 
-def in_words_with(value: float, ends: Mapping[str, Any], suppress: float | None = None) -> str:
+def format_with_intervals(value: float, ends: Mapping[str, Any], suppress: float | None = None) -> str:
     """A number with its intervals, and whom each is for; the first of these says whether it is suppressed.
 
-    >>> in_words_with(7.0, {"for these records": (5.0, 9.0)})
+    >>> format_with_intervals(7.0, {"for these records": (5.0, 9.0)})
     '7 (95%: 5 to 9 for these records)'
     """
     (low, high), *_ = ends.values()
-    if suppress is not None and display.too_wide([value], [low], [high], suppress)[0]:
+    if suppress is not None and display.find_wide_intervals([value], [low], [high], suppress)[0]:
         return display.SUPPRESSED
-    known = ", ".join(f"{span(float(low), float(high))} {who}" for who, (low, high) in ends.items())
-    return f"{numeral(value)} ({100 * LEVEL:g}%: {known})"
+    known = ", ".join(f"{format_interval(float(low), float(high))} {who}" for who, (low, high) in ends.items())
+    return f"{format_number(value)} ({100 * LEVEL:g}%: {known})"
 
 
 class TailPoints(NamedTuple):
@@ -339,19 +357,19 @@ class Tails:
         evidence: Counts of the cells between all points, and of those beyond, in one row.
     """
 
-    below: TailPoints
-    above: TailPoints
+    lower_tail: TailPoints
+    upper_tail: TailPoints
     evidence: Evidence
 
     def largest_excess(
         self, level: float, draw: np.random.Generator, draws: int, *, population: bool
     ) -> tuple[float, float]:
         """Return upper limits of how much clipping may have added below, and taken off above: see `TailCounts`."""
-        noise = noise_of(self.evidence.sums, self.evidence.total, draws, draw)[:, 0]
-        counts = self.evidence.unbiased[0]
-        edges = list(tail_grid(self.below, self.above).edges)
+        noise = simulate_cell_noise(self.evidence.sums, self.evidence.total, draws, draw)[:, 0]
+        counts = self.evidence.unbiased_cells[0]
+        edges = list(tail_grid(self.lower_tail, self.upper_tail).edges)
         limits = []
-        for side, tail in ((-1, self.below), (1, self.above)):
+        for side, tail in ((-1, self.lower_tail), (1, self.upper_tail)):
             places = [edges.index(point) for point in tail.points]
             below = [np.cumsum(each, axis=-1)[..., places] for each in (counts, noise)]
             seen, error = (
@@ -362,12 +380,12 @@ class Tails:
                 ]
             )
             one = TailCounts(tail.distances, tail.bound, seen, error)
-            limits.append(one.largest_excess(level, draw, population=population))
+            limits.append(one.bound_excess(level, draw, population=population))
         return limits[0], limits[1]
 
     def points_to_json(self) -> dict[str, Any]:
         """The points as plain objects."""
-        return {name: tail._asdict() for name, tail in (("below", self.below), ("above", self.above))}
+        return {name: tail._asdict() for name, tail in (("below", self.lower_tail), ("above", self.upper_tail))}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], evidence: Evidence) -> Tails:
@@ -380,9 +398,9 @@ class Tails:
             if not (
                 0 <= tail.bound < len(tail.points) and tail.distances[0] > 0 and np.all(np.diff(tail.distances) > 0)
             ):
-                raise Refused("curve.evidence.question.tails", "distances that rise from above 0 are needed")
-        if tail_grid(*tails).cells + 2 != len(evidence.unbiased[0]):
-            raise Refused("curve.evidence.question.tails", "as many points as counts are needed")
+                raise InvalidArgument("curve.evidence.question.tails", "distances that rise from above 0 are needed")
+        if tail_grid(*tails).cells + 2 != len(evidence.unbiased_cells[0]):
+            raise InvalidArgument("curve.evidence.question.tails", "as many points as counts are needed")
         return cls(tails[0], tails[1], evidence)
 
 
@@ -394,12 +412,12 @@ def tail_grid(below: TailPoints, above: TailPoints) -> Grid:
 class SummaryByCategory(ByCategory[Summary]):
     """A summary for each category, in the order that was declared; pictures show one dot for each category."""
 
-    MEMBERS = "summary"
-    COVERS = EACH
+    MEMBER_KIND = "summary"
+    INTERVAL_NAME = EACH
 
-    _drawn_at, _heading = Covered._drawn_at, Covered._heading
+    _plot_at_level, _figure_title = IntervalResult._plot_at_level, IntervalResult._figure_title
 
-    def _ends(self, level: float, /, *, population: bool) -> FloatArray:
+    def _interval_limits(self, level: float, /, *, population: bool) -> FloatArray:
         return np.array([one.interval(level, population=population) for one in self.values()]).T
 
     def _title(self) -> str:
@@ -407,55 +425,61 @@ class SummaryByCategory(ByCategory[Summary]):
         what = (
             ""
             if first is None
-            else f"{first.KIND_OF_NUMBER}{first.names[first.statistic]} of {first.label} by {self.column}"
+            else f"{first.LABEL_PREFIX}{first.names[first.statistic]} of {first.label} by {self.column}"
         )
         return (what[:1].upper() + what[1:]) or super()._title()
 
     def _summary(self) -> list[tuple[str, str]]:
-        return self._rows(None)
+        return self._summary_rows(None)
 
-    def _rows(self, suppress: float | None) -> list[tuple[str, str]]:
-        rows = [(named(key), one.in_words(suppress)) for key, one in list(self.items())[:MOST_ROWS]]
+    def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
+        rows = [(format_key(key), one.describe_statistic(suppress)) for key, one in list(self.items())[:MOST_ROWS]]
         more = [("more categories", str(len(self) - MOST_ROWS))] if len(self) > MOST_ROWS else []
-        statistic = next(iter(self.values())).clamped if self else ""
+        statistic = next(iter(self.values())).plot_label if self else ""
         return [("categories", str(len(self))), ("number", statistic), *rows, *more]
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
-        names, (first, *_), values = self._names(how["name"]), self.values(), [one.value for one in self.values()]
-        order = self.by_size(np.array(values, dtype=np.float64))
-        rows = [shade.at(order) for shade in shades]
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
+        names, (first, *_), values = (
+            self._category_names(how["name"]),
+            self.values(),
+            [one.value for one in self.values()],
+        )
+        order = self.order_by_size(np.array(values, dtype=np.float64))
+        rows = [shade.select_rows(order) for shade in shades]
         return display.draw_means(
-            [names[place] for place in order], np.array(values)[order], how["privacy"], label=first.clamped,
+            [names[place] for place in order], np.array(values)[order], how["privacy"], label=first.plot_label,
             shades=rows, ax=how["ax"],
         )  # fmt: skip
 
 
-def _moments(turns: tuple[Evidence, ...], draw: np.random.Generator, draws: int = DRAWS) -> ReleasedMoments:
-    noises = [noise_of(turn.sums, turn.total, draws, draw)[:, 0, 0] for turn in turns[:3]]
-    return ReleasedMoments(_in_units([turn.unbiased[0, 0] for turn in turns[:3]]), _in_units(noises))
+def _simulate_moments(turns: tuple[Evidence, ...], draw: np.random.Generator, draws: int = DRAWS) -> ReleasedMoments:
+    noises = [simulate_cell_noise(turn.sums, turn.total, draws, draw)[:, 0, 0] for turn in turns[:3]]
+    return ReleasedMoments(
+        _to_unit_moments([turn.unbiased_cells[0, 0] for turn in turns[:3]]), _to_unit_moments(noises)
+    )
 
 
-def _spread(turns: tuple[Evidence, ...], draw: np.random.Generator, draws: int) -> Spread:
+def _simulate_spread(turns: tuple[Evidence, ...], draw: np.random.Generator, draws: int) -> SquareScatter:
     """The scatter of squares, from counts of even cells between the bounds."""
-    counts = turns[-1].unbiased[0]
-    noise = noise_of(turns[-1].sums, turns[-1].total, draws, draw)[:, 0]
-    return Spread(np.linspace(-1.0, 1.0, len(counts) + 1), counts, noise, draw.standard_normal(noise.shape))
+    counts = turns[-1].unbiased_cells[0]
+    noise = simulate_cell_noise(turns[-1].sums, turns[-1].total, draws, draw)[:, 0]
+    return SquareScatter(np.linspace(-1.0, 1.0, len(counts) + 1), counts, noise, draw.standard_normal(noise.shape))
 
 
-def _inside(ends: tuple[float, float], least: float, most: float) -> tuple[float, float]:
+def _clip_interval(ends: tuple[float, float], least: float, most: float) -> tuple[float, float]:
     """Ends within what is possible; of infinitely many records nothing is impossible."""
     least, most = (0.0 if isnan(each) else each for each in (least, most))
     return min(max(ends[0], least), most), max(min(ends[1], most), least)
 
 
-def _in_units(parts: list[Any]) -> Moments:
+def _to_unit_moments(parts: list[Any]) -> Moments:
     """The released sums as moments of values between -1 and 1; a sum that was not released is unknown."""
     value = np.full_like(parts[0], nan) if len(parts) == 1 else np.asarray(parts[1]) / HALF
     square = None if len(parts) < 3 else (parts[2] / HALF**2 + parts[0]) / 2
     return Moments(np.asarray(parts[0]), value, square)
 
 
-def _scaled(ends: tuple[float, float], factor: float, shift: float, rounding: float) -> tuple[float, float]:
+def _scale_interval(ends: tuple[float, float], factor: float, shift: float, rounding: float) -> tuple[float, float]:
     return shift + factor * ends[0] - rounding, shift + factor * ends[1] + rounding
 
 
@@ -463,17 +487,17 @@ LARGEST_BOUND = 1e100
 """The largest bound: squares of it, and sums of these, are doubles."""
 
 
-def cell_between(lower: float, upper: float) -> Grid:
+def build_bounds_cell(lower: float, upper: float) -> Grid:
     """The one cell of values between bounds.
 
     Raises:
         TypeError: they are no numbers.
         ValueError: they are not the lower and the upper one, or too large for sums of squares to fit a double.
     """
-    low, high = number("bounds", lower), number("bounds", upper)
+    low, high = require_number("bounds", lower), require_number("bounds", upper)
     if not (low < high and max(-low, high) <= LARGEST_BOUND):
         rule = f"two numbers are needed, the lower one first, from {-LARGEST_BOUND:g} to {LARGEST_BOUND:g}"
-        raise Refused("bounds", f"{rule}, got {low:g} and {high:g}")
+        raise InvalidArgument("bounds", f"{rule}, got {low:g} and {high:g}")
     return Grid(low, high, cells=1)
 
 
@@ -513,7 +537,7 @@ class CountQuestion:
     by: By = None
 
     def __post_init__(self) -> None:
-        _ = self._axis, keys_of(self.by)
+        _ = self._axis, parse_grouping(self.by)
 
     @property
     def _axis(self) -> Axis:
@@ -521,16 +545,16 @@ class CountQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Counts of one cell for each category."""
-        return _summed(self.by, self._axis, Fraction(1), lambda _: (), label=self.column, statistic=COUNT)
+        return _ask_summary(self.by, self._axis, Fraction(1), lambda _: (), label=self.column, statistic=COUNT)
 
     def __str__(self) -> str:
-        return in_words(COUNT, self.column, self.by)
+        return describe_question(COUNT, self.column, self.by)
 
 
 Kind = TypeVar("Kind", bound=type[Any])
 
 
-def takes_bounds(kind: Kind) -> Kind:
+def accept_bounds(kind: Kind) -> Kind:
     """Let a question be given both ends as one argument, ``bounds=(lower, upper)``, as calls and commands take them.
 
     Its fields stay `lower` and `upper`, so that what was asked before is found again.
@@ -544,16 +568,16 @@ def takes_bounds(kind: Kind) -> Kind:
     @wraps(made)
     def init(self: Any, *args: Any, bounds: Sequence[float] | None = None, **named: Any) -> None:
         if bounds is not None:
-            named["lower"], named["upper"] = both_ends(bounds)
+            named["lower"], named["upper"] = require_bounds_pair(bounds)
         made(self, *args, **named)
 
     kind.__init__ = init
     return kind
 
 
-@takes_bounds
+@accept_bounds
 @dataclass(frozen=True, slots=True)
-class _Bounded:
+class _BoundedQuestion:
     column: str
     lower: float
     upper: float
@@ -572,32 +596,34 @@ class _Bounded:
 
     def __post_init__(self) -> None:
         bounds = self._axis.grid
-        keys_of(self.by)
-        axis_label(self.column, self.measured_in)
+        parse_grouping(self.by)
+        format_axis_label(self.column, self.measured_in)
         for name, value in (("lower", bounds.lower), ("upper", bounds.upper)):
             object.__setattr__(self, name, value)
 
     @property
     def _axis(self) -> Axis:
-        return Axis(self.column, cell_between(self.lower, self.upper))
+        return Axis(self.column, build_bounds_cell(self.lower, self.upper))
 
-    def shares(self, setting: Setting) -> tuple[Fraction, ...]:
+    def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
         """Shares of the loss for counts, sums, and maybe sums of squares."""
         return TWO_MOMENTS
 
-    def _after(self, shares: tuple[Fraction, ...], each: float, setting: Setting) -> tuple[Fraction, ...]:
+    def _choose_later_fractions(
+        self, shares: tuple[Fraction, ...], records_per_category: float, setting: Setting
+    ) -> tuple[Fraction, ...]:
         """The share of the loss after the counts, by the mean number of records of a category, if it is known."""
         return shares
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Counts, sums, and maybe sums of squares, each of one cell for each category."""
-        return self.along(self._axis, setting)
+        return self.ask_along(self._axis, setting)
 
-    def along(
+    def ask_along(
         self,
         axis: Axis,
         setting: Setting,
-        before: Sequence[Release] = (),
+        earlier_releases: Sequence[Release] = (),
         notes: Sequence[str] = (),
         tails: Sequence[Tails] = (),
     ) -> Needs[Any]:
@@ -606,30 +632,30 @@ class _Bounded:
         Args:
             axis: The column, with one cell between the bounds.
             setting: Loss and adjacency.
-            before: Releases that chose the bounds.
+            earlier_releases: Releases that chose the bounds.
             notes: Notes on the result.
             tails: Counts of the tails, for each category; empty: the bounds are public.
         """
-        counted, *others = self.shares(setting)
+        counted, *others = self.budget_fractions(setting)
 
-        def after(found: Release) -> tuple[Fraction, ...]:
-            rows = Evidence.of(found).unbiased
-            total = setting.adjacency.total
+        def choose_later_fractions(found: Release) -> tuple[Fraction, ...]:
+            rows = Evidence.from_release(found).unbiased_cells
+            total = setting.adjacency.public_record_count
             each = (float(rows.sum()) if total is None else total) / len(rows)
-            return self._after(tuple(others), each, setting)
+            return self._choose_later_fractions(tuple(others), each, setting)
 
-        label = axis_label(self.column, self.measured_in)
-        return _summed(
-            self.by, axis, counted, after, label=label, statistic=self.STATISTIC, before=before, notes=notes,
+        label = format_axis_label(self.column, self.measured_in)
+        return _ask_summary(
+            self.by, axis, counted, choose_later_fractions, label=label, statistic=self.STATISTIC, earlier_releases=earlier_releases, notes=notes,
             tails=tails,
         )  # fmt: skip
 
     def __str__(self) -> str:
-        return in_words(self.STATISTIC, self.column, self.by)
+        return describe_question(self.STATISTIC, self.column, self.by)
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class SumQuestion(_Bounded):
+class SumQuestion(_BoundedQuestion):
     """The sum of the values. Three turns under one charge: its summary has the count and the mean, too.
 
     The sum is released as two numbers: the count, and the sum of the values' distances from the middle of the bounds.
@@ -649,7 +675,7 @@ class SumQuestion(_Bounded):
 
     STATISTIC: ClassVar[str] = SUM
 
-    def shares(self, setting: Setting) -> tuple[Fraction, ...]:
+    def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
         # Of half * distances + middle * count the variance is least. Noises of the two have standard deviations over
         # their shares under a pure loss, and variances over them under a concentrated one.
         middle, half = abs(self.lower + self.upper), self.upper - self.lower
@@ -659,7 +685,7 @@ class SumQuestion(_Bounded):
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class MeanQuestion(_Bounded):
+class MeanQuestion(_BoundedQuestion):
     """The mean of the values. Four turns under one charge: its summary is that of `SummaryQuestion`.
 
     Sums of squares have a seventh of the loss: with them the interval for the population knows how much values scatter.
@@ -679,12 +705,12 @@ class MeanQuestion(_Bounded):
 
     STATISTIC: ClassVar[str] = MEAN
 
-    def shares(self, setting: Setting) -> tuple[Fraction, ...]:
+    def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
         return MOSTLY_MEAN
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class VarianceQuestion(_Bounded):
+class VarianceQuestion(_BoundedQuestion):
     """The variance of the values. Four turns under one charge: its summary is that of `SummaryQuestion`.
 
     A fourth turn counts 32 even cells between the bounds where records are many, for an eighth of the loss: with them
@@ -705,23 +731,25 @@ class VarianceQuestion(_Bounded):
 
     STATISTIC: ClassVar[str] = VARIANCE
 
-    def _after(self, shares: tuple[Fraction, ...], each: float, setting: Setting) -> tuple[Fraction, ...]:
-        many = each >= RECORDS_TO_SPREAD * noise_of_a_count(setting.loss, setting)
-        return MOSTLY_VARIANCE if many and self._may_spread else shares
+    def _choose_later_fractions(
+        self, shares: tuple[Fraction, ...], records_per_category: float, setting: Setting
+    ) -> tuple[Fraction, ...]:
+        many = records_per_category >= RECORDS_TO_SPREAD * count_noise_deviation(setting.loss, setting)
+        return MOSTLY_VARIANCE if many and self._can_count_cells else shares
 
     @property
-    def _may_spread(self) -> bool:
+    def _can_count_cells(self) -> bool:
         """Tell whether `SPREAD_CELLS` can be counted for each category, by public facts: answers must not refuse."""
         try:
             cells = replace(self._axis, grid=Grid(self.lower, self.upper, cells=SPREAD_CELLS))
-        except Refused:
+        except InvalidArgument:
             return False
-        return prod(axis.slots for axis in axes_of(self.by, cells)) <= MOST_COUNTED
+        return prod(axis.slots for axis in prepend_category_axes(self.by, cells)) <= MOST_COUNTED
 
 
-@takes_bounds
+@accept_bounds
 @dataclass(frozen=True, slots=True)
-class SummaryQuestion(_Bounded):
+class SummaryQuestion(_BoundedQuestion):
     """Count, sum, mean and variance of the values. Four turns under one charge.
 
     Attributes:
@@ -756,28 +784,28 @@ class SummaryQuestion(_Bounded):
         def __init__(self, *args: Any, **named: Any) -> None: ...
 
     def __post_init__(self) -> None:
-        _Bounded.__post_init__(self)
-        moments = whole("moments", self.moments)
+        _BoundedQuestion.__post_init__(self)
+        moments = require_integer("moments", self.moments)
         if moments not in MOMENTS:
-            raise Refused("moments", f"1, for the mean, or 2, for the variance too, is needed, got {moments}")
+            raise InvalidArgument("moments", f"1, for the mean, or 2, for the variance too, is needed, got {moments}")
         object.__setattr__(self, "moments", moments)
 
-    def shares(self, setting: Setting) -> tuple[Fraction, ...]:
+    def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
         return MOMENTS[self.moments]
 
     def __str__(self) -> str:
-        return in_words("summary" if self.moments > 1 else self.STATISTIC, self.column, self.by)
+        return describe_question("summary" if self.moments > 1 else self.STATISTIC, self.column, self.by)
 
 
-def _summed(
+def _ask_summary(
     by: By,
     axis: Axis,
-    counted: Fraction,
-    after: Callable[[Release], tuple[Fraction, ...]],
+    count_fraction: Fraction,
+    choose_later_fractions: Callable[[Release], tuple[Fraction, ...]],
     *,
     label: str,
     statistic: str,
-    before: Sequence[Release] = (),
+    earlier_releases: Sequence[Release] = (),
     notes: Sequence[str] = (),
     tails: Sequence[Tails] = (),
 ) -> Needs[Any]:
@@ -786,22 +814,27 @@ def _summed(
     Formal guarantees: what follows the counts gets all that they left, whatever they are: pure losses and rho add up to
     what was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
-    axes, watched = axes_of(by, axis), list[Release]()
-    if statistic != COUNT and not before:  # bounds that somebody gave: a mistake of unit puts values beyond them
-        watched = list((yield from needed(Cells((beyond_bounds(axis),)), WATCHED)).releases)
+    axes, watched = prepend_category_axes(by, axis), list[Release]()
+    if (
+        statistic != COUNT and not earlier_releases
+    ):  # bounds that somebody gave: a mistake of unit puts values beyond them
+        watched = list((yield from ask_workload(CellWorkload((count_beyond_bounds(axis),)), WATCHED)).releases)
     rest = 1 - WATCHED if watched else Fraction(1)
-    releases = list((yield from needed(Cells(axes), counted * rest)).releases)
-    others = tuple(share * rest for share in after(releases[-1]))
+    releases = list((yield from ask_workload(CellWorkload(axes), count_fraction * rest)).releases)
+    others = tuple(share * rest for share in choose_later_fractions(releases[-1]))
     for query, share in zip((SumQuery(axes, HALF), SquareQuery(axes, HALF)), others, strict=False):
-        releases.append((yield from needed(Single(query), share)))
+        releases.append((yield from ask_workload(SingleQueryWorkload(query), share)))
     if len(others) == len(MOSTLY_VARIANCE):
         cells = replace(axis, grid=Grid(axis.grid.lower, axis.grid.upper, cells=SPREAD_CELLS))
-        releases.extend((yield from needed(Cells(axes_of(by, cells)), others[-1])).releases)
-    turns = tuple(Evidence.of(release) for release in releases)
-    privacy = statement_of((*before, *watched, *releases), least=as_clipped(axis.column)).noted(*notes)
-    rows = [turns] if by is None else list(zip(*map(rows_of, turns), strict=True))
+        releases.extend((yield from ask_workload(CellWorkload(prepend_category_axes(by, cells)), others[-1])).releases)
+    turns = tuple(Evidence.from_release(release) for release in releases)
+    privacy = build_privacy_statement(
+        (*earlier_releases, *watched, *releases), least=thresholds_for_clipping(axis.column)
+    ).with_notes(*notes)
+    rows = [turns] if by is None else list(zip(*map(split_rows, turns), strict=True))
     of_rows: Sequence[Tails | None] = tails or [None] * len(rows)
     members = [
-        Summary.read(row, axis.grid, label, privacy, statistic, tail) for row, tail in zip(rows, of_rows, strict=True)
+        Summary.from_counts(row, axis.grid, label, privacy, statistic, tail)
+        for row, tail in zip(rows, of_rows, strict=True)
     ]
-    return parted(by, members, SummaryByCategory)
+    return collect_by_category(by, members, SummaryByCategory)

@@ -9,28 +9,28 @@ from math import inf, log
 
 import numpy as np
 
-from ..arguments import Refused, require_kind
+from ..arguments import InvalidArgument, require_type
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..data import Outside
-from ..inference import chance_of_less, draws_for, numbered_generator
-from ..summaries import Midpoint as Midpoint
-from ..summaries import OnCells as OnCells
+from ..inference import choose_draws, mann_whitney_statistic, numbered_generator
+from ..summaries import CellKernel as CellKernel
+from ..summaries import MidpointKernel as MidpointKernel
 from ..summaries.kernels import (  # fmt: skip
     Function,
     Kernel,
-    at_middles,
-    ends_of,
-    half_square,
-    mean_difference,
-    mean_differences,
-    on_cells,
-    quadratic,
-    same_cell,
+    cell_endpoints,
+    extreme_mean_differences,
+    half_square_kernel,
+    kernel_at_middles,
+    kernel_on_cells,
+    mean_difference_kernel,
+    mean_over_pairs,
+    same_cell_kernel,
 )
 from .cdf import CDF
-from .comparison import counts_of, require_same_grid, thinned
+from .comparison import counts_between, require_same_grid, thin_edges
 from .histogram import Histogram
-from .pair_mean import ROUNDED, UNSEEN, UStatistic, ends_about, mean_of_cells
+from .pair_mean import ROUNDED, UNSEEN, UStatistic, compute_basic_interval, estimate_pair_mean
 from .question import require_independent
 
 MOST_CELLS = 2**10
@@ -63,14 +63,14 @@ def gini_mean_difference(curve: CDF) -> UStatistic:
     >>> abs(gini_mean_difference(curve).value - 2) < 0.05
     True
     """
-    cells = _Cells.of(curve)
-    kernel = mean_difference(cells.edges)
-    people = max(float(cells.likely.sum()), 2.0)
-    value = float(quadratic(kernel, cells.likely))
-    ends = [differ * people / (people - 1) for differ, _ in mean_differences(cells.edges, cells.shares)]
+    cells = _MeasuredCells.from_curve(curve)
+    kernel = mean_difference_kernel(cells.edges)
+    people = max(float(cells.likely_counts.sum()), 2.0)
+    value = float(mean_over_pairs(kernel, cells.likely_counts))
+    ends = [differ * people / (people - 1) for differ, _ in extreme_mean_differences(cells.edges, cells.shares)]
     # Both ends are one where each cell holds one value: what differs then is rounding.
     off = 0.0 if ends[0] == ends[1] else max(abs(end - value) for end in ends)
-    return cells.read(lambda counts: quadratic(kernel, counts), off, 0.0)
+    return cells.estimate_statistic(lambda counts: mean_over_pairs(kernel, counts), off, 0.0)
 
 
 def sample_variance(curve: CDF) -> UStatistic:
@@ -87,24 +87,24 @@ def sample_variance(curve: CDF) -> UStatistic:
     >>> abs(sample_variance(curve).value - 1) < 0.05
     True
     """
-    return _read(curve, half_square, 0.0)
+    return _estimate_kernel_mean(curve, half_square_kernel, 0.0)
 
 
-def u_statistic(curve: CDF | Histogram, kernel: Function | Midpoint | OnCells) -> UStatistic:
+def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | CellKernel) -> UStatistic:
     """The mean of any symmetric kernel of two values, over all pairs.
 
-    A function is replaced by its mean over each pair of cells (Bell et al. 2019, equation 15), a `Midpoint` by the
-    middle of its range there (equation 14); `OnCells` gives a value for each pair of cells. Smooth kernels, such as
+    A function is replaced by its mean over each pair of cells (Bell et al. 2019, equation 15), a `MidpointKernel` by the
+    middle of its range there (equation 14); `CellKernel` gives a value for each pair of cells. Smooth kernels, such as
     absolute or squared differences, are far more exact from a `CDF`; kernels of single cells, such as collisions, from
-    a `Histogram`. With a histogram under local privacy this is Algorithm 1 of that paper: see `mean_of_cells`. Where
-    devices rounded values at random, the kernel is interpolated between the middles of cells: see `AtMiddles`.
+    a `Histogram`. With a histogram under local privacy this is Algorithm 1 of that paper: see `estimate_pair_mean`. Where
+    devices rounded values at random, the kernel is interpolated between the middles of cells: see `CellMiddleKernel`.
 
     Errors are those of `gini_mean_difference`; a kernel that is no function, not symmetric, or not finite on the grid
     is refused, too.
 
     Args:
         curve: A released distribution function, or a histogram.
-        kernel: A function of two arrays that returns an array, a `Midpoint`, or `OnCells`. The `resolution` of the
+        kernel: A function of two arrays that returns an array, a `MidpointKernel`, or `CellKernel`. The `resolution` of the
             result is valid if the kernel is monotone within each cell.
 
     Returns:
@@ -117,8 +117,8 @@ def u_statistic(curve: CDF | Histogram, kernel: Function | Midpoint | OnCells) -
     True
     """
     if isinstance(curve, Histogram):
-        return mean_of_cells(curve, (at_middles if ROUNDED in curve.notes else on_cells)(kernel))
-    return _read(curve, on_cells(kernel))
+        return estimate_pair_mean(curve, (kernel_at_middles if ROUNDED in curve.notes else kernel_on_cells)(kernel))
+    return _estimate_kernel_mean(curve, kernel_on_cells(kernel))
 
 
 def gini_coefficient(curve: CDF) -> UStatistic:
@@ -142,24 +142,26 @@ def gini_coefficient(curve: CDF) -> UStatistic:
     >>> abs(gini_coefficient(curve).value - 0.25) < 0.01
     True
     """
-    cells = _Cells.of(curve)
-    low, high = ends_of(cells.edges)
+    cells = _MeasuredCells.from_curve(curve)
+    low, high = cell_endpoints(cells.edges)
     if low[0] < 0:
-        raise Refused("curve", "a Gini coefficient needs non-negative values: a grid that begins at 0 or above")
-    middles, kernel = (high + low) / 2, mean_difference(cells.edges)
-    floor = float(middles[0]) or float(middles[:2].sum() or 1.0) / max(float(cells.likely.sum()), 1.0)
+        raise InvalidArgument("curve", "a Gini coefficient needs non-negative values: a grid that begins at 0 or above")
+    middles, kernel = (high + low) / 2, mean_difference_kernel(cells.edges)
+    floor = float(middles[0]) or float(middles[:2].sum() or 1.0) / max(float(cells.likely_counts.sum()), 1.0)
 
-    def statistic(counts: FloatArray) -> FloatArray:
+    def compute_gini(counts: FloatArray) -> FloatArray:
         mean = (counts @ middles) / np.maximum(counts.sum(axis=-1), 1.0)
-        return np.asarray(quadratic(kernel, counts) / (2 * np.maximum(mean, floor)))
+        return np.asarray(mean_over_pairs(kernel, counts) / (2 * np.maximum(mean, floor)))
 
-    people = max(float(cells.likely.sum()), 2.0)
-    value, ends = float(statistic(cells.likely)), np.zeros(2)
+    people = max(float(cells.likely_counts.sum()), 2.0)
+    value, ends = float(compute_gini(cells.likely_counts)), np.zeros(2)
     for _ in range(TRIES):  # each finds an end that is as far out at least as the one before it (Dinkelbach 1967)
-        found = [mean_differences(cells.edges, cells.shares, float(end))[place] for place, end in enumerate(ends)]
+        found = [
+            extreme_mean_differences(cells.edges, cells.shares, float(end))[place] for place, end in enumerate(ends)
+        ]
         ends = np.array([differ / (2 * max(float(mean), floor)) for differ, mean in found])
     off = 0.0 if ends[0] == ends[1] else float(np.abs(ends * people / (people - 1) - value).max())
-    return cells.read(statistic, off, 0.0, 1.0)
+    return cells.estimate_statistic(compute_gini, off, 0.0, 1.0)
 
 
 def collision_probability(curve: CDF | Histogram) -> UStatistic:
@@ -181,10 +183,12 @@ def collision_probability(curve: CDF | Histogram) -> UStatistic:
     """
     if isinstance(curve, Histogram):
         if ROUNDED in curve.notes:
-            raise Refused("curve", "values were rounded by chance, and how many lie in one cell is not known")
-        return mean_of_cells(curve, lambda edges: same_cell(np.ones(len(ends_of(edges)[0]), dtype=np.int64)))
-    cells = _Cells.of(curve)
-    return cells.mean(same_cell(cells.parts), 0.0, 1.0)
+            raise InvalidArgument("curve", "values were rounded by chance, and how many lie in one cell is not known")
+        return estimate_pair_mean(
+            curve, lambda edges: same_cell_kernel(np.ones(len(cell_endpoints(edges)[0]), dtype=np.int64))
+        )
+    cells = _MeasuredCells.from_curve(curve)
+    return cells.estimate_mean(same_cell_kernel(cells.grid_cells_per_interval), 0.0, 1.0)
 
 
 def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
@@ -204,14 +208,16 @@ def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
     found = collision_probability(curve)
     least = 1 / (len(curve.x) - 1)
 
-    def entropy(probability: float) -> float:
+    def compute_entropy(probability: float) -> float:
         return -log(min(max(probability, least), 1.0))
 
-    def ends(level: float, population: bool) -> tuple[float, float]:
+    def compute_interval(level: float, population: bool) -> tuple[float, float]:
         low, high = found.interval(level, population=population)
-        return entropy(high), entropy(low)
+        return compute_entropy(high), compute_entropy(low)
 
-    return UStatistic(entropy(found.value), 0.0, ends, found.privacy, found.notes, 0.0, entropy(least))
+    return UStatistic(
+        compute_entropy(found.value), 0.0, compute_interval, found.privacy, found.notes, 0.0, compute_entropy(least)
+    )
 
 
 def area_between(negatives: CDF, positives: CDF) -> UStatistic:
@@ -243,58 +249,58 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
     True
     """
     require_same_grid(negatives, positives)
-    first, second = _Cells.of_both(negatives, positives)
+    first, second = _MeasuredCells.from_curves(negatives, positives)
 
-    def ends(level: float, population: bool) -> tuple[float, float]:
-        moved = chance_of_less(first.drawn(population), second.drawn(population))
-        low, high = ends_about(unbiased, moved - value, level, population)
+    def compute_interval(level: float, population: bool) -> tuple[float, float]:
+        moved = mann_whitney_statistic(first.simulate_counts(population), second.simulate_counts(population))
+        low, high = compute_basic_interval(unbiased, moved - value, level, population)
         return min(low, value), max(high, value)
 
-    unbiased = float(chance_of_less(first.unbiased, second.unbiased))
-    value = float(chance_of_less(first.likely, second.likely))
+    unbiased = float(mann_whitney_statistic(first.unbiased_counts, second.unbiased_counts))
+    value = float(mann_whitney_statistic(first.likely_counts, second.likely_counts))
     ties = float((first.shares * second.shares * first.is_open).sum()) / 2
     notes = (*negatives.notes, *(note for note in positives.notes if note not in negatives.notes))
-    return UStatistic(value, ties, ends, negatives.privacy, notes, 0.0, 1.0)
+    return UStatistic(value, ties, compute_interval, negatives.privacy, notes, 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class _MeasuredCells:
     """Counts of intervals that were measured, and their noise.
 
     Attributes:
         curve: What they are read from.
         bounds: The numbers of the cells that intervals begin with, and how many cells there are.
-        place: Which of several samples it is: each has streams of its own in simulations.
+        stream: Which of several samples it is: each has streams of its own in simulations.
     """
 
     curve: CDF
     bounds: IntArray
-    place: int
+    stream: int
 
     @classmethod
-    def of(cls, curve: CDF) -> _Cells:
+    def from_curve(cls, curve: CDF) -> _MeasuredCells:
         """Read one curve."""
-        require_kind("curve", curve, CDF, "a distribution function, as dp.cdf gives one,")
+        require_type("curve", curve, CDF, "a distribution function, as dp.cdf gives one,")
         if curve.prefixes.grid.outside is Outside.APART:
-            raise Refused("curve", "values outside were counted apart, and how far they lie is not known")
-        return cls._at(curve, np.asarray(curve.prefixes.evidence.sums.bounds), 0)
+            raise InvalidArgument("curve", "values outside were counted apart, and how far they lie is not known")
+        return cls._from_edges(curve, np.asarray(curve.prefixes.evidence.sums.bounds), 0)
 
     @classmethod
-    def of_both(cls, first: CDF, second: CDF) -> tuple[_Cells, _Cells]:
+    def from_curves(cls, first: CDF, second: CDF) -> tuple[_MeasuredCells, _MeasuredCells]:
         """Read two curves, at the edges that both counted."""
         both = np.intersect1d(first.prefixes.evidence.sums.bounds, second.prefixes.evidence.sums.bounds)
-        return cls._at(first, both, 1), cls._at(second, both, 2)
+        return cls._from_edges(first, both, 1), cls._from_edges(second, both, 2)
 
     @classmethod
-    def _at(cls, curve: CDF, bounds: IntArray, place: int) -> _Cells:
-        return cls(curve, thinned(bounds, MOST_CELLS), place)
+    def _from_edges(cls, curve: CDF, bounds: IntArray, place: int) -> _MeasuredCells:
+        return cls(curve, thin_edges(bounds, MOST_CELLS), place)
 
     @property
     def edges(self) -> FloatArray:
         """The ends of the intervals; of declared values, the first and the last one in each, (intervals, 2)."""
         grid = self.curve.prefixes.grid
         if grid.values is not None:
-            return grid.within(np.stack([self.bounds[:-1], self.bounds[1:]], axis=1))
+            return grid.value_range(np.stack([self.bounds[:-1], self.bounds[1:]], axis=1))
         return np.asarray(
             (self.curve.prefixes.boundaries if grid.outside is Outside.APART else self.curve.x)[self.bounds]
         )
@@ -302,83 +308,91 @@ class _Cells:
     @property
     def is_open(self) -> BoolArray:
         """In which intervals values may differ."""
-        low, high = ends_of(self.edges)
+        low, high = cell_endpoints(self.edges)
         return np.asarray(low < high)
 
     @property
-    def parts(self) -> IntArray:
+    def grid_cells_per_interval(self) -> IntArray:
         """The number of cells of the grid in each."""
         return np.diff(self.bounds)
 
     @cached_property
     def _counts(self) -> tuple[FloatArray, FloatArray]:
-        return counts_of(self.curve.prefixes, self.bounds)
+        return counts_between(self.curve.prefixes, self.bounds)
 
     @property
-    def unbiased(self) -> FloatArray:
+    def unbiased_counts(self) -> FloatArray:
         """Counts without bias, which may be below zero."""
         return self._counts[0]
 
     @property
-    def likely(self) -> FloatArray:
+    def likely_counts(self) -> FloatArray:
         """An estimate with none below zero."""
         return self._counts[1]
 
     @cached_property
     def noise(self) -> FloatArray:
         """Simulated noise of the counts: (draws, intervals)."""
-        return self._simulated(min(MOST_DRAWS, draws_for(len(self.curve.prefixes.evidence.sums.bounds))))
+        return self._simulate_noise(min(MOST_DRAWS, choose_draws(len(self.curve.prefixes.evidence.sums.bounds))))
 
-    def _simulated(self, draws: int) -> FloatArray:
+    def _simulate_noise(self, draws: int) -> FloatArray:
         known = np.searchsorted(self.curve.prefixes.evidence.sums.bounds, self.bounds)
-        drawn = self.curve.prefixes.simulated(draws, numbered_generator(2 * self.place))
+        drawn = self.curve.prefixes.simulate_noise(draws, numbered_generator(2 * self.stream))
         return np.concatenate([np.diff(chunk[:, known], axis=-1) for chunk in drawn])
 
     @property
     def shares(self) -> FloatArray:
         """About what share of the people lies in each interval."""
-        return np.asarray(self.likely / max(float(self.likely.sum()), 1.0))
+        return np.asarray(self.likely_counts / max(float(self.likely_counts.sum()), 1.0))
 
-    def reach(self, kernel: Kernel) -> float:
+    def find_resolution(self, kernel: Kernel) -> float:
         """The largest distance of the mean of a kernel from that of the values."""
-        return float(self.shares @ kernel.reach @ self.shares)
+        return float(self.shares @ kernel.max_deviation @ self.shares)
 
-    def drawn(self, population: bool) -> FloatArray:
+    def simulate_counts(self, population: bool) -> FloatArray:
         """Likely counts with the noise added that was simulated, and that of sampling: (draws, intervals)."""
-        noisy = self.likely + self.noise
+        noisy = self.likely_counts + self.noise
         if not population:
             return np.asarray(noisy)
         require_independent(self.curve.privacy)
-        seen = self.likely + UNSEEN * self.parts / self.parts.sum()
-        people, generator = max(round(float(self.likely.sum())), 1), numbered_generator(2 * self.place + 1)
-        return np.asarray(noisy + self.curve.prefixes.sampled(seen, people, self.bounds, len(noisy), generator))
+        seen = self.likely_counts + UNSEEN * self.grid_cells_per_interval / self.grid_cells_per_interval.sum()
+        people, generator = max(round(float(self.likely_counts.sum())), 1), numbered_generator(2 * self.stream + 1)
+        return np.asarray(
+            noisy + self.curve.prefixes.simulate_sampling_errors(seen, people, self.bounds, len(noisy), generator)
+        )
 
-    def read(self, statistic: Statistic, resolution: float, least: float = -inf, most: float = inf) -> UStatistic:
+    def estimate_statistic(
+        self, statistic: Statistic, resolution: float, least: float = -inf, most: float = inf
+    ) -> UStatistic:
         """The statistic of the unbiased counts, less what noise adds to it on average."""
-        about, found = float(statistic(self.likely)), float(statistic(self.unbiased))
+        about, found = float(statistic(self.likely_counts)), float(statistic(self.unbiased_counts))
 
-        def ends(level: float, population: bool) -> tuple[float, float]:
-            return ends_about(found, statistic(self.drawn(population)) - about, level, population)
+        def compute_interval(level: float, population: bool) -> tuple[float, float]:
+            return compute_basic_interval(found, statistic(self.simulate_counts(population)) - about, level, population)
 
-        value, notes = min(max(found - self._bias(statistic, about), least), most), self.curve.notes
-        return UStatistic(value, resolution, ends, self.curve.privacy, notes, least, most)
+        value, notes = min(max(found - self._estimate_bias(statistic, about), least), most), self.curve.notes
+        return UStatistic(value, resolution, compute_interval, self.curve.privacy, notes, least, most)
 
-    def _bias(self, statistic: Statistic, about: float) -> float:
+    def _estimate_bias(self, statistic: Statistic, about: float) -> float:
         """The expected effect of the noise: each draw is put on and taken off, so its linear effect is not in it.
 
         For means of kernels, where the number of people is known, that leaves the mean of the form of noise alone.
         """
-        noise = self._simulated(BIAS_DRAWS)
+        noise = self._simulate_noise(BIAS_DRAWS)
         moved = [
-            statistic(self.likely + sign * part) for sign in (1, -1) for part in np.split(noise, BIAS_DRAWS // ROWS)
+            statistic(self.likely_counts + sign * part)
+            for sign in (1, -1)
+            for part in np.split(noise, BIAS_DRAWS // ROWS)
         ]
         return float(np.concatenate(moved).mean()) - about
 
-    def mean(self, kernel: Kernel, least: float = -inf, most: float = inf) -> UStatistic:
+    def estimate_mean(self, kernel: Kernel, least: float = -inf, most: float = inf) -> UStatistic:
         """The mean of a kernel over all pairs."""
-        return self.read(lambda counts: quadratic(kernel, counts), self.reach(kernel), least, most)
+        return self.estimate_statistic(
+            lambda counts: mean_over_pairs(kernel, counts), self.find_resolution(kernel), least, most
+        )
 
 
-def _read(curve: CDF, kernel_on: Callable[[FloatArray], Kernel], least: float = -inf) -> UStatistic:
-    cells = _Cells.of(curve)
-    return cells.mean(kernel_on(cells.edges), least)
+def _estimate_kernel_mean(curve: CDF, kernel_on: Callable[[FloatArray], Kernel], least: float = -inf) -> UStatistic:
+    cells = _MeasuredCells.from_curve(curve)
+    return cells.estimate_mean(kernel_on(cells.edges), least)

@@ -10,16 +10,23 @@ from typing import Any, Unpack
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance, number, require_kind, several, shown
+from ..arguments import (
+    InvalidArgument,
+    describe_value,
+    require_number,
+    require_probability,
+    require_sequence,
+    require_type,
+)
 from ..arrays import FloatArray
-from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, Single, needed
-from ..data import Axis, Categories, Category, Grid, category
+from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, SingleQueryWorkload, ask_workload
+from ..data import Axis, Categories, Category, Grid, parse_category
 from ..display.canvas import Shade
-from ..inference.moments import above_half, chance_above_half, chance_interval, count_interval
-from ..models import Ranged
+from ..inference.moments import count_interval, majority_probability, probability_interval, subset_majority_probability
+from ..models import NumericColumn
 from ..queries import SubsetQuery
-from .question import require_independent, statement_of
-from .result import EACH, Covered, Drawing
+from .question import build_privacy_statement, require_independent
+from .result import EACH, IntervalResult, PlotArguments
 
 FEW = 20
 OF_FEW = "fewer than 20 subsets: one that is confirmed or not moves the share by 5% or more"
@@ -32,7 +39,7 @@ SURE = 0.95
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Verification(Covered):
+class Verification(IntervalResult):
     """In what share of disjoint subsets a claim about a coefficient holds (Barrientos et al. 2019).
 
     Attributes:
@@ -49,13 +56,13 @@ class Verification(Covered):
 
     KIND = "verification"
     TITLE = "Verification"
-    IN_SHORT = "{share:.0%} of {subsets} subsets, probability {probability:.3g}"
+    REPR_FACTS = "{share:.0%} of {subsets} subsets, probability {probability:.3g}"
     SUMMARY = (
         ("claim", "{claim}"), ("subsets that confirm", "{share:.0%} of {subsets}"),
         ("chance that more than half do", "{probability:.3g}"),
     )  # fmt: skip
     ARRAYS = ("share", "probability", "subsets", "claim")
-    COVERS = EACH
+    INTERVAL_NAME = EACH
 
     share: float
     probability: float
@@ -65,17 +72,17 @@ class Verification(Covered):
     evidence: Evidence
 
     @classmethod
-    def read(
+    def from_counts(
         cls, evidence: Evidence, subsets: int, claim: str, privacy: PrivacyStatement, *, of_classes: bool = False
     ) -> Verification:
         """Compute it from the released count; in logistic regression a low share may mean that fits do not exist."""
         (released,) = evidence.values
-        probability = above_half(released, subsets, evidence.sums.parts[0].noise)
+        probability = majority_probability(released, subsets, evidence.sums.parts[0].noise)
         notes = [OF_FEW] if subsets < FEW else []
         notes += [UNSURE] if 1 - SURE < probability < SURE else []
         share = min(max(released / subsets, 0.0), 1.0)
         notes += [NO_FIT] if of_classes and share < SURE else []
-        return cls(share, probability, subsets, claim, privacy.noted(*notes), evidence)
+        return cls(share, probability, subsets, claim, privacy.with_notes(*notes), evidence)
 
     @property
     def population_probability(self) -> float:
@@ -87,7 +94,7 @@ class Verification(Covered):
             ValueError: a unit has several records.
         """
         require_independent(self.privacy)
-        return chance_above_half(*self._released)
+        return subset_majority_probability(*self._released_count)
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
         """A confidence interval for the share of these subsets that confirm the claim: it covers at least at `level`.
@@ -98,11 +105,11 @@ class Verification(Covered):
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, a unit has several records.
         """
-        level = chance("level", level)
+        level = require_probability("level", level)
         if population:
             require_independent(self.privacy)
-            return chance_interval(*self._released, level)
-        low, high = count_interval(*self._released, level)
+            return probability_interval(*self._released_count, level)
+        low, high = count_interval(*self._released_count, level)
         return low / self.subsets, high / self.subsets
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
@@ -110,10 +117,10 @@ class Verification(Covered):
         return np.array([self.interval(level, population=population)])
 
     @property
-    def _released(self) -> tuple[int, int, Any]:
+    def _released_count(self) -> tuple[int, int, Any]:
         return self.evidence.values[0], self.subsets, self.evidence.sums.parts[0].noise
 
-    def _drawn(self, shades: Sequence[Any], /, **how: Unpack[Drawing]) -> Any:
+    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         values = {"subsets that confirm": self.share, "chance that over half do": self.probability}
         of_share = [Shade(np.append(lower, np.nan), np.append(upper, np.nan), words) for lower, upper, words in shades]
         return display.draw_numbers(values, shades=of_share, **how)  # the chance has no interval
@@ -128,12 +135,12 @@ class Verification(Covered):
         return {"claim": self.claim, "subsets": self.subsets}
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> Verification:
-        question, (evidence,) = opened.question, opened.turns
+    def _from_json(cls, document: display.CurveDocument) -> Verification:
+        question, (evidence,) = document.question, document.releases
         subsets, claim = int(question["subsets"]), str(question["claim"])
         if not subsets >= 2 or len(claim) > 10_000:
-            raise Refused("curve", "it does not say how many subsets there are")
-        return cls.read(evidence, subsets, claim, opened.privacy)
+            raise InvalidArgument("curve", "it does not say how many subsets there are")
+        return cls.from_counts(evidence, subsets, claim, document.privacy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +148,7 @@ class VerifyQuestion:
     """Does a regression coefficient have this sign, or lie in this interval, on these records? One turn.
 
     Each unit is assigned to one of the disjoint subsets by a keyed hash. In each subset the outcome is regressed on all
-    columns: by least squares if it is a `Ranged` column, by logistic regression if it has two categories, of which the
+    columns: by least squares if it is a `NumericColumn` column, by logistic regression if it has two categories, of which the
     second counts as 1. The number of subsets in which the coefficient lies strictly between `above` and `below` is
     released, with noise.
 
@@ -151,7 +158,7 @@ class VerifyQuestion:
     confirm the claim, and has no other effect. The steps taken do not depend on the records.
 
     Attributes:
-        outcome: The dependent variable: a `Ranged` column, or `Categories`.
+        outcome: The dependent variable: a `NumericColumn` column, or `Categories`.
         columns: The predictors. Numbers are clipped to their declared range; each category but the first has a
             coefficient. Records that lack one of them are left out.
         coefficient: The column whose coefficient is judged, on the scale of the columns (log-odds, if logistic).
@@ -163,19 +170,19 @@ class VerifyQuestion:
 
     Raises:
         ValueError: the model has no such coefficient, there is no claim, or see `SubsetQuery`.
-        TypeError: a column is neither `Ranged` nor `Categories`.
+        TypeError: a column is neither `NumericColumn` nor `Categories`.
 
     >>> import dpcurves as dp
     >>> years, pay = np.arange(5_000) % 13 + 8.0, np.arange(5_000) % 13 * 120 + np.arange(5_000) % 7 * 90
-    >>> claim = VerifyQuestion(dp.Ranged("pay", 0, 2_000), (dp.Ranged("years", 8, 20),), "years", above=0)
+    >>> claim = VerifyQuestion(dp.NumericColumn("pay", 0, 2_000), (dp.NumericColumn("years", 8, 20),), "years", above=0)
     >>> loss, table = dp.PrivacyLoss.pure(2), {"years": years, "pay": pay}
     >>> found = dp.Session(table, budget=loss, adjacency=dp.REPLACE_ONE).ask(claim, loss)
     >>> found.share > 0.5
     True
     """
 
-    outcome: Ranged | Categories
-    columns: tuple[Ranged | Categories, ...]
+    outcome: NumericColumn | Categories
+    columns: tuple[NumericColumn | Categories, ...]
     coefficient: str
     level: Category | None = None
     above: float | None = None
@@ -184,58 +191,65 @@ class VerifyQuestion:
     model: str = "the claim is taken as public"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", several("columns", self.columns, "a tuple of Ranged and Categories"))
+        object.__setattr__(
+            self, "columns", require_sequence("columns", self.columns, "a tuple of Ranged and Categories")
+        )
         for name, each in (("outcome", self.outcome), *(("columns", each) for each in self.columns)):
-            require_kind(name, each, (Ranged, Categories), "a Ranged or Categories")
-        require_kind("coefficient", self.coefficient, str, "the name of a column")
+            require_type(name, each, (NumericColumn, Categories), "a Ranged or Categories")
+        require_type("coefficient", self.coefficient, str, "the name of a column")
         if self.level is not None:
-            object.__setattr__(self, "level", category("level", self.level))
+            object.__setattr__(self, "level", parse_category("level", self.level))
         for name in ("above", "below"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, number(name, getattr(self, name)))
+                object.__setattr__(self, name, require_number(name, getattr(self, name)))
         if self.above is None and self.below is None:
-            raise Refused(
+            raise InvalidArgument(
                 "above", "say what is claimed: above=0 that the coefficient is positive, below=0 the contrary"
             )
         self._query()
 
     def steps(self, setting: Setting) -> Needs[Verification]:
         """Ask for one count."""
-        release = yield from needed(Single(self._query()), ALL)
-        privacy, of_classes = statement_of([release], self.model), isinstance(self.outcome, Categories)
-        return Verification.read(Evidence.of(release), self.subsets, self._claim(), privacy, of_classes=of_classes)
+        release = yield from ask_workload(SingleQueryWorkload(self._query()), ALL)
+        privacy, of_classes = build_privacy_statement([release], self.model), isinstance(self.outcome, Categories)
+        return Verification.from_counts(
+            Evidence.from_release(release), self.subsets, self._claim(), privacy, of_classes=of_classes
+        )
 
     def _query(self) -> SubsetQuery:
         above = -inf if self.above is None else self.above
         below = inf if self.below is None else self.below
         axes = tuple(
-            Axis(each.column, Grid(each.lower, each.upper, cells=1)) if isinstance(each, Ranged) else each
+            Axis(each.column, Grid(each.lower, each.upper, cells=1)) if isinstance(each, NumericColumn) else each
             for each in (self.outcome, *self.columns)
         )
-        return SubsetQuery(axes, self.subsets, self._place(), above, below)
+        return SubsetQuery(axes, self.subsets, self._find_coefficient_index(), above, below)
 
-    def _place(self) -> int:
+    def _find_coefficient_index(self) -> int:
         found = [
             (each.column, level)
             for each in self.columns
-            for level in ((None,) if isinstance(each, Ranged) else each.values[1:])
+            for level in ((None,) if isinstance(each, NumericColumn) else each.values[1:])
         ]
         wanted = (self.coefficient, self.level)
         if wanted not in found:
-            raise Refused(
-                "coefficient", f"one of {', '.join(map(_named, found))} is needed, got {shown(self.coefficient)}"
+            raise InvalidArgument(
+                "coefficient",
+                f"one of {', '.join(map(_format_coefficient, found))} is needed, got {describe_value(self.coefficient)}",
             )
         return found.index(wanted)
 
     def _claim(self) -> str:
         low = "" if self.above is None else f"{self.above:g} < "
         high = "" if self.below is None else f" < {self.below:g}"
-        return f"{low}coefficient of {_named((self.coefficient, self.level))} for {self.outcome.column}{high}"
+        return (
+            f"{low}coefficient of {_format_coefficient((self.coefficient, self.level))} for {self.outcome.column}{high}"
+        )
 
     def __str__(self) -> str:
         return f"verification of {self._claim()} in {self.subsets} subsets"
 
 
-def _named(coefficient: tuple[str, Category | None]) -> str:
+def _format_coefficient(coefficient: tuple[str, Category | None]) -> str:
     column, level = coefficient
     return column if level is None else f"{column}={level}"

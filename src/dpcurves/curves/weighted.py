@@ -12,19 +12,19 @@ from typing import Any, SupportsIndex, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
-from ..conversation import Evidence, Needs, Release, Setting, Single, needed
+from ..conversation import Evidence, Needs, Release, Setting, SingleQueryWorkload, ask_workload
 from ..data import MISSING_WEIGHTS, Axis, Grid, Outside, Weights
-from ..display import numeral
-from ..estimation import shrunken_estimate
-from ..inference import Ratios, Sample, kish, ratios_of, sampling_errors
-from ..queries import Read, SquaredWeightQuery, WeightQuery
-from .by_category import axis_label, in_words
+from ..display import format_number
+from ..estimation import shrink_estimate
+from ..inference import Sample, WeightRatios, estimate_weight_ratios, kish_design_effect, simulate_sampling_errors
+from ..queries import CountUse, SquaredWeightQuery, WeightQuery
+from .by_category import describe_question, format_axis_label
 from .cdf import CDF, Bins
 from .prefixes import NOTHING, PrefixShares
-from .quantiles import Quantiles, shares
-from .question import statement_of
+from .quantiles import Quantiles, parse_shares
+from .question import build_privacy_statement
 
 # Effective records: sums of weights, in units in which sampling moves them as it moves counts of records.
 
@@ -38,7 +38,7 @@ CLEAR = 10.0
 
 
 @dataclass(frozen=True, eq=False)
-class Squares:
+class SquaredWeights:
     """Sums of squared weights in groups of cells, from which is read how far sampling moves sums of weights.
 
     Attributes:
@@ -54,12 +54,12 @@ class Squares:
     @property
     def sums(self) -> FloatArray:
         """Sums of squares over the squared cap, (groups,), without bias."""
-        return np.asarray(self.evidence.unbiased.sum(axis=0) / Weights.STEPS)
+        return np.asarray(self.evidence.unbiased_cells.sum(axis=0) / Weights.STEPS)
 
     @property
     def noise(self) -> float:
         """The standard deviation of the noise of each group of all rows."""
-        law = self.evidence.measured
+        law = self.evidence.interval_sums
         return sqrt(law.rows * law.levels[-1].noise.variance) / Weights.STEPS
 
     @property
@@ -67,22 +67,22 @@ class Squares:
         """About how many records are used, without bias: those that have a weight and lie in a cell."""
         return float(self.sums.sum() + self.evidence.values[-1] / Weights.STEPS)
 
-    def design_effect(self, caps: float) -> float:
+    def design_effect(self, weight_sum: float) -> float:
         """That of Kish (1965), n sum w^2 / (sum w)^2, at a sum of weights over the cap; NaN where noise hides it."""
-        if caps <= CLEAR or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise:
+        if weight_sum <= CLEAR or float(self.sums.sum()) <= len(self.starts) ** 0.5 * self.noise:
             return nan
-        return kish(self.records, caps, float(self.sums.sum()))
+        return kish_design_effect(self.records, weight_sum, float(self.sums.sum()))
 
-    def ratios(self, slots: FloatArray) -> Ratios:
+    def sampling_ratios(self, slots: FloatArray) -> WeightRatios:
         """Sampling errors of sums of weights, from these sums in slots over the cap."""
-        return ratios_of(np.add.reduceat(slots, np.array(self.starts)), self.sums, self.noise)
+        return estimate_weight_ratios(np.add.reduceat(slots, np.array(self.starts)), self.sums, self.noise)
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects, but for the release."""
         return {"weight": self.weights.column, "cap": self.weights.cap, "groups": list(self.starts)}
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any], released: Mapping[str, Any], slots: int) -> Squares:
+    def from_json(cls, stored: Mapping[str, Any], released: Mapping[str, Any], slots: int) -> SquaredWeights:
         """The inverse of `to_json`, with the release.
 
         Raises:
@@ -90,12 +90,12 @@ class Squares:
         """
         starts, evidence = tuple(int(each) for each in stored["groups"]), Evidence.from_json(released)
         rises = all(low < high for low, high in zip(starts, (*starts[1:], slots), strict=True))
-        if not starts or starts[0] != 0 or not rises or evidence.measured.cells != len(starts):
-            raise Refused("curve.evidence", "groups of cells do not fit the sums of squared weights")
+        if not starts or starts[0] != 0 or not rises or evidence.interval_sums.cells != len(starts):
+            raise InvalidArgument("curve.evidence", "groups of cells do not fit the sums of squared weights")
         return cls(Weights(stored["weight"], stored["cap"]), evidence, starts)
 
 
-def groups_for(shares_below: FloatArray, caps: float, noise: float) -> tuple[int, ...]:
+def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> tuple[int, ...]:
     """Inner edges, as their numbers, that cut the weight into groups of about equal weight: fewer, if noise is large.
 
     Args:
@@ -103,7 +103,7 @@ def groups_for(shares_below: FloatArray, caps: float, noise: float) -> tuple[int
         caps: The released weight over the cap.
         noise: About the standard deviation of the noise of a group's squares, over the squared cap.
 
-    >>> groups_for(np.linspace(0, 1, 9), 1000.0, 20.0)
+    >>> choose_group_edges(np.linspace(0, 1, 9), 1000.0, 20.0)
     (2, 4, 5, 7)
     """
     groups = int(min(max(caps / (CLEAR * max(noise, 1e-9)), 1.0), MOST_GROUPS))
@@ -112,25 +112,25 @@ def groups_for(shares_below: FloatArray, caps: float, noise: float) -> tuple[int
     return tuple(sorted({int(each) for each in found if 0 < each < len(shares_below) - 1}))
 
 
-def asked_of_weights(axes: Any, weights: Weights, setting: Setting) -> Needs[tuple[Release, Release, tuple[int, ...]]]:
+def ask_weight_sums(axes: Any, weights: Weights, setting: Setting) -> Needs[tuple[Release, Release, tuple[int, ...]]]:
     """Sums of weights in all cells and, for `SQUARES` of the loss, of squared weights in groups of them.
 
     Formal guarantees: the groups depend on the first answer, and on no record: losses of both turns add up.
     """
-    release = yield from needed(Single(WeightQuery(axes, weights, Read.PREFIXES)), 1 - SQUARES)
-    axis, evidence = axes[-1], Evidence.of(release)
+    release = yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, CountUse.PREFIXES)), 1 - SQUARES)
+    axis, evidence = axes[-1], Evidence.from_release(release)
     apart = int(axis.grid.outside is Outside.APART)
-    cells = evidence.unbiased.sum(axis=0) / Weights.STEPS
+    cells = evidence.unbiased_cells.sum(axis=0) / Weights.STEPS
     below = np.clip(np.cumsum(cells)[: len(cells) - apart] / max(float(cells.sum()), 1.0), 0.0, 1.0)
-    noise = sqrt(setting.noise(SQUARES).variance)
-    cuts = groups_for(below if apart else np.append(0.0, below), float(cells.sum()), noise)
-    coarse = replace(axis, grid=axis.grid.cut(cuts))
-    squares = yield from needed(Single(SquaredWeightQuery((*axes[:-1], coarse), weights)), SQUARES)
+    noise = sqrt(setting.count_noise(SQUARES).variance)
+    cuts = choose_group_edges(below if apart else np.append(0.0, below), float(cells.sum()), noise)
+    coarse = replace(axis, grid=axis.grid.merge_cells(cuts))
+    squares = yield from ask_workload(SingleQueryWorkload(SquaredWeightQuery((*axes[:-1], coarse), weights)), SQUARES)
     starts = (0, *((1,) if apart else ()), *(cut + apart for cut in cuts), *((axis.grid.slots - 1,) if apart else ()))
     return release, squares, starts
 
 
-def note_of(squares: Squares, caps: float) -> str:
+def note_on_weights(squares: SquaredWeights, caps: float) -> str:
     """The note of every weighted result: cap, records left out, and the design effect, from released numbers."""
     rule = f"{squares.weights}, {MISSING_WEIGHTS}"
     effect = squares.design_effect(caps)
@@ -139,9 +139,9 @@ def note_of(squares: Squares, caps: float) -> str:
     return f"{rule}; the design effect of the weights is about {effect:.2f} (Kish: n sum w^2 / (sum w)^2)"
 
 
-def rows_of_weights(curve: Any) -> list[tuple[str, str]]:
+def format_weight_rows(curve: Any) -> list[tuple[str, str]]:
     """Rows of the HTML summary of a weighted curve."""
-    return [("sum of weights", numeral(curve.count)), ("design effect", numeral(curve.design_effect, 0.1))]
+    return [("sum of weights", format_number(curve.count)), ("design effect", format_number(curve.design_effect, 0.1))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,13 +150,13 @@ class WeightedShares(PrefixShares):
 
     An effective record stands for the weight ``sum w**2 / sum w``: of so many independent records of that one weight,
     sampling would move a sum of weights as much. So all that is read from counts, is read from these. Where squared
-    weights differ along the grid, samples have the variance that they have there (`Ratios.each`).
+    weights differ along the grid, samples have the variance that they have there (`WeightRatios.by_group`).
 
     Attributes:
-        squares: Sums of squared weights.
+        squared_weights: Sums of squared weights.
     """
 
-    squares: Squares | None = None
+    squared_weights: SquaredWeights | None = None
 
     @classmethod
     def from_json(
@@ -168,72 +168,74 @@ class WeightedShares(PrefixShares):
             ValueError: they do not fit together.
         """
         released, squares = releases
-        return cls(Evidence.from_json(released), grid, squares=Squares.from_json(facts, squares, grid.slots))
+        return cls(
+            Evidence.from_json(released), grid, squared_weights=SquaredWeights.from_json(facts, squares, grid.slots)
+        )
 
     @property
-    def of_squares(self) -> Squares:
+    def required_squared_weights(self) -> SquaredWeights:
         """The sums of squared weights, which are never missing."""
-        return cast("Squares", self.squares)
+        return cast("SquaredWeights", self.squared_weights)
 
     @cached_property
-    def caps(self) -> FloatArray:
+    def cell_weight_sums(self) -> FloatArray:
         """Sums of weights in each slot, over the cap, without bias."""
-        return np.asarray(self.evidence.unbiased[0] / Weights.STEPS)
+        return np.asarray(self.evidence.unbiased_cells[0] / Weights.STEPS)
 
     @cached_property
-    def ratios(self) -> Ratios:
+    def sampling_ratios(self) -> WeightRatios:
         """Sampling errors of sums of weights."""
-        return self.of_squares.ratios(self.caps)
+        return self.required_squared_weights.sampling_ratios(self.cell_weight_sums)
 
     @property
     def scale(self) -> float:
         """The steps of weight that stand for one effective record."""
-        return Weights.STEPS * self.ratios.overall
+        return Weights.STEPS * self.sampling_ratios.overall
 
     @property
-    def turns(self) -> tuple[Evidence, ...]:
+    def rounds(self) -> tuple[Evidence, ...]:
         """The sums of weights, and those of squares."""
-        return self.evidence, self.of_squares.evidence
+        return self.evidence, self.required_squared_weights.evidence
 
     @property
-    def weight(self) -> float:
+    def total_weight(self) -> float:
         """The sum of all weights, in their units."""
-        return self.of_squares.weights.step * self.scale * self.total
+        return self.required_squared_weights.weights.step * self.scale * self.total
 
     @property
     def design_effect(self) -> float:
         """That of Kish: n sum w^2 / (sum w)^2."""
-        return self.of_squares.design_effect(float(self.caps.sum()))
+        return self.required_squared_weights.design_effect(float(self.cell_weight_sums.sum()))
 
     @property
-    def _slots(self) -> FloatArray:
+    def _scatter_by_slot(self) -> FloatArray:
         """By how much more than effective records weights scatter, slot by slot."""
-        starts = np.array((*self.of_squares.starts, self.grid.slots))
-        return np.repeat(self.ratios.each, np.diff(starts))
+        starts = np.array((*self.required_squared_weights.starts, self.grid.slots))
+        return np.repeat(self.sampling_ratios.by_group, np.diff(starts))
 
-    def simulated(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-        return (each / self.scale for each in super().simulated(draws, generator))
+    def simulate_noise(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
+        return (each / self.scale for each in super().simulate_noise(draws, generator))
 
-    def sampled(
+    def simulate_sampling_errors(
         self, likely: FloatArray, records: int, bounds: IntArray, draws: int, generator: np.random.Generator
     ) -> FloatArray:
         """Deviations of as many records in each piece as have its sum of weights and of their squares."""
-        each = np.add.reduceat(self._slots, bounds[:-1]) / np.diff(bounds)
+        each = np.add.reduceat(self._scatter_by_slot, bounds[:-1]) / np.diff(bounds)
         fewer = np.maximum(likely, 0.0) / each
-        return sampling_errors(fewer, max(round(float(fewer.sum())), 1), draws, generator) * each
+        return simulate_sampling_errors(fewer, max(round(float(fewer.sum())), 1), draws, generator) * each
 
-    def sample(self, generator: np.random.Generator | None) -> Sample:
+    def sampling_model(self, generator: np.random.Generator | None) -> Sample:
         """Sampling at the edges that were measured, with the variance of the weights there."""
         apart = int(self.grid.outside is Outside.APART)
-        cuts = np.concatenate([[0], np.flatnonzero(self.measured) + apart, [self.grid.slots]])
-        summed = np.append(0.0, np.cumsum(self._slots))
+        cuts = np.concatenate([[0], np.flatnonzero(self.measured_edges) + apart, [self.grid.slots]])
+        summed = np.append(0.0, np.cumsum(self._scatter_by_slot))
         wide = np.diff(cuts)
         steps = np.where(wide > 0, np.diff(summed[cuts]) / np.maximum(wide, 1), 1.0)
-        return super().sample(generator)._replace(steps=steps)
+        return super().sampling_model(generator)._replace(variance_factors=steps)
 
-    def spread_at(self, p: FloatArray) -> FloatArray:
+    def sampling_variance_at(self, p: FloatArray) -> FloatArray:
         """The spread of a weighted excess ``sum w (1[x < q] - p)``: squares below count (1 - p)^2, those above p^2."""
-        each, below = self._slots, np.append(0.0, self.at_boundaries(self.shares)[1:])
+        each, below = self._scatter_by_slot, np.append(0.0, self.shares_at_boundaries(self.shares)[1:])
         inside = np.diff(below)
         up = np.interp(p, below, np.append(0.0, np.cumsum(inside * each)))
         all_ = max(float((inside * each).sum()), 1e-9)
@@ -241,18 +243,18 @@ class WeightedShares(PrefixShares):
             found = ((1 - p) ** 2 * up + p**2 * (all_ - up)) / (p * (1 - p))
         return np.asarray(np.where((p > 0) & (p < 1), np.maximum(found, 1e-3), 1.0))
 
-    def _noise_of_counts(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
-        return (each / self.scale for each in super()._noise_of_counts(generator))
+    def _simulate_count_noise(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
+        return (each / self.scale for each in super()._simulate_count_noise(generator))
 
     @cached_property
-    def _unbiased(self) -> FloatArray:
-        return np.asarray(self.evidence.unbiased[0] / self.scale)
+    def _unbiased_cells(self) -> FloatArray:
+        return np.asarray(self.evidence.unbiased_cells[0] / self.scale)
 
     @property
-    def _best(self) -> FloatArray:
+    def _best_cells(self) -> FloatArray:
         """Cells with the least expected error, (1, cells), as of counts of effective records."""
         own, scale = self.evidence, self.scale
-        return shrunken_estimate(own.sums, own.values, own.total, along=own.total is not None, scale=scale)
+        return shrink_estimate(own.sums, own.values, own.total, along_axis=own.total is not None, scale=scale)
 
 
 NO_BINS = "bins of a weighted curve are not kept: read differences of its y, with its band"
@@ -272,7 +274,7 @@ class WeightedCDF(CDF):
         label: What the x axis shows.
         privacy: The privacy statement, which every picture shows.
         prefixes: The evidence that the curve was read from.
-        smoothing: How `y` was smoothed, if it was; see `smoothed`.
+        smoothing: How `y` was smoothed, if it was; see `smooth`.
 
     Bands and intervals for these records account for noise; those for the population for sampling too, by linearised
     variances: records are taken as independent draws whose weights make up for their chances. Strata make intervals too
@@ -281,15 +283,15 @@ class WeightedCDF(CDF):
 
     KIND = "weighted-cdf"
     TITLE = "Weighted distribution of {label}"
-    WEIGHTED = True
-    EVIDENCE = WeightedShares
+    IS_WEIGHTED = True
+    SHARES_CLASS = WeightedShares
 
     prefixes: WeightedShares
 
     @property
     def count(self) -> float:
         """The sum of all weights, in their units."""
-        return self.prefixes.weight
+        return self.prefixes.total_weight
 
     @property
     def design_effect(self) -> float:
@@ -305,13 +307,13 @@ class WeightedCDF(CDF):
         Raises:
             ValueError: always.
         """
-        raise Refused("bins", NO_BINS)
+        raise InvalidArgument("bins", NO_BINS)
 
     def _question(self) -> dict[str, object]:
-        return {**super()._question(), **self.prefixes.of_squares.to_json()}
+        return {**super()._question(), **self.prefixes.required_squared_weights.to_json()}
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [*super()._summary(), *rows_of_weights(self)]
+        return [*super()._summary(), *format_weight_rows(self)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -328,8 +330,8 @@ class WeightedQuantiles(Quantiles):
 
     KIND = "weighted-quantiles"
     TITLE = "Weighted quantiles of {curve.label}"
-    WEIGHTED = True
-    CURVE = WeightedCDF
+    IS_WEIGHTED = True
+    CURVE_CLASS = WeightedCDF
 
     curve: WeightedCDF
 
@@ -377,22 +379,26 @@ class WeightedCdfQuestion:
 
     def __post_init__(self) -> None:
         _ = Axis(self.column, self.grid)
-        axis_label(self.column, self.measured_in)
+        format_axis_label(self.column, self.measured_in)
         object.__setattr__(self, "weight_cap", Weights(self.weight, self.weight_cap).cap)
 
     def steps(self, setting: Setting) -> Needs[WeightedCDF]:
         """Sums of weights below edges, and of squared weights in groups."""
         weights, axis = Weights(self.weight, self.weight_cap), Axis(self.column, self.grid)
-        release, told, starts = yield from asked_of_weights((axis,), weights, setting)
-        squares = Squares(weights, Evidence.of(told), starts)
-        prefixes = WeightedShares(Evidence.of(release), self.grid, squares=squares)
-        privacy = statement_of([release, told])
-        read = WeightedCDF.along if release.allotment is not None else WeightedCDF.rehearsed
-        curve = cast("WeightedCDF", read(prefixes, axis_label(self.column, self.measured_in), privacy))
-        return replace(curve, privacy=curve.privacy.noted(note_of(squares, float(prefixes.caps.sum()))))
+        release, told, starts = yield from ask_weight_sums((axis,), weights, setting)
+        squares = SquaredWeights(weights, Evidence.from_release(told), starts)
+        prefixes = WeightedShares(Evidence.from_release(release), self.grid, squared_weights=squares)
+        privacy = build_privacy_statement([release, told])
+        read = WeightedCDF.from_prefixes if release.allotment is not None else WeightedCDF.from_placeholder
+        curve = cast("WeightedCDF", read(prefixes, format_axis_label(self.column, self.measured_in), privacy))
+        return replace(
+            curve, privacy=curve.privacy.with_notes(note_on_weights(squares, float(prefixes.cell_weight_sums.sum())))
+        )
 
     def __str__(self) -> str:
-        return f"{in_words('distribution function', self.column, None)}, {Weights(self.weight, self.weight_cap)}"
+        return (
+            f"{describe_question('distribution function', self.column, None)}, {Weights(self.weight, self.weight_cap)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,17 +426,17 @@ class WeightedQuantilesQuestion:
     measured_in: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "at", shares("at", self.at))
-        object.__setattr__(self, "weight_cap", self._curve.weight_cap)
+        object.__setattr__(self, "at", parse_shares("at", self.at))
+        object.__setattr__(self, "weight_cap", self._cdf_question.weight_cap)
 
     @property
-    def _curve(self) -> WeightedCdfQuestion:
+    def _cdf_question(self) -> WeightedCdfQuestion:
         return WeightedCdfQuestion(self.column, self.grid, self.weight, self.weight_cap, self.measured_in)
 
     def steps(self, setting: Setting) -> Needs[WeightedQuantiles]:
         """A weighted distribution function, read at the shares."""
-        curve = yield from self._curve.steps(setting)
+        curve = yield from self._cdf_question.steps(setting)
         return WeightedQuantiles(np.array(self.at), curve)
 
     def __str__(self) -> str:
-        return f"{in_words('quantiles', self.column, None)}, {Weights(self.weight, self.weight_cap)}"
+        return f"{describe_question('quantiles', self.column, None)}, {Weights(self.weight, self.weight_cap)}"

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from .. import display
-from ..arguments import Refused, chance
+from ..arguments import InvalidArgument, require_probability
 from ..arrays import FloatArray
-from ..conversation import Evidence, Needs, PrivacyStatement, Setting, Single, needed
+from ..conversation import Evidence, Needs, PrivacyStatement, Setting, SingleQueryWorkload, ask_workload
 from ..data import Axis, Grid, Weights
-from ..display import numeral
-from ..inference import noise_of, public_generator, upper_quantile
-from ..queries import COARSE, Read, SquaredWeightQuery, WeighedSpreadQuery, WeighedSumQuery, WeightQuery
-from .by_category import axis_label, in_words
-from .outside import as_clipped, beyond_bounds
-from .question import require_independent, statement_of
-from .summary import COUNT, MEAN, SUM, WATCHED, Summary, cell_between, takes_bounds
-from .weighted import Squares, note_of
+from ..display import format_number
+from ..inference import public_generator, simulate_cell_noise, upper_quantile
+from ..queries import COARSE, CountUse, SquaredWeightQuery, WeightedSpreadQuery, WeightedSumQuery, WeightQuery
+from .by_category import describe_question, format_axis_label
+from .outside import count_beyond_bounds, thresholds_for_clipping
+from .question import build_privacy_statement, require_independent
+from .summary import COUNT, MEAN, SUM, WATCHED, Summary, accept_bounds, build_bounds_cell
+from .weighted import SquaredWeights, note_on_weights
 
 HALF = 2**16
 """Steps from the middle of the bounds to an end, in which values are rounded before they are weighted and added up."""
@@ -64,17 +64,17 @@ class WeightedSummary(Summary):
     """
 
     KIND = "weighted-summary"
-    ARRAYS, MAY_LACK, FORMS = ("count", "sum", "mean"), (), MappingProxyType({})
+    ARRAYS, OPTIONAL_ARRAYS, JSON_SCHEMAS = ("count", "sum", "mean"), (), MappingProxyType({})
     TITLE = "Weighted summary of {label}"
-    COUNTED, KIND_OF_NUMBER = "sum of weights of records", "weighted "
+    COUNTED_OBJECTS, LABEL_PREFIX = "sum of weights of records", "weighted "
 
     weights: Weights = ONES
     center: int = 0
 
     @classmethod
-    def read_weighted(  # noqa: PLR0917
+    def from_weighted_counts(  # noqa: PLR0917
         cls,
-        turns: tuple[Evidence, ...],
+        rounds: tuple[Evidence, ...],
         bounds: Grid,
         label: str,
         privacy: PrivacyStatement,
@@ -83,18 +83,20 @@ class WeightedSummary(Summary):
         statistic: str,
     ) -> WeightedSummary:
         """From the four releases, each of one cell."""
-        caps, distances = _caps(turns), _distances(turns)
-        middle, half = _about(bounds)
+        caps, distances = _sum_weights(rounds), _sum_weighted_distances(rounds)
+        middle, half = _middle_and_half_width(bounds)
         count = max(caps, 0.0) * weights.cap
-        noise = noise_of(turns[0].sums, turns[0].total, DRAWS, public_generator(None))[:, 0, 0] / Weights.STEPS
+        noise = (
+            simulate_cell_noise(rounds[0].sums, rounds[0].total, DRAWS, public_generator(None))[:, 0, 0] / Weights.STEPS
+        )
         if caps <= upper_quantile(noise, (1 + KNOWN) / 2):
             total, mean = nan, nan
         else:
             total = float((half * distances + middle * caps) * weights.cap)
             mean = float(min(max(middle + half * distances / caps, bounds.lower), bounds.upper))
-        noted = privacy.noted(note_of(Squares(weights, turns[2], (0,)), caps))
+        noted = privacy.with_notes(note_on_weights(SquaredWeights(weights, rounds[2], (0,)), caps))
         ends = bounds.lower, bounds.upper
-        return cls(count, total, mean, nan, *ends, label, noted, turns, statistic, weights=weights, center=center)
+        return cls(count, total, mean, nan, *ends, label, noted, rounds, statistic, weights=weights, center=center)
 
     @property
     def statistics(self) -> dict[str, float]:
@@ -107,7 +109,7 @@ class WeightedSummary(Summary):
 
         At least 1; NaN where noise hides it.
         """
-        return self._squares.design_effect(_caps(self.turns))
+        return self._squared_weights.design_effect(_sum_weights(self.rounds))
 
     def intervals(
         self,
@@ -134,20 +136,24 @@ class WeightedSummary(Summary):
         Raises:
             ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
         """
-        level, draw = chance("level", level), public_generator(generator)
+        level, draw = require_probability("level", level), public_generator(generator)
         require_independent(self.privacy, population)
-        weight, distance = (noise_of(each.sums, each.total, draws, draw)[:, 0, 0] for each in self.turns[:2])
+        weight, distance = (
+            simulate_cell_noise(each.sums, each.total, draws, draw)[:, 0, 0] for each in self.rounds[:2]
+        )
         noises = weight / Weights.STEPS, distance / (Weights.STEPS * HALF)
         normal = draw.standard_normal((3, draws)) if population else np.zeros((3, draws))
-        caps, distances = _caps(self.turns), _distances(self.turns)
-        middle, half = _about(self._bounds)
-        scatter = self._deviations()
-        count = _interval(caps, noises[0] + scatter[0] * normal[0], level, 0.0, inf)
+        caps, distances = _sum_weights(self.rounds), _sum_weighted_distances(self.rounds)
+        middle, half = _middle_and_half_width(self._bounds)
+        scatter = self._sampling_deviations()
+        count = _find_basic_interval(caps, noises[0] + scatter[0] * normal[0], level, 0.0, inf)
         about = half * distances + middle * caps
-        sums = _interval(about, half * noises[1] + middle * noises[0] + scatter[1] * normal[1], level, -inf, inf)
+        sums = _find_basic_interval(
+            about, half * noises[1] + middle * noises[0] + scatter[1] * normal[1], level, -inf, inf
+        )
         mean = -1.0, 1.0
         if not isnan(self.mean):
-            mean = _ratio_interval(distances, caps, (noises[1] + scatter[2] * normal[2], noises[0]), level)
+            mean = _find_ratio_interval(distances, caps, (noises[1] + scatter[2] * normal[2], noises[0]), level)
         step = half / (2 * HALF)  # of rounding
         ends = [
             np.array(count) * self.weights.cap,
@@ -157,26 +163,26 @@ class WeightedSummary(Summary):
         (lower, upper), values = np.transpose(ends), list(self.statistics.values())
         return np.stack([np.fmin(lower, values), np.fmax(upper, values)], axis=1)
 
-    def _deviations(self) -> tuple[float, float, float]:
+    def _sampling_deviations(self) -> tuple[float, float, float]:
         """Sampling variances: sums of weights, of weighted values, and of weighted distances from the mean.
 
         Over the cap; the second one in units of the column, the third in halves of the bounds. No square of a weight is
         more than the weight, nor of a distance more than 1 + the center's, so weights alone bound them, too.
         """
-        caps = max(_caps(self.turns), 0.0)
-        middle, half = _about(self._bounds)
-        squares = self._squares
+        caps = max(_sum_weights(self.rounds), 0.0)
+        middle, half = _middle_and_half_width(self._bounds)
+        squares = self._squared_weights
         weight = min(max(float(squares.sums.sum()) + CLEAR * squares.noise, 0.0), max(caps, 1.0))
         center = self.center / SPREAD_HALF
-        spread, noise = _spread(self.turns)
+        spread, noise = _sum_weighted_squares(self.rounds)
         variance = min(max(spread + CLEAR * noise, 0.0), weight * (1 + abs(center)) ** 2)
         # the root of the sum of (w (y - center) + w center)^2 is at most the sum of both roots
         total = half * sqrt(variance) + abs(middle + half * center) * sqrt(weight)
         return sqrt(weight), total, sqrt(variance)
 
     @property
-    def _squares(self) -> Squares:
-        return Squares(self.weights, self.turns[2], (0,))
+    def _squared_weights(self) -> SquaredWeights:
+        return SquaredWeights(self.weights, self.rounds[2], (0,))
 
     @property
     def _bounds(self) -> Grid:
@@ -189,61 +195,65 @@ class WeightedSummary(Summary):
         }  # fmt: skip
 
     @classmethod
-    def _opened(cls, opened: display.Opened) -> WeightedSummary:
-        question, turns = opened.question, opened.turns
+    def _from_json(cls, document: display.CurveDocument) -> WeightedSummary:
+        question, turns = document.question, document.releases
         if len(turns) != len(SHARES):
-            raise Refused("curve.evidence.releases", "weights, weighted values, squares and their spread are needed")
+            raise InvalidArgument(
+                "curve.evidence.releases", "weights, weighted values, squares and their spread are needed"
+            )
         bounds, weights = (
             Grid(question["lower"], question["upper"], cells=1),
             Weights(question["weight"], question["cap"]),
         )
-        statistic = chosen_statistic(question["statistic"])
+        statistic = parse_statistic(question["statistic"])
         center = min(max(int(question["center"]), -SPREAD_HALF), SPREAD_HALF)
-        return cls.read_weighted(turns, bounds, question["label"], opened.privacy, weights, center, statistic)
+        return cls.from_weighted_counts(turns, bounds, question["label"], document.privacy, weights, center, statistic)
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [*super()._summary(), ("design effect", numeral(self.design_effect, 0.1))]
+        return [*super()._summary(), ("design effect", format_number(self.design_effect, 0.1))]
 
 
-def chosen_statistic(statistic: object) -> str:
+def parse_statistic(statistic: object) -> str:
     """Row of a count, a sum or a mean.
 
     Raises:
         ValueError: it is another word.
     """
     if not isinstance(statistic, str) or statistic not in STATISTICS:
-        raise Refused("statistic", f"one of {', '.join(STATISTICS)} is needed")
+        raise InvalidArgument("statistic", f"one of {', '.join(STATISTICS)} is needed")
     return str(statistic)
 
 
-def _about(bounds: Grid) -> tuple[float, float]:
+def _middle_and_half_width(bounds: Grid) -> tuple[float, float]:
     return (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
 
 
-def _caps(turns: tuple[Evidence, ...]) -> float:
+def _sum_weights(turns: tuple[Evidence, ...]) -> float:
     """The sum of weights over the cap, without bias."""
-    return float(turns[0].unbiased.sum()) / Weights.STEPS
+    return float(turns[0].unbiased_cells.sum()) / Weights.STEPS
 
 
-def _distances(turns: tuple[Evidence, ...]) -> float:
+def _sum_weighted_distances(turns: tuple[Evidence, ...]) -> float:
     """The sum of weights over the cap, times distances from the middle in halves of the bounds, without bias."""
-    return float(turns[1].unbiased.sum()) / (Weights.STEPS * HALF)
+    return float(turns[1].unbiased_cells.sum()) / (Weights.STEPS * HALF)
 
 
-def _spread(turns: tuple[Evidence, ...]) -> tuple[float, float]:
+def _sum_weighted_squares(turns: tuple[Evidence, ...]) -> tuple[float, float]:
     """The sum of squares of weights over the cap, times distances from the center in halves; and its noise."""
     unit = float(COARSE * SPREAD_HALF) ** 2
-    law = turns[3].measured
-    return float(turns[3].unbiased.sum()) / unit, sqrt(law.levels[-1].noise.variance) / unit
+    law = turns[3].interval_sums
+    return float(turns[3].unbiased_cells.sum()) / unit, sqrt(law.levels[-1].noise.variance) / unit
 
 
-def _interval(found: float, errors: FloatArray, level: float, least: float, most: float) -> tuple[float, float]:
+def _find_basic_interval(
+    found: float, errors: FloatArray, level: float, least: float, most: float
+) -> tuple[float, float]:
     each = (1 + level) / 2
     low, high = found - upper_quantile(errors, each), found + upper_quantile(-errors, each)
     return min(max(low, least), most), max(min(high, most), least)
 
 
-def _ratio_interval(
+def _find_ratio_interval(
     above: float, below: float, noises: tuple[FloatArray, FloatArray], level: float
 ) -> tuple[float, float]:
     """Ends of a ratio within [-1, 1]: all r for which ``above - r * below`` is no further from 0 than its errors.
@@ -264,7 +274,7 @@ def _ratio_interval(
 ROUNDS = 4
 
 
-@takes_bounds
+@accept_bounds
 @dataclass(frozen=True, slots=True)
 class WeightedSummaryQuestion:
     """Sum of weights, weighted sum and weighted mean of the values. Four turns under one charge.
@@ -273,7 +283,7 @@ class WeightedSummaryQuestion:
     weights, and squared weights times squared distances from the mean that was released.
 
     Formal guarantees: pure or zero-concentrated, as its loss is, under either adjacency: a record adds at most its cap
-    to each sum, see `WeightQuery`, `WeighedSumQuery`, `SquaredWeightQuery` and `WeighedSpreadQuery`; the last one
+    to each sum, see `WeightQuery`, `WeightedSumQuery`, `SquaredWeightQuery` and `WeightedSpreadQuery`; the last one
     depends on earlier answers and on no record, and losses of all turns add up. Weights above the cap count as the cap;
     a record whose weight is missing, negative or not finite is left out, as one without a value.
 
@@ -323,32 +333,38 @@ class WeightedSummaryQuestion:
 
     def __post_init__(self) -> None:
         bounds = self._axis.grid
-        axis_label(self.column, self.measured_in)
+        format_axis_label(self.column, self.measured_in)
         cap = Weights(self.weight, self.weight_cap).cap
         for name, value in (("lower", bounds.lower), ("upper", bounds.upper), ("weight_cap", cap)):
             object.__setattr__(self, name, value)
-        chosen_statistic(self.statistic)
+        parse_statistic(self.statistic)
 
     @property
     def _axis(self) -> Axis:
-        return Axis(self.column, cell_between(self.lower, self.upper))
+        return Axis(self.column, build_bounds_cell(self.lower, self.upper))
 
     def steps(self, setting: Setting) -> Needs[WeightedSummary]:
         """Sums of weights, of weighted values, of squared weights, and of their spread about the mean."""
         axes, weights = (self._axis,), Weights(self.weight, self.weight_cap)
-        watched = WeightQuery((beyond_bounds(self._axis),), weights, Read.CELLS)
-        beyond = yield from needed(Single(watched), WATCHED)
+        watched = WeightQuery((count_beyond_bounds(self._axis),), weights, CountUse.CELLS)
+        beyond = yield from ask_workload(SingleQueryWorkload(watched), WATCHED)
         shares = [share * (1 - WATCHED) for share in SHARES]
-        weight = yield from needed(Single(WeightQuery(axes, weights, Read.CELLS)), shares[0])
-        values = yield from needed(Single(WeighedSumQuery(axes, weights, HALF)), shares[1])
-        squares = yield from needed(Single(SquaredWeightQuery(axes, weights)), shares[2])
-        known = Evidence.of(weight), Evidence.of(values)
-        center = round(SPREAD_HALF * min(max(_distances(known) / max(_caps(known), 1.0), -1.0), 1.0))
-        spread = yield from needed(Single(WeighedSpreadQuery(axes, weights, SPREAD_HALF, center)), shares[3])
+        weight = yield from ask_workload(SingleQueryWorkload(WeightQuery(axes, weights, CountUse.CELLS)), shares[0])
+        values = yield from ask_workload(SingleQueryWorkload(WeightedSumQuery(axes, weights, HALF)), shares[1])
+        squares = yield from ask_workload(SingleQueryWorkload(SquaredWeightQuery(axes, weights)), shares[2])
+        known = Evidence.from_release(weight), Evidence.from_release(values)
+        center = round(
+            SPREAD_HALF * min(max(_sum_weighted_distances(known) / max(_sum_weights(known), 1.0), -1.0), 1.0)
+        )
+        spread = yield from ask_workload(
+            SingleQueryWorkload(WeightedSpreadQuery(axes, weights, SPREAD_HALF, center)), shares[3]
+        )
         releases = [weight, values, squares, spread]
-        turns, label = tuple(map(Evidence.of, releases)), axis_label(self.column, self.measured_in)
-        privacy = statement_of([beyond, *releases], least=as_clipped(self.column))
-        return WeightedSummary.read_weighted(turns, self._axis.grid, label, privacy, weights, center, self.statistic)
+        turns, label = tuple(map(Evidence.from_release, releases)), format_axis_label(self.column, self.measured_in)
+        privacy = build_privacy_statement([beyond, *releases], least=thresholds_for_clipping(self.column))
+        return WeightedSummary.from_weighted_counts(
+            turns, self._axis.grid, label, privacy, weights, center, self.statistic
+        )
 
     def __str__(self) -> str:
-        return f"{in_words(f'weighted {self.statistic}', self.column, None)}, {Weights(self.weight, self.weight_cap)}"
+        return f"{describe_question(f'weighted {self.statistic}', self.column, None)}, {Weights(self.weight, self.weight_cap)}"

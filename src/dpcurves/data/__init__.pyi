@@ -1,4 +1,14 @@
-from .axis import Axis, Categories, Category, DurationAxis, FoundCategories, Predictor, TypedAxis, Unlisted, category
+from .axis import (
+    Axis,
+    Categories,
+    Category,
+    DurationAxis,
+    Predictor,
+    SelectedCategories,
+    TypedAxis,
+    UnlistedCategories,
+    parse_category,
+)
 from .csv_file import CsvFile, parse_delimiter
 from .grid import (
     DOUBLINGS,
@@ -13,12 +23,39 @@ from .grid import (
     middles_of,
 )
 from .missing import MissingReason
-from .universe import FAKES, Hashed, Texts, Universe, universe_of
+from .universe import FAKES, HashUniverse, TextUniverse, Universe, parse_universe
 from .values import CAP_ALONE, MISSING_WEIGHTS, Values, Weights
 
 __all__ = [
-    "CAP_ALONE", "DOUBLINGS", "FAKES", "HUNDREDTHS", "MISSING_WEIGHTS", "MOST_LAID_OUT", "SCORES", "UNIT_INTERVAL",
-    "Axis", "Categories", "Category", "CsvFile", "DurationAxis", "FoundCategories", "Grid", "Hashed", "MissingReason",
-    "Outside", "Predictor", "Spacing", "Texts", "TypedAxis", "Universe", "Unlisted", "Values", "Weights", "category",
-    "doubling_grid", "middles_of", "parse_delimiter", "universe_of",
+    "CAP_ALONE",
+    "DOUBLINGS",
+    "FAKES",
+    "HUNDREDTHS",
+    "MISSING_WEIGHTS",
+    "MOST_LAID_OUT",
+    "SCORES",
+    "UNIT_INTERVAL",
+    "Axis",
+    "Categories",
+    "Category",
+    "CsvFile",
+    "DurationAxis",
+    "Grid",
+    "HashUniverse",
+    "MissingReason",
+    "Outside",
+    "Predictor",
+    "SelectedCategories",
+    "Spacing",
+    "TextUniverse",
+    "TypedAxis",
+    "Universe",
+    "UnlistedCategories",
+    "Values",
+    "Weights",
+    "doubling_grid",
+    "middles_of",
+    "parse_category",
+    "parse_delimiter",
+    "parse_universe",
 ]  # fmt: skip

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..arguments import Refused, WrongKind, require_kind, several, shown
+from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_sequence, require_type
 from ..arrays import FloatArray
 from .grid import Grid
-from .universe import Hashed, Universe, require_universe
+from .universe import HashUniverse, Universe, require_universe
 
 LONGEST_NAME = 60
 MOST_JSON = 2**24
@@ -38,7 +38,7 @@ class Input(NamedTuple):
 class Predictor(ABC):
     """A model with a name, made of public numbers alone.
 
-    Formal guarantees: its value for a record is a function of that record alone: `values` works element by element, in
+    Formal guarantees: its value for a record is a function of that record alone: `compute_values` works element by element, in
     a fixed order, with operations whose results do not depend on their neighbours in an array. So a record moves
     nobody's score but its own, in whatever batch and place it is read. No input makes it fail: what is missing in one
     of the columns that it needs is a missing score.
@@ -54,7 +54,7 @@ class Predictor(ABC):
         """The columns that it reads."""
 
     @abstractmethod
-    def values(self, columns: Sequence[FloatArray]) -> FloatArray:
+    def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
         """The value for each record.
 
         Args:
@@ -86,8 +86,8 @@ class Predictor(ABC):
         """
         lacking = next((each.column for each in self.inputs if each.column not in table), None)
         if lacking is not None:
-            raise Refused("table", f"{self.name!r} reads a column {lacking!r}, which is not there", lacking)
-        return self.values([_read(table[each.column], each.values) for each in self.inputs])
+            raise InvalidArgument("table", f"{self.name!r} reads a column {lacking!r}, which is not there", lacking)
+        return self.compute_values([_encode_column(table[each.column], each.values) for each in self.inputs])
 
     def __str__(self) -> str:
         return self.name
@@ -108,32 +108,34 @@ def require_name(name: object) -> None:
     Raises:
         ValueError: it is none.
     """
-    require_kind("name", name, str, "a text")
+    require_type("name", name, str, "a text")
     text = str(name)
     if not (0 < len(text) <= LONGEST_NAME and text.isprintable() and text.strip() == text):
-        raise Refused("name", f"1 to {LONGEST_NAME} printable characters are needed, got {shown(name)}")
+        raise InvalidArgument(
+            "name", f"1 to {LONGEST_NAME} printable characters are needed, got {describe_value(name)}"
+        )
 
 
-def _read(values: Any, categories: tuple[str | int | float | bool, ...] | None) -> FloatArray:
-    """A public column as `Predictor.values` takes it."""
+def _encode_column(values: Any, categories: tuple[str | int | float | bool, ...] | None) -> FloatArray:
+    """A public column as `Predictor.compute_values` takes it."""
     if categories is None:
         try:
             return np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
-            return np.array([_number(each) for each in values], dtype=np.float64)
+            return np.array([_to_number(each) for each in values], dtype=np.float64)
     texts = {each: float(place) for place, each in enumerate(categories) if isinstance(each, str)}
     numbers = {float(each): float(place) for place, each in enumerate(categories) if not isinstance(each, str)}
-    return np.array([_place(each, texts, numbers) for each in values], dtype=np.float64)
+    return np.array([_find_category(each, texts, numbers) for each in values], dtype=np.float64)
 
 
-def _place(value: Any, texts: dict[str, float], numbers: dict[float, float]) -> float:
+def _find_category(value: Any, texts: dict[str, float], numbers: dict[float, float]) -> float:
     """The place of a value among categories that are text, and otherwise among those that are numbers; NaN: neither."""
-    number = _number(value)
+    number = _to_number(value)
     without_point = str(int(number)) if not isinstance(value, str) and number.is_integer() else ""
     return next((texts[name] for name in (str(value), without_point) if name in texts), numbers.get(number, np.nan))
 
 
-def _number(value: Any) -> float:
+def _to_number(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -160,8 +162,8 @@ class Axis:
     grid: Grid
 
     def __post_init__(self) -> None:
-        require_kind("column", self.column, (str, Predictor), "the name of a column, or a Scorecard or Trees,")
-        require_kind("grid", self.grid, Grid, "a Grid, as in Grid(0, 100, cells=64),")
+        require_type("column", self.column, (str, Predictor), "the name of a column, or a Scorecard or Trees,")
+        require_type("grid", self.grid, Grid, "a Grid, as in Grid(0, 100, cells=64),")
 
     @property
     def slots(self) -> int:
@@ -207,11 +209,11 @@ class Categories:
     is_implied: bool = field(default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        require_kind("column", self.column, str, "the name of a column")
-        given = several("categories", self.values, 'a tuple of them, as in ("a", "b"),')
-        values = tuple(category("categories", each) for each in given)
+        require_type("column", self.column, str, "the name of a column")
+        given = require_sequence("categories", self.values, 'a tuple of them, as in ("a", "b"),')
+        values = tuple(parse_category("categories", each) for each in given)
         if not values or min(len(set(values)), len(set(map(str, values)))) < len(values):
-            raise Refused("categories", "at least one is needed, each once")
+            raise InvalidArgument("categories", "at least one is needed, each once")
         object.__setattr__(self, "values", values)
 
     @property
@@ -220,7 +222,7 @@ class Categories:
         return len(self.values)
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def argument_names(self) -> tuple[str, ...]:
         """The name of each category in a refusal."""
         return self.arguments or ("categories",) * len(self.values)
 
@@ -229,19 +231,19 @@ UNKNOWN, OTHER, GROUPS = "not found yet", "other", "groups"
 
 
 @dataclass(frozen=True, slots=True)
-class Unlisted(Categories):
+class UnlistedCategories(Categories):
     """A column of groups that nobody listed: those of many units are found by noisy counts, the rest is ``other``.
 
     It needs a delta beside the loss, or a public universe of names: see `mechanisms.partition_selection`.
 
     Attributes:
         values: Stand for the groups before they are found.
-        universe: The names that there may be: all texts of some letters (`Texts`), or hashes (`Hashed`). None: any.
+        universe: The names that there may be: all texts of some letters (`TextUniverse`), or hashes (`HashUniverse`). None: any.
 
     Raises:
         TypeError: `universe` is none.
 
-    >>> Unlisted("ward").among(("b", "a")).values
+    >>> UnlistedCategories("ward").among(("b", "a")).values
     ('b', 'a', 'other')
     """
 
@@ -249,20 +251,20 @@ class Unlisted(Categories):
     universe: Universe | None = None
 
     def __post_init__(self) -> None:
-        super(Unlisted, self).__post_init__()
+        super(UnlistedCategories, self).__post_init__()
         require_universe(self.universe)
 
-    def among(self, names: tuple[str, ...]) -> FoundCategories:
+    def to_selected_categories(self, names: tuple[str, ...]) -> SelectedCategories:
         """The groups that were found, and the rest, under a name that none of them has."""
         rest = OTHER
         while rest in names:
             rest = f"{rest} {GROUPS}"
-        digits = self.universe.digits if isinstance(self.universe, Hashed) else 0
-        return FoundCategories(self.column, (*names, rest), digits=digits)
+        digits = self.universe.digits if isinstance(self.universe, HashUniverse) else 0
+        return SelectedCategories(self.column, (*names, rest), digits=digits)
 
 
 @dataclass(frozen=True, slots=True)
-class FoundCategories(Categories):
+class SelectedCategories(Categories):
     """Groups that noisy counts found; the last category holds all other values that are not missing.
 
     Attributes:
@@ -272,29 +274,29 @@ class FoundCategories(Categories):
     digits: int = 0
 
 
-def category(name: str, given: Any) -> Category:
+def parse_category(name: str, given: Any) -> Category:
     """The declared category, as Python's text, number or truth value; `name` is the argument to blame.
 
     Raises:
         TypeError: it is of another kind: a date, bytes, a member of an enum, a tuple. No value would equal it.
         ValueError: it is NaN, or text that is not Unicode, or has more digits than Python prints.
 
-    >>> category("pos_label", np.float64(0.5)), category("pos_label", np.bool_(True))
+    >>> parse_category("pos_label", np.float64(0.5)), parse_category("pos_label", np.bool_(True))
     (0.5, True)
     """
-    value: Category = _in_python(given)
+    value: Category = _to_python_scalar(given)
     if type(value) not in (str, int, float, bool):
-        raise WrongKind(name, f"a text, a number, True or False is needed, got a {type(given).__name__}")
+        raise WrongArgumentType(name, f"a text, a number, True or False is needed, got a {type(given).__name__}")
     if isinstance(value, float) and isnan(value):
-        raise Refused(name, "NaN equals nothing; what has no value is missing")
+        raise InvalidArgument(name, "NaN equals nothing; what has no value is missing")
     if isinstance(value, str) and search("[\ud800-\udfff]", value):
-        raise Refused(name, "a text of Unicode characters is needed, without lone surrogates")
+        raise InvalidArgument(name, "a text of Unicode characters is needed, without lone surrogates")
     if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
-        raise Refused(name, f"a whole number of at most {MOST_DIGITS} digits is needed")
+        raise InvalidArgument(name, f"a whole number of at most {MOST_DIGITS} digits is needed")
     return value
 
 
-def _in_python(given: Any) -> Any:
+def _to_python_scalar(given: Any) -> Any:
     """NumPy's scalars as Python's. A span of time is a whole number by its class alone."""
     if isinstance(given, np.timedelta64):
         return given

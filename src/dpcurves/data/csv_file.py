@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from ..arguments import Refused, WrongKind, shown
+from ..arguments import InvalidArgument, WrongArgumentType, describe_value
 
 ENCODINGS = {"utf-8": "utf-8", "utf8": "utf-8", "latin-1": "latin-1", "iso-8859-1": "latin-1", "cp1252": "cp1252",
              "windows-1252": "cp1252"}  # fmt: skip
@@ -56,12 +56,16 @@ class CsvFile:
 
     def __post_init__(self) -> None:
         if not isinstance(self.file, str | Path | bytes):
-            raise WrongKind("file", f"a path or the bytes of a file are needed, got {shown(self.file)}")
+            raise WrongArgumentType(
+                "file", f"a path or the bytes of a file are needed, got {describe_value(self.file)}"
+            )
         object.__setattr__(self, "delimiter", parse_delimiter(self.delimiter))
         if not isinstance(self.encoding, str) or self.encoding.lower() not in ENCODINGS:
-            raise Refused("encoding", f"utf-8, latin-1 or cp1252 is needed, got {shown(self.encoding)}")
+            raise InvalidArgument(
+                "encoding", f"utf-8, latin-1 or cp1252 is needed, got {describe_value(self.encoding)}"
+            )
         if self.decimal not in (".", ","):
-            raise Refused("decimal", f"a point or a comma is needed, got {shown(self.decimal)}")
+            raise InvalidArgument("decimal", f"a point or a comma is needed, got {describe_value(self.decimal)}")
         _ = self.origin
 
     @property
@@ -77,12 +81,12 @@ class CsvFile:
     @property
     def origin(self) -> date | None:
         """The day from which on dates are counted."""
-        return None if self.dates is None else _day(self.dates)[0]
+        return None if self.dates is None else _parse_day(self.dates)[0]
 
     @property
-    def between(self) -> str:
+    def date_separator(self) -> str:
         """Separator of the parts of a date: ``-`` of year, month and day, ``.`` of day, month and year."""
-        return "-" if self.dates is None else _day(self.dates)[1]
+        return "-" if self.dates is None else _parse_day(self.dates)[1]
 
 
 def parse_delimiter(given: object) -> str:
@@ -96,12 +100,12 @@ def parse_delimiter(given: object) -> str:
     """
     sign = "\t" if isinstance(given, str) and given == TAB else given
     if not isinstance(sign, str) or len(sign) != 1 or not sign.isascii() or sign in NO_DELIMITER:
-        rule = f"one character of ASCII is needed, no quote and no line end, got {shown(given)}"
-        raise Refused("delimiter", rule)
+        rule = f"one character of ASCII is needed, no quote and no line end, got {describe_value(given)}"
+        raise InvalidArgument("delimiter", rule)
     return sign
 
 
-def _day(text: object) -> tuple[date, str]:
+def _parse_day(text: object) -> tuple[date, str]:
     for form, between in DATES.items():
         found = re.fullmatch(form, text) if isinstance(text, str) else None
         if found is not None:
@@ -109,4 +113,6 @@ def _day(text: object) -> tuple[date, str]:
                 return date(int(found["y"]), int(found["m"]), int(found["d"])), between
             except ValueError:
                 break
-    raise Refused("dates", f"the day from which on to count is needed, as 2020-01-01 or 01.01.2020, got {shown(text)}")
+    raise InvalidArgument(
+        "dates", f"the day from which on to count is needed, as 2020-01-01 or 01.01.2020, got {describe_value(text)}"
+    )

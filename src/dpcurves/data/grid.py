@@ -13,7 +13,7 @@ from re import fullmatch
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused, chosen, number, require_kind, shown, whole
+from ..arguments import InvalidArgument, describe_value, parse_choice, require_integer, require_number, require_type
 
 
 class Spacing(Enum):
@@ -48,15 +48,17 @@ def cells_of_width(lower: float, upper: float, width: float) -> int:
         ValueError: the width is no finite number above zero, or there is no whole number of cells.
     """
     if not (isfinite(width) and width > 0):
-        raise Refused("width", f"a finite number above zero is needed, got {width}")
+        raise InvalidArgument("width", f"a finite number above zero is needed, got {width}")
     if not (isfinite(lower) and isfinite(upper) and lower < upper):
-        raise Refused("grid", f"finite bounds are needed, the lower below the upper, got {lower} and {upper}")
+        raise InvalidArgument("grid", f"finite bounds are needed, the lower below the upper, got {lower} and {upper}")
     first, last, each = (Fraction(repr(number)) for number in (lower, upper, width))
     cells = (last - first) / each
     if cells.denominator != 1:
         fewer = int(cells)
         ends = " or ".join(f"{float(first + each * many):.12g}" for many in (fewer, fewer + 1) if many)
-        raise Refused("width", f"cells of {width:.12g} from {lower:.12g} on do not end at {upper:.12g}, but at {ends}")
+        raise InvalidArgument(
+            "width", f"cells of {width:.12g} from {lower:.12g} on do not end at {upper:.12g}, but at {ends}"
+        )
     return int(cells)
 
 
@@ -76,10 +78,10 @@ def edges_of_width(lower: float, width: float, cells: int) -> NDArray[np.float64
     return (start + step * np.arange(cells + 1, dtype=np.int64)) / float(whole)
 
 
-def whole_number(text: str) -> int:
+def parse_cell_count(text: str) -> int:
     """A whole number, or a power of two that is written as one.
 
-    >>> whole_number("1024"), whole_number("2^10")
+    >>> parse_cell_count("1024"), parse_cell_count("2^10")
     (1024, 1024)
     """
     power = fullmatch(r"2\^([0-9]{1,2})", text)
@@ -144,33 +146,39 @@ class Grid:
         outside: Outside = Outside.CLAMPED,
     ) -> None:
         if (cells is None) == (width is None):
-            raise Refused("grid", "give cells=, how many there are, or width=, how wide each is: one of the two")
+            raise InvalidArgument(
+                "grid", "give cells=, how many there are, or width=, how wide each is: one of the two"
+            )
         if width is None:
-            self._set(lower, upper, cells or 0, Spacing.LINEAR, (), outside)
+            self._initialize(lower, upper, cells or 0, Spacing.LINEAR, (), outside)
         else:
-            self._set_evenly(number("grid", lower), number("grid", upper), number("width", width), outside)
+            self._initialize_evenly(
+                require_number("grid", lower), require_number("grid", upper), require_number("width", width), outside
+            )
         if through is not None:
-            at = number("through", through)
+            at = require_number("through", through)
             beside = self.edge(self._inner_cell_of(np.array([at])) + np.arange(2)).tolist()
             if at not in beside:  # records on it would be counted with others below them
                 nearest = " and ".join(f"{edge:.12g}" for edge in beside)
-                raise Refused("through", f"{at:.12g} is no edge; the nearest are {nearest}")
+                raise InvalidArgument("through", f"{at:.12g} is no edge; the nearest are {nearest}")
 
-    def _set_evenly(self, lower: float, upper: float, width: float, outside: Outside) -> None:
+    def _initialize_evenly(self, lower: float, upper: float, width: float, outside: Outside) -> None:
         """Cells of a width: by the formula, or by their edges, where the formula would round some of them otherwise."""
         cells = cells_of_width(lower, upper, width)
-        self._set(lower, upper, cells, Spacing.LINEAR, (), outside)
-        edges = edges_of_width(lower, width, cells) if self._is_laid_out else None
+        self._initialize(lower, upper, cells, Spacing.LINEAR, (), outside)
+        edges = edges_of_width(lower, width, cells) if self._has_few_edges else None
         if edges is not None and not np.array_equal(edges, self.edges):
-            self._set(lower, upper, cells, Spacing.EXPLICIT, tuple(edges.tolist()), outside)
+            self._initialize(lower, upper, cells, Spacing.EXPLICIT, tuple(edges.tolist()), outside)
 
     @classmethod
     def geometric(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLAMPED) -> Grid:
         """Edges in equal ratios, from `lower` above zero."""
-        lower, upper = number("grid", lower), number("grid", upper)
+        lower, upper = require_number("grid", lower), require_number("grid", upper)
         if not (lower > 0 and isfinite(upper / lower)):
-            raise Refused("grid", f"a geometric grid has bounds above zero of a finite ratio, got {lower} and {upper}")
-        return Grid.__new__(Grid)._set(lower, upper, cells, Spacing.GEOMETRIC, (), outside)
+            raise InvalidArgument(
+                "grid", f"a geometric grid has bounds above zero of a finite ratio, got {lower} and {upper}"
+            )
+        return Grid.__new__(Grid)._initialize(lower, upper, cells, Spacing.GEOMETRIC, (), outside)
 
     @classmethod
     def logistic(cls, lower: float, upper: float, *, cells: int, outside: Outside = Outside.CLAMPED) -> Grid:
@@ -179,15 +187,15 @@ class Grid:
         >>> Grid.logistic(-4, 4, cells=4).edges.round(2).tolist()
         [-4.0, -1.05, 0.0, 1.05, 4.0]
         """
-        lower, upper = number("grid", lower), number("grid", upper)
+        lower, upper = require_number("grid", lower), require_number("grid", upper)
         if not max(abs(lower), abs(upper)) <= MOST_LOG_ODDS:
-            raise Refused(
+            raise InvalidArgument(
                 "grid", f"a logistic grid has bounds from {-MOST_LOG_ODDS} to {MOST_LOG_ODDS}, got {lower} and {upper}"
             )
-        return Grid.__new__(Grid)._set(lower, upper, cells, Spacing.LOGISTIC, (), outside)
+        return Grid.__new__(Grid)._initialize(lower, upper, cells, Spacing.LOGISTIC, (), outside)
 
     @classmethod
-    def spaced(cls, spacing: Spacing, lower: float, upper: float, *, cells: int) -> Grid:
+    def from_spacing(cls, spacing: Spacing, lower: float, upper: float, *, cells: int) -> Grid:
         """The grid of a formula.
 
         Raises:
@@ -197,7 +205,7 @@ class Grid:
             Spacing.LINEAR: Grid, Spacing.GEOMETRIC: cls.geometric, Spacing.LOGISTIC: cls.logistic
         }  # fmt: skip
         if spacing not in made:
-            raise Refused("grid", "explicit edges have no formula; use from_edges")
+            raise InvalidArgument("grid", "explicit edges have no formula; use from_edges")
         return made[spacing](lower, upper, cells=cells)
 
     @classmethod
@@ -206,10 +214,10 @@ class Grid:
         try:
             exact = tuple(float(edge) for edge in edges)
         except (TypeError, ValueError, OverflowError):
-            raise Refused("grid", "at least two edges are needed, which are numbers") from None
+            raise InvalidArgument("grid", "at least two edges are needed, which are numbers") from None
         if len(exact) < 2 or any(not left < right for left, right in pairwise(exact)):
-            raise Refused("grid", "at least two edges are needed, each above the one before")
-        return Grid.__new__(Grid)._set(exact[0], exact[-1], len(exact) - 1, Spacing.EXPLICIT, exact, outside)
+            raise InvalidArgument("grid", "at least two edges are needed, each above the one before")
+        return Grid.__new__(Grid)._initialize(exact[0], exact[-1], len(exact) - 1, Spacing.EXPLICIT, exact, outside)
 
     @classmethod
     def parse(cls, text: str) -> Grid:
@@ -220,41 +228,49 @@ class Grid:
         >>> Grid.parse("0:120:width=5")
         Grid(0.0, 120.0, cells=24)
         """
-        require_kind("grid", text, str, "a text as 0:100:1024")
+        require_type("grid", text, str, "a text as 0:100:1024")
         parts, spacing = text.split(":"), Spacing.LINEAR
         if parts[0] in {Spacing.GEOMETRIC.value, Spacing.LOGISTIC.value}:
             spacing = Spacing(parts.pop(0))
         of_width = spacing is Spacing.LINEAR and parts[-1].startswith(WIDTH)
         try:
             lower, upper, size = float(parts[0]), float(parts[1]), parts[2]
-            (cells, width) = (None, float(size.removeprefix(WIDTH))) if of_width else (whole_number(size), None)
+            (cells, width) = (None, float(size.removeprefix(WIDTH))) if of_width else (parse_cell_count(size), None)
             if len(parts) != 3:
                 raise IndexError
         except (ValueError, IndexError):
-            raise Refused("grid", f"write {FORMS}, not {shown(text)}") from None
-        return cls(lower, upper, width=width) if cells is None else cls.spaced(spacing, lower, upper, cells=cells)
+            raise InvalidArgument("grid", f"write {FORMS}, not {describe_value(text)}") from None
+        return cls(lower, upper, width=width) if cells is None else cls.from_spacing(spacing, lower, upper, cells=cells)
 
-    def _set(  # noqa: PLR0917
+    def _initialize(  # noqa: PLR0917
         self, lower: float, upper: float, cells: int, spacing: Spacing, explicit: tuple[float, ...], outside: Outside
     ) -> Grid:
         """These cells, if they can be told apart."""
-        lower, upper, cells = number("grid", lower), number("grid", upper), whole("cells", cells)
+        lower, upper, cells = (
+            require_number("grid", lower),
+            require_number("grid", upper),
+            require_integer("cells", cells),
+        )
         if not (isfinite(lower) and isfinite(upper) and isfinite(upper - lower) and lower < upper):
-            raise Refused("grid", f"finite bounds are needed, the lower below the upper, got {lower} and {upper}")
+            raise InvalidArgument(
+                "grid", f"finite bounds are needed, the lower below the upper, got {lower} and {upper}"
+            )
         if cells < 1:
-            raise Refused("grid", f"at least 1 cell is needed, got {cells}")
+            raise InvalidArgument("grid", f"at least 1 cell is needed, got {cells}")
         for name, value in (
             ("lower", lower), ("upper", upper), ("cells", cells), ("spacing", spacing),
-            ("explicit", explicit), ("outside", chosen("outside", outside, Outside)),
+            ("explicit", explicit), ("outside", parse_choice("outside", outside, Outside)),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
-        if spacing is not Spacing.EXPLICIT and not self._rises():
-            raise Refused("grid", f"{cells} cells between {lower} and {upper} are finer than doubles can tell apart")
+        if spacing is not Spacing.EXPLICIT and not self._is_rising():
+            raise InvalidArgument(
+                "grid", f"{cells} cells between {lower} and {upper} are finer than doubles can tell apart"
+            )
         return self
 
-    def _rises(self) -> bool:
+    def _is_rising(self) -> bool:
         """Tell whether each edge is above the one before. Of very many geometric ones, some are tried."""
-        if self._is_laid_out:
+        if self._has_few_edges:
             return bool(np.all(np.diff(self.edges) > 0))
         if self.spacing is Spacing.LINEAR:
             return self._is_wider_than_rounding()
@@ -298,10 +314,10 @@ class Grid:
             ratio, share = np.longdouble(self.upper / self.lower), index.astype(np.longdouble) / self.cells
             inner = (self.lower * ratio**share).astype(np.float64)
         else:
-            inner = self._log_odds(index.astype(np.longdouble))
+            inner = self._logistic_edges(index.astype(np.longdouble))
         return np.where(index == self.cells, self.upper, np.where(index == 0, self.lower, inner))
 
-    def _log_odds(self, index: NDArray[np.longdouble]) -> NDArray[np.float64]:
+    def _logistic_edges(self, index: NDArray[np.longdouble]) -> NDArray[np.float64]:
         """Edges of a logistic grid: a probability and what it lacks to 1 are both computed, so neither end is rough."""
         ends = np.array([self.lower, self.upper], dtype=np.longdouble)
         (p0, p1), (q0, q1) = 1 / (1 + np.exp(-ends)), 1 / (1 + np.exp(ends))
@@ -313,7 +329,7 @@ class Grid:
         """Tell whether `edge` multiplies before it divides, so that whole edges are whole; nearly always."""
         return isfinite(self.cells * (self.upper - self.lower))
 
-    def bound(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+    def exclusive_bound(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
         """The number that a value lies below if, and only if, it is counted in one of the first `slots` slots.
 
         Below the bound of no slots, -inf, lies nothing; below that of all, which is NaN, lies in NumPy's order all that
@@ -325,7 +341,7 @@ class Grid:
         apart = int(self.outside is Outside.APART)
         bounds = self.edge(np.clip(slots - apart, 0, self.cells))
         if apart:
-            least, most = self.closed_ends
+            least, most = self.closed_endpoints
             with np.errstate(over="ignore"):
                 bounds = np.where(slots > self.cells, np.nextafter(most, np.inf), np.where(slots == 1, least, bounds))
         return np.where(slots == 0, -np.inf, np.where(slots == self.slots, np.nan, bounds))
@@ -344,7 +360,7 @@ class Grid:
         inner = self.edge(np.clip(slots - apart, 0, self.cells))
         return np.where(slots == 0, -np.inf, np.where(slots == self.slots, np.inf, inner))
 
-    def within(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+    def value_range(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
         """The least and the greatest value in the slots from the first number on and before the second, ``(..., 2)``.
 
         They are boundaries, where a slot may hold any value between; those of declared values are values.
@@ -352,12 +368,12 @@ class Grid:
         return self.boundary(slots)
 
     @property
-    def ends(self) -> tuple[float, float]:
+    def endpoints(self) -> tuple[float, float]:
         """The least and the greatest value that is not outside."""
         return self.lower, self.upper
 
     @property
-    def closed_ends(self) -> tuple[float, float]:
+    def closed_endpoints(self) -> tuple[float, float]:
         """The least and the greatest number that is not counted apart.
 
         They are `lower` and `upper`, but of a grid of probabilities, from 0 to 1: there a number that exceeds its end
@@ -375,7 +391,7 @@ class Grid:
         return self.cells + 2 if self.outside is Outside.APART else self.cells
 
     @property
-    def _is_laid_out(self) -> bool:
+    def _has_few_edges(self) -> bool:
         """Tell whether all edges may be in memory at once."""
         return self.spacing is Spacing.EXPLICIT or self.cells <= MOST_LAID_OUT
 
@@ -383,7 +399,7 @@ class Grid:
         """The slot that each value is counted in, shape ``(n,) -> (n,)``: the definition all counting is held to.
 
         A value on an edge lies in the cell above it, but `upper` in the last cell. Values outside, the infinities among
-        them, are clamped; with `Outside.APART` those beyond the `closed_ends` are in the first and the last slot, and
+        them, are clamped; with `Outside.APART` those beyond the `closed_endpoints` are in the first and the last slot, and
         the cells between. NaN is missing: in the slot number `slots`, which is one more than there are.
 
         >>> Grid(0, 1, cells=4).cell_of(np.array([-3, 0.25, 1, np.inf, np.nan]))
@@ -394,7 +410,7 @@ class Grid:
         values = np.asarray(values, dtype=np.float64)
         slot = self._inner_cell_of(values)
         if self.outside is Outside.APART:
-            least, most = self.closed_ends
+            least, most = self.closed_endpoints
             slot = np.where(values < least, 0, np.where(values > most, self.cells + 1, slot + 1))
         return np.where(np.isnan(values), self.slots, slot)
 
@@ -403,7 +419,7 @@ class Grid:
 
         By bisection where all edges would be too many for memory, or for so few values.
         """
-        if self.spacing is Spacing.EXPLICIT or (self._is_laid_out and self.cells < FEW_CELLS * max(values.size, 1)):
+        if self.spacing is Spacing.EXPLICIT or (self._has_few_edges and self.cells < FEW_CELLS * max(values.size, 1)):
             return np.searchsorted(self.edges[1:-1], values, side="right").astype(np.int64)
         lowest, highest = np.zeros(values.shape, dtype=np.int64), np.full(values.shape, self.cells - 1)
         for _ in range(self.cells.bit_length()):
@@ -437,15 +453,15 @@ class Grid:
             ValueError: `half` is below 1 or above 2**52.
         """
         if not 1 <= half <= 2**52:
-            raise Refused("half", f"a whole number from 1 to 2**52 is needed, got {half}")
+            raise InvalidArgument("half", f"a whole number from 1 to 2**52 is needed, got {half}")
         values = np.asarray(values, dtype=np.float64)
         apart = np.isnan(values)
         if self.outside is Outside.APART:
-            least, most = self.closed_ends
+            least, most = self.closed_endpoints
             apart |= (values < least) | (values > most)
         values = np.where(apart, self.lower, np.clip(values, self.lower, self.upper))
         cell = self._inner_cell_of(values)
-        edges = self.edges if self._is_laid_out else None
+        edges = self.edges if self._has_few_edges else None
         left, right = (self.edge(at) if edges is None else edges[at] for at in (cell, cell + 1))
         width = right - left
         steps = np.floor((values - (left + width / 2)) / width * (2 * half) + 0.5)
@@ -457,17 +473,17 @@ class Grid:
         >>> Grid(0, 1, cells=2).with_outside(Outside.APART).slots
         4
         """
-        return Grid.__new__(Grid)._set(self.lower, self.upper, self.cells, self.spacing, self.explicit, outside)
+        return Grid.__new__(Grid)._initialize(self.lower, self.upper, self.cells, self.spacing, self.explicit, outside)
 
-    def laid_out(self) -> Grid:
+    def to_explicit(self) -> Grid:
         """Convert this grid to a list of edges, for repeated look-ups. Very fine grids stay formulas.
 
-        >>> Grid.geometric(1, 4, cells=2).laid_out()
+        >>> Grid.geometric(1, 4, cells=2).to_explicit()
         Grid.from_edges((1.0, 2.0, 4.0))
         """
-        return Grid.from_edges(self.edges.tolist(), outside=self.outside) if self._is_laid_out else self
+        return Grid.from_edges(self.edges.tolist(), outside=self.outside) if self._has_few_edges else self
 
-    def cut(self, at: Sequence[int]) -> Grid:
+    def merge_cells(self, at: Sequence[int]) -> Grid:
         """Cut this range into fewer cells, with edges at the numbers `at` (any order, repeats are one).
 
         >>> Grid(0, 1, cells=4).cut([2, 2]).edges.tolist()
@@ -502,14 +518,14 @@ def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit"
             leaves the doubles.
         TypeError: one of them is no number.
     """
-    unit, doublings = number(name, unit), whole("doublings", doublings)
+    unit, doublings = require_number(name, unit), require_integer("doublings", doublings)
     if not (isfinite(unit) and unit >= np.finfo(np.float64).tiny):
-        raise Refused(name, f"a finite number above zero is needed, from 2.3e-308 on, got {unit}")
+        raise InvalidArgument(name, f"a finite number above zero is needed, from 2.3e-308 on, got {unit}")
     if not 1 <= doublings <= 256:
-        raise Refused("doublings", f"a whole number from 1 to 256 is needed, got {doublings}")
+        raise InvalidArgument("doublings", f"a whole number from 1 to 256 is needed, got {doublings}")
     bounds = [unit * 2.0**power for power in range(doublings + 1)]
     if not isfinite(bounds[-1]):
-        raise Refused(name, f"it has to stay finite when it is doubled {doublings} times, got {unit}")
+        raise InvalidArgument(name, f"it has to stay finite when it is doubled {doublings} times, got {unit}")
     above = [*np.nextafter(bounds[:-1], np.inf).tolist(), bounds[-1]]
     return Grid.from_edges([*(-bound for bound in reversed(bounds)), *above], outside=Outside.APART)
 
@@ -549,7 +565,7 @@ def split_at_round_numbers(grid: Grid) -> Grid:
     if grid.values is not None or grid.cells > MOST_SPLIT:
         return grid
     edges = grid.edges
-    single = round_numbers_in(edges) if grid.cells >= FEWEST_SPLIT else np.array([], dtype=np.float64)
+    single = find_round_numbers(edges) if grid.cells >= FEWEST_SPLIT else np.array([], dtype=np.float64)
     if grid.lower <= 0 <= grid.upper:
         single = np.append(single, 0.0)
     if grid.outside is Outside.APART:
@@ -564,10 +580,10 @@ def split_at_round_numbers(grid: Grid) -> Grid:
     return Grid.from_edges(finer.tolist(), outside=grid.outside)
 
 
-def round_numbers_in(edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the multiple of the least power of ten not below its width in each cell that has one.
 
-    >>> round_numbers_in(np.array([0.0, 8.0, 16.0, 24.0])).tolist()
+    >>> find_round_numbers(np.array([0.0, 8.0, 16.0, 24.0])).tolist()
     [0.0, 10.0, 20.0]
     """
     low, high = edges[:-1], edges[1:]
@@ -595,8 +611,8 @@ def require_clamped(name: str, grid: object) -> Grid:
         TypeError: it is no grid.
         ValueError: values outside are counted apart.
     """
-    require_kind(name, grid, Grid, "a Grid, as in Grid(0, 1, cells=20),")
+    require_type(name, grid, Grid, "a Grid, as in Grid(0, 1, cells=20),")
     assert isinstance(grid, Grid)  # noqa: S101
     if grid.outside is Outside.APART:
-        raise Refused(name, "values outside count in the end cells: outside=CLAMPED is needed")
+        raise InvalidArgument(name, "values outside count in the end cells: outside=CLAMPED is needed")
     return grid

@@ -16,7 +16,7 @@ class MissingReason(Enum):
     LONG_LINE = 5
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """What such records are, and what often is the cause."""
         return WORDS[self]
 

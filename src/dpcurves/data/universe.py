@@ -7,7 +7,7 @@ from fractions import Fraction
 from hashlib import sha256
 from re import finditer
 
-from ..arguments import Refused, WrongKind, make_whole, require_kind
+from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers, require_type
 
 MOST_BYTES = 200
 """Bytes of UTF-8 of a name, at most."""
@@ -20,7 +20,7 @@ BITS_A_DIGIT = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class TextUniverse:
     """Universe of the texts of an alphabet's letters, up to a length: names that nobody has to list.
 
     Names of one length are found as easily as each other, and shorter ones more easily. The fewer letters, and the
@@ -34,7 +34,7 @@ class Texts:
         ValueError: there is no letter, a range falls, or names may have more than 200 bytes of UTF-8.
         TypeError: the alphabet is no text, or the length no whole number.
 
-    >>> digits = Texts("0-9", 5)
+    >>> digits = TextUniverse("0-9", 5)
     >>> digits.alphabet, digits.sizes, digits.place("407"), digits.text(2, 407), digits.place("x")
     ('0123456789', (10, 100, 1000, 10000, 100000), 2, '407', None)
     """
@@ -43,13 +43,15 @@ class Texts:
     longest: int
 
     def __post_init__(self) -> None:
-        require_kind("alphabet", self.alphabet, str, 'letters, as in "a-z0-9",')
-        make_whole(self, longest="longest")
-        letters = _letters(self.alphabet)
+        require_type("alphabet", self.alphabet, str, 'letters, as in "a-z0-9",')
+        convert_to_integers(self, longest="longest")
+        letters = _expand_letters(self.alphabet)
         object.__setattr__(self, "alphabet", letters)
         widest = max(len(letter.encode()) for letter in letters)
         if not 1 <= self.longest <= MOST_BYTES // widest:
-            raise Refused("longest", f"from 1 to {MOST_BYTES // widest} letters are needed: names have up to 200 bytes")
+            raise InvalidArgument(
+                "longest", f"from 1 to {MOST_BYTES // widest} letters are needed: names have up to 200 bytes"
+            )
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -60,11 +62,11 @@ class Texts:
         """A name as it is told: itself."""
         return name
 
-    def place(self, name: str) -> int | None:
+    def find_rank(self, name: str) -> int | None:
         """The rank of a name; None if it is none of these."""
         return len(name) - 1 if 0 < len(name) <= self.longest and not set(name) - set(self.alphabet) else None
 
-    def text(self, rank: int, number: int) -> str:
+    def name_at(self, rank: int, number: int) -> str:
         """The name of this number among those of a rank."""
         found = ""
         for _ in range(rank + 1):
@@ -77,7 +79,7 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Hashed:
+class HashUniverse:
     """Hashes of names of any letters: a group is told by the first digits of the SHA-256 of its name.
 
     Who knows what names there may be finds each with `label`. A hash hides nothing: anybody can try names. Names that
@@ -90,16 +92,16 @@ class Hashed:
         ValueError: there are less than 16 or more than 256, or no multiple of 4.
         TypeError: it is no whole number.
 
-    >>> Hashed(32).label("nurse")
+    >>> HashUniverse(32).label("nurse")
     '#781e5116'
     """
 
     bits: int
 
     def __post_init__(self) -> None:
-        make_whole(self, bits="bits")
+        convert_to_integers(self, bits="bits")
         if not LEAST_BITS <= self.bits <= MOST_BITS or self.bits % BITS_A_DIGIT:
-            raise Refused("bits", f"a multiple of 4 from {LEAST_BITS} to {MOST_BITS} is needed")
+            raise InvalidArgument("bits", f"a multiple of 4 from {LEAST_BITS} to {MOST_BITS} is needed")
 
     @property
     def digits(self) -> int:
@@ -115,11 +117,11 @@ class Hashed:
         """The hash of a name, as it is told."""
         return f"#{sha256(name.encode()).hexdigest()[: self.digits]}"
 
-    def place(self, name: str) -> int | None:
+    def find_rank(self, name: str) -> int | None:
         """The rank of each name: the only one."""
         return 0
 
-    def text(self, rank: int, number: int) -> str:
+    def name_at(self, rank: int, number: int) -> str:
         """The hash of this number."""
         return f"#{number:0{self.digits}x}"
 
@@ -127,23 +129,23 @@ class Hashed:
         return f"hashes of {self.bits} bits"
 
 
-Universe = Texts | Hashed
+Universe = TextUniverse | HashUniverse
 
 
-def universe_of(given: str) -> Universe:
+def parse_universe(given: str) -> Universe:
     """A universe as commands name it: letters and a length, or a number of bits.
 
     Raises:
         ValueError: it is of another form.
 
-    >>> universe_of("0-9:5"), universe_of("hashed:32")
+    >>> parse_universe("0-9:5"), parse_universe("hashed:32")
     (Texts(alphabet='0123456789', longest=5), Hashed(bits=32))
     """
-    require_kind("universe", given, str, "a text, as a-z:12 or hashed:32,")
+    require_type("universe", given, str, "a text, as a-z:12 or hashed:32,")
     word, sign, number = given.rpartition(":")
     if not (sign and word and number.isascii() and number.isdigit()):
-        raise Refused("universe", "letters and the most of them are needed, as in a-z:12, or hashed:32")
-    return Hashed(int(number)) if word == "hashed" else Texts(word, int(number))
+        raise InvalidArgument("universe", "letters and the most of them are needed, as in a-z:12, or hashed:32")
+    return HashUniverse(int(number)) if word == "hashed" else TextUniverse(word, int(number))
 
 
 def require_universe(given: object) -> None:
@@ -152,20 +154,20 @@ def require_universe(given: object) -> None:
     Raises:
         TypeError: says so.
     """
-    if given is not None and not isinstance(given, Texts | Hashed):
-        raise WrongKind("universe", 'one is needed as Texts("a-z", 12) or Hashed(32)')
+    if given is not None and not isinstance(given, TextUniverse | HashUniverse):
+        raise WrongArgumentType("universe", 'one is needed as Texts("a-z", 12) or Hashed(32)')
 
 
-def _letters(alphabet: str) -> str:
+def _expand_letters(alphabet: str) -> str:
     """Letters, each once, in their order, with a hyphen last."""
     found: set[str] = set()
     for part in finditer("(?s)(.)-(.)|(.)", alphabet):
         first, last, alone = part.groups()
         if alone is None and first > last:
-            raise Refused("alphabet", "a range rises, as in a-z")
+            raise InvalidArgument("alphabet", "a range rises, as in a-z")
         found.update([alone] if alone is not None else map(chr, range(ord(first), ord(last) + 1)))
     if not found:
-        raise Refused("alphabet", "at least one letter is needed")
+        raise InvalidArgument("alphabet", "at least one letter is needed")
     if any("\ud800" <= letter <= "\udfff" for letter in found):
-        raise Refused("alphabet", "letters of Unicode are needed, without lone surrogates")
+        raise InvalidArgument("alphabet", "letters of Unicode are needed, without lone surrogates")
     return "".join(sorted(found - {"-"})) + "-" * ("-" in found)

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused, WrongKind, number, require_kind, shown
+from ..arguments import InvalidArgument, WrongArgumentType, describe_value, require_number, require_type
 from ..arrays import FloatArray, IntArray
 from .axis import Axis
 from .grid import MOST_LAID_OUT, Grid, Outside, Spacing
@@ -53,13 +53,13 @@ class Values(Grid):
         TypeError: it is no list of numbers.
     """
 
-    declared: tuple[float, ...]
+    declared_values: tuple[float, ...]
 
     def __init__(self, values: Iterable[float], *, outside: Outside = Outside.CLAMPED) -> None:
-        declared = _ascending(values)
-        edges = _edges_about(declared)
-        object.__setattr__(self, "declared", declared)
-        self._set(edges[0], edges[-1], len(declared), Spacing.EXPLICIT, edges, outside)
+        declared = _sort_values(values)
+        edges = _cell_edges(declared)
+        object.__setattr__(self, "declared_values", declared)
+        self._initialize(edges[0], edges[-1], len(declared), Spacing.EXPLICIT, edges, outside)
 
     @classmethod
     def parse(cls, text: str) -> Values:
@@ -73,28 +73,28 @@ class Values(Grid):
         Raises:
             ValueError: it is written otherwise, or see the class.
         """
-        require_kind("values", text, str, "a text as 0:120")
+        require_type("values", text, str, "a text as 0:120")
         try:
             if ":" not in text:
                 return cls([float(part) for part in text.split(",")])
             first, last, step = ([Decimal(part) for part in text.split(":")] + [Decimal(1)])[:3]
         except (ValueError, InvalidOperation):
-            raise Refused("values", f"write {FORMS}, not {shown(text)}") from None
+            raise InvalidArgument("values", f"write {FORMS}, not {describe_value(text)}") from None
         if text.count(":") > 2:
-            raise Refused("values", f"write {FORMS}, not {shown(text)}")
-        return cls(_stepped(first, last, step))
+            raise InvalidArgument("values", f"write {FORMS}, not {describe_value(text)}")
+        return cls(_list_steps(first, last, step))
 
     @property
     def values(self) -> NDArray[np.float64]:
         """The declared values, ascending, of shape ``(cells,)``."""
-        return np.array(self.declared)
+        return np.array(self.declared_values)
 
     @property
-    def ends(self) -> tuple[float, float]:
+    def endpoints(self) -> tuple[float, float]:
         """The first and the last value."""
-        return self.declared[0], self.declared[-1]
+        return self.declared_values[0], self.declared_values[-1]
 
-    def within(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
+    def value_range(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
         """The first and the last value that is counted in these slots, ``(..., 2)``.
 
         Values counted apart are known to lie beyond an edge only.
@@ -111,13 +111,13 @@ class Values(Grid):
 
     def with_outside(self, outside: Outside) -> Values:
         """Return these values, with those outside counted there."""
-        return Values(self.declared, outside=outside)
+        return Values(self.declared_values, outside=outside)
 
-    def laid_out(self) -> Values:
+    def to_explicit(self) -> Values:
         """These values: their edges are always laid out."""
         return self
 
-    def cut(self, at: Sequence[int]) -> Grid:
+    def merge_cells(self, at: Sequence[int]) -> Grid:
         """Join neighbouring cells, between edges of the numbers `at`: a grid without `values`, unless none are joined.
 
         >>> Values(range(4)).cut([1]).edges.tolist()
@@ -130,39 +130,43 @@ class Values(Grid):
 
     def __repr__(self) -> str:
         apart = ", outside=Outside.APART" if self.outside is Outside.APART else ""
-        return f"Values({_in_short(self.declared)}{apart})"
+        return f"Values({_format_values(self.declared_values)}{apart})"
 
 
-def _ascending(values: Iterable[float]) -> tuple[float, ...]:
+def _sort_values(values: Iterable[float]) -> tuple[float, ...]:
     if isinstance(values, str | bytes | Grid):
-        raise WrongKind("values", f"a list of numbers is needed, as range(0, 121), got {shown(values)}")
+        raise WrongArgumentType(
+            "values", f"a list of numbers is needed, as range(0, 121), got {describe_value(values)}"
+        )
     try:
         given = tuple(values)
     except TypeError:
-        raise WrongKind("values", f"a list of numbers is needed, as range(0, 121), got {shown(values)}") from None
-    found = tuple(sorted(number("values", each) + 0.0 for each in given))  # -0.0 is 0.0
+        raise WrongArgumentType(
+            "values", f"a list of numbers is needed, as range(0, 121), got {describe_value(values)}"
+        ) from None
+    found = tuple(sorted(require_number("values", each) + 0.0 for each in given))  # -0.0 is 0.0
     if not found:
-        raise Refused("values", "at least one value is needed")
+        raise InvalidArgument("values", "at least one value is needed")
     unusable = next((each for each in found if not isfinite(each)), None)
     if unusable is not None:
-        raise Refused("values", f"finite numbers are needed, got {unusable}")
+        raise InvalidArgument("values", f"finite numbers are needed, got {unusable}")
     twice = next((left for left, right in pairwise(found) if left == right), None)
     if twice is not None:
-        raise Refused("values", f"each is declared once, {twice:.17g} is there twice, as far as doubles tell")
+        raise InvalidArgument("values", f"each is declared once, {twice:.17g} is there twice, as far as doubles tell")
     return found
 
 
-def _edges_about(values: tuple[float, ...]) -> tuple[float, ...]:
+def _cell_edges(values: tuple[float, ...]) -> tuple[float, ...]:
     """Half way between neighbours, and half a step beyond the ends. Where no double lies between, the upper value."""
-    inner = [_half_way(left, right) for left, right in pairwise(values)]
-    first = _beyond(values[0], inner[0] if inner else values[0] + 0.5, -inf)
-    last = _beyond(values[-1], inner[-1] if inner else values[-1] - 0.5, inf)
+    inner = [_midpoint(left, right) for left, right in pairwise(values)]
+    first = _outer_edge(values[0], inner[0] if inner else values[0] + 0.5, -inf)
+    last = _outer_edge(values[-1], inner[-1] if inner else values[-1] - 0.5, inf)
     if not isfinite(last - first):
-        raise Refused("values", f"cells about {values[0]:g} and {values[-1]:g} are not finite")
+        raise InvalidArgument("values", f"cells about {values[0]:g} and {values[-1]:g} are not finite")
     return first, *inner, last
 
 
-def _half_way(left: float, right: float) -> float:
+def _midpoint(left: float, right: float) -> float:
     middle = left / 2 + right / 2
     if not (left.is_integer() and right.is_integer() and 2 * middle == left + right):
         with localcontext(prec=DIGITS):
@@ -170,26 +174,26 @@ def _half_way(left: float, right: float) -> float:
     return middle if left < middle <= right else right
 
 
-def _beyond(value: float, inner: float, towards: float) -> float:
+def _outer_edge(value: float, inner: float, towards: float) -> float:
     """The end of a cell: as far from a value as the edge on its other side, but at least one double further."""
     with localcontext(prec=DIGITS):
         end = float(2 * Decimal(repr(value)) - Decimal(repr(inner)))
     return end if end not in {value, inner} else nextafter(value, towards)
 
 
-def _stepped(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
+def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
     if not (first.is_finite() and last.is_finite() and step.is_finite() and step > 0 and first <= last):
-        raise Refused("values", f"a first value not above the last, and a step above zero: write {FORMS}")
+        raise InvalidArgument("values", f"a first value not above the last, and a step above zero: write {FORMS}")
     with localcontext(prec=DIGITS):
         steps = (last - first) / step
         if steps != steps.to_integral_value():
-            raise Refused("values", f"steps of {step} from {first} on do not end at {last}")
+            raise InvalidArgument("values", f"steps of {step} from {first} on do not end at {last}")
         if steps >= MOST_LAID_OUT:
-            raise Refused("values", f"at most {MOST_LAID_OUT} values are declared, got {steps + 1:f}")
+            raise InvalidArgument("values", f"at most {MOST_LAID_OUT} values are declared, got {steps + 1:f}")
         return [float(first + step * each) for each in range(int(steps) + 1)]
 
 
-def _in_short(values: tuple[float, ...]) -> str:
+def _format_values(values: tuple[float, ...]) -> str:
     """Text for a repr: a range, where whole numbers have even steps."""
     if len(values) > 2 and all(value.is_integer() for value in values):
         first, step = int(values[0]), int(values[1]) - int(values[0])
@@ -225,7 +229,7 @@ class Weights:
         ValueError: the cap is missing, or not from 1e-100 to 1e100.
         TypeError: one of them is of another kind.
 
-    >>> Weights("w", 5).steps_of(np.array([0, 1, 5, 99, -1, np.nan, np.inf])).tolist()
+    >>> Weights("w", 5).to_steps(np.array([0, 1, 5, 99, -1, np.nan, np.inf])).tolist()
     [0, 13107, 65536, 65536, -1, -1, -1]
     """
 
@@ -235,12 +239,14 @@ class Weights:
     cap: float
 
     def __post_init__(self) -> None:
-        require_kind("weight", self.column, str, "the name of a column")
+        require_type("weight", self.column, str, "the name of a column")
         if self.cap is None:
-            raise Refused("weight_cap", CAP_RULE)
-        cap = number("weight_cap", self.cap)
+            raise InvalidArgument("weight_cap", CAP_RULE)
+        cap = require_number("weight_cap", self.cap)
         if not (isfinite(cap) and SMALLEST_CAP <= cap <= LARGEST_CAP):
-            raise Refused("weight_cap", f"a number from {SMALLEST_CAP:g} to {LARGEST_CAP:g} is needed, got {cap:g}")
+            raise InvalidArgument(
+                "weight_cap", f"a number from {SMALLEST_CAP:g} to {LARGEST_CAP:g} is needed, got {cap:g}"
+            )
         object.__setattr__(self, "cap", cap)
 
     @property
@@ -253,7 +259,7 @@ class Weights:
         """The weight of one step."""
         return self.cap / self.STEPS
 
-    def steps_of(self, values: FloatArray) -> IntArray:
+    def to_steps(self, values: FloatArray) -> IntArray:
         """The whole steps of each weight, from 0 to `STEPS`; -1: it is missing.
 
         Formal guarantees: a function of each weight alone, in fixed operations of doubles; no weight makes it fail.

@@ -15,11 +15,11 @@ from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import Refused, WrongKind, shown
+from ..arguments import InvalidArgument, WrongArgumentType, describe_value
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .numerals import legend_lettering, lettering, tell_zone
-from .styles import is_dark, points, require_matplotlib, thickness
+from .numerals import add_time_zone, format_label, format_legend_label
+from .styles import is_dark, require_matplotlib, scale_font_size, scale_line_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ LANDSCAPE = (5.6, 4.0)
 SQUARE = (4.8, 5.4)
 
 
-def canvas(ax: Axes | None, size: tuple[float, float]) -> Axes:
+def prepare_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """`ax`, or the axes of a new pyplot figure of `size` inches.
 
     Raises:
@@ -39,12 +39,14 @@ def canvas(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """
     if ax is not None:
         if not hasattr(ax, "texts"):
-            raise WrongKind("ax", f"axes of matplotlib are needed, got {shown(ax)}; a file: .plot().figure.savefig()")
+            raise WrongArgumentType(
+                "ax", f"axes of matplotlib are needed, got {describe_value(ax)}; a file: .plot().figure.savefig()"
+            )
         return ax
     require_matplotlib()
     import matplotlib.pyplot as plt
 
-    larger = max(1.0, points(1.0)) ** 0.5
+    larger = max(1.0, scale_font_size(1.0)) ** 0.5
     return plt.subplots(figsize=(larger * size[0], larger * size[1]), layout="constrained")[1]
 
 
@@ -61,7 +63,7 @@ def headless_axes(size: tuple[float, float] = LANDSCAPE) -> Axes:
     return axes
 
 
-def grow(ax: Axes, size: tuple[float, float]) -> None:
+def enlarge_figure(ax: Axes, size: tuple[float, float]) -> None:
     """Make a figure for files and pages as large as `size` inches, where `ax` is all that it holds."""
     figure = ax.figure.get_figure(root=True)
     if figure is not None and len(figure.axes) == 1 and figure.canvas.manager is None:
@@ -89,17 +91,17 @@ class LineStyle(NamedTuple):
     dash: str
 
 
-def curves_on(ax: Axes) -> int:
+def count_curves(ax: Axes) -> int:
     """The number of curves of ours that were drawn on `ax`."""
     from .artists import Footnote
 
-    note = Footnote.of(ax)
+    note = Footnote.from_axes(ax)
     return 0 if note is None else note.curves
 
 
 def next_style(ax: Axes) -> LineStyle:
     """For the next curve on `ax`: another than those before."""
-    return style_of(ax, curves_on(ax))
+    return style_of(ax, count_curves(ax))
 
 
 def style_of(ax: Axes, number: int) -> LineStyle:
@@ -114,7 +116,7 @@ NARROW = 4.5
 """Inches below which it does, too."""
 
 
-def explain(ax: Axes, place: Place, size: float = 9) -> None:
+def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
     """A legend of all that has a label, at `place`; beside the picture where there are too many.
 
     Above the picture it hides nothing, if the figure has a layout that makes room for it; else it is set at best. Where
@@ -123,9 +125,9 @@ def explain(ax: Axes, place: Place, size: float = 9) -> None:
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    place, size = "above" if points(10) >= LARGE or _is_narrow(ax) else place, points(size)
+    place, size = "above" if scale_font_size(10) >= LARGE or _is_narrow(ax) else place, scale_font_size(size)
     if len(handles) > CROWD:
-        small = points(8)
+        small = scale_font_size(8)
         legend = ax.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=small)
     elif place == "above" and ax.figure.get_layout_engine() is not None:
         legend = ax.legend(handles, labels, loc="lower left", bbox_to_anchor=(0, 1), frameon=False, fontsize=size)
@@ -143,7 +145,7 @@ def _lift_title(ax: Axes) -> None:
     figure, title = ax.figure.get_figure(root=True), ax.get_title()
     if title and figure is not None and len(figure.axes) == 1 and not figure.get_suptitle():
         ax.set_title("")
-        figure.suptitle(title, fontsize=points(10), parse_math=False)
+        figure.suptitle(title, fontsize=scale_font_size(10), parse_math=False)
 
 
 def _is_narrow(ax: Axes) -> bool:
@@ -158,12 +160,12 @@ def _is_narrow(ax: Axes) -> bool:
 BLOCKS = 1000
 
 
-def visible(x: FloatArray, y: FloatArray, finest: int = BLOCKS) -> NDArray[np.int64]:
+def select_visible_points(x: FloatArray, y: FloatArray, finest: int = BLOCKS) -> NDArray[np.int64]:
     """Numbers of the points to draw: all, or those that move by a thousandth of the picture, and their neighbours.
 
     A monotone curve keeps at most ``6 * finest`` points, and moves by less than ``1 / finest`` of its height.
 
-    >>> visible(np.arange(5.0), np.arange(5.0)).tolist()
+    >>> select_visible_points(np.arange(5.0), np.arange(5.0)).tolist()
     [0, 1, 2, 3, 4]
     """
     if len(x) <= 2 * finest:
@@ -196,14 +198,14 @@ def hull_in_blocks(
 WIDE, EVEN_ENOUGH = 30.0, 3.0
 
 
-def grow_with_values(edges: FloatArray) -> bool:
+def has_geometric_edges(edges: FloatArray) -> bool:
     """Tell whether edges rise by like ratios, from above zero and far: then they are seen on a logarithmic axis.
 
-    >>> grow_with_values(np.geomspace(1, 1e6, 61)), grow_with_values(np.linspace(1, 1e6, 61))
+    >>> has_geometric_edges(np.geomspace(1, 1e6, 61)), has_geometric_edges(np.linspace(1, 1e6, 61))
     (True, False)
-    >>> grow_with_values(np.array([1.0, 2, 5, 10, 20, 50, 100])), grow_with_values(np.geomspace(1, 2, 9))
+    >>> has_geometric_edges(np.array([1.0, 2, 5, 10, 20, 50, 100])), has_geometric_edges(np.geomspace(1, 2, 9))
     (True, False)
-    >>> grow_with_values(np.sort(np.append(np.geomspace(1, 1e6, 61), [20, np.nextafter(20, 21)])))
+    >>> has_geometric_edges(np.sort(np.append(np.geomspace(1, 1e6, 61), [20, np.nextafter(20, 21)])))
     True
     """
     if len(edges) < 4 or not np.isfinite(edges).all() or edges[0] <= 0 or edges[-1] / edges[0] < WIDE:
@@ -269,45 +271,45 @@ class Shade(NamedTuple):
     Attributes:
         lower: Lower ends, of the shape of the curve.
         upper: Upper ends.
-        words: Its label in the legend: level, kind, and whether it is for these records or for the population.
+        label: Its label in the legend: level, kind, and whether it is for these records or for the population.
     """
 
     lower: ArrayLike
     upper: ArrayLike
-    words: str
+    label: str
 
     @property
-    def ends(self) -> tuple[FloatArray, FloatArray]:
+    def endpoints(self) -> tuple[FloatArray, FloatArray]:
         """Lower and upper ends as arrays."""
         return np.atleast_1d(np.asarray(self.lower, float)), np.atleast_1d(np.asarray(self.upper, float))
 
-    def at(self, rows: Any) -> Shade:
+    def select_rows(self, rows: Any) -> Shade:
         """Some of the ends, by their index."""
-        lower, upper = self.ends
+        lower, upper = self.endpoints
         return self._replace(lower=lower[rows], upper=upper[rows])
 
 
-def depth(words: str, ax: Axes) -> float:
+def shade_opacity(words: str, ax: Axes) -> float:
     """The opacity of a shade: intervals for the population are wider, and paler; on dark ground all are denser."""
     return (PALE if POPULATION in words else DEEP) * (DENSER if is_dark(ax) else 1.0)
 
 
-def shades_of(ax: Axes) -> str:
+def choose_colormap(ax: Axes) -> str:
     """The colour map of cells: the more, the darker, or on dark ground the brighter."""
     return "Blues_r" if is_dark(ax) else "Blues"
 
 
-def covering(level: float, what: str, whom: str) -> str:
+def describe_interval(level: float, what: str, whom: str) -> str:
     """The words for a band or for intervals in a legend, a table or an HTML summary; its level rounded down.
 
-    >>> covering(0.95, "band", RECORDS), covering(0.95 ** (1 / 4), "band", RECORDS)
+    >>> describe_interval(0.95, "band", RECORDS), describe_interval(0.95 ** (1 / 4), "band", RECORDS)
     ('95% band for these records', '98.72% band for these records')
     """
     percent = floor(1e4 * level + 1e-6) / 100 if level < 0.9999 else 100 * level
     return f"{percent:.6g}% {what} {whom}"
 
 
-def once(ax: Axes, words: str) -> str:
+def deduplicate_label(ax: Axes, words: str) -> str:
     """The legend entry of a shade: of the shades of several curves, one entry speaks for all."""
     return UNNAMED if words in ax.get_legend_handles_labels()[1] else words
 
@@ -320,7 +322,7 @@ UNIT = -0.02, 1.02
 """From below a share of 0 to above a share of 1."""
 
 
-class On(TypedDict, total=False):
+class DrawingOptions(TypedDict, total=False):
     """The place of a picture, as all functions take it that draw one.
 
     Attributes:
@@ -332,7 +334,7 @@ class On(TypedDict, total=False):
     name: str | None
 
 
-class Shaded(On, total=False):
+class ShadedDrawingOptions(DrawingOptions, total=False):
     """The place of a picture, and what is shaded on it.
 
     Attributes:
@@ -362,121 +364,123 @@ class Picture:
         ax: Axes | None = None,
         name: str | None = None,
     ) -> None:
-        self.ax, self.privacy, self.shades, self.name = canvas(ax, size), privacy, shades, name
-        self.before, self.style = curves_on(self.ax), next_style(self.ax)
+        self.ax, self.privacy, self.shades, self.name = prepare_axes(ax, size), privacy, shades, name
+        self.before, self.style = count_curves(self.ax), next_style(self.ax)
 
     @property
     def is_first(self) -> bool:
         """True where nothing of ours was drawn before."""
         return self.before == 0
 
-    def entry(self, words: str = "") -> str | None:
+    def legend_label(self, words: str = "") -> str | None:
         """The legend entry of the curve: its name, and these words."""
-        name = () if self.name is None else (legend_lettering(self.name),)
+        name = () if self.name is None else (format_legend_label(self.name),)
         return ": ".join((*name, *filter(None, (words,)))) or None
 
-    def band(
+    def shade_band(
         self, edges: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, alpha: float | None = None
     ) -> None:
         """Shade what lies between two ends over each cell."""
         ends = (np.asarray(each, dtype=float) for each in (edges, lower, upper))
-        dense, title = depth(words, self.ax) if alpha is None else alpha, once(self.ax, words)
+        dense, title = shade_opacity(words, self.ax) if alpha is None else alpha, deduplicate_label(self.ax, words)
         draw_between(self.ax, *ends, color=self.style.color, alpha=dense, title=title)
 
-    def slopes(
+    def shade_slopes(
         self, at: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, *, alpha: float | None = None
     ) -> None:
         """Shade what lies between two ends at each place, and straight between places."""
-        alpha = depth(words, self.ax) if alpha is None else alpha
+        alpha = shade_opacity(words, self.ax) if alpha is None else alpha
         how: Any = {"color": self.style.color, "alpha": alpha, "linewidth": 0}
-        self.ax.fill_between(at, lower, upper, label=once(self.ax, words), **how)
+        self.ax.fill_between(at, lower, upper, label=deduplicate_label(self.ax, words), **how)
 
-    def across(self, edges: ArrayLike) -> Picture:
+    def scale_x_axis(self, edges: ArrayLike) -> Picture:
         """Make the x axis of the first curve logarithmic, where the cells between `edges` grow with their values."""
-        if self.is_first and grow_with_values(np.asarray(edges, dtype=float)):
+        if self.is_first and has_geometric_edges(np.asarray(edges, dtype=float)):
             self.ax.set_xscale("log")
         return self
 
-    def bars(self, at: ArrayLike, ends: tuple[ArrayLike, ArrayLike], words: str, *, width: float, alpha: float) -> None:
+    def draw_bars(
+        self, at: ArrayLike, ends: tuple[ArrayLike, ArrayLike], words: str, *, width: float, alpha: float
+    ) -> None:
         """Bars along x, as intervals are drawn."""
-        label = once(self.ax, words)
+        label = deduplicate_label(self.ax, words)
         self.ax.hlines(at, *ends, color=self.style.color, alpha=alpha, linewidth=width, label=label)
 
-    def line(self, x: ArrayLike, y: ArrayLike, label: str | None) -> None:
+    def draw_line(self, x: ArrayLike, y: ArrayLike, label: str | None) -> None:
         """A line through as many points as can be seen."""
         across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-        seen = visible(across, upwards)
-        self.plot(across[seen], upwards[seen], self.style.dash, linewidth=thickness(1.6), label=label)
+        seen = select_visible_points(across, upwards)
+        self.draw_points(across[seen], upwards[seen], self.style.dash, linewidth=scale_line_width(1.6), label=label)
 
-    def steps(self, edges: ArrayLike, heights: ArrayLike, *, width: float) -> None:
+    def draw_steps(self, edges: ArrayLike, heights: ArrayLike, *, width: float) -> None:
         """Steps, each of the height at the edge where it begins."""
-        how: Any = {"color": self.style.color, "linestyle": self.style.dash, "linewidth": thickness(width)}
-        self.ax.step(edges, heights, where="post", label=self.entry(), **how)
+        how: Any = {"color": self.style.color, "linestyle": self.style.dash, "linewidth": scale_line_width(width)}
+        self.ax.step(edges, heights, where="post", label=self.legend_label(), **how)
 
-    def nested(self) -> list[tuple[Shade, float]]:
+    def shades_with_widths(self) -> list[tuple[Shade, float]]:
         """The shades, each with the width of its bars: the last one lies within the others."""
         return [(shade, 7.0) for shade in self.shades[:-1]] + [(shade, 4.0) for shade in self.shades[-1:]]
 
-    def plot(self, x: ArrayLike, y: ArrayLike, form: str = "o", **style: Any) -> None:
+    def draw_points(self, x: ArrayLike, y: ArrayLike, form: str = "o", **style: Any) -> None:
         """Points or lines in the colour of the curve."""
         self.ax.plot(x, y, form, color=self.style.color, **style)
 
-    def tell(self, words: str) -> None:
+    def add_legend_note(self, words: str) -> None:
         """A line of the legend that stands for nothing drawn."""
         self.ax.plot([], [], " ", label=words)
 
-    def beside(self, x: float, y: float, words: str, up: float) -> None:
+    def annotate_point(self, x: float, y: float, words: str, up: float) -> None:
         """Write so many points above a place."""
-        self.ax.annotate(words, (x, y), (0, up), textcoords="offset points", ha="center", fontsize=points(8))
+        self.ax.annotate(words, (x, y), (0, up), textcoords="offset points", ha="center", fontsize=scale_font_size(8))
 
-    def explain(
+    def label_axes(
         self, across: str = "", upwards: str = "", *, place: Place = "best", size: float = 9, plainly: bool = True
     ) -> Picture:
         """Name the axes, where they need a name, write their numbers plainly, and set the legend."""
-        from .artists import write_plainly
+        from .artists import format_axes
 
         if across:
-            self.ax.set_xlabel(lettering(tell_zone(across)), parse_math=False)
+            self.ax.set_xlabel(format_label(add_time_zone(across)), parse_math=False)
         if upwards:
             self.ax.set_ylabel(upwards, parse_math=False)
         if plainly:
-            write_plainly(self.ax, across)
-        explain(self.ax, place, size)
+            format_axes(self.ax, across)
+        add_legend(self.ax, place, size)
         return self
 
-    def signed(self) -> Axes:
+    def add_statement(self) -> Axes:
         """The axes, with the privacy statement below."""
-        from .artists import sign
+        from .artists import add_statement
 
-        sign(self.ax, self.privacy, self.name)
+        add_statement(self.ax, self.privacy, self.name)
         return self.ax
 
 
-def entitle(ax: Axes, title: str) -> Axes:
+def set_title(ax: Axes, title: str) -> Axes:
     """Set a title above a new picture that has none: above its legend, too, where this stands above."""
     figure, legend = ax.figure.get_figure(root=True), ax.get_legend()
     titled = sum(bool(each.get_title()) for each in figure.axes) if figure is not None else 1
     if figure is None or titled == 1 or figure.get_suptitle():
         return ax
     if figure.legends:
-        figure.legends[0].set_title(lettering(title))
+        figure.legends[0].set_title(format_label(title))
         words = figure.legends[0].get_title()
-        words.set_fontsize(points(10))
+        words.set_fontsize(scale_font_size(10))
         words.set_parse_math(False)
     elif titled or (legend is not None and _is_above(ax, legend)):
-        figure.suptitle(lettering(title), fontsize=points(10), parse_math=False)
+        figure.suptitle(format_label(title), fontsize=scale_font_size(10), parse_math=False)
     else:
-        ax.set_title(lettering(title), fontsize=points(10), parse_math=False)
+        ax.set_title(format_label(title), fontsize=scale_font_size(10), parse_math=False)
     return ax
 
 
 def _is_above(ax: Axes, legend: Legend) -> bool:
-    """Tell whether a legend stands on an upper corner, as `explain` has it above a picture."""
+    """Tell whether a legend stands on an upper corner, as `add_legend` has it above a picture."""
     place = ax.transAxes.inverted().transform(legend.get_bbox_to_anchor().min)
     return any(np.allclose(place, corner, atol=1e-3) for corner in ((0, 1), (1, 1)))
 
 
-def leave_room(ax: Axes, room: float) -> None:
+def reserve_legend_room(ax: Axes, room: float) -> None:
     """Leave this part of the height free for the legend, above all that was drawn."""
     ax.autoscale(axis="y")
     ax.margins(y=CLOSE)
@@ -504,11 +508,11 @@ def save_figure(ax: Axes, path: str | PathLike[str]) -> None:
     """
     ending = Path(path).suffix.lower()
     if ending not in SILENT:
-        raise Refused("plot", f"a file that ends in {', '.join(SILENT)} is needed, got {Path(path).name!r}")
-    save_to(ax, path, ending)
+        raise InvalidArgument("plot", f"a file that ends in {', '.join(SILENT)} is needed, got {Path(path).name!r}")
+    save_axes(ax, path, ending)
 
 
-def save_to(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dots: int = SHARP) -> None:
+def save_axes(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dots: int = SHARP) -> None:
     """Write the figure of `ax` to a file, in the format of an ending, with no date and no name of a program.
 
     Args:
@@ -534,31 +538,31 @@ def svg_text(ax: Axes) -> str:
         ax.figure.canvas.figure.savefig(
             drawn, format="svg", metadata=SILENT[".svg"], bbox_inches="tight", pad_inches=0.05
         )
-    svg = _without_preamble(drawn.getvalue())
-    svg = renamed(svg, f"p{sha256(svg.encode()).hexdigest()[:8]}")
+    svg = _strip_preamble(drawn.getvalue())
+    svg = prefix_ids(svg, f"p{sha256(svg.encode()).hexdigest()[:8]}")
     words = escape(f"{ax.get_ylabel()} against {ax.get_xlabel()}")
     facts = f'role="img" aria-label="{words}" style="stroke-linejoin: round; stroke-linecap: butt"'
     return svg.replace("<svg", f"<svg {facts}", 1)
 
 
-def renamed(markup: str, prefix: str) -> str:
+def prefix_ids(markup: str, prefix: str) -> str:
     """`markup` with `prefix` before every id, and before every reference to one.
 
-    >>> renamed('<g id="a"/><use href="#a"/><text>id="a"</text>', "b")
+    >>> prefix_ids('<g id="a"/><use href="#a"/><text>id="a"</text>', "b")
     '<g id="b-a"/><use href="#b-a"/><text>id="a"</text>'
     """
-    return _in_tags(markup, r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}-")
+    return _replace_in_tags(markup, r'(\sid="|href="#|url\(#)', rf"\g<1>{prefix}-")
 
 
-def _without_preamble(svg: str) -> str:
+def _strip_preamble(svg: str) -> str:
     """No XML declaration, no namespaces (pages know SVG), no style sheet that would reach out into the page."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<defs>\s*</defs>", "", svg)
-    svg = _in_tags(svg, r'\sxmlns(:\w+)?="[^"]*"', "")
-    return re.sub(r"\n\s*\n", "\n", _in_tags(svg, r"\sxlink:href=", " href=")).strip()
+    svg = _replace_in_tags(svg, r'\sxmlns(:\w+)?="[^"]*"', "")
+    return re.sub(r"\n\s*\n", "\n", _replace_in_tags(svg, r"\sxlink:href=", " href=")).strip()
 
 
-def _in_tags(markup: str, pattern: str, replacement: str) -> str:
+def _replace_in_tags(markup: str, pattern: str, replacement: str) -> str:
     """Only in tags: text may say what it likes. (In text and in attributes, angle brackets are escaped.)"""
     return re.sub(r"<[^>]*>", lambda tag: re.sub(pattern, replacement, tag[0]), markup)

@@ -20,21 +20,21 @@ from .canvas import (
     LANDSCAPE,
     SQUARE,
     UNIT,
-    On,
+    DrawingOptions,
     Picture,
     Shade,
-    Shaded,
-    depth,
+    ShadedDrawingOptions,
+    choose_colormap,
+    deduplicate_label,
     draw_between,
     draw_stairs,
-    grow,
-    grow_with_values,
-    leave_room,
-    once,
-    shades_of,
+    enlarge_figure,
+    has_geometric_edges,
+    reserve_legend_room,
+    shade_opacity,
 )
-from .numerals import MOST_LABELLED, lettering, numeral, standing, unlike
-from .styles import is_dark, points, thickness
+from .numerals import MOST_LABELLED, distinguish_labels, format_in_cell, format_label, format_number
+from .styles import is_dark, scale_font_size, scale_line_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,13 @@ WEIGHTED = "weighted "
 
 
 def draw_cdf(
-    x: ArrayLike, y: ArrayLike, privacy: PrivacyStatement, *, label: str, weighted: bool = False, **on: Unpack[Shaded]
+    x: ArrayLike,
+    y: ArrayLike,
+    privacy: PrivacyStatement,
+    *,
+    label: str,
+    weighted: bool = False,
+    **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
     """Draw a distribution function, interpolated linearly inside cells.
 
@@ -67,23 +73,29 @@ def draw_cdf(
         label: The column and its measuring unit, as in ``arr_delay (minutes)``.
         weighted: Whether records have weights, which the axis then says.
     """
-    picture = Picture(LANDSCAPE, privacy, **on).across(x)
+    picture = Picture(LANDSCAPE, privacy, **on).scale_x_axis(x)
     for shade in picture.shades:
-        low, high = shade.ends
+        low, high = shade.endpoints
         if len(low) > COARSE:
-            picture.band(x, low[:-1], high[1:], shade.words)
+            picture.shade_band(x, low[:-1], high[1:], shade.label)
             continue
         if shade is picture.shades[0] and len(low) > COARSEST:
-            picture.slopes(x, np.append(low[0], low[:-1]), np.append(high[1:], high[-1]), ANYWHERE, alpha=FAINT)
+            picture.shade_slopes(x, np.append(low[0], low[:-1]), np.append(high[1:], high[-1]), ANYWHERE, alpha=FAINT)
         elif shade is picture.shades[0]:
-            picture.band(x, low[:-1], high[1:], ANYWHERE, alpha=FAINT)
-        picture.slopes(x, low, high, shade.words)
-    picture.line(x, y, picture.entry())
-    return _shares_told(picture, label, WEIGHTED * weighted + SHARE)
+            picture.shade_band(x, low[:-1], high[1:], ANYWHERE, alpha=FAINT)
+        picture.shade_slopes(x, low, high, shade.label)
+    picture.draw_line(x, y, picture.legend_label())
+    return _finish_shares(picture, label, WEIGHTED * weighted + SHARE)
 
 
 def draw_cdf_of_values(
-    x: ArrayLike, y: ArrayLike, privacy: PrivacyStatement, *, label: str, weighted: bool = False, **on: Unpack[Shaded]
+    x: ArrayLike,
+    y: ArrayLike,
+    privacy: PrivacyStatement,
+    *,
+    label: str,
+    weighted: bool = False,
+    **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
     """Draw a distribution function of declared values as steps.
 
@@ -96,15 +108,15 @@ def draw_cdf_of_values(
     picture, values, shares = Picture(LANDSCAPE, privacy, **on), np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     edges = np.append(values, values[-1] + (np.diff(values[-2:]).sum() or 1.0))  # the last step is seen, too
     for shade in picture.shades:
-        picture.band(edges, *shade)
-    picture.steps(np.append(values[0], edges), np.concatenate([[0.0], shares, shares[-1:]]), width=1.6)
-    return _shares_told(picture, label, WEIGHTED * weighted + AT_OR_BELOW)
+        picture.shade_band(edges, *shade)
+    picture.draw_steps(np.append(values[0], edges), np.concatenate([[0.0], shares, shares[-1:]]), width=1.6)
+    return _finish_shares(picture, label, WEIGHTED * weighted + AT_OR_BELOW)
 
 
-def _shares_told(picture: Picture, label: str, upwards: str) -> Axes:
+def _finish_shares(picture: Picture, label: str, upwards: str) -> Axes:
     if picture.is_first:
         picture.ax.set(ylim=UNIT, xmargin=0.01)
-    return picture.explain(label, upwards).signed()
+    return picture.label_axes(label, upwards).add_statement()
 
 
 QUANTILE_ROOM = -0.03, 1.09
@@ -122,7 +134,7 @@ def draw_quantiles(
     cells: ArrayLike | None = None,
     edges: ArrayLike = (),
     weighted: bool = False,
-    **on: Unpack[Shaded],
+    **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
     """Draw quantiles as points of the distribution function, and intervals that are unbounded as arrows.
 
@@ -135,27 +147,29 @@ def draw_quantiles(
         edges: The edges of the grid, if there is one: of a geometric one the axis is logarithmic.
         weighted: See `draw_cdf`.
     """
-    picture = Picture(LANDSCAPE, privacy, **on).across(edges)
+    picture = Picture(LANDSCAPE, privacy, **on).scale_x_axis(edges)
     shares, points = np.atleast_1d(np.asarray(p, dtype=float)), np.atleast_1d(np.asarray(x, dtype=float))
     within = np.column_stack([points, points]) if cells is None else np.asarray(cells, dtype=float).reshape(-1, 2)
-    for shade, thick in picture.nested():
+    for shade, thick in picture.shades_with_widths():
         _draw_bars_across(picture, shares, points, shade, thick)
     known = np.isfinite(within).all(axis=1)
-    picture.plot(points[known], shares[known], markersize=6, label=picture.entry())
-    picture.plot(points[~known], shares[~known], markersize=6, markerfacecolor=picture.ax.get_facecolor())
+    picture.draw_points(points[known], shares[known], markersize=6, label=picture.legend_label())
+    picture.draw_points(points[~known], shares[~known], markersize=6, markerfacecolor=picture.ax.get_facecolor())
     if picture.is_first:
         _mark_shares(picture.ax, shares)
     if len(points) <= MOST_LABELLED:
-        low, high = picture.shades[-1].ends if picture.shades else (points, points)
+        low, high = picture.shades[-1].endpoints if picture.shades else (points, points)
         for point, share, (lower, upper), width in zip(points, shares, within.tolist(), high - low, strict=True):
             if np.isfinite(point):
-                picture.beside(point, share, standing(float(point), lower, upper, known_to=float(width)), 7)
-    return picture.explain(label, WEIGHTED * weighted + SHARE).signed()
+                picture.annotate_point(
+                    point, share, format_in_cell(float(point), lower, upper, known_to=float(width)), 7
+                )
+    return picture.label_axes(label, WEIGHTED * weighted + SHARE).add_statement()
 
 
 def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, shade: Shade, width: float) -> None:
     """Intervals as bars along x; where one has no end, it ends in an arrow beyond all that is known."""
-    low, high = shade.ends
+    low, high = shade.endpoints
     known = np.concatenate([end[np.isfinite(end)] for end in (low, high, points)])
     first, last = (known.min(), known.max()) if len(known) else (0.0, 1.0)
     beyond = BEYOND * ((last - first) or abs(last) or 1.0)
@@ -164,11 +178,11 @@ def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, 
         ratio = (last / first or 1.0) ** BEYOND
         before, after = first / ratio, last * ratio
     drawn = np.where(np.isfinite(low), low, before), np.where(np.isfinite(high), high, after)
-    alpha = depth(shade.words, picture.ax)
-    picture.bars(shares, drawn, shade.words, width=width, alpha=alpha)
+    alpha = shade_opacity(shade.label, picture.ax)
+    picture.draw_bars(shares, drawn, shade.label, width=width, alpha=alpha)
     for end, tip, arrow in zip((low, high), drawn, "<>", strict=True):
         endless = ~np.isfinite(end)
-        picture.plot(tip[endless], shares[endless], arrow, alpha=min(2 * alpha, 1.0), markersize=7)
+        picture.draw_points(tip[endless], shares[endless], arrow, alpha=min(2 * alpha, 1.0), markersize=7)
 
 
 def _mark_shares(ax: Axes, shares: FloatArray) -> None:
@@ -188,12 +202,12 @@ class CrossedShade(NamedTuple):
     Attributes:
         across: Ends along x, (points, 2).
         upwards: Ends along y, (points, 2).
-        words: Its label in the legend: level, kind, and whether it is for these records or for the population.
+        label: Its label in the legend: level, kind, and whether it is for these records or for the population.
     """
 
     across: FloatArray
     upwards: FloatArray
-    words: str
+    label: str
 
 
 def draw_quantile_quantile(
@@ -222,18 +236,18 @@ def draw_quantile_quantile(
     same = privacy[0] == privacy[1]
     picture = Picture(SQUARE, privacy[0], ax=ax, name=None if same else "first")
     across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if picture.is_first and all(grow_with_values(np.asarray(each, dtype=float)) for each in edges):
+    if picture.is_first and all(has_geometric_edges(np.asarray(each, dtype=float)) for each in edges):
         picture.ax.set(xscale="log", yscale="log")
     for number, (sideways, up, words) in enumerate(shades, 1):
         width, alpha = (THICK_CROSS, 0.6) if number == len(shades) else (THIN_CROSS, 0.5)
         how: Any = {"color": picture.style.color, "alpha": alpha, "linewidth": width}
-        picture.ax.hlines(upwards, *sideways.T, label=once(picture.ax, words), **how)
+        picture.ax.hlines(upwards, *sideways.T, label=deduplicate_label(picture.ax, words), **how)
         picture.ax.vlines(across, *up.T, **how)
     ends = np.array([min(across.min(), upwards.min()), max(across.max(), upwards.max())])
     picture.ax.plot(ends, ends, color=GREY, linewidth=1.0, linestyle=(0, (4, 3)), label=DIAGONAL)
-    picture.plot(across, upwards, markersize=3.2, label=name)
-    ax = picture.explain(labels[0], lettering(labels[1]), place="above").signed()
-    return ax if same else Picture(SQUARE, privacy[1], ax=ax, name="second").signed()
+    picture.draw_points(across, upwards, markersize=3.2, label=name)
+    ax = picture.label_axes(labels[0], format_label(labels[1]), place="above").add_statement()
+    return ax if same else Picture(SQUARE, privacy[1], ax=ax, name="second").add_statement()
 
 
 FILLED = 512
@@ -246,7 +260,13 @@ PER_CELL = " per cell"
 
 
 def draw_bars(
-    edges: ArrayLike, heights: ArrayLike, privacy: PrivacyStatement, *, upwards: str, label: str, **on: Unpack[Shaded]
+    edges: ArrayLike,
+    heights: ArrayLike,
+    privacy: PrivacyStatement,
+    *,
+    upwards: str,
+    label: str,
+    **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
     """Draw counts or shares as stairs; cells of unequal width are drawn per unit of x, so that areas are the numbers.
 
@@ -260,21 +280,21 @@ def draw_bars(
     """
     picture, bounds = Picture(LANDSCAPE, privacy, **on), np.asarray(edges, dtype=float)
     if bounds[0] > 0 and not _are_uneven(np.log(bounds)):  # cells that are equal on a logarithmic axis
-        picture.across(bounds)
+        picture.scale_x_axis(bounds)
     ax, higher = picture.ax, not picture.is_first and not picture.ax.get_autoscaley_on()
     dense = DENSE in ax.get_ylabel() or (_are_uneven(bounds) and ax.get_xscale() != "log")
     scale = np.diff(bounds) if dense else 1.0
     for shade in picture.shades:
-        low, high = shade.ends
-        picture.band(bounds, low / scale, high / scale, shade.words)
+        low, high = shade.endpoints
+        picture.shade_band(bounds, low / scale, high / scale, shade.label)
     _draw_stairs(picture, bounds, np.asarray(heights, dtype=float) / scale)
     if picture.is_first:
         ax.axhline(0, color="0.4", linewidth=0.6)
         ax.margins(x=0.01)
     if picture.shades or higher:  # room for what is drawn last, too
-        leave_room(ax, 0.0 if ax.figure.get_layout_engine() is not None else BAR_ROOM)
-    density = f"{upwards.removesuffix(PER_CELL)}{DENSE}{lettering(label)}"
-    return picture.explain(label, density if dense else upwards, place="above").signed()
+        reserve_legend_room(ax, 0.0 if ax.figure.get_layout_engine() is not None else BAR_ROOM)
+    density = f"{upwards.removesuffix(PER_CELL)}{DENSE}{format_label(label)}"
+    return picture.label_axes(label, density if dense else upwards, place="above").add_statement()
 
 
 def _are_uneven(bounds: FloatArray) -> bool:
@@ -283,7 +303,7 @@ def _are_uneven(bounds: FloatArray) -> bool:
 
 
 def _draw_stairs(picture: Picture, bounds: FloatArray, heights: FloatArray) -> None:
-    ax, style, title = picture.ax, picture.style, picture.entry()
+    ax, style, title = picture.ax, picture.style, picture.legend_label()
     if len(heights) > 2 * BLOCKS:
         return draw_between(ax, bounds, heights, heights, color=style.color, alpha=0.9, title=title)
     if picture.is_first and len(heights) <= FILLED:
@@ -291,7 +311,7 @@ def _draw_stairs(picture: Picture, bounds: FloatArray, heights: FloatArray) -> N
         draw_stairs(
             ax, heights, bounds, 0.0, fill=True, facecolor=DARK_GREY if is_dark(ax) else GROUND, linewidth=0, zorder=0.9
         )
-    line = {"edgecolor": style.color, "linestyle": style.dash, "linewidth": thickness(1.4)}
+    line = {"edgecolor": style.color, "linestyle": style.dash, "linewidth": scale_line_width(1.4)}
     draw_stairs(ax, heights, bounds, None, fill=False, label=title, **line)
 
 
@@ -316,7 +336,7 @@ def draw_plane(
     from matplotlib.colors import PowerNorm
     from matplotlib.ticker import MaxNLocator
 
-    from .artists import write_plainly
+    from .artists import format_axes
 
     picture = Picture(LANDSCAPE, privacy, ax=ax)
     heights, what = np.asarray(count, dtype=float), "records in a cell"
@@ -324,12 +344,12 @@ def draw_plane(
         heights, what = heights / np.outer(np.diff(edges[0]), np.diff(edges[1])), "records on a unit of area"
     # The root shows thin tails beside a dense middle.
     shades = PowerNorm(0.5, vmin=0.0, vmax=max(float(heights.max()), 1e-300))
-    mesh = picture.ax.pcolormesh(*edges, heights.T, norm=shades, cmap=shades_of(picture.ax), rasterized=True)
+    mesh = picture.ax.pcolormesh(*edges, heights.T, norm=shades, cmap=choose_colormap(picture.ax), rasterized=True)
     bar = picture.ax.figure.colorbar(mesh, ax=picture.ax, label=what, ticks=MaxNLocator(5))
-    write_plainly(bar.ax)
+    format_axes(bar.ax)
     if name is not None:
-        picture.ax.set_title(lettering(name), parse_math=False)
-    return picture.explain(labels[0], lettering(labels[1])).signed()
+        picture.ax.set_title(format_label(name), parse_math=False)
+    return picture.label_axes(labels[0], format_label(labels[1])).add_statement()
 
 
 MARGIN, BOUNDS_ROOM = 1.3, 2.8
@@ -346,7 +366,7 @@ def draw_bounds(
     covers: str,
     narrower: float,
     wider: float | None,
-    **on: Unpack[On],
+    **on: Unpack[DrawingOptions],
 ) -> Axes:
     """Draw an interval around zero, the next wider one as a thinner line, and the ends of the next narrower one.
 
@@ -364,15 +384,17 @@ def draw_bounds(
     if picture.is_first:
         ax.axvline(0, color=GREY, linewidth=0.8)
         ax.set_yticks([])
-        ax.set_xlabel(lettering(label), parse_math=False)
-    words = f"from {numeral(-bound)} to {numeral(bound)}" + ("" if wider is not None else f", {WIDEST}")
+        ax.set_xlabel(format_label(label), parse_math=False)
+    words = f"from {format_number(-bound)} to {format_number(bound)}" + ("" if wider is not None else f", {WIDEST}")
     if wider is not None:
-        picture.plot([-wider, wider], row, "-", linewidth=1, alpha=0.45, marker="|", label=once(ax, NEXT))
-    said = "\n".join((str(picture.entry(words)), *wrap(f"covers {covers}", LINE_WIDTH)))
-    picture.plot([-bound, bound], row, "-", linewidth=5, solid_capstyle="butt", label=said)
+        picture.draw_points(
+            [-wider, wider], row, "-", linewidth=1, alpha=0.45, marker="|", label=deduplicate_label(ax, NEXT)
+        )
+    said = "\n".join((str(picture.legend_label(words)), *wrap(f"covers {covers}", LINE_WIDTH)))
+    picture.draw_points([-bound, bound], row, "-", linewidth=5, solid_capstyle="butt", label=said)
     ax.plot([-narrower, narrower], row, color=ax.get_facecolor(), linewidth=0, marker="|", markersize=5)
     ax.set_ylim(-1, picture.before + 2)
-    return picture.explain().signed()
+    return picture.label_axes().add_statement()
 
 
 def draw_plane_bounds(
@@ -382,7 +404,7 @@ def draw_plane_bounds(
     labels: tuple[str, str],
     covers: Sequence[str] = (),
     widest: Sequence[str] = (),
-    **on: Unpack[On],
+    **on: Unpack[DrawingOptions],
 ) -> Axes:
     """Draw a rectangle around the origin.
 
@@ -398,15 +420,15 @@ def draw_plane_bounds(
         ax.axhline(0, color=GREY, linewidth=0.8)
         ax.axvline(0, color=GREY, linewidth=0.8)
         ax.set(xlim=(-MARGIN * across, MARGIN * across), ylim=(-MARGIN * upwards, BOUNDS_ROOM * upwards))
-        ax.set_xlabel(lettering(labels[0]), parse_math=False)
-        ax.set_ylabel(lettering(labels[1]), parse_math=False)
-    words = f"± {numeral(across)} by ± {numeral(upwards)}"
-    words += "".join(f", {WIDEST} for {lettering(column)}" for column in widest)
+        ax.set_xlabel(format_label(labels[0]), parse_math=False)
+        ax.set_ylabel(format_label(labels[1]), parse_math=False)
+    words = f"± {format_number(across)} by ± {format_number(upwards)}"
+    words += "".join(f", {WIDEST} for {format_label(column)}" for column in widest)
     corners = [-across, across, across, -across, -across], [-upwards, -upwards, upwards, upwards, -upwards]
     ax.fill(*corners, color=picture.style.color, alpha=0.12, linewidth=0)
-    lines = [part for line in covers for part in wrap(lettering(line, LONGEST_LINE), LINE_WIDTH)]
-    picture.plot(*corners, picture.style.dash, label="\n".join((str(picture.entry(words)), *lines)))
-    return picture.explain().signed()
+    lines = [part for line in covers for part in wrap(format_label(line, LONGEST_LINE), LINE_WIDTH)]
+    picture.draw_points(*corners, picture.style.dash, label="\n".join((str(picture.legend_label(words)), *lines)))
+    return picture.label_axes().add_statement()
 
 
 LONGEST_NAME = 30
@@ -444,27 +466,28 @@ def draw_contingency(
         error: How far counts may be off, of the same shape; None: not written.
         ax: Where to draw; None: in a new figure.
     """
-    rows, columns = (unlike(each, LONGEST_NAME) for each in names)
+    rows, columns = (distinguish_labels(each, LONGEST_NAME) for each in names)
     aside, below = (0.07 * max(map(len, each), default=0) for each in (rows, columns))
     size = max(LANDSCAPE[0], 1.0 + aside + 0.8 * len(columns)), max(LANDSCAPE[1], 1.8 + 0.5 * len(rows))
     size = size[0], size[1] + (0.65 * below if below > ROOM_FOR_NAME else 0.0)
     if ax is not None:
-        grow(ax, size)
+        enlarge_figure(ax, size)
     picture, shares, counts = Picture(size, privacy, ax=ax), np.asarray(share, dtype=float), np.asarray(count, float)
     ax, darkest = picture.ax, float(np.nanmax(np.append(shares, 1e-9)))
     # Of like shares differences are seen.
     lightest = max(2 * float(np.nanmin(np.append(shares, darkest))) - darkest, 0.0)
     lightest = lightest if lightest < darkest else 0.0
-    drawn = ax.imshow(shares, cmap=shades_of(picture.ax), vmin=lightest, vmax=darkest, aspect="auto")
+    drawn = ax.imshow(shares, cmap=choose_colormap(picture.ax), vmin=lightest, vmax=darkest, aspect="auto")
     bar = ax.figure.colorbar(drawn, ax=ax, label="share of the row")
-    bar.ax.tick_params(labelsize=points(8))
+    bar.ax.tick_params(labelsize=scale_font_size(8))
     if max(counts.shape) <= MOST_LABELLED:
         off = np.full(counts.shape, np.nan) if error is None else np.asarray(error, dtype=float)
         told = {
-            cell: numeral(np.rint(counts[cell])) + ("" if np.isnan(off[cell]) else f"\n± {numeral(np.rint(off[cell]))}")
+            cell: format_number(np.rint(counts[cell]))
+            + ("" if np.isnan(off[cell]) else f"\n± {format_number(np.rint(off[cell]))}")
             for cell in np.ndindex(counts.shape)
         }
-        letters = min(points(LETTER), _fitting(ax, counts.shape, list(told.values())))
+        letters = min(scale_font_size(LETTER), _fit_letter_size(ax, counts.shape, list(told.values())))
         for (row, column), words in told.items() if letters >= LEAST_LETTER else ():
             deep = shares[row, column] > lightest + DARK * (darkest - lightest)
             shown = "white" if deep != is_dark(ax) else "black"
@@ -473,13 +496,13 @@ def draw_contingency(
     room = WITHIN * ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi / len(columns)
     turned: Any = {"rotation": SLANT, "ha": "right", "rotation_mode": "anchor"} if below > room else {}
     ax.set_xticks(range(len(columns)), columns, parse_math=False, **turned)
-    ax.set_ylabel(lettering(labels[0]), parse_math=False)
-    ax.set_xlabel(lettering(labels[1]), parse_math=False)
-    ax.set_title(title, fontsize=points(9), parse_math=False)
-    return picture.signed()
+    ax.set_ylabel(format_label(labels[0]), parse_math=False)
+    ax.set_xlabel(format_label(labels[1]), parse_math=False)
+    ax.set_title(title, fontsize=scale_font_size(9), parse_math=False)
+    return picture.add_statement()
 
 
-def _fitting(ax: Axes, shape: tuple[int, ...], words: Sequence[str]) -> float:
+def _fit_letter_size(ax: Axes, shape: tuple[int, ...], words: Sequence[str]) -> float:
     """The size of letters, in points, with which these words fit into the cells of a table."""
     box, inch = ax.get_position(), ax.figure.dpi / 72
     wide, high = float(ax.figure.bbox.width) / inch, float(ax.figure.bbox.height) / inch

@@ -15,13 +15,13 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import Refused, WrongKind
+from ..arguments import InvalidArgument, WrongArgumentType
 from ..codec import STORED, Rule
 from ..conversation import MISSING_RULE, Evidence, PrivacyStatement
 from ..fields import load_results
-from ..laws.law import rule_of, rules
+from ..laws.law import json_schema_of, json_schemas
 from ..privacy import Neighbours
-from .numerals import lettering
+from .numerals import format_label
 from .tables import LabelColumns, name_label_columns
 
 # The published schema of curves, and a reader that holds documents to it.
@@ -69,7 +69,7 @@ def curve_schema() -> dict[str, Any]:
     >>> curve_schema()["$id"], "cdf" in curve_schema()["$defs"]
     ('urn:dpcurves:curve:1', True)
     """
-    shared, laws, kinds = dict(_shared()), rules(), _kinds()
+    shared, laws, kinds = dict(_shared_rules()), json_schemas(), _kind_schemas()
     release: Rule = _reference(next(iter(laws)))
     for key in reversed(laws):  # a release is of the first law whose key it has
         release = {"if": {"required": [key]}, "then": _reference(key), "else": release}
@@ -79,7 +79,7 @@ def curve_schema() -> dict[str, Any]:
                 for kind in among]  # fmt: skip
         shared[name] = {"properties": {"kind": {"enum": among}}, "allOf": told}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:dpcurves:curve:1"}
-    return deepcopy({**head, **shared.pop(DOCUMENT), "$defs": {**shared, **STORED.defined, **laws, **kinds}})
+    return deepcopy({**head, **shared.pop(DOCUMENT), "$defs": {**shared, **STORED.definitions, **laws, **kinds}})
 
 
 DOCUMENT, ANY, SINGLE = "document", "kind of a document", "kind of a curve"
@@ -90,7 +90,7 @@ def _reference(name: str) -> Rule:
 
 
 @cache
-def _shared() -> dict[str, Rule]:
+def _shared_rules() -> dict[str, Rule]:
     """Rules that the forms of all kinds share, by their names among the definitions of the schema."""
     privacy = STORED.rule_of_fields(PrivacyStatement)
     facts = {**privacy["properties"], "missing_rule": {"description": "What became of missing values.", **TEXT}}
@@ -136,37 +136,37 @@ def _shared() -> dict[str, Rule]:
     }  # fmt: skip
 
 
-def _kinds() -> dict[str, Rule]:
+def _kind_schemas() -> dict[str, Rule]:
     load_results(SEVERAL)
     return {kind: FORMS[kind]() for kind in sorted(FORMS)}
 
 
-def _form(kind: str) -> Rule | None:
+def _find_form(kind: str) -> Rule | None:
     """The form of a kind; None: there is none of this name."""
     if kind == SEVERAL:
-        return _shared()[SEVERAL]
+        return _shared_rules()[SEVERAL]
     if kind not in FORMS:
         load_results(kind)
     return FORMS[kind]() if kind in FORMS else None
 
 
-def _referred(name: str, value: Any) -> Rule:
+def _resolve_reference(name: str, value: Any) -> Rule:
     """The definition of this name as far as it is about `value`: other kinds and laws are not even made."""
     if name not in {"release", ANY, SINGLE}:
-        return STORED.defined.get(name) or _shared()[name]
+        return STORED.definitions.get(name) or _shared_rules()[name]
     given: Mapping[str, Any] = value if isinstance(value, dict) else {}
     if name == "release":
-        return {"type": "object", "allOf": [rule_of(given)]}
+        return {"type": "object", "allOf": [json_schema_of(given)]}
     if "kind" not in given:
         return {}
     kind, also = given["kind"], [SEVERAL] if name == ANY else []
-    form = _form(kind) if isinstance(kind, str) and (kind != SEVERAL or also) else None
-    return form or {"properties": {"kind": {"enum": [*_kinds(), *also]}}}
+    form = _find_form(kind) if isinstance(kind, str) and (kind != SEVERAL or also) else None
+    return form or {"properties": {"kind": {"enum": [*_kind_schemas(), *also]}}}
 
 
-def longer(kind: str) -> Mapping[str, int]:
+def extra_lengths(kind: str) -> Mapping[str, int]:
     """By how much arrays of one kind of curve are longer than the shortest of them."""
-    parts = (_form(kind) or {}).get("properties", {})
+    parts = (_find_form(kind) or {}).get("properties", {})
     return {name: part[LONGER] for name, part in parts.items() if LONGER in part}
 
 
@@ -176,31 +176,31 @@ def check_document(document: object) -> None:
     Raises:
         ValueError: the first fault, with its place.
     """
-    for fault in faults(document, _reference(DOCUMENT), "curve"):
-        raise Refused(*fault)
+    for fault in find_faults(document, _reference(DOCUMENT), "curve"):
+        raise InvalidArgument(*fault)
 
 
-def faults(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
+def find_faults(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
     """The faults of `value` at `place`, in the order of `rule`. Where nothing is asked, nothing is looked at."""
     if not rule:
         return
     if "$ref" in rule:
-        yield from faults(value, _referred(rule["$ref"].rpartition("/")[2], value), place)
+        yield from find_faults(value, _resolve_reference(rule["$ref"].rpartition("/")[2], value), place)
     yield from _faults_of_value(value, rule, place)
     if isinstance(value, dict):
         yield from _faults_of_object(value, rule, place)
     if isinstance(value, list):
         yield from _faults_of_list(value, rule, place)
     for part in rule.get("allOf", ()):
-        yield from faults(value, part, place)
+        yield from find_faults(value, part, place)
     if "if" in rule:
-        holds = next(faults(value, rule["if"], place), None) is None
-        yield from faults(value, rule.get("then" if holds else "else", {}), place)
+        holds = next(find_faults(value, rule["if"], place), None) is None
+        yield from find_faults(value, rule.get("then" if holds else "else", {}), place)
 
 
 def _faults_of_value(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
-    if "type" in rule and type(value) not in _types(rule["type"]):
-        yield place, f"{' or '.join(_listed(rule['type']))} is needed, got {NAMES[type(value)]}"
+    if "type" in rule and type(value) not in _python_types(rule["type"]):
+        yield place, f"{' or '.join(_as_list(rule['type']))} is needed, got {NAMES[type(value)]}"
     if "const" in rule and (type(value), value) != (type(rule["const"]), rule["const"]):
         yield place, f"{json.dumps(rule['const'])} is needed"
     if "enum" in rule and value not in rule["enum"]:
@@ -218,25 +218,25 @@ def _faults_of_object(value: dict[str, Any], rule: Rule, place: str) -> Iterator
     parts, others = rule.get("properties", {}), rule.get("additionalProperties", {})
     for name, entry in value.items() if parts or others else ():
         if part := parts.get(name, others):
-            yield from faults(entry, part, f"{place}.{lettering(name)}")
+            yield from find_faults(entry, part, f"{place}.{format_label(name)}")
 
 
 def _faults_of_list(value: list[Any], rule: Rule, place: str) -> Iterator[Fault]:
     if not rule.get("minItems", 0) <= len(value) <= rule.get("maxItems", len(value)):
         yield place, f"{rule['minItems']} entries are needed, got {len(value)}"
     items = rule.get("items", {})
-    if not items or (items.keys() == {"type"} and set(map(type, value)) <= set(_types(items["type"]))):
+    if not items or (items.keys() == {"type"} and set(map(type, value)) <= set(_python_types(items["type"]))):
         return  # long arrays of numbers, at once
     for number, entry in enumerate(value):
-        yield from faults(entry, items, f"{place}[{number}]")
+        yield from find_faults(entry, items, f"{place}[{number}]")
 
 
-def _listed(names: str | list[str]) -> list[str]:
+def _as_list(names: str | list[str]) -> list[str]:
     return [names] if isinstance(names, str) else names
 
 
-def _types(names: str | list[str]) -> tuple[type, ...]:
-    return tuple(kind for name in _listed(names) for kind in TYPES[name])
+def _python_types(names: str | list[str]) -> tuple[type, ...]:
+    return tuple(kind for name in _as_list(names) for kind in TYPES[name])
 
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -257,7 +257,7 @@ def to_frame(columns: Mapping[str, ArrayLike]) -> Any:
 
     arrays = {name: np.array(column) for name, column in columns.items()}
     if len({array.shape for array in arrays.values()}) > 1 or any(array.ndim != 1 for array in arrays.values()):
-        raise Refused("columns", "arrays of one length are needed")
+        raise InvalidArgument("columns", "arrays of one length are needed")
     library: Any = next((name for name in LIBRARIES if find_spec(name) is not None), None)
     if library is None:
         return _arrow_table(arrays)
@@ -273,11 +273,11 @@ def stack_frames(frames: Sequence[Any], labels: LabelColumns) -> Any:
     """
     import narwhals as nw
 
-    names = name_label_columns([name for name, _ in labels], columns_of(frames[0]))
+    names = name_label_columns([name for name, _ in labels], frame_columns(frames[0]))
     told = [dict(zip(names, texts, strict=True)) for texts in zip(*(texts for _, texts in labels), strict=True)]
     if type(frames[0]).__module__.startswith("arro3"):
         own = [
-            {**{name: np.full(len(frame), text) for name, text in texts.items()}, **columns_of(frame)}
+            {**{name: np.full(len(frame), text) for name, text in texts.items()}, **frame_columns(frame)}
             for frame, texts in zip(frames, told, strict=True)
         ]
         return _arrow_table({name: np.concatenate([each[name] for each in own]) for name in own[0]})
@@ -288,10 +288,10 @@ def stack_frames(frames: Sequence[Any], labels: LabelColumns) -> Any:
     return nw.concat(parts).to_native()
 
 
-def columns_of(frame: Any) -> dict[str, NDArray[Any]]:
+def frame_columns(frame: Any) -> dict[str, NDArray[Any]]:
     """The columns of a frame that `to_frame` gave.
 
-    >>> columns_of(to_frame({"x": [1.0, 2.0]}))
+    >>> frame_columns(to_frame({"x": [1.0, 2.0]}))
     {'x': array([1., 2.])}
     """
     names = frame.column_names if hasattr(frame, "column_names") else frame.columns  # Arrow's word, and the others'
@@ -313,7 +313,7 @@ DIGITS = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Opened:
+class CurveDocument:
     """A curve that was read from JSON.
 
     Attributes:
@@ -334,12 +334,14 @@ class Opened:
         return cast("Mapping[str, Any]", self.evidence["question"])
 
     @property
-    def turns(self) -> tuple[Evidence, ...]:
+    def releases(self) -> tuple[Evidence, ...]:
         """The releases, turn by turn."""
         return tuple(map(Evidence.from_json, self.evidence["releases"]))
 
 
-def envelope(kind: str, arrays: Mapping[str, object], privacy: PrivacyStatement, evidence: Mapping[str, object]) -> str:
+def encode_curve(
+    kind: str, arrays: Mapping[str, object], privacy: PrivacyStatement, evidence: Mapping[str, object]
+) -> str:
     """A JSON text that holds all of a curve. Numbers are written so that they are read back exactly.
 
     Args:
@@ -353,51 +355,55 @@ def envelope(kind: str, arrays: Mapping[str, object], privacy: PrivacyStatement,
         ValueError: the document would not fit the schema.
     """
     document = {
-        "kind": kind, "schema": SCHEMA, **_mapped(arrays), "privacy": privacy_object(privacy),
-        "evidence": _plain(evidence), "notes": list(privacy.notes),
+        "kind": kind, "schema": SCHEMA, **_to_plain_mapping(arrays), "privacy": encode_privacy(privacy),
+        "evidence": _to_plain(evidence), "notes": list(privacy.notes),
     }  # fmt: skip
     check_document(document)
     _check_lengths(document)
     return json.dumps(document, allow_nan=False)
 
 
-def bundle(curves: Mapping[str, str], privacy: PrivacyStatement, evidence: Mapping[str, object]) -> str:
-    """A JSON text (``kind`` is ``curves``) of curves that `envelope` wrote: they stand in it as they are.
+def encode_curves(curves: Mapping[str, str], privacy: PrivacyStatement, evidence: Mapping[str, object]) -> str:
+    """A JSON text (``kind`` is ``curves``) of curves that `encode_curve` wrote: they stand in it as they are.
 
     Args:
         curves: Their texts, by name.
         privacy: The privacy statement of all of them.
         evidence: ``question``, and no ``releases``: each curve has its own.
     """
-    facts = {"kind": "curves", "schema": SCHEMA, "privacy": privacy_object(privacy), "evidence": _plain(evidence)}
+    facts = {"kind": "curves", "schema": SCHEMA, "privacy": encode_privacy(privacy), "evidence": _to_plain(evidence)}
     check_document({**facts, "curves": {}})
     each = ", ".join(f"{json.dumps(name)}: {text}" for name, text in curves.items())
     return f'{json.dumps(facts)[:-1]}, "curves": {{{each}}}}}'
 
 
-def opened(text: str, kind: str) -> Opened:
+def parse_curve(text: str, kind: str) -> CurveDocument:
     """The curve in `text`.
 
     Raises:
         ValueError: the text is no curve of this kind, or is damaged; one line says where.
     """
-    document = _parsed(text)
+    document = _parse_json(text)
     found, schema = document.get("kind"), document.get("schema")
     if found != kind:
-        raise Refused("curve.kind", f"{kind!r} is needed" + (f", got {found[:40]!r}" if isinstance(found, str) else ""))
+        raise InvalidArgument(
+            "curve.kind", f"{kind!r} is needed" + (f", got {found[:40]!r}" if isinstance(found, str) else "")
+        )
     if type(schema) is int and schema > SCHEMA:
-        raise Refused("curve.schema", f"{schema} is newer than {SCHEMA}, which this version reads; update dpcurves")
+        raise InvalidArgument(
+            "curve.schema", f"{schema} is newer than {SCHEMA}, which this version reads; update dpcurves"
+        )
     check_document(document)
     _check_lengths(document)
-    arrays = {name: _array(value) for name, value in document.items() if name not in ENVELOPE}
+    arrays = {name: _to_array(value) for name, value in document.items() if name not in ENVELOPE}
     stored = document["privacy"]
     known = {name: value for name, value in stored.items() if name in PrivacyStatement.__slots__}
     numbers = {name: None if stored[name] is None else float(stored[name]) for name in ("epsilon", "rho")}
     privacy = PrivacyStatement(**{**known, **numbers, "unit": stored["unit"] or ""})
-    return Opened(kind, arrays, privacy.noted(*document.get("notes", ())), document["evidence"])
+    return CurveDocument(kind, arrays, privacy.with_notes(*document.get("notes", ())), document["evidence"])
 
 
-def privacy_object(privacy: PrivacyStatement) -> dict[str, object]:
+def encode_privacy(privacy: PrivacyStatement) -> dict[str, object]:
     """The ``privacy`` object of a curve."""
     facts = {
         name: getattr(privacy, name)
@@ -407,65 +413,69 @@ def privacy_object(privacy: PrivacyStatement) -> dict[str, object]:
     facts |= {"delta": privacy.delta} if privacy.delta else {}
     facts |= {"source": privacy.source} if privacy.source else {}
     facts |= {"version": privacy.version} if privacy.version else {}
-    return _mapped({**facts, "unit": privacy.unit or None, "missing_rule": MISSING_RULE, "model": privacy.model})
+    return _to_plain_mapping(
+        {**facts, "unit": privacy.unit or None, "missing_rule": MISSING_RULE, "model": privacy.model}
+    )
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parse_json(text: str) -> dict[str, Any]:
     try:
-        document = json.loads(text, parse_constant=_refused, parse_float=_bounded, parse_int=_whole)
+        document = json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_parse_finite, parse_int=_parse_integer
+        )
     except json.JSONDecodeError as damage:
-        raise Refused("curve", f"this is not JSON (line {damage.lineno}, column {damage.colno})") from None
+        raise InvalidArgument("curve", f"this is not JSON (line {damage.lineno}, column {damage.colno})") from None
     except (TypeError, ValueError, RecursionError):
-        raise Refused("curve", "this is not JSON, or holds numbers or nesting beyond all measure") from None
+        raise InvalidArgument("curve", "this is not JSON, or holds numbers or nesting beyond all measure") from None
     if not isinstance(document, dict):
-        raise Refused("curve", "an object is needed")
+        raise InvalidArgument("curve", "an object is needed")
     return document
 
 
-def _refused(_: str) -> NoReturn:
+def _refuse_constant(_: str) -> NoReturn:
     raise ValueError
 
 
-def _bounded(text: str) -> float:
+def _parse_finite(text: str) -> float:
     """A double. What is beyond their range would be read as infinity."""
-    return number if isfinite(number := float(text)) else _refused(text)
+    return number if isfinite(number := float(text)) else _refuse_constant(text)
 
 
-def _whole(text: str) -> int:
-    return int(text) if len(text) <= DIGITS else _refused(text)
+def _parse_integer(text: str) -> int:
+    return int(text) if len(text) <= DIGITS else _refuse_constant(text)
 
 
 def _check_lengths(document: Mapping[str, Any]) -> None:
     for curve in document["curves"].values() if document["kind"] == "curves" else ():
         _check_lengths(curve)
-    known = longer(document["kind"])
+    known = extra_lengths(document["kind"])
     lengths = {len(document[name]) - more for name, more in known.items() if name in document}
     if len(lengths) > 1:
-        raise Refused("curve", f"{', '.join(known)} do not fit together in length")
+        raise InvalidArgument("curve", f"{', '.join(known)} do not fit together in length")
 
 
-def _array(value: Any) -> Any:
+def _to_array(value: Any) -> Any:
     if isinstance(value, list) and not any(isinstance(entry, (dict, list, str)) for entry in value):
         array = np.array([np.nan if entry is None else entry for entry in value])
         return array if array.dtype.kind in "if" else array.astype(np.float64)
     return float("nan") if value is None else value
 
 
-def _plain(value: object) -> object:
+def _to_plain(value: object) -> object:
     """`value` out of JSON's own types: what is not finite is null."""
     if isinstance(value, np.ndarray):
         is_plain = value.dtype.kind in "biu" or (value.dtype.kind == "f" and np.isfinite(value).all())
-        return value.tolist() if is_plain else _plain(value.tolist())
+        return value.tolist() if is_plain else _to_plain(value.tolist())
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return _to_plain(value.item())
     if isinstance(value, Mapping):
-        return _mapped(value)
+        return _to_plain_mapping(value)
     if isinstance(value, (list, tuple)):
-        return list(value) if set(map(type, value)) <= {int} else [_plain(entry) for entry in value]
-    return _plain_scalar(value)
+        return list(value) if set(map(type, value)) <= {int} else [_to_plain(entry) for entry in value]
+    return _to_plain_scalar(value)
 
 
-def _plain_scalar(value: object) -> object:
+def _to_plain_scalar(value: object) -> object:
     """Turn into JSON's own type also what is derived from it: a text may call itself otherwise."""
     if value is None or isinstance(value, bool):
         return value
@@ -475,8 +485,8 @@ def _plain_scalar(value: object) -> object:
         return int(value)
     if isinstance(value, float):
         return float(value) if isfinite(value) else None
-    raise WrongKind("curve", f"{type(value).__name__} has no form in JSON")
+    raise WrongArgumentType("curve", f"{type(value).__name__} has no form in JSON")
 
 
-def _mapped(value: Mapping[Any, object]) -> dict[str, object]:
-    return {str(name): _plain(entry) for name, entry in value.items()}
+def _to_plain_mapping(value: Mapping[Any, object]) -> dict[str, object]:
+    return {str(name): _to_plain(entry) for name, entry in value.items()}

@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .canvas import DEEP, DENSER, LANDSCAPE, canvas, explain, grow_with_values, style_of, visible
-from .numerals import lettering
-from .styles import is_dark, points, thickness
+from .canvas import (
+    DEEP,
+    DENSER,
+    LANDSCAPE,
+    add_legend,
+    has_geometric_edges,
+    prepare_axes,
+    select_visible_points,
+    style_of,
+)
+from .numerals import format_label
+from .styles import is_dark, scale_font_size, scale_line_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +36,7 @@ def draw_forecast(
     words: str,
     labels: tuple[str, str],
     title: str,
-    joined: bool,
+    is_curve: bool,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw an expected curve in its expected band, or points with their intervals.
@@ -40,31 +49,31 @@ def draw_forecast(
         words: The band or the intervals in the legend.
         labels: The names of both axes.
         title: The title: what the records are like, and how well the curve would be known.
-        joined: Whether points are joined to a curve.
+        is_curve: Whether points are joined to a curve.
         ax: Where to draw; None: in a new figure.
     """
-    ax = canvas(ax, LANDSCAPE)
-    from .artists import write_plainly
+    ax = prepare_axes(ax, LANDSCAPE)
+    from .artists import format_axes
 
     color, dash = style_of(ax, 0)
     at, heights, low, high = (np.asarray(each, dtype=float) for each in (x, y, lower, upper))
-    if grow_with_values(at):
+    if has_geometric_edges(at):
         ax.set_xscale("log")
-    if joined:
-        seen = visible(at, heights)
+    if is_curve:
+        seen = select_visible_points(at, heights)
         dense = DEEP * (DENSER if is_dark(ax) else 1.0)
         ax.fill_between(at[seen], low[seen], high[seen], color=color, alpha=dense, linewidth=0, label=words)
-        ax.plot(at[seen], heights[seen], dash, color=color, linewidth=thickness(1.6), label="expected curve")
+        ax.plot(at[seen], heights[seen], dash, color=color, linewidth=scale_line_width(1.6), label="expected curve")
     else:
-        ax.vlines(at, low, high, color=color, alpha=DEEP * 1.6, linewidth=thickness(4), label=words)
+        ax.vlines(at, low, high, color=color, alpha=DEEP * 1.6, linewidth=scale_line_width(4), label=words)
         ax.plot(at, heights, "o", color=color, markersize=4, label="expected numbers")
-    ax.set_xlabel(lettering(labels[0]), parse_math=False)
+    ax.set_xlabel(format_label(labels[0]), parse_math=False)
     ax.set_ylabel(labels[1], parse_math=False)
-    write_plainly(ax)
-    explain(ax, "best")
-    ax.set_title(lettering(title, 120), fontsize=points(10), parse_math=False)
+    format_axes(ax)
+    add_legend(ax, "best")
+    ax.set_title(format_label(title, 120), fontsize=scale_font_size(10), parse_math=False)
     ax.annotate(
         NOTHING_SPENT, (0, 0), (0, -4), xycoords=(ax.transAxes, ax.xaxis.label), textcoords="offset points",
-        verticalalignment="top", fontsize=points(7), annotation_clip=False,
+        verticalalignment="top", fontsize=scale_font_size(7), annotation_clip=False,
     )  # fmt: skip
     return ax

@@ -12,9 +12,21 @@ from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray
 from ..conversation import PrivacyStatement
-from .canvas import GREY, LANDSCAPE, SQUARE, UNIT, Picture, Shade, canvas, depth, grow, once, style_of
-from .numerals import MOST_LABELLED, numeral, unlike
-from .styles import points, thickness
+from .canvas import (
+    GREY,
+    LANDSCAPE,
+    SQUARE,
+    UNIT,
+    Picture,
+    Shade,
+    deduplicate_label,
+    enlarge_figure,
+    prepare_axes,
+    shade_opacity,
+    style_of,
+)
+from .numerals import MOST_LABELLED, distinguish_labels, format_number
+from .styles import scale_font_size, scale_line_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,14 +60,14 @@ def draw_curves(
         picture.style = style_of(ax, at)
         if name in bands:
             low, high, words = bands[name]
-            color, label = picture.style.color, once(ax, words)
-            ax.fill_between(x, low, high, linewidth=0, color=color, alpha=depth(words, ax), label=label)
-        picture.line(x, y, picture.entry())
+            color, label = picture.style.color, deduplicate_label(ax, words)
+            ax.fill_between(x, low, high, linewidth=0, color=color, alpha=shade_opacity(words, ax), label=label)
+        picture.draw_line(x, y, picture.legend_label())
     if share:
         picture.ax.set(xlim=UNIT, ylim=UNIT, aspect="equal")
         picture.ax.plot(UNIT, UNIT, color=GREY, linestyle=(0, (1, 2)), linewidth=1.2)
     picture.name = None
-    return picture.explain(*labels, place="above").signed()
+    return picture.label_axes(*labels, place="above").add_statement()
 
 
 MEANS_ROW, TIGHT_ROW = 0.32, 0.19
@@ -89,23 +101,23 @@ def draw_means(
     many = len(names) > MOST_LABELLED
     size = LANDSCAPE[0], max(LANDSCAPE[1], 1.5 + (TIGHT_ROW if many else MEANS_ROW) * len(names))
     if ax is not None:
-        grow(ax, size)
+        enlarge_figure(ax, size)
     picture, values, rows = Picture(size, privacy, shades=shades, ax=ax), np.asarray(means, float), range(len(names))
     if halves is not None:
-        picture.ax.hlines(rows, *halves.T, color=GREY, linewidth=thickness(0.9), label=HALF)
-    for shade, thick in picture.nested():
-        picture.bars(rows, shade.ends, shade.words, width=thick, alpha=depth(shade.words, picture.ax))
-    picture.plot(values, rows, markersize=4 if many else 5)
-    low, high = shades[-1].ends if shades else (values, values)
+        picture.ax.hlines(rows, *halves.T, color=GREY, linewidth=scale_line_width(0.9), label=HALF)
+    for shade, thick in picture.shades_with_widths():
+        picture.draw_bars(rows, shade.endpoints, shade.label, width=thick, alpha=shade_opacity(shade.label, picture.ax))
+    picture.draw_points(values, rows, markersize=4 if many else 5)
+    low, high = shades[-1].endpoints if shades else (values, values)
     for value, row, known in zip(values, rows, high - low, strict=True) if len(rows) <= MOST_LABELLED else ():
-        picture.beside(value, row, numeral(float(value), float(known) if np.isfinite(known) else 0.0), 6)
-    picture.ax.set_yticks(rows, unlike(names, LONGEST_NAME), parse_math=False)
+        picture.annotate_point(value, row, format_number(float(value), float(known) if np.isfinite(known) else 0.0), 6)
+    picture.ax.set_yticks(rows, distinguish_labels(names, LONGEST_NAME), parse_math=False)
     if many:
-        picture.ax.tick_params(axis="y", labelsize=points(8))
+        picture.ax.tick_params(axis="y", labelsize=scale_font_size(8))
     above = picture.ax.figure.get_layout_engine() is not None
     picture.ax.set(ylim=(len(rows) - 0.4, -0.9 - (0.0 if above else LEGEND * (len(rows) + 1))), xmargin=0.12)
     picture.ax.grid(axis="y", alpha=0.25, linewidth=0.6)
-    return picture.explain(label, place="above" if above else "upper right").signed()
+    return picture.label_axes(label, place="above" if above else "upper right").add_statement()
 
 
 MOST_TOGETHER = 4
@@ -117,7 +129,7 @@ WIDTH = 0.56
 """Width of a letter of a legend, in heights."""
 
 
-def draw_small(
+def draw_small_multiples(
     names: Sequence[str], draw: Sequence[Callable[[Axes], object]], privacy: PrivacyStatement, *, ax: Axes | None = None
 ) -> Axes:
     """Draw small multiples: a panel for each name, all with the same axes, in the place of `ax`.
@@ -130,50 +142,50 @@ def draw_small(
         privacy: The privacy statement that is written below all of them.
         ax: The axes that the panels replace; None: in a new figure.
     """
-    from .artists import Footnote, sign
+    from .artists import Footnote, add_statement
 
     across = ceil(sqrt(len(draw)))
     down = ceil(len(draw) / across)
     size = max(LEAST_SIZE[0], across * EACH[0]), max(LEAST_SIZE[1], down * EACH[1] + 1.0)
-    whole = canvas(ax, size)
+    whole = prepare_axes(ax, size)
     if len(whole.figure.axes) == 1:
         whole.figure.set_size_inches(*size)  # type: ignore[union-attr]
-    small, below = _divided(whole, down, across, len(draw))
-    for each, name, fill in zip(small, unlike(names, 30), draw, strict=True):
+    small, below = _split_into_panels(whole, down, across, len(draw))
+    for each, name, fill in zip(small, distinguish_labels(names, 30), draw, strict=True):
         fill(each)
-        note = Footnote.of(each)
+        note = Footnote.from_axes(each)
         if note is not None:
             note.remove()
-        _tidy(each, name)
-    _explain_once(small)
-    sign(below, privacy, None)
+        _format_panel(each, name)
+    _add_shared_legend(small)
+    add_statement(below, privacy, None)
     return small[0]
 
 
-def _divided(whole: Axes, down: int, across: int, many: int) -> tuple[list[Axes], Axes]:
+def _split_into_panels(whole: Axes, down: int, across: int, many: int) -> tuple[list[Axes], Axes]:
     """Small axes in the place of large ones, and below them axes without a height that carry what is written there."""
-    figure, grid = whole.figure, _grid(whole, [1.0] * down, across)
+    figure, grid = whole.figure, _make_grid(whole, [1.0] * down, across)
     first = figure.add_subplot(grid[0, 0])
     rest = [figure.add_subplot(grid[divmod(number, across)], sharex=first, sharey=first) for number in range(1, many)]
     for number, each in enumerate([first, *rest]):
         each.tick_params(labelbottom=number + across >= many, labelleft=number % across == 0)
     below = figure.add_subplot(grid[down, :])
-    _empty(below)
+    _hide_axes(below)
     return [first, *rest], below
 
 
-def divided(whole: Axes, heights: Sequence[float]) -> tuple[list[Axes], Axes]:
+def stack_panels(whole: Axes, heights: Sequence[float]) -> tuple[list[Axes], Axes]:
     """Axes below each other in the place of large ones, each with its own x axis, and some without height below."""
     figure = whole.figure
     if len(figure.axes) == 1:
         figure.set_size_inches(LANDSCAPE[0] + 1.8, 1.5 + 0.4 * sum(heights))  # type: ignore[union-attr]
-    grid = _grid(whole, heights)
+    grid = _make_grid(whole, heights)
     *panels, below = (figure.add_subplot(grid[number, 0]) for number in range(len(heights) + 1))
-    _empty(below)
+    _hide_axes(below)
     return panels, below
 
 
-def _grid(whole: Axes, heights: Sequence[float], across: int = 1) -> GridSpecBase:
+def _make_grid(whole: Axes, heights: Sequence[float], across: int = 1) -> GridSpecBase:
     """Cells in the place of large axes, which go, and below them a row without height."""
     place, figure = whole.get_subplotspec(), whole.figure
     whole.remove()
@@ -182,34 +194,34 @@ def _grid(whole: Axes, heights: Sequence[float], across: int = 1) -> GridSpecBas
     return cells
 
 
-def _empty(below: Axes) -> None:
+def _hide_axes(below: Axes) -> None:
     below.set(xticks=[], yticks=[])
     below.spines[:].set_visible(False)
 
 
-def _tidy(ax: Axes, name: str) -> None:
+def _format_panel(ax: Axes, name: str) -> None:
     from matplotlib.ticker import LogLocator, MaxNLocator
 
-    ax.set_title(name, fontsize=points(TITLE), parse_math=False)
-    ax.tick_params(labelsize=points(TICK))
+    ax.set_title(name, fontsize=scale_font_size(TITLE), parse_math=False)
+    ax.tick_params(labelsize=scale_font_size(TICK))
     if ax.get_xscale() == "log":
         ax.xaxis.set_major_locator(LogLocator(numticks=4))
     else:
         ax.xaxis.set_major_locator(MaxNLocator(3))
-    ax.xaxis.label.set_fontsize(points(TICK))
-    ax.yaxis.label.set_fontsize(points(TICK))
+    ax.xaxis.label.set_fontsize(scale_font_size(TICK))
+    ax.yaxis.label.set_fontsize(scale_font_size(TICK))
     ax.xaxis.label.set_visible(ax.xaxis.get_tick_params()["labelbottom"])
     ax.yaxis.label.set_visible(ax.yaxis.get_tick_params()["labelleft"])
 
 
-def _explain_once(small: Sequence[Axes]) -> None:
+def _add_shared_legend(small: Sequence[Axes]) -> None:
     for each in small:
         legend = each.get_legend()
         if legend is not None:
             legend.remove()
     handles, words = small[0].get_legend_handles_labels()
     if handles:
-        figure, letters = small[0].figure, points(TITLE)
+        figure, letters = small[0].figure, scale_font_size(TITLE)
         inches = letters / 72 * (WIDTH * sum(sorted(map(len, words))[-2:]) + 8)
         ncols = 2 if inches < figure.bbox.width / figure.dpi else 1
         figure.legend(handles, words, loc="outside upper center", ncols=ncols, fontsize=letters, frameon=False)

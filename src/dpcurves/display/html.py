@@ -7,9 +7,9 @@ from html import escape
 from typing import Any
 
 from ..conversation import MISSING_RULE, PrivacyStatement
-from .canvas import renamed
-from .numerals import letter_apart, lettering
-from .text import SEEDED, BalanceReport, RefusalRow, footer, mechanism_of, trusted
+from .canvas import prefix_ids
+from .numerals import format_distinct_labels, format_label
+from .text import SEEDED, BalanceReport, RefusalRow, describe_mechanism, describe_trust, footer
 
 INTRODUCTION = (
     "Every number on this page was read from noisy counts; none is that of a single record. Intervals for these "
@@ -48,13 +48,13 @@ def html_summary(
         privacy: Who is protected, and how well.
         text: What a reader is told of it before the picture; an empty line begins a paragraph.
     """
-    name, statement = escape(lettering(title, 160)), "<br>".join(map(escape, footer(privacy).splitlines()))
+    name, statement = escape(format_label(title, 160)), "<br>".join(map(escape, footer(privacy).splitlines()))
     paragraphs = (f"<p>{escape(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
     parts = [
         STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
         WARNING if privacy.seeded else "", "".join(paragraphs), f'<div class="picture">{svg}</div>',
-        _table([*rows, *(("note", note) for note in privacy.notes)]),
-        f"<details><summary>{statement}</summary>{_table(statement_rows(privacy))}</details>", "</figure>",
+        _format_table([*rows, *(("note", note) for note in privacy.notes)]),
+        f"<details><summary>{statement}</summary>{_format_table(statement_rows(privacy))}</details>", "</figure>",
     ]  # fmt: skip
     return "\n".join(filter(None, parts))
 
@@ -62,16 +62,16 @@ def html_summary(
 def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> dict[str, Any]:
     """The facts of an HTML summary, as plain objects, for pages that lay it out themselves: nothing in it is markup."""
     return {
-        "title": lettering(title, 160), "summary": [list(row) for row in rows], "notes": list(privacy.notes),
+        "title": format_label(title, 160), "summary": [list(row) for row in rows], "notes": list(privacy.notes),
         "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in statement_rows(privacy)],
         "seeded": privacy.seeded,
     }  # fmt: skip
 
 
-def _table(rows: Sequence[tuple[str, str]]) -> str:
-    names = letter_apart([name for name, _ in rows], 80)
+def _format_table(rows: Sequence[tuple[str, str]]) -> str:
+    names = format_distinct_labels([name for name, _ in rows], 80)
     lines = [
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(lettering(value, 400))}</td></tr>'
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(format_label(value, 400))}</td></tr>'
         for name, (_, value) in zip(names, rows, strict=True)
     ]
     return f"<table><tbody>{''.join(lines)}</tbody></table>" if lines else ""
@@ -82,10 +82,10 @@ def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
     facts = [
         ("privacy loss", privacy.loss),
         ("neighbours", privacy.adjacency),
-        ("protects", privacy.protected),
+        ("protects", privacy.protected_unit),
         ("units", "private" if privacy.units is None else f"{privacy.units:,}, public"),
-        ("trust", trusted(privacy)),
-        ("mechanism", mechanism_of(privacy.mechanism)),
+        ("trust", describe_trust(privacy)),
+        ("mechanism", describe_mechanism(privacy.mechanism)),
         ("missing values", MISSING_RULE),
         ("model", privacy.model),
         ("request", privacy.grant),
@@ -131,7 +131,7 @@ header p{max-width:46rem}
 </style>"""
 
 
-def report(
+def render_report(
     title: str,
     introduction: str,
     curves: Sequence[str],
@@ -149,9 +149,9 @@ def report(
         balances: One per account of the ledger; none, where another page tells the price.
         refusals: Questions that were not answered.
     """
-    name = escape(lettering(title, 160))
+    name = escape(format_label(title, 160))
     paragraphs = [f"<p>{escape(' '.join(part.split()))}</p>" for part in introduction.split("\n\n") if part.strip()]
-    shown = [renamed(text.replace(STYLE, ""), f"c{number}") for number, text in enumerate(curves, 1)]
+    shown = [prefix_ids(text.replace(STYLE, ""), f"c{number}") for number, text in enumerate(curves, 1)]
     return "\n".join(
         [
             '<!DOCTYPE html>', '<html lang="en">', "<head>", '<meta charset="utf-8">',
@@ -159,48 +159,48 @@ def report(
             '<meta name="viewport" content="width=device-width, initial-scale=1">', f"<title>{name}</title>",
             STYLE, PAGE_STYLE, "</head>", "<body>", f"<header><h1>{name}</h1>",
             WARNING if any(WARNING in text for text in curves) else "", "\n".join(paragraphs), "</header>", "<main>",
-            _accounts(balances), _refused(refusals),
+            _format_accounts(balances), _format_refusals(refusals),
             f'<section aria-label="Curves"><h2>Curves</h2>\n<div class="curves">{"".join(shown)}</div></section>',
             "</main>", "</body>", "</html>", "",
         ]
     )  # fmt: skip
 
 
-def account_summary(balance: BalanceReport, promise: str) -> str:
+def account_summary(balance: BalanceReport, guarantee: str) -> str:
     """The account of a session as a self-contained HTML fragment: what is left, and what was paid for.
 
     Args:
         balance: The account.
-        promise: Neighbours and protected unit, in words.
+        guarantee: Neighbours and protected unit, in words.
     """
-    name = escape(lettering(f"Budget of {balance.dataset}", 160))
-    rows = [("budget", balance.budget), ("spent", balance.spent), ("left", balance.left), ("promise", promise)]
+    name = escape(format_label(f"Budget of {balance.dataset}", 160))
+    rows = [("budget", balance.budget), ("spent", balance.spent), ("left", balance.remaining), ("promise", guarantee)]
     paid = [(f"{charge.when}, {charge.price}", charge.question) for charge in balance.charges[-MOST_CHARGES:]]
     more = len(balance.charges) - len(paid)
     told = [*rows, *([("earlier charges", str(more))] if more else []), *paid]
     return "\n".join([
-        STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>", _table(told),
+        STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>", _format_table(told),
         "</figure>",
     ])  # fmt: skip
 
 
-def _accounts(balances: Sequence[BalanceReport]) -> str:
+def _format_accounts(balances: Sequence[BalanceReport]) -> str:
     if not balances:
         return ""
-    accounts = "\n".join(_account(balance) for balance in balances)
+    accounts = "\n".join(_format_account(balance) for balance in balances)
     return f'<section aria-label="Privacy budget"><h2>What was released, and its price</h2>\n{accounts}\n</section>'
 
 
-def _account(balance: BalanceReport) -> str:
-    name = _cell(balance.dataset)
-    summary = _cell(f"budget {balance.budget}, spent {balance.spent}, left {balance.left}")
+def _format_account(balance: BalanceReport) -> str:
+    name = _format_cell(balance.dataset)
+    summary = _format_cell(f"budget {balance.budget}, spent {balance.spent}, left {balance.remaining}")
     rows = "\n".join(
-        f'<tr><th scope="row">{_cell(charge.question)}</th><td class="price">{_cell(charge.price)}</td>'
-        f'<td class="request">{_cell(charge.request)}</td><td>{_cell(charge.when)}</td></tr>'
+        f'<tr><th scope="row">{_format_cell(charge.question)}</th><td class="price">{_format_cell(charge.price)}</td>'
+        f'<td class="request">{_format_cell(charge.request)}</td><td>{_format_cell(charge.when)}</td></tr>'
         for charge in balance.charges
     )
     heads = "".join(f'<th scope="col">{word}</th>' for word in ("question", "price", "request", "when (UTC)"))
-    left = f'<tr><th scope="row">left</th><td class="price" colspan="3">{_cell(balance.left)}</td></tr>'
+    left = f'<tr><th scope="row">left</th><td class="price" colspan="3">{_format_cell(balance.remaining)}</td></tr>'
     return (
         f'<h3 class="budget">{name} <span>({summary})</span></h3>\n'
         f'<div class="scroll" role="region" tabindex="0" aria-label="Account of {name}">\n'
@@ -209,12 +209,12 @@ def _account(balance: BalanceReport) -> str:
     )
 
 
-def _refused(refusals: Sequence[RefusalRow]) -> str:
+def _format_refusals(refusals: Sequence[RefusalRow]) -> str:
     if not refusals:
         return ""
-    rows = "\n".join(f"<dt>{_cell(each.question)}</dt><dd>{_cell(each.reason)}</dd>" for each in refusals)
+    rows = "\n".join(f"<dt>{_format_cell(each.question)}</dt><dd>{_format_cell(each.reason)}</dd>" for each in refusals)
     return f'<section class="refused" aria-label="Refused questions"><h2>Refused</h2>\n<dl>\n{rows}\n</dl></section>'
 
 
-def _cell(text: str) -> str:
-    return escape(lettering(text, 400))
+def _format_cell(text: str) -> str:
+    return escape(format_label(text, 400))

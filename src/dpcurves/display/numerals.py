@@ -15,54 +15,54 @@ BLANK = "(blank)"
 """Stands for a name or a label of blanks alone."""
 
 
-def lettering(text: object, most: int = LONGEST_LABEL) -> str:
+def format_label(text: object, most: int = LONGEST_LABEL) -> str:
     """`text` on one line, without control characters, and no longer than `most`.
 
-    >>> lettering("fare\\n\\x1b[31m($)")
+    >>> format_label("fare\\n\\x1b[31m($)")
     'fare \\ufffd[31m($)'
     """
     line = "".join(sign if sign.isprintable() else "\ufffd" for sign in " ".join(str(text).split()))
     return line if len(line) <= most else line[: most - 3].rstrip() + "..."
 
 
-def unlike(names: Sequence[object], most: int) -> list[str]:
-    """The names as `lettering` has them, but those that would look alike are cut in their middle, or numbered.
+def distinguish_labels(names: Sequence[object], most: int) -> list[str]:
+    """The names as `format_label` has them, but those that would look alike are cut in their middle, or numbered.
 
     Blanks alone are written ``(blank)``.
 
-    >>> unlike(["occupation group 01", "occupation group 02", "other"], 12)
+    >>> distinguish_labels(["occupation group 01", "occupation group 02", "other"], 12)
     ['occup...p 01', 'occup...p 02', 'other']
-    >>> unlike(["a long name, one, of many", "a long name, two, of many"], 12)
+    >>> distinguish_labels(["a long name, one, of many", "a long name, two, of many"], 12)
     ['1: a long...', '2: a long...']
     """
-    names = [name if lettering(name) else BLANK for name in names]
-    ways = (lettering(name, most) for name in names), (_without_middle(name, most) for name in names)
+    names = [name if format_label(name) else BLANK for name in names]
+    ways = (format_label(name, most) for name in names), (_cut_middle(name, most) for name in names)
     for way in map(list, ways):
         if len({normalize("NFC", text) for text in way}) == len(way):  # other code points may show the same letter
             return way
-    return [lettering(f"{number}: {lettering(name)}", most) for number, name in enumerate(names, 1)]
+    return [format_label(f"{number}: {format_label(name)}", most) for number, name in enumerate(names, 1)]
 
 
-def letter_apart(values: Sequence[object], most: int = LONGEST_LABEL) -> list[str]:
+def format_distinct_labels(values: Sequence[object], most: int = LONGEST_LABEL) -> list[str]:
     """Text of each value for a terminal or a page: on one line, not empty, and different for different values.
 
-    >>> letter_apart(["a", "a ", " ", "a"], 12), letter_apart(["x" * 70 + "1", "x" * 70 + "2"], 12)
+    >>> format_distinct_labels(["a", "a ", " ", "a"], 12), format_distinct_labels(["x" * 70 + "1", "x" * 70 + "2"], 12)
     (['1: a', '2: a', '3: (blank)', '1: a'], ['xxxxx...xxx1', 'xxxxx...xxx2'])
     """
     known = list(dict.fromkeys(map(str, values)))
-    words = dict(zip(known, unlike(known, most), strict=True))
+    words = dict(zip(known, distinguish_labels(known, most), strict=True))
     return [words[str(value)] for value in values]
 
 
-def _without_middle(name: object, most: int) -> str:
-    whole = lettering(name, 10 * LONGEST_LABEL)
+def _cut_middle(name: object, most: int) -> str:
+    whole = format_label(name, 10 * LONGEST_LABEL)
     end = (most - 3) // 2
     return whole if len(whole) <= most else f"{whole[: most - 3 - end].rstrip()}...{whole[-end:].lstrip()}"
 
 
-def legend_lettering(text: object) -> str:
-    """`text` as `lettering` has it, fit for a legend, which would leave out what begins with an underscore."""
-    line = lettering(text)
+def format_legend_label(text: object) -> str:
+    """`text` as `format_label` has it, fit for a legend, which would leave out what begins with an underscore."""
+    line = format_label(text)
     return f" {line}" if line.startswith("_") else line
 
 
@@ -81,52 +81,52 @@ ROUNDING = 1e-6
 ENDLESS = "no end"
 
 
-def numeral(value: float, width: float = 0.0) -> str:
+def format_number(value: float, width: float = 0.0) -> str:
     """A number as text. If it is known only to within `width`, its last digit stands for at least a tenth of that.
 
-    >>> numeral(31380.4), numeral(0.123456), numeral(12.0), numeral(float("inf"))
+    >>> format_number(31380.4), format_number(0.123456), format_number(12.0), format_number(float("inf"))
     ('31,380', '0.1235', '12', 'no end')
-    >>> numeral(187.2, width=244), numeral(30.3106, width=1)
+    >>> format_number(187.2, width=244), format_number(30.3106, width=1)
     ('190', '30.3')
     """
     if not isfinite(value):
         return "not known" if isnan(value) else ENDLESS
     if width > 0:
-        return _placed(value, floor(log10(width) + 1e-9) - 1)
+        return _round_to_power(value, floor(log10(width) + 1e-9) - 1)
     if value and not SMALLEST_PLAIN <= abs(value) < LARGEST_PLAIN:
         return f"{value:.{FIGURES}g}"
     place = floor(log10(abs(value)) + 1e-12) - FIGURES + 1 if value else 0
-    text = _placed(value, min(place, 0))
+    text = _round_to_power(value, min(place, 0))
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def standing(value: float, lower: float, upper: float, *, known_to: float = 0.0) -> str:
+def format_in_cell(value: float, lower: float, upper: float, *, known_to: float = 0.0) -> str:
     """The text of a value that is known only to lie in a cell, or only to within some width: it has no finer digits.
 
     The cell may be unbounded: then the text gives its finite end. If it holds one value, this has all its digits.
 
-    >>> standing(187.2, 0, 244), standing(49219, 49219, float("inf")), standing(976.6, float("-inf"), 976.6)
+    >>> format_in_cell(187.2, 0, 244), format_in_cell(49219, 49219, float("inf")), format_in_cell(976.6, float("-inf"), 976.6)
     ('190', 'at or above 49,219', 'below 976.6')
-    >>> standing(31, 31, 31, known_to=20), standing(12345.5, 12345.5, 12345.5)
+    >>> format_in_cell(31, 31, 31, known_to=20), format_in_cell(12345.5, 12345.5, 12345.5)
     ('31', '12,345.5')
     """
     if lower == upper:
-        return f"{value:,.{MOST_DECIMALS}g}" if abs(value) < LARGEST_PLAIN else numeral(value)
+        return f"{value:,.{MOST_DECIMALS}g}" if abs(value) < LARGEST_PLAIN else format_number(value)
     if isfinite(lower) and isfinite(upper):
-        return numeral(value, max(upper - lower, known_to if isfinite(known_to) else 0.0))
+        return format_number(value, max(upper - lower, known_to if isfinite(known_to) else 0.0))
     if isfinite(lower):
-        return f"at or above {numeral(lower)}"
-    return f"below {numeral(upper)}" if isfinite(upper) else "not known"
+        return f"at or above {format_number(lower)}"
+    return f"below {format_number(upper)}" if isfinite(upper) else "not known"
 
 
 NEAR = 1e-9
 """The relative distance within which two points are one: an edge of a grid is computed in doubles."""
 
 
-def answered_point(answered: float, asked: float) -> str:
+def describe_point(answered: float, asked: float) -> str:
     """The point that a number is of, with the one that was asked for beside it, if that is another one.
 
-    >>> answered_point(750.0, 730.0), answered_point(0.3, 0.1 + 0.2)
+    >>> describe_point(750.0, 730.0), describe_point(0.3, 0.1 + 0.2)
     ('750 (the edge nearest to 730)', '0.3')
     """
     is_same = abs(answered - asked) <= NEAR * max(abs(answered), abs(asked))
@@ -137,31 +137,31 @@ LEAST_ROUNDED = 1e-290
 """Below it no power of ten turns a number into a whole one."""
 
 
-def span(lower: float, upper: float, known_to: float = 0.0) -> str:
+def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
     """An interval as text: its ends are rounded outward, with enough digits to tell them apart; one may be infinite.
 
     If the value inside is known only to within some width, digits are no finer than a tenth of that.
 
-    >>> span(976.5625, 1220.7), span(0.25, 0.5), span(49219, float("inf")), span(float("-inf"), 976.5625)
+    >>> format_interval(976.5625, 1220.7), format_interval(0.25, 0.5), format_interval(49219, float("inf")), format_interval(float("-inf"), 976.5625)
     ('976 to 1,221', '0.25 to 0.50', '49,219 or more', 'less than 976.6')
-    >>> span(0.68881, 0.77552), span(0.68881, 0.77552, known_to=0.08)
+    >>> format_interval(0.68881, 0.77552), format_interval(0.68881, 0.77552, known_to=0.08)
     ('0.6888 to 0.7756', '0.688 to 0.776')
     """
     if not isfinite(lower) or not isfinite(upper):
         return {
-            (True, False): f"{numeral(lower)} or more", (False, True): f"less than {numeral(upper)}",
+            (True, False): f"{format_number(lower)} or more", (False, True): f"less than {format_number(upper)}",
         }.get((isfinite(lower), isfinite(upper)), "not known")  # fmt: skip
     if 0 < max(abs(lower), abs(upper)) < LEAST_ROUNDED:
         return f"{lower:.{FIGURES}g} to {upper:.{FIGURES}g}"
-    digits = _decimals(np.array([lower, upper]), max(abs(lower), abs(upper)))
+    digits = _count_decimals(np.array([lower, upper]), max(abs(lower), abs(upper)))
     if known_to > 0:
         digits = min(digits, max(1 - floor(log10(known_to) + 1e-9), 0))
     scale = 10.0**digits
     low, high = floor(lower * scale + ROUNDING) / scale, ceil(upper * scale - ROUNDING) / scale
-    return f"{_placed(low, -digits)} to {_placed(high, -digits)}"
+    return f"{_round_to_power(low, -digits)} to {_round_to_power(high, -digits)}"
 
 
-def _placed(value: float, place: int) -> str:
+def _round_to_power(value: float, place: int) -> str:
     """Rounded to a power of ten."""
     if place < -MOST_DECIMALS or abs(value) >= LARGEST_PLAIN:
         return f"{value:.{FIGURES}g}"
@@ -169,48 +169,51 @@ def _placed(value: float, place: int) -> str:
     return f"{rounded:,.{max(-place, 0)}f}"
 
 
-def numerals(values: ArrayLike) -> list[str]:
+def format_numbers(values: ArrayLike) -> list[str]:
     """A column of numbers with as many decimals each: all that they have, or enough to tell neighbours apart.
 
     What is no number is shown as it is, and a pair of numbers as an interval.
 
-    >>> numerals([0.25, 1.0, 1.5]), numerals([0.0, 1 / 3, 1.0])
+    >>> format_numbers([0.25, 1.0, 1.5]), format_numbers([0.0, 1 / 3, 1.0])
     (['0.25', '1.00', '1.50'], ['0.0000', '0.3333', '1.0000'])
-    >>> numerals([-34179.6875, -34057.6171875]), numerals([2010.1, 2010.2])
+    >>> format_numbers([-34179.6875, -34057.6171875]), format_numbers([2010.1, 2010.2])
     (['-34,180', '-34,058'], ['2,010.1', '2,010.2'])
-    >>> numerals(["a", "b"]), numerals([10000, 2]), numerals([-1e300, 1.5, 20001.0])
+    >>> format_numbers(["a", "b"]), format_numbers([10000, 2]), format_numbers([-1e300, 1.5, 20001.0])
     (['a', 'b'], ['10,000', '2'], ['-1e+300', '1.5', '20,001'])
-    >>> numerals([[0.68881, 0.77552], [0.5, float("inf")]])
+    >>> format_numbers([[0.68881, 0.77552], [0.5, float("inf")]])
     ['0.688 to 0.776', '0.5 or more']
     """
     array = np.asarray(values)
     if array.ndim == 2:
-        return [span(low, high, max(high - low, FINEST * abs(high))) for low, high in array.tolist()]
+        return [format_interval(low, high, max(high - low, FINEST * abs(high))) for low, high in array.tolist()]
     if array.dtype.kind in "iu":
         return [f"{value:,}" for value in array.tolist()]
     if array.dtype.kind != "f":
-        return letter_apart(array.tolist())
+        return format_distinct_labels(array.tolist())
     finite = array[np.isfinite(array)].astype(np.float64)
     plain = finite[np.abs(finite) < LARGEST_PLAIN]
     largest = float(np.abs(plain).max(initial=0.0))
     if (len(plain) < len(finite) and not largest) or 0 < largest < SMALLEST_PLAIN:
-        return [f"{value:.{FIGURES}g}" if isfinite(value) else numeral(value) for value in array.tolist()]
+        return [f"{value:.{FIGURES}g}" if isfinite(value) else format_number(value) for value in array.tolist()]
     if len(plain) < len(finite):  # of all magnitudes: those that are far off take no digits from the others
-        return [numeral(value) for value in array.tolist()]
-    place = -_decimals(plain, largest)
-    return [_placed(value, place) if isfinite(value) else numeral(value) for value in array.tolist()]
+        return [format_number(value) for value in array.tolist()]
+    place = -_count_decimals(plain, largest)
+    return [_round_to_power(value, place) if isfinite(value) else format_number(value) for value in array.tolist()]
 
 
-def _decimals(values: NDArray[np.float64], largest: float) -> int:
+def _count_decimals(values: NDArray[np.float64], largest: float) -> int:
     """The fewest that show these numbers in full, up to four figures, or tell steps of a rising column apart."""
     steps = np.diff(values)
     step = float(np.median(steps)) if len(steps) and np.all(steps > 0) else largest
-    enough = min(max(_after_point(largest, FIGURES), _after_point(step, 2)), _after_point(largest, MOST_FIGURES))
+    enough = min(
+        max(_decimals_for_figures(largest, FIGURES), _decimals_for_figures(step, 2)),
+        _decimals_for_figures(largest, MOST_FIGURES),
+    )
     shown = (digits for digits in range(enough) if np.allclose(np.round(values, digits), values, rtol=1e-12, atol=0))
     return next(shown, enough)
 
 
-def _after_point(value: float, figures: int) -> int:
+def _decimals_for_figures(value: float, figures: int) -> int:
     """So many decimals show so many figures of what is up to `value`."""
     return max(0, figures - 1 - floor(log10(value) - 1e-12)) if value else 0
 
@@ -227,27 +230,27 @@ IN_UTC = " UTC"
 """Follows a time: times of all zones are converted to UTC before they are counted."""
 
 
-def is_dated(label: str) -> bool:
+def is_date_axis(label: str) -> bool:
     """Tell whether numbers along an axis of this label are days, or seconds, since 1970."""
     return label.endswith((f"({DATE})", f"({MOMENT})"))
 
 
-def tell_zone(label: str) -> str:
+def add_time_zone(label: str) -> str:
     """The label of an axis; one of times says that they are in UTC.
 
-    >>> tell_zone("at (moment)"), tell_zone("day (date)")
+    >>> add_time_zone("at (moment)"), add_time_zone("day (date)")
     ('at (moment, UTC)', 'day (date)')
     """
     return f"{label.removesuffix(')')},{IN_UTC})" if label.endswith(f"({MOMENT})") else label
 
 
-def dated(value: float, label: str) -> str | None:
+def format_date(value: float, label: str) -> str | None:
     """A number of days or seconds as a date, or as a time in UTC; None where it is none that a calendar has.
 
-    >>> dated(19_000.4, "day (date)"), dated(1_700_000_000, "at (moment)"), dated(1e300, "day (date)"), dated(2, "km")
+    >>> format_date(19_000.4, "day (date)"), format_date(1_700_000_000, "at (moment)"), format_date(1e300, "day (date)"), format_date(2, "km")
     ('2022-01-08', '2023-11-14 22:13:20 UTC', None, None)
     """
-    if not is_dated(label) or not isfinite(value):
+    if not is_date_axis(label) or not isfinite(value):
         return None
     if label.endswith(f"({DATE})"):
         day = BEGINNING + floor(value)
@@ -267,7 +270,7 @@ def format_in_iso(values: ArrayLike, label: str) -> list[str | float]:
     """
     texts: list[str | float] = []
     for value in np.asarray(values, dtype=np.float64).tolist():
-        text = dated(value, label)
+        text = format_date(value, label)
         if text is None:
             texts.append(value if isnan(value) else copysign(inf, value))
         else:
@@ -275,20 +278,20 @@ def format_in_iso(values: ArrayLike, label: str) -> list[str | float]:
     return texts
 
 
-def placed(value: float, lower: float, upper: float, label: str, known_to: float = 0.0) -> str:
-    """The text of a value in a cell: see `standing`; of dates the day."""
-    return dated(value, label) or standing(value, lower, upper, known_to=known_to)
+def format_axis_value(value: float, lower: float, upper: float, label: str, known_to: float = 0.0) -> str:
+    """The text of a value in a cell: see `format_in_cell`; of dates the day."""
+    return format_date(value, label) or format_in_cell(value, lower, upper, known_to=known_to)
 
 
-def reaching(lower: float, upper: float, label: str, known_to: float = 0.0) -> str:
-    """An interval as text: see `span`; of dates from a day to a day, which it holds.
+def format_axis_interval(lower: float, upper: float, label: str, known_to: float = 0.0) -> str:
+    """An interval as text: see `format_interval`; of dates from a day to a day, which it holds.
 
-    >>> reaching(19_000.4, 19_003.2, "day (date)"), reaching(19_000.4, float("inf"), "day (date)")
+    >>> format_axis_interval(19_000.4, 19_003.2, "day (date)"), format_axis_interval(19_000.4, float("inf"), "day (date)")
     ('2022-01-08 to 2022-01-12', '2022-01-08 or more')
     """
-    low, high = dated(lower, label), dated(ceil(upper) if isfinite(upper) else upper, label)
+    low, high = format_date(lower, label), format_date(ceil(upper) if isfinite(upper) else upper, label)
     if low is not None and upper == float("inf"):
         return f"{low} or more"
     if high is not None and lower == -float("inf"):
         return f"less than {high}"
-    return f"{low} to {high}" if low is not None and high is not None else span(lower, upper, known_to)
+    return f"{low} to {high}" if low is not None and high is not None else format_interval(lower, upper, known_to)

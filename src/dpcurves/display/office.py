@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import NotInstalled, Refused
+from ..arguments import InvalidArgument, MissingPackage
 from ..arrays import BoolArray
 from ..conversation import PrivacyStatement
-from .canvas import save_to
+from .canvas import save_axes
 from .html import statement_rows
 from .text import footer
 
@@ -74,33 +74,35 @@ def csv_text(columns: Mapping[str, ArrayLike], *, raw: bool = False) -> str:
     text = StringIO(newline="")
     rows = csv.writer(text)
     rows.writerow(map(escape, columns))
-    cells = ([_written(value, escape) for value in np.asarray(column).tolist()] for column in columns.values())
+    cells = ([_format_cell(value, escape) for value in np.asarray(column).tolist()] for column in columns.values())
     rows.writerows(zip(*cells, strict=True))
     return text.getvalue()
 
 
-def _written(value: object, escape: Callable[[str], str]) -> object:
+def _format_cell(value: object, escape: Callable[[str], str]) -> object:
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
     return escape(value) if isinstance(value, str) else value
 
 
-def too_wide(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, share: float) -> BoolArray:
+def find_wide_intervals(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, share: float) -> BoolArray:
     """Mark the numbers whose interval is wider, from end to end, than this share of the number; or that are not known.
 
-    >>> too_wide([100.0, 10.0], [95.0, 5.0], [105.0, 15.0], 0.2).tolist()
+    >>> find_wide_intervals([100.0, 10.0], [95.0, 5.0], [105.0, 15.0], 0.2).tolist()
     [False, True]
 
     Raises:
         ValueError: the share is not above 0, or not finite.
     """
     if isinstance(share, bool) or not isinstance(share, int | float) or not (isfinite(share) and share > 0):
-        raise Refused("suppress", "a share above 0 is needed, as 0.3: numbers with wider intervals are left out")
+        raise InvalidArgument(
+            "suppress", "a share above 0 is needed, as 0.3: numbers with wider intervals are left out"
+        )
     widths = np.asarray(upper, dtype=np.float64) - np.asarray(lower, dtype=np.float64)
     return ~(widths <= share * np.abs(np.asarray(values, dtype=np.float64)))
 
 
-def hidden(columns: Mapping[str, ArrayLike], names: Sequence[str], rows: BoolArray) -> dict[str, Any]:
+def suppress_rows(columns: Mapping[str, ArrayLike], names: Sequence[str], rows: BoolArray) -> dict[str, Any]:
     """The columns with ``..`` in the place of what stands in these rows of some of them."""
     found: dict[str, Any] = dict(columns)
     for name in names:
@@ -119,10 +121,10 @@ def require_workbooks() -> None:
     try:
         import xlsxwriter  # noqa: F401
     except ImportError:
-        raise NotInstalled("xlsx", NO_XLSXWRITER) from None
+        raise MissingPackage("xlsx", NO_XLSXWRITER) from None
 
 
-def workbook(columns: Mapping[str, ArrayLike], facts: Sequence[tuple[str, str]], picture: Axes) -> bytes:
+def build_workbook(columns: Mapping[str, ArrayLike], facts: Sequence[tuple[str, str]], picture: Axes) -> bytes:
     """A workbook of Excel: sheets of numbers, and one of facts with the picture below them.
 
     Text is text: a cell that begins with ``=`` is no formula. The same input gives the same bytes.
@@ -151,13 +153,13 @@ def workbook(columns: Mapping[str, ArrayLike], facts: Sequence[tuple[str, str]],
             sheet.set_column(place, place, max(12, min(len(name) + 2, 40)))
             sheet.write_string(0, place, name[:LONGEST_TEXT], bold)
             for row, value in enumerate(array[start : start + SHEET_ROWS].tolist(), 1):
-                _put(sheet, row, place, value)
-    _tell(book, bold, facts, png(picture))
+                _write_cell(sheet, row, place, value)
+    _write_statement(book, bold, facts, render_png(picture))
     book.close()
     return made.getvalue()
 
 
-def _put(sheet: Any, row: int, place: int, value: object) -> None:
+def _write_cell(sheet: Any, row: int, place: int, value: object) -> None:
     if value is None or (isinstance(value, float) and isnan(value)):
         return
     if isinstance(value, bool):
@@ -168,7 +170,7 @@ def _put(sheet: Any, row: int, place: int, value: object) -> None:
         sheet.write_string(row, place, str(value)[:LONGEST_TEXT])
 
 
-def _tell(book: Any, bold: Any, facts: Sequence[tuple[str, str]], picture: bytes) -> None:
+def _write_statement(book: Any, bold: Any, facts: Sequence[tuple[str, str]], picture: bytes) -> None:
     sheet = book.add_worksheet("statement")
     sheet.set_column(0, 0, 24)
     sheet.set_column(1, 1, 96, book.add_format({"text_wrap": True, "valign": "top"}))
@@ -178,14 +180,14 @@ def _tell(book: Any, bold: Any, facts: Sequence[tuple[str, str]], picture: bytes
     sheet.insert_image(len(facts) + 1, 0, "picture.png", {"image_data": BytesIO(picture)})
 
 
-def png(picture: Axes, dots: int = PRINTED) -> bytes:
+def render_png(picture: Axes, dots: int = PRINTED) -> bytes:
     """The picture as PNG, of so many dots per inch."""
     made = BytesIO()
-    save_to(picture, made, ".png", dots)
+    save_axes(picture, made, ".png", dots)
     return made.getvalue()
 
 
-def facts_of(
+def statement_facts(
     title: str, line: str, summary: Sequence[tuple[str, str]], privacy: PrivacyStatement
 ) -> list[tuple[str, str]]:
     """Rows of a sheet that say of a result what it is, what it shows, who is protected, and what to read along."""

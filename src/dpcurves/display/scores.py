@@ -20,16 +20,16 @@ from .canvas import (
     POPULATION,
     SQUARE,
     UNIT,
-    On,
+    DrawingOptions,
     Picture,
     Place,
     Shade,
-    Shaded,
-    leave_room,
-    once,
-    shades_of,
+    ShadedDrawingOptions,
+    choose_colormap,
+    deduplicate_label,
+    reserve_legend_room,
 )
-from .numerals import lettering, numeral, span
+from .numerals import format_interval, format_label, format_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,14 +41,14 @@ CLOSEST = 1e-4
 """No digit of an area stands for less than a tenth of this."""
 
 
-def _rates(
+def _draw_rates(
     picture: Picture, curve: tuple[ArrayLike, ArrayLike], words: str, *, edges: ArrayLike, place: Place = "best"
 ) -> Axes:
     """Draw one curve over its bands, by their ends between the edges."""
     for shade in picture.shades:
-        picture.band(edges, *shade)
-    picture.line(*curve, picture.entry(words))
-    return picture.explain(place=place, size=8).signed()
+        picture.shade_band(edges, *shade)
+    picture.draw_line(*curve, picture.legend_label(words))
+    return picture.label_axes(place=place, size=8).add_statement()
 
 
 def _frame_shares(picture: Picture, across: str, upwards: str) -> None:
@@ -61,18 +61,18 @@ def _draw_diagonal(ax: Axes, label: str | None = None) -> None:
     ax.plot([0, 1], [0, 1], color=GREY, linestyle=(0, (1, 2)), linewidth=1.2, label=label)
 
 
-class DrawnArea(NamedTuple):
+class AreaInterval(NamedTuple):
     """A confidence interval for the area under a curve.
 
     Attributes:
         lower: Its lower end.
         upper: Its upper end.
-        words: Its level, its kind, and whether it is for these records or for the population.
+        label: Its level, its kind, and whether it is for these records or for the population.
     """
 
     lower: float
     upper: float
-    words: str
+    label: str
 
 
 class Region(NamedTuple):
@@ -95,9 +95,9 @@ def draw_roc(
     *,
     title: str = "",
     positive: str = "",
-    areas: Sequence[DrawnArea] = (),
+    areas: Sequence[AreaInterval] = (),
     regions: Sequence[Region] = (),
-    **on: Unpack[On],
+    **on: Unpack[DrawingOptions],
 ) -> Axes:
     """Draw a ROC curve with its bands, the diagonal of chance, and the area under the curve in the legend.
 
@@ -113,26 +113,29 @@ def draw_roc(
     picture = Picture(SQUARE, privacy, **on)
     if picture.is_first:
         _draw_diagonal(picture.ax, CHANCE)
-        label = f" (positive label: {lettering(positive, 30)})" if positive else ""
+        label = f" (positive label: {format_label(positive, 30)})" if positive else ""
         _frame_shares(picture, f"false positive rate{label}", f"true positive rate{label}")
     if picture.name is None and not picture.ax.get_title():
-        picture.ax.set_title(lettering(title), fontsize=10, parse_math=False)
+        picture.ax.set_title(format_label(title), fontsize=10, parse_math=False)
     for edges, shade in regions:
-        picture.band(edges, *shade)
+        picture.shade_band(edges, *shade)
     (_, digits), *intervals = area_rows(float(auc), areas)
-    first = f"{picture.entry() or CURVE} (AUC = {digits})"
-    picture.line(fpr, tpr, "\n".join([first, *(f"{words}: {ends}" for words, ends in intervals)]))
-    return picture.explain(place="lower right", size=8, plainly=False).signed()
+    first = f"{picture.legend_label() or CURVE} (AUC = {digits})"
+    picture.draw_line(fpr, tpr, "\n".join([first, *(f"{words}: {ends}" for words, ends in intervals)]))
+    return picture.label_axes(place="lower right", size=8, plainly=False).add_statement()
 
 
-def area_rows(auc: float, areas: Sequence[DrawnArea]) -> list[tuple[str, str]]:
+def area_rows(auc: float, areas: Sequence[AreaInterval]) -> list[tuple[str, str]]:
     """The area under the curve with as many digits as are known, and its intervals: a name and a text for each.
 
-    >>> area_rows(0.64137, [DrawnArea(0.6311, 0.6519, "95% interval for these records")])
+    >>> area_rows(0.64137, [AreaInterval(0.6311, 0.6519, "95% interval for these records")])
     [('AUC', '0.641'), ('95% interval for these records', '0.631 to 0.652')]
     """
     known = max(areas[0].upper - areas[0].lower, CLOSEST) if areas else 0.0
-    return [("AUC", numeral(auc, width=known)), *((area.words, span(area.lower, area.upper, known)) for area in areas)]
+    return [
+        ("AUC", format_number(auc, width=known)),
+        *((area.label, format_interval(area.lower, area.upper, known)) for area in areas),
+    ]
 
 
 def draw_precision_recall(
@@ -142,7 +145,7 @@ def draw_precision_recall(
     privacy: PrivacyStatement,
     *,
     edges: ArrayLike,
-    **on: Unpack[Shaded],
+    **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
     """Draw precision against recall, with the average precision in the legend.
 
@@ -156,12 +159,17 @@ def draw_precision_recall(
     if picture.is_first:
         _frame_shares(picture, "recall", "precision")
     known = isfinite(average_precision)
-    words = f"average precision {numeral(average_precision, width=0.01)}" if known else "not known"
-    return _rates(picture, (recall, precision), words, edges=edges)
+    words = f"average precision {format_number(average_precision, width=0.01)}" if known else "not known"
+    return _draw_rates(picture, (recall, precision), words, edges=edges)
 
 
 def draw_gain(
-    flagged: ArrayLike, gain: ArrayLike, privacy: PrivacyStatement, *, edges: ArrayLike, **on: Unpack[Shaded]
+    flagged: ArrayLike,
+    gain: ArrayLike,
+    privacy: PrivacyStatement,
+    *,
+    edges: ArrayLike,
+    **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
     """Draw the share of the positives among the highest scores, with the diagonal of a random order.
 
@@ -174,7 +182,7 @@ def draw_gain(
     if picture.is_first:
         _frame_shares(picture, "share of records, highest scores first", "share of the positives")
         _draw_diagonal(picture.ax, "in no order")
-    return _rates(picture, (flagged, gain), "gain", edges=edges, place="lower right")
+    return _draw_rates(picture, (flagged, gain), "gain", edges=edges, place="lower right")
 
 
 DECISION_ROOM, DEPTH = 1.35, 0.25
@@ -184,17 +192,21 @@ LEAST_SHOWN = 0.1
 """So much of the thresholds is drawn whatever the band is like."""
 
 
-def _informative(at: FloatArray, shades: Sequence[Shade], highest: float) -> float:
+def _informative_limit(at: FloatArray, shades: Sequence[Shade], highest: float) -> float:
     """The least threshold with a band wider than three quarters of the highest net benefit; 1 if there is none."""
     if not shades:
         return 1.0
-    lower, upper = shades[0].ends
+    lower, upper = shades[0].endpoints
     wide = at[upper - lower > LARGE * highest]
     return max(float(wide[0]), LEAST_SHOWN) if len(wide) else 1.0
 
 
 def draw_decision(
-    threshold: ArrayLike, benefit: ArrayLike, all_benefit: ArrayLike, privacy: PrivacyStatement, **on: Unpack[Shaded]
+    threshold: ArrayLike,
+    benefit: ArrayLike,
+    all_benefit: ArrayLike,
+    privacy: PrivacyStatement,
+    **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
     """Draw net benefit against the threshold probability, with those of treating everybody and of treating nobody.
 
@@ -211,17 +223,19 @@ def draw_decision(
         picture.ax.plot(at, everybody, color=GREY, linestyle="--", linewidth=1.1, label="acting on everybody")
         picture.ax.axhline(0, color=GREY, linewidth=1.1, label="acting on nobody")
         picture.ax.set(xlabel="threshold probability", ylabel="net benefit", xlim=(0, 1))
-    ends = _informative(at, picture.shades, max(float(np.nanmax(np.append(benefit, everybody), initial=0.0)), 0.01))
+    ends = _informative_limit(
+        at, picture.shades, max(float(np.nanmax(np.append(benefit, everybody), initial=0.0)), 0.01)
+    )
     if picture.is_first and ends < 1:
         picture.ax.set_xlim(0, ends)
-        picture.privacy = privacy.noted(CUT.format(numeral(ends, 0.1)))
-    ax = _rates(picture, (at, benefit), "acting by the scores", edges=_between(at), place="above")
+        picture.privacy = privacy.with_notes(CUT.format(format_number(ends, 0.1)))
+    ax = _draw_rates(picture, (at, benefit), "acting by the scores", edges=_edges_between(at), place="above")
     highest = max(float(np.nanmax(np.append(benefit, everybody), initial=0.0)), 0.01)
     ax.set_ylim(-DEPTH * highest, DECISION_ROOM * highest)
     return ax
 
 
-def _between(at: FloatArray) -> FloatArray:
+def _edges_between(at: FloatArray) -> FloatArray:
     if len(at) < 2:
         return np.linspace(0, 1, len(at) + 1)
     middles = (at[:-1] + at[1:]) / 2
@@ -235,12 +249,12 @@ NUMBERS_ROOM, CONFUSION_ROOM = 0.36, 0.55
 """The part of the rows that is left free above all numbers for the legend; and above rates, below counts."""
 
 
-def _bar_of(words: str) -> tuple[float, float]:
+def _bar_style(words: str) -> tuple[float, float]:
     """Width and opacity of the bar of an interval: for the population thin, for these records thick, and within."""
     return (THIN, 1.0) if POPULATION in words else (THICK, WITHIN)
 
 
-def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: Unpack[Shaded]) -> Axes:
+def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: Unpack[ShadedDrawingOptions]) -> Axes:
     """Draw each number as a point in a row of its own, by its name, with its intervals."""
     picture, rows = Picture(LANDSCAPE, privacy, **on), np.arange(len(values), dtype=np.float64)[::-1]
     if picture.is_first:
@@ -253,15 +267,19 @@ def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: U
         picture.ax.grid(axis="x", alpha=0.3, linewidth=0.6)
     places = rows - APART * picture.before
     for lower, upper, words in picture.shades:
-        width, alpha = _bar_of(words)
-        picture.bars(places, (lower, upper), words, width=width, alpha=alpha)
-    title = picture.entry() or "as released"
-    picture.plot(list(values.values()), places, markersize=4.5, label=title, zorder=3)
-    return picture.explain(place="upper center", plainly=False).signed()
+        width, alpha = _bar_style(words)
+        picture.draw_bars(places, (lower, upper), words, width=width, alpha=alpha)
+    title = picture.legend_label() or "as released"
+    picture.draw_points(list(values.values()), places, markersize=4.5, label=title, zorder=3)
+    return picture.label_axes(place="upper center", plainly=False).add_statement()
 
 
 def draw_confusion(
-    matrix: ArrayLike, threshold: float, rates: Mapping[str, float], privacy: PrivacyStatement, **on: Unpack[Shaded]
+    matrix: ArrayLike,
+    threshold: float,
+    rates: Mapping[str, float],
+    privacy: PrivacyStatement,
+    **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
     """Draw the rates at one threshold with their intervals; the four counts of the matrix stand above.
 
@@ -275,8 +293,8 @@ def draw_confusion(
     if on.get("name") is None:
         (true_negative, false_positive), (false_negative, true_positive) = np.round(np.asarray(matrix, float)).tolist()
         told = (
-            f"called positive: {numeral(true_positive)} positives, {numeral(false_positive)} negatives\n"
-            f"called negative: {numeral(false_negative)} positives, {numeral(true_negative)} negatives"
+            f"called positive: {format_number(true_positive)} positives, {format_number(false_positive)} negatives\n"
+            f"called negative: {format_number(false_negative)} positives, {format_number(true_negative)} negatives"
         )
         ax.set_title(told, fontsize=9)
         ax.set_ylim(-1.0, len(rates) * (1 + CONFUSION_ROOM) - 1)
@@ -296,7 +314,11 @@ CALIBRATION_ROOM = 0.6
 
 
 def draw_calibration(
-    prob_pred: ArrayLike, prob_true: ArrayLike, count: ArrayLike | None, privacy: PrivacyStatement, **on: Unpack[Shaded]
+    prob_pred: ArrayLike,
+    prob_true: ArrayLike,
+    count: ArrayLike | None,
+    privacy: PrivacyStatement,
+    **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
     """Draw observed against predicted shares of positives, the diagonal of perfect calibration and bars of group sizes.
 
@@ -310,7 +332,7 @@ def draw_calibration(
     picture = Picture(SQUARE, privacy, **on)
     ax, color = picture.ax, picture.style.color
     predicted, observed = (np.asarray(each, dtype=float) for each in (prob_pred, prob_true))
-    top = _top(predicted, observed, picture) if picture.is_first and on.get("name") is None else 1.0
+    top = _axis_limit(predicted, observed, picture) if picture.is_first and on.get("name") is None else 1.0
     if picture.is_first:
         _draw_diagonal(ax)
         ax.axhline(0, color=GREY, linewidth=0.6)
@@ -321,28 +343,28 @@ def draw_calibration(
     known = np.ones(len(observed), dtype=bool)
     for shade in picture.shades:
         known &= (np.asarray(shade.lower) > 0) | (np.asarray(shade.upper) < 1)
-    picture.plot(predicted[known], observed[known], picture.style.dash, linewidth=1.4)
+    picture.draw_points(predicted[known], observed[known], picture.style.dash, linewidth=1.4)
     _draw_observed(picture, predicted, observed)
     if not known.all():
-        hollow: Any = {"markerfacecolor": ax.get_facecolor(), "label": once(ax, UNKNOWN)}
-        picture.plot(predicted[~known], observed[~known], markersize=4.5, zorder=4, **hollow)
+        hollow: Any = {"markerfacecolor": ax.get_facecolor(), "label": deduplicate_label(ax, UNKNOWN)}
+        picture.draw_points(predicted[~known], observed[~known], markersize=4.5, zorder=4, **hollow)
     if count is not None:
         sizes = np.asarray(count, dtype=float)
         largest = np.fmax.reduce(sizes, initial=1.0)
         tops = FLOOR + TALLEST * np.clip(sizes, 0, None) / largest
-        words, width = f"records per group, up to {largest:,.0f}", _thin(predicted / top)
+        words, width = f"records per group, up to {largest:,.0f}", _bar_width(predicted / top)
         ax.vlines(predicted, FLOOR * top, tops * top, color=color, alpha=0.35, linewidth=width, label=words)
-    return picture.explain(place="above", plainly=False).signed()
+    return picture.label_axes(place="above", plainly=False).add_statement()
 
 
-def _thin(places: FloatArray) -> float:
+def _bar_width(places: FloatArray) -> float:
     """The width of bars at these places of an axis of length 1, in points: less where most of them lie close."""
     gaps = np.diff(np.sort(places[np.isfinite(places)]))
     typical = float(np.median(gaps)) if len(gaps) else 1.0
     return float(np.clip(BAR_PART * AXIS_POINTS * typical, 1.0, 5.0))
 
 
-def _top(predicted: FloatArray, observed: FloatArray, picture: Picture) -> float:
+def _axis_limit(predicted: FloatArray, observed: FloatArray, picture: Picture) -> float:
     """The end of both axes: 1, or less where all that is drawn of rare events lies below a quarter of it."""
     ends = [np.asarray(shade.upper, dtype=float) for shade in picture.shades]
     drawn = np.concatenate([predicted, observed, *[end[end < 1] for end in ends]])
@@ -356,12 +378,12 @@ def _top(predicted: FloatArray, observed: FloatArray, picture: Picture) -> float
 def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray) -> None:
     """Draw what was observed in its intervals: those for the population are thin, with caps."""
     for lower, upper, words in picture.shades:
-        width, alpha = _bar_of(words)
-        label, color = once(picture.ax, words), picture.style.color
+        width, alpha = _bar_style(words)
+        label, color = deduplicate_label(picture.ax, words), picture.style.color
         picture.ax.vlines(x, lower, upper, color=color, linewidth=width, alpha=alpha, label=label)
         for end in (lower, upper) if POPULATION in words else ():
-            picture.plot(x, end, "_", markersize=6)
-    picture.plot(x, y, markersize=4.5, label=picture.entry("observed"), zorder=3)
+            picture.draw_points(x, end, "_", markersize=6)
+    picture.draw_points(x, y, markersize=4.5, label=picture.legend_label("observed"), zorder=3)
 
 
 def draw_hosmer_lemeshow(
@@ -369,7 +391,7 @@ def draw_hosmer_lemeshow(
     statistic: float,
     p_value: float,
     privacy: PrivacyStatement,
-    **on: Unpack[Shaded],
+    **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
     """Draw observed and expected positives, group by group.
 
@@ -391,9 +413,11 @@ def draw_hosmer_lemeshow(
     label = "expected by the model"
     ax.hlines(expected, *ends, color=picture.style.color, linewidth=2.5, alpha=0.45, label=label)
     chance = "p < 0.0001" if p_value < 0.0001 else f"p = {p_value:.2g}"
-    picture.tell("not known" if isnan(p_value) else f"Hosmer-Lemeshow {numeral(statistic)}, {chance} {POPULATION}")
-    leave_room(ax, CALIBRATION_ROOM)
-    return picture.explain().signed()
+    picture.add_legend_note(
+        "not known" if isnan(p_value) else f"Hosmer-Lemeshow {format_number(statistic)}, {chance} {POPULATION}"
+    )
+    reserve_legend_room(ax, CALIBRATION_ROOM)
+    return picture.label_axes().add_statement()
 
 
 SMALLEST_MARK, LARGEST_MARK = 10.0, 90.0
@@ -402,7 +426,11 @@ SYNTHETIC = "synthetic points, none a record"
 
 
 def draw_binned_residuals(
-    prob_pred: ArrayLike, residual: ArrayLike, count: ArrayLike, privacy: PrivacyStatement, **on: Unpack[Shaded]
+    prob_pred: ArrayLike,
+    residual: ArrayLike,
+    count: ArrayLike,
+    privacy: PrivacyStatement,
+    **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
     """Draw mean residuals against mean predictions, a point for each bin, within the envelope.
 
@@ -421,13 +449,15 @@ def draw_binned_residuals(
         ax.set(xlim=UNIT, xlabel="mean predicted probability", ylabel="mean residual: label less prediction")
     across, upwards, sizes = (np.asarray(each, dtype=float) for each in (prob_pred, residual, count))
     for lower, upper, words in picture.shades:
-        for bound, label in ((upper, picture.entry(words)), (lower, "")):
+        for bound, label in ((upper, picture.legend_label(words)), (lower, "")):
             # A single bin has a line of no length: a mark shows where it would begin.
-            picture.plot(across, bound, style.dash, linewidth=0.9, marker="_", alpha=0.7, label=label)
+            picture.draw_points(across, bound, style.dash, linewidth=0.9, marker="_", alpha=0.7, label=label)
     parts = np.clip(sizes, 0, None) / np.fmax.reduce(sizes, initial=1.0)
     areas = SMALLEST_MARK + (LARGEST_MARK - SMALLEST_MARK) * parts
-    ax.scatter(across, upwards, s=areas, color=style.color, label=picture.entry("mean residual of a bin"), zorder=3)
-    return picture.explain().signed()
+    ax.scatter(
+        across, upwards, s=areas, color=style.color, label=picture.legend_label("mean residual of a bin"), zorder=3
+    )
+    return picture.label_axes().add_statement()
 
 
 def draw_residual_points(
@@ -437,7 +467,7 @@ def draw_residual_points(
     privacy: PrivacyStatement,
     *,
     unseen: float,
-    **on: Unpack[On],
+    **on: Unpack[DrawingOptions],
 ) -> Axes:
     """Draw a synthetic scatter of residuals against predictions.
 
@@ -448,11 +478,11 @@ def draw_residual_points(
         unseen: The share of the records that lie elsewhere.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
-    _frame(picture, window, labels)
+    _frame_residuals(picture, window, labels)
     across, upwards = np.asarray(points, dtype=float).reshape(-1, 2).T
-    color, words = picture.style.color, picture.entry(SYNTHETIC)
+    color, words = picture.style.color, picture.legend_label(SYNTHETIC)
     picture.ax.scatter(across, upwards, s=5, color=color, alpha=0.5, linewidths=0, label=words)
-    return _told(picture, unseen)
+    return _finish_residuals(picture, unseen)
 
 
 def draw_residual_density(
@@ -476,21 +506,21 @@ def draw_residual_density(
         ax: Where to draw; None: in a new figure.
     """
     picture = Picture(LANDSCAPE, privacy, ax=ax)
-    _frame(picture, window, labels)
+    _frame_residuals(picture, window, labels)
     height = np.asarray(density, dtype=float) / np.outer(np.diff(edges[0]), np.diff(edges[1]))
     # The root shows thin tails beside a dense middle.
-    picture.ax.pcolormesh(*edges, np.sqrt(height).T, cmap=shades_of(picture.ax), rasterized=True, zorder=0)
-    return _told(picture, unseen)
+    picture.ax.pcolormesh(*edges, np.sqrt(height).T, cmap=choose_colormap(picture.ax), rasterized=True, zorder=0)
+    return _finish_residuals(picture, unseen)
 
 
-def _told(picture: Picture, unseen: float) -> Axes:
-    picture.tell(f"about {unseen:.1%} of the records lie outside")
-    return picture.explain().signed()
+def _finish_residuals(picture: Picture, unseen: float) -> Axes:
+    picture.add_legend_note(f"about {unseen:.1%} of the records lie outside")
+    return picture.label_axes().add_statement()
 
 
-def _frame(picture: Picture, edges: tuple[FloatArray, FloatArray], labels: Labels) -> None:
+def _frame_residuals(picture: Picture, edges: tuple[FloatArray, FloatArray], labels: Labels) -> None:
     if picture.is_first:
         picture.ax.axhline(0, color=GREY, linewidth=0.8)
         picture.ax.set(xlim=edges[0][[0, -1]], ylim=edges[1][[0, -1]])
-        picture.ax.set_xlabel(lettering(labels[0]), parse_math=False)
-        picture.ax.set_ylabel(lettering(labels[1]), parse_math=False)
+        picture.ax.set_xlabel(format_label(labels[0]), parse_math=False)
+        picture.ax.set_ylabel(format_label(labels[1]), parse_math=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import NotInstalled, Refused
+from ..arguments import InvalidArgument, MissingPackage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise NotInstalled("plot", NO_MATPLOTLIB) from None
+        raise MissingPackage("plot", NO_MATPLOTLIB) from None
 
 
 def is_dark(ax: Axes) -> bool:
@@ -36,14 +36,14 @@ def is_dark(ax: Axes) -> bool:
     return float(np.dot(to_rgb(ax.get_facecolor()), (0.299, 0.587, 0.114))) < DARK_GROUND
 
 
-def points(size: float) -> float:
+def scale_font_size(size: float) -> float:
     """The size of letters that is `size` where matplotlib's own is 10, as it is by default."""
     from matplotlib import rcParams
 
     return float(size * rcParams["font.size"] / 10)
 
 
-def thickness(width: float) -> float:
+def scale_line_width(width: float) -> float:
     """The width of a line that is `width` where matplotlib's own is 1.5, as it is by default."""
     from matplotlib import rcParams
 
@@ -68,7 +68,7 @@ STYLES: dict[str, dict[Any, Any]] = {
 
 
 @contextmanager
-def styled(style: str | None, ax: Axes | None) -> Iterator[None]:
+def use_style(style: str | None, ax: Axes | None) -> Iterator[None]:
     """Draw in one of the three styles; with None, as matplotlib is set.
 
     Raises:
@@ -79,7 +79,7 @@ def styled(style: str | None, ax: Axes | None) -> Iterator[None]:
         yield
         return
     if style not in STYLES:
-        raise Refused("style", f"one of {', '.join(STYLES)} is needed, or none, got {style!r}")
+        raise InvalidArgument("style", f"one of {', '.join(STYLES)} is needed, or none, got {style!r}")
     require_matplotlib()
     from matplotlib import rc_context
 

@@ -86,7 +86,7 @@ def find_declared_numbers(
     }
 
 
-def put_dates(
+def convert_date_columns(
     columns: Mapping[str, NDArray[Any]], axes: Mapping[str, str], edges: Collection[str]
 ) -> dict[str, NDArray[Any]]:
     """Return the columns with dates, as ISO 8601 text, in the place of days or seconds since 1970.

@@ -1,18 +1,33 @@
-from .binary_tree import BoxTree, Layout, beginnings, largest_below, undivided
-from .empirical_bayes import Splits, estimate, least_squares_total, reestimate, reweighed_total
+from .binary_tree import BoxTree, Layout, find_leaves, first_cells_of_nodes, subtree_maxima
+from .empirical_bayes import TreeEstimate, estimate_tree, least_squares_total, reestimate_tree, reweighted_total
 from .joint_estimate import (
     ConvolvedEstimate,
     JointEstimate,
-    layout_of,
-    nested_in,
-    shrunken_estimate,
-    smoothed,
-    together,
-    unbiased,
+    build_layout,
+    build_nested_layout,
+    combine_rounds,
+    estimate_unbiased,
+    shrink_estimate,
+    smooth_cells,
 )
 
 __all__ = [
-    "BoxTree", "ConvolvedEstimate", "JointEstimate", "Layout", "Splits", "beginnings", "estimate", "largest_below",
-    "layout_of", "least_squares_total", "nested_in", "reestimate", "reweighed_total", "shrunken_estimate", "smoothed",
-    "together", "unbiased", "undivided",
+    "BoxTree",
+    "ConvolvedEstimate",
+    "JointEstimate",
+    "Layout",
+    "TreeEstimate",
+    "build_layout",
+    "build_nested_layout",
+    "combine_rounds",
+    "estimate_tree",
+    "estimate_unbiased",
+    "find_leaves",
+    "first_cells_of_nodes",
+    "least_squares_total",
+    "reestimate_tree",
+    "reweighted_total",
+    "shrink_estimate",
+    "smooth_cells",
+    "subtree_maxima",
 ]  # fmt: skip

@@ -18,7 +18,15 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from .binary_tree import WHOLE, Layout, Measurements
-from .empirical_bayes import PriorLaw, SplitAscent, Splits, ascend, by_law, estimate, reestimate
+from .empirical_bayes import (
+    PriorLaw,
+    TreeEstimate,
+    UpwardEstimate,
+    estimate_by_law,
+    estimate_tree,
+    reestimate_tree,
+    run_upward_pass,
+)
 
 BINS = 128
 """Stretches in which the density is taken to be even, at most, beside the first and the last cell."""
@@ -69,50 +77,53 @@ CLOSE, LEAST_GAIN, LEAST_STEP = 1e-2, 1e-4, 1e-3
 shortened to no less than such a part."""
 
 
-class SmoothRecords(NamedTuple):
+class SmoothPosterior(NamedTuple):
     """The posterior of counts under a smooth density, given noisy counts.
 
     Attributes:
-        shares: The share of the law below each edge of a cell, (cells + 1,).
-        below: How many of the records lie below each edge, (cells + 1,): those of the law, drawn to what was counted.
-        excess: How many times more than by chance they scatter about the law.
-        occam: The logarithm of what the density costs for having been fitted: of its prior chance near the best one.
+        cumulative_shares: The share of the law below each edge of a cell, (cells + 1,).
+        counts_below: How many of the records lie below each edge, (cells + 1,): those of the law, drawn to what was counted.
+        overdispersion: How many times more than by chance they scatter about the law.
+        log_occam_factor: The logarithm of what the density costs for having been fitted: of its prior chance near the best one.
     """
 
-    shares: FloatArray
-    below: FloatArray
-    excess: float
-    occam: float
+    cumulative_shares: FloatArray
+    counts_below: FloatArray
+    overdispersion: float
+    log_occam_factor: float
 
-    def law(self, layout: Layout) -> PriorLaw:
+    def node_law(self, layout: Layout) -> PriorLaw:
         """Chances of nodes."""
-        return PriorLaw(self.shares[layout.begin + layout.width] - self.shares[layout.begin], self.excess)
+        return PriorLaw(
+            self.cumulative_shares[layout.begin + layout.width] - self.cumulative_shares[layout.begin],
+            self.overdispersion,
+        )
 
-    def cells(self, layout: Layout, ascent: SplitAscent, law: PriorLaw) -> FloatArray:
+    def estimate_cells(self, layout: Layout, ascent: UpwardEstimate, law: PriorLaw) -> FloatArray:
         """The count of each cell, (cells,): in narrow nodes also drawn to what was counted there, where that tells."""
         narrow = layout.width * FRONTIER <= layout.cells
         some = narrow & (layout.width > 0)
-        scatter = self.excess * self.below[-1] * law.mass[some]
+        scatter = self.overdispersion * self.counts_below[-1] * law.mass[some]
         if (scatter * ascent.precision[some]).max(initial=0) < LITTLE:
-            return np.diff(self.below)
-        return by_law(layout, ascent, law, self.below, ~narrow)
+            return np.diff(self.counts_below)
+        return estimate_by_law(layout, ascent, law, self.counts_below, ~narrow)
 
 
-class Told(NamedTuple):
+class IntervalCounts(NamedTuple):
     """Counts of intervals with independent noise.
 
     Attributes:
         begin, end: The cells of each.
         value: The count.
         variance: That of its noise.
-        laplace: From 0, Gaussian noise, to 1, a single Laplace draw.
+        laplace_weight: From 0, Gaussian noise, to 1, a single Laplace draw.
     """
 
     begin: IntArray
     end: IntArray
     value: FloatArray
     variance: FloatArray
-    laplace: FloatArray
+    laplace_weight: FloatArray
 
 
 class _Basis(NamedTuple):
@@ -135,9 +146,9 @@ class _Basis(NamedTuple):
 
 class _Fit(NamedTuple):
     coefficients: FloatArray
-    chance: FloatArray
+    probabilities: FloatArray
     residual: FloatArray
-    occam: float
+    log_occam_factor: float
 
 
 class _WhitenedCounts(NamedTuple):
@@ -147,29 +158,29 @@ class _WhitenedCounts(NamedTuple):
     values: FloatArray
     basis: _Basis
 
-    def fitted(self, amplitude: float, start: FloatArray, steps: int) -> _Fit:
+    def fit(self, amplitude: float, start: FloatArray, steps: int) -> _Fit:
         """The likeliest coefficients, by Gauss and Newton, and what they cost by the Laplace approximation."""
         precision = self.basis.prior + self.basis.waves / amplitude**2
-        coefficients, (loss, chance, residual) = start, self._at(start, precision)
+        coefficients, (loss, chance, residual) = start, self._evaluate(start, precision)
         for _ in range(steps):
-            slope, curvature = self._slope(chance, precision)
+            slope, curvature = self._jacobian(chance, precision)
             gradient = slope.T @ residual - precision * coefficients
             step = np.linalg.solve(curvature, gradient)
             gain, length = float(step @ gradient), 1.0
             if gain < CLOSE:
                 break
-            tried = self._at(coefficients + step, precision)
+            tried = self._evaluate(coefficients + step, precision)
             while tried[0] > loss - LEAST_GAIN * length * gain and length > LEAST_STEP:
                 length /= 2
-                tried = self._at(coefficients + length * step, precision)
+                tried = self._evaluate(coefficients + length * step, precision)
             if tried[0] >= loss:
                 break
             coefficients, (loss, chance, residual) = coefficients + length * step, tried
-        _, log_determinant = np.linalg.slogdet(self._slope(chance, precision)[1])
+        _, log_determinant = np.linalg.slogdet(self._jacobian(chance, precision)[1])
         occam = (np.log(precision).sum() - log_determinant - (precision * coefficients) @ coefficients) / 2
         return _Fit(coefficients, chance, residual, float(occam))
 
-    def _at(self, coefficients: FloatArray, precision: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    def _evaluate(self, coefficients: FloatArray, precision: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Half the squares of residuals and coefficients; chances; residuals."""
         logarithm = self.basis.functions @ coefficients
         chance = self.basis.width * np.exp(logarithm - logarithm.max())
@@ -177,13 +188,15 @@ class _WhitenedCounts(NamedTuple):
         residual = self.values - self.design @ chance
         return float(residual @ residual + (precision * coefficients) @ coefficients) / 2, chance, residual
 
-    def _slope(self, chance: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _jacobian(self, chance: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
         functions = self.basis.functions
         slope = (self.design * chance) @ (functions - chance @ functions)
         return slope, slope.T @ slope + np.diag(precision)
 
 
-def smooth_records(told: Told, cells: int, total: float, places: FloatArray | None = None) -> SmoothRecords | None:
+def fit_smooth_density(
+    interval_counts: IntervalCounts, cells: int, total: float, places: FloatArray | None = None
+) -> SmoothPosterior | None:
     """Fit a smooth density; None if cells or counts are few or exact, no density is near them, or it is too steep.
 
     Generalised least squares, where records scatter about the density as multinomial ones do, or more than that by a
@@ -197,58 +210,63 @@ def smooth_records(told: Told, cells: int, total: float, places: FloatArray | No
     Formal guarantees: all arguments are released or public, and nothing else is read.
 
     >>> counts = np.array([95.0, 85.0, 75.0, 60.0, 45.0, 25.0, 10.0, 5.0])
-    >>> told = Told(np.arange(0, 64, 8), np.arange(8, 65, 8), counts, np.full(8, 9.0), np.zeros(8))
-    >>> smooth_records(told, 64, 400.0).below[::16].round().tolist()
+    >>> told = IntervalCounts(np.arange(0, 64, 8), np.arange(8, 65, 8), counts, np.full(8, 9.0), np.zeros(8))
+    >>> fit_smooth_density(told, 64, 400.0).below[::16].round().tolist()
     [0.0, 180.0, 315.0, 385.0, 400.0]
     """
     at = np.arange(cells + 1.0) if places is None else places
-    begin, end, stretches = at[told.begin], at[told.end], round(float(at[-1]))
-    if stretches < FEWEST_CELLS or len(told.value) < FEWEST_COUNTS or total <= 1 or told.variance.min() < EXACT:
+    begin, end, stretches = at[interval_counts.begin], at[interval_counts.end], round(float(at[-1]))
+    if (
+        stretches < FEWEST_CELLS
+        or len(interval_counts.value) < FEWEST_COUNTS
+        or total <= 1
+        or interval_counts.variance.min() < EXACT
+    ):
         return None
-    basis = _basis(stretches)
+    basis = _build_basis(stretches)
     shared = np.minimum(end[:, None], basis.edges[1:]) - np.maximum(begin[:, None], basis.edges[:-1])
     inside = np.clip(shared / np.diff(basis.edges), 0, 1)  # the part of each bin in each interval
-    told = told._replace(variance=np.maximum(told.variance, LEAST_NOISE * total))
-    chance, variance, excess = basis.width, told.variance, 1.0
+    interval_counts = interval_counts._replace(variance=np.maximum(interval_counts.variance, LEAST_NOISE * total))
+    chance, variance, excess = basis.width, interval_counts.variance, 1.0
     coefficients = np.zeros(basis.functions.shape[1])
     fits: list[_Fit] = []
-    even = told.value
+    even = interval_counts.value
     for turn, steps in enumerate(STEPS):
         mean = inside @ chance
         scatter = total * ((inside * chance) @ inside.T - np.outer(mean, mean))
         if turn == 2:
-            excess = _likeliest(scatter, variance, told.value - total * inside @ chance)
+            excess = _fit_overdispersion(scatter, variance, interval_counts.value - total * inside @ chance)
             if excess > MOST_EXCESS:
                 return None
         white = np.linalg.inv(np.linalg.cholesky(excess * scatter + np.diag(variance)))
-        counts = _WhitenedCounts(white @ (total * inside), white @ told.value, basis)
+        counts = _WhitenedCounts(white @ (total * inside), white @ interval_counts.value, basis)
         if turn == 0:
             even = counts.values - counts.design @ chance
         fits = []
         for amplitude in AMPLITUDES if turn == 2 else (PILOT,):
-            fits.append(counts.fitted(amplitude, coefficients, steps))
+            fits.append(counts.fit(amplitude, coefficients, steps))
             coefficients = fits[-1].coefficients
-        chance, residual = fits[-1].chance, fits[-1].residual
+        chance, residual = fits[-1].probabilities, fits[-1].residual
         squares = float(residual @ residual)
         if turn == 0 and (squares > HOPELESS * len(residual) or even @ even - squares < 2 * NO_BETTER):
             return None
         if cells > BINS and chance[1:-1].max() > FULL:
             return None
         if turn < 2:
-            variance = _reweighed(told, variance, white, residual)
-    evidence = np.array([fit.occam - fit.residual @ fit.residual / 2 for fit in fits])
+            variance = _reweight_variances(interval_counts, variance, white, residual)
+    evidence = np.array([fit.log_occam_factor - fit.residual @ fit.residual / 2 for fit in fits])
     weight = np.exp(evidence - evidence.max())
     weight /= weight.sum()
-    chance = np.sum([own * fit.chance for own, fit in zip(weight, fits, strict=True)], axis=0)
+    chance = np.sum([own * fit.probabilities for own, fit in zip(weight, fits, strict=True)], axis=0)
     pull = inside.T @ (white.T @ (counts.values - counts.design @ chance))
     drawn = np.maximum(total * chance * (1 + excess * (pull - chance @ pull)), 0.0)
-    occam = float(weight @ [fit.occam for fit in fits])
+    occam = float(weight @ [fit.log_occam_factor for fit in fits])
     shares, below = (np.interp(at, basis.edges, np.append(0.0, np.cumsum(each))) for each in (chance, drawn))
-    return SmoothRecords(shares, below * (total / max(below[-1], 1e-9)), excess, occam)
+    return SmoothPosterior(shares, below * (total / max(below[-1], 1e-9)), excess, occam)
 
 
 @lru_cache(maxsize=8)  # a pure function of a public number
-def _basis(cells: int) -> _Basis:
+def _build_basis(cells: int) -> _Basis:
     wide = 1 << max(0, (cells - 1).bit_length() - BINS.bit_length() + 1)  # as the nodes of a heap: edges meet
     inner, bins = np.arange(wide, cells, wide, dtype=np.float64), -(-cells // wide)
     edges = np.concatenate([[0.0, 1.0], inner[(inner > 1) & (inner < cells - 1)], [cells - 1.0, cells]])
@@ -268,30 +286,39 @@ def _basis(cells: int) -> _Basis:
     )
 
 
-def _likeliest(scatter: FloatArray, variance: FloatArray, residual: FloatArray) -> float:
-    def score(excess: float) -> float:
+def _fit_overdispersion(scatter: FloatArray, variance: FloatArray, residual: FloatArray) -> float:
+    def log_likelihood(excess: float) -> float:
         root = np.linalg.cholesky(excess * scatter + np.diag(variance))
         white = np.linalg.solve(root, residual)
         return float(-white @ white / 2 - np.log(root.diagonal()).sum())
 
-    return max(EXCESSES, key=score)
+    return max(EXCESSES, key=log_likelihood)
 
 
-def _reweighed(told: Told, variance: FloatArray, white: FloatArray, residual: FloatArray) -> FloatArray:
+def _reweight_variances(
+    interval_counts: IntervalCounts, variance: FloatArray, white: FloatArray, residual: FloatArray
+) -> FloatArray:
     """Variances of the Gaussian laws that made each noise, as far as residuals tell.
 
     Args:
-        told: The counts.
+        interval_counts: The counts.
         variance: What was believed so far.
         white: What makes noise and scatter of the counts independent, of variance 1.
         residual: How far the counts are from what is expected, made so.
     """
     noise = variance * (white.T @ residual)
     square = noise**2 + np.maximum(variance - variance**2 * (white**2).sum(axis=0), 0)
-    return np.asarray(told.variance * (1 - told.laplace + told.laplace * np.sqrt(square / (2 * told.variance))))
+    return np.asarray(
+        interval_counts.variance
+        * (
+            1
+            - interval_counts.laplace_weight
+            + interval_counts.laplace_weight * np.sqrt(square / (2 * interval_counts.variance))
+        )
+    )
 
 
-def told_by(known: Measurements, below: SplitAscent) -> Told:
+def collect_interval_counts(known: Measurements, below: UpwardEstimate) -> IntervalCounts:
     """Independent counts: of wide nodes by themselves, and of narrower ones by all below them."""
     layout = known.layout
     wide = layout.width * FRONTIER > layout.cells
@@ -304,55 +331,55 @@ def told_by(known: Measurements, below: SplitAscent) -> Told:
     for nodes, own in ((opened, known), (reached & ~opened, below)):
         at = np.flatnonzero(nodes & (own.precision > 0) & np.isfinite(own.precision))
         begin, variance = layout.begin[at], 1 / own.precision[at]
-        found.append((begin, begin + layout.width[at], own.value[at], variance, own.fourth[at]))
+        found.append((begin, begin + layout.width[at], own.value[at], variance, own.fourth_cumulant[at]))
     begin, end, value, variance, fourth = (np.concatenate(each) for each in zip(*found, strict=True))
-    return Told(begin, end, value, variance, np.clip(fourth / variance**2 / LAPLACE_EXCESS, 0, 1))
+    return IntervalCounts(begin, end, value, variance, np.clip(fourth / variance**2 / LAPLACE_EXCESS, 0, 1))
 
 
-def best_cells(known: Measurements, total: float, again: bool, edges: FloatArray | None = None) -> FloatArray:
+def estimate_cells(known: Measurements, total: float, again: bool, edges: FloatArray | None = None) -> FloatArray:
     """The best count of each cell, (cells,): by splits alone, and by a smooth density as far as splits are like it.
 
     The density is judged by how likely it makes each split, beside the kinds of splits with the weights that other
     splits give them, and beside even records, and by what it costs for having been fitted. Where it is unlikely, the
-    counts are those of `estimate` and `reestimate`.
+    counts are those of `estimate_tree` and `reestimate_tree`.
 
     Args:
         known: What was measured, of intervals along an axis.
-        total: See `estimate`.
+        total: See `estimate_tree`.
         again: Whether what splits alone tell is estimated once more.
         edges: The ends of uneven cells, (cells + 1,), between which the density is smooth along logarithms of values.
             None: it is smooth along the cells.
     """
-    ascent = ascend(known)
-    told = told_by(known, ascent)
+    ascent = run_upward_pass(known)
+    told = collect_interval_counts(known, ascent)
     places = None
     if edges is not None:
-        first = reestimate(known, total, estimate(known, total))
-        places = _places(edges, first.clear(CLEARLY)[known.layout.single])
+        first = reestimate_tree(known, total, estimate_tree(known, total))
+        places = _scale_positions(edges, first.keep_significant_counts(CLEARLY)[known.layout.cell_nodes])
     known_well = edges is not None and total > WELL_KNOWN * BINS * np.sqrt(told.variance.min(initial=np.inf))
     try:
-        smooth = None if known_well else smooth_records(told, known.layout.cells, total, places)
+        smooth = None if known_well else fit_smooth_density(told, known.layout.cells, total, places)
     except np.linalg.LinAlgError:  # counts that nearly repeat each other, as where most lies in a cell of one number
         smooth = None
     if smooth is None:
-        splits, chance, by_density = estimate(known, total), 0.0, np.zeros(known.layout.cells)
+        splits, chance, by_density = estimate_tree(known, total), 0.0, np.zeros(known.layout.cells)
     else:
-        law = smooth.law(known.layout)
-        splits = estimate(known, total, law)
-        chance, by_density = _chance(splits, smooth), smooth.cells(known.layout, ascent, law)
+        law = smooth.node_law(known.layout)
+        splits = estimate_tree(known, total, law)
+        chance, by_density = _density_probability(splits, smooth), smooth.estimate_cells(known.layout, ascent, law)
         if chance > CERTAIN:
             return by_density
-    cells = (reestimate(known, total, splits) if again else splits).cells
+    cells = (reestimate_tree(known, total, splits) if again else splits).cells
     return cells + chance * (by_density - cells)
 
 
-def _places(edges: FloatArray, counts: FloatArray) -> FloatArray:
+def _scale_positions(edges: FloatArray, counts: FloatArray) -> FloatArray:
     """The places of the edges of uneven cells: those between which nearly all records seem to lie, by logarithms.
 
     What lies below or above them is in the first and in the last stretch.
 
     >>> edges, counts = np.array([-np.inf, 0.0, 1.0, 10.0, 100.0, np.inf]), np.array([0.0, 0.0, 5.0, 5.0, 0.0])
-    >>> _places(edges, counts).round(1).tolist()
+    >>> _scale_positions(edges, counts).round(1).tolist()
     [0.0, 0.5, 1.0, 64.0, 127.0, 128.0]
     """
     below = np.append(0.0, np.cumsum(counts)) / max(float(counts.sum()), LITTLE)
@@ -371,7 +398,7 @@ def _places(edges: FloatArray, counts: FloatArray) -> FloatArray:
     return places
 
 
-def _chance(splits: Splits, smooth: SmoothRecords) -> float:
+def _density_probability(splits: TreeEstimate, smooth: SmoothPosterior) -> float:
     """That the density is better than what splits alone say."""
-    odds = splits.of_law + smooth.occam - DOUBT
+    odds = splits.law_log_odds + smooth.log_occam_factor - DOUBT
     return float(np.exp(-np.logaddexp(0.0, -odds)))

@@ -10,24 +10,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray
-from ..laws import IntervalSums, NoisySums, remaining
-from ..laws.interval_sums import Layer, TreeReading, ascend, in_parts, least_squares, over_cells, pinned, read
-from ..summaries.two_classes import non_decreasing
-from .joint_estimate import shrunken_estimate
+from ..laws import IntervalSums, NoisySums, shrinkage_factors
+from ..laws.interval_sums import (
+    Layer,
+    LevelMeasurement,
+    adjust_rows_to_total,
+    least_squares,
+    run_upward_pass,
+    split_by_level,
+    split_into_parts,
+    spread_over_cells,
+)
+from ..summaries.two_classes import isotonic_projection
+from .joint_estimate import shrink_estimate
 
 FAN = 4  # no interval is compared with more siblings at once than 3: small shifts over long stretches must be seen
 
 
-def refined(readings: Sequence[TreeReading]) -> Iterator[TreeReading]:
+def insert_levels(readings: Sequence[LevelMeasurement]) -> Iterator[LevelMeasurement]:
     """Put unmeasured levels between readings where a parent has more than `FAN` children."""
     parent = readings[0].bounds[[0, -1]]
     for reading in readings:
-        yield from _between(parent, reading)
+        yield from _join_siblings(parent, reading)
         yield reading
         parent = reading.bounds
 
 
-def _between(parent: NDArray[np.int64], reading: TreeReading) -> Iterator[TreeReading]:
+def _join_siblings(parent: NDArray[np.int64], reading: LevelMeasurement) -> Iterator[LevelMeasurement]:
     """Levels whose intervals join 4, 16, 64, ... siblings, from coarse to fine."""
     first = np.searchsorted(reading.bounds, parent)
     children = np.diff(first)
@@ -39,7 +48,7 @@ def _between(parent: NDArray[np.int64], reading: TreeReading) -> Iterator[TreeRe
         joined *= FAN
     for step in reversed(steps):
         bounds = reading.bounds[np.append(place % step == 0, True)]
-        yield TreeReading(bounds, np.inf, np.zeros((*reading.values.shape[:-1], len(bounds) - 1)))
+        yield LevelMeasurement(bounds, np.inf, np.zeros((*reading.values.shape[:-1], len(bounds) - 1)))
 
 
 # Counts of two classes in cells of scores, read together: what noise alone explains is taken back to a smooth curve.
@@ -59,15 +68,15 @@ class Departures(NamedTuple):
     Attributes:
         cells: Departures that are believed: (2, cells).
         squares: Squares of all departures, each in units of its variance, summed.
-        freedom: How many squares these are.
+        degrees_of_freedom: How many squares these are.
     """
 
     cells: FloatArray
     squares: float
-    freedom: int
+    degrees_of_freedom: int
 
 
-def two_classes(law: NoisySums, values: Sequence[int], total: int | None) -> FloatArray:
+def estimate_two_classes(law: NoisySums, values: Sequence[int], total: int | None) -> FloatArray:
     """Cells (2, cells) of negatives and positives, meant to be cumulated; some may be negative.
 
     The log-odds of a record to be positive are fitted as a straight line in the normal score of its rank among all
@@ -79,7 +88,7 @@ def two_classes(law: NoisySums, values: Sequence[int], total: int | None) -> Flo
     (1961): s are the squared departures of all counts from the fit, in units of their variance, and d are as many as
     noise alone would make, half of all, for the fit takes the sums of both classes from the counts. Two normal laws
     are a guess; where the counts contradict it, little of it is left. Totals are those of least squares. Sums that are
-    not over intervals are read by `shrunken_estimate`.
+    not over intervals are read by `shrink_estimate`.
 
     Formal guarantees: law, values and total are public, and nothing else is read. So the weight may depend on them: it
     is one more function of the answer, and costs no privacy.
@@ -93,75 +102,80 @@ def two_classes(law: NoisySums, values: Sequence[int], total: int | None) -> Flo
         ValueError: the values do not fit the law, or its levels are not nested.
     """
     if not law.is_nested:
-        return shrunken_estimate(law, values, total)
-    known, nested = law.debiased(np.asarray(values, dtype=np.float64)), law.nested.required(IntervalSums)
+        return shrink_estimate(law, values, total)
+    known, nested = law.debias(np.asarray(values, dtype=np.float64)), law.nested_law.require_type(IntervalSums)
     counts = least_squares(nested, known, total).cells
-    fit = fitted(nested, known, counts)
-    apart = _departures(nested, known, total, fit)
-    trust = min(1.0, apart.freedom / 2 / max(apart.squares, EXACT))
+    fit = fit_logistic_line(nested, known, counts)
+    apart = _measure_departures(nested, known, total, fit)
+    trust = min(1.0, apart.degrees_of_freedom / 2 / max(apart.squares, EXACT))
     return counts + trust * (fit + apart.cells - counts)
 
 
-def fitted(law: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatArray:
-    """The smooth curve of `two_classes`, as cells: the least squares of all values, each weighed by its noise."""
+def fit_logistic_line(law: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatArray:
+    """The smooth curve of `estimate_two_classes`, as cells: the least squares of all values, each weighed by its noise."""
     from scipy.optimize import least_squares as fit_of
     from scipy.special import expit, logit, ndtri
 
-    both = _rising(counts.sum(axis=0))
+    both = _project_monotone(counts.sum(axis=0))
     size = max(both.sum(), LEAST_RECORDS)
     score = ndtri(np.clip((np.cumsum(both) - both / 2) / size, EXACT, 1 - EXACT))
-    readings, _ = read(law, values)
+    readings, _ = split_by_level(law, values)
 
-    def cells_of(line: FloatArray) -> FloatArray:
+    def cells_from_line(line: FloatArray) -> FloatArray:
         positive = expit(np.clip(line[0] + line[1] * score, -STEEPEST, STEEPEST))
         return np.stack([both * (1 - positive), both * positive])
 
-    def apart(line: FloatArray) -> FloatArray:
-        off = ((_sums(cells_of(line), each) - each.values) / np.sqrt(max(each.variance, EXACT)) for each in readings)
+    def weighted_residuals(line: FloatArray) -> FloatArray:
+        off = (
+            (_sum_intervals(cells_from_line(line), each) - each.values) / np.sqrt(max(each.variance, EXACT))
+            for each in readings
+        )
         return np.concatenate([np.ravel(each) for each in off])
 
     start = float(logit(np.clip(counts[1].sum() / size, 1e-4, 1 - 1e-4)))
-    return cells_of(np.asarray(fit_of(apart, [start, 0.0]).x))
+    return cells_from_line(np.asarray(fit_of(weighted_residuals, [start, 0.0]).x))
 
 
-def _departures(law: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray) -> Departures:
-    readings, _ = read(law, values)
-    levels = list(refined([each._replace(values=each.values - _sums(fit, each)) for each in readings]))
-    ascent = ascend(levels)
-    totals, _ = pinned(law, ascent, in_parts(law, values)[1], None if total is None else total - fit.sum())
+def _measure_departures(law: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray) -> Departures:
+    readings, _ = split_by_level(law, values)
+    levels = list(insert_levels([each._replace(values=each.values - _sum_intervals(fit, each)) for each in readings]))
+    ascent = run_upward_pass(levels)
+    totals, _ = adjust_rows_to_total(
+        law, ascent, split_into_parts(law, values)[1], None if total is None else total - fit.sum()
+    )
     counts, squares, freedom = totals[..., None], 0.0, 0
     for layer, estimate, sums, level in zip(*ascent, levels, strict=True):
-        node = _sums(fit, level)
-        share = _share_of_parent(layer, node)
-        like_fit = share * layer.spread(counts)
-        apart = estimate + layer.share * layer.spread(counts - sums) - like_fit
-        of_family = layer.sum(apart**2 / layer.variance)
-        counts = like_fit + layer.spread(_kept(layer, node * (1 - share), of_family)) * apart
+        node = _sum_intervals(fit, level)
+        share = _fraction_of_parent(layer, node)
+        like_fit = share * layer.repeat_for_children(counts)
+        apart = estimate + layer.residual_fraction * layer.repeat_for_children(counts - sums) - like_fit
+        of_family = layer.sum_children(apart**2 / layer.variance)
+        counts = like_fit + layer.repeat_for_children(_departure_fraction(layer, node * (1 - share), of_family)) * apart
         squares, freedom = squares + float(of_family.sum()), freedom + len(fit) * int((layer.children - 1).sum())
-    return Departures(over_cells(counts, ascent.layers[-1].width), squares, freedom)
+    return Departures(spread_over_cells(counts, ascent.layers[-1].width), squares, freedom)
 
 
-def _kept(layer: Layer, chance: FloatArray, squares: FloatArray) -> FloatArray:
+def _departure_fraction(layer: Layer, chance: FloatArray, squares: FloatArray) -> FloatArray:
     """The share of its departures that each family keeps: as told by their size, at least as chance would make them."""
-    chance, noise = layer.sum(chance), layer.sum(layer.variance + np.zeros_like(chance))
-    return np.maximum(remaining(squares, layer.children - 1), chance / (chance + noise))
+    chance, noise = layer.sum_children(chance), layer.sum_children(layer.variance + np.zeros_like(chance))
+    return np.maximum(shrinkage_factors(squares, layer.children - 1), chance / (chance + noise))
 
 
-def _share_of_parent(layer: Layer, node: FloatArray) -> FloatArray:
+def _fraction_of_parent(layer: Layer, node: FloatArray) -> FloatArray:
     """The part of its parent's fitted count that each interval has; by width where the parent has none."""
-    parent = layer.spread(layer.sum(node))
-    even = np.asarray(layer.split + np.zeros_like(node))
+    parent = layer.repeat_for_children(layer.sum_children(node))
+    even = np.asarray(layer.width_fraction + np.zeros_like(node))
     return np.asarray(np.divide(node, parent, out=even, where=parent > 0))
 
 
-def _sums(cells: FloatArray, reading: TreeReading) -> FloatArray:
+def _sum_intervals(cells: FloatArray, reading: LevelMeasurement) -> FloatArray:
     return np.asarray(np.add.reduceat(cells, reading.bounds[:-1], axis=-1))
 
 
-def _rising(cells: FloatArray) -> FloatArray:
+def _project_monotone(cells: FloatArray) -> FloatArray:
     """Cells that are not negative, whose cumulated counts are the nearest to those given; the total is kept."""
     below, total = np.cumsum(cells)[:-1], max(float(cells.sum()), 0.0)
-    inner = np.clip(non_decreasing(below), 0, total) if len(below) else below
+    inner = np.clip(isotonic_projection(below), 0, total) if len(below) else below
     return np.diff(inner, prepend=0.0, append=total)
 
 

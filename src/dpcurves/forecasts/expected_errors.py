@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import curves, display
-from ..arguments import Refused, require_kind, shown, whole
+from ..arguments import InvalidArgument, describe_value, require_integer, require_type
 from ..arrays import FloatArray
-from ..curves.question import labels
+from ..curves.question import parse_class_labels
 from ..data import Categories, Grid
-from ..display import numeral
+from ..display import format_number
 from ..inference import public_generator
-from ..models import Ranged
+from ..models import NumericColumn
 from ..privacy import Neighbours, PrivacyLoss
 from . import true_readings as read
 from .reference_laws import (
@@ -31,12 +31,12 @@ from .reference_laws import (
     RESIDUALS,
     Bits,
     Hidden,
-    along,
-    beside,
-    law_of,
-    places_beside,
+    find_entry,
+    import_forecast_modules,
+    interpolate_grid,
+    law_from_curve,
 )
-from .true_readings import Columns, Half, Traced, answers
+from .true_readings import Columns, Half, Traced, rehearse_answers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,98 +53,104 @@ class ForecastKind(NamedTuple):
 
     Attributes:
         laws: What records may be like, by names.
-        columns: The columns of a question, made of what a law draws.
-        error: How far an answer is from what the records say.
-        words: What that is.
-        half: How far an interval of the answer reaches to a side; None: there is none.
-        width: Whose interval that is, in words.
-        nothing: From which half width on it says next to nothing, of a question and so many records.
+        fill_columns: The columns of a question, made of what a law draws.
+        measure_error: How far an answer is from what the records say.
+        error_label: What that is.
+        half_width: How far an interval of the answer reaches to a side; None: there is none.
+        interval_label: Whose interval that is, in words.
+        uninformative_width: From which half width on it says next to nothing, of a question and so many records.
         rehearsals: How often a kind of records is answered, unless somebody says: more often where a single number is
             told, whose error differs more from one answer to the next.
-        widths: The number of these answers whose intervals are computed: widths differ little from one to the next.
-        traced: The curve of an answer, and the ends of its band or intervals at `LEVEL`; None: no picture of a curve.
-        labels: The names of both axes of its picture.
-        joined: Whether its points are joined to a curve.
-        truth: What records say, which takes longer than an answer: computed once a table, and passed to `error` in the
-            place of the records. None: `error` is passed these.
+        width_rehearsals: The number of these answers whose intervals are computed: widths differ little from one to the next.
+        trace_curve: The curve of an answer, and the ends of its band or intervals at `LEVEL`; None: no picture of a curve.
+        axis_labels: The names of both axes of its picture.
+        is_joined: Whether its points are joined to a curve.
+        compute_truth: What records say, which takes longer than an answer: computed once a table, and passed to `measure_error` in the
+            place of the records. None: `measure_error` is passed these.
     """
 
     laws: Mapping[str, Callable[[np.random.Generator, int], Any]]
-    columns: Callable[[Any, Any], Table]
-    error: Callable[[Any, Any, Any], float]
-    words: str
-    half: Half | None = None
-    width: str = ""
-    nothing: Callable[[Any, int], float] = lambda question, size: inf
+    fill_columns: Callable[[Any, Any], Table]
+    measure_error: Callable[[Any, Any, Any], float]
+    error_label: str
+    half_width: Half | None = None
+    interval_label: str = ""
+    uninformative_width: Callable[[Any, int], float] = lambda question, size: inf
     rehearsals: int = 20
-    widths: int = 4
-    traced: Callable[[Any], Traced] | None = None
-    labels: tuple[str, str] = ("", "")
-    joined: bool = True
-    truth: Callable[[Any, Columns], Any] | None = None
+    width_rehearsals: int = 4
+    trace_curve: Callable[[Any], Traced] | None = None
+    axis_labels: tuple[str, str] = ("", "")
+    is_joined: bool = True
+    compute_truth: Callable[[Any, Columns], Any] | None = None
 
 
-def _numbers(question: Any, places: FloatArray) -> Table:
-    return {question.column: along(question.grid, places)}
+def _fill_grid_column(question: Any, places: FloatArray) -> Table:
+    return {question.column: interpolate_grid(question.grid, places)}
 
 
-def classes_and_scores(question: curves.RocQuestion, drawn: tuple[Bits, FloatArray]) -> Table:
+def fill_class_columns(question: curves.RocQuestion, drawn: tuple[Bits, FloatArray]) -> Table:
     """Scores of a ROC curve may be of any range: their ranks are all that it tells."""
     bits, score = drawn
-    return {**_labels(question, bits), named_column(question.score): along(question.grid, score)}
-
-
-def _chances(question: Any, drawn: tuple[Bits, FloatArray]) -> Table:
-    bits, score = drawn
-    return {**_labels(question, bits), named_column(question.score): score}
-
-
-def _labels(question: Any, bits: Bits) -> Table:
-    values = labels(question.label, question.pos_label, question.neg_label).values
-    return {question.label: np.array(values)[bits]}
-
-
-def _values(question: Any, places: FloatArray) -> Table:
-    """Values between bounds; a count has none, and any value counts."""
-    bounds = Grid(getattr(question, "lower", 0.0), getattr(question, "upper", 1.0), cells=1)
-    return {question.column: along(bounds, places)}
-
-
-def _crossed(question: curves.ContingencyQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    sides = zip((question.rows, question.columns), drawn, strict=True)
-    return {side.column: _valued(side, places) for side, places in sides}
-
-
-def _points(question: curves.Histogram2DQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    across, upwards = drawn
-    return {question.x: along(question.x_grid, across), question.y: along(question.y_grid, upwards)}
-
-
-def _residuals(question: curves.ResidualPlotQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    predicted, residual = drawn
     return {
-        named_column(question.predicted): predicted * question.unit_predicted,
-        named_column(question.residual): residual * question.unit_residual,
+        **_fill_label_column(question, bits),
+        require_column_name(question.score): interpolate_grid(question.grid, score),
     }
 
 
-def _in_units(question: curves.BoundsQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
+def _fill_probability_columns(question: Any, drawn: tuple[Bits, FloatArray]) -> Table:
+    bits, score = drawn
+    return {**_fill_label_column(question, bits), require_column_name(question.score): score}
+
+
+def _fill_label_column(question: Any, bits: Bits) -> Table:
+    values = parse_class_labels(question.label, question.pos_label, question.neg_label).values
+    return {question.label: np.array(values)[bits]}
+
+
+def _fill_bounded_column(question: Any, places: FloatArray) -> Table:
+    """Values between bounds; a count has none, and any value counts."""
+    bounds = Grid(getattr(question, "lower", 0.0), getattr(question, "upper", 1.0), cells=1)
+    return {question.column: interpolate_grid(bounds, places)}
+
+
+def _fill_category_columns(question: curves.ContingencyQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
+    sides = zip((question.rows, question.columns), drawn, strict=True)
+    return {side.column: _values_at_places(side, places) for side, places in sides}
+
+
+def _fill_point_columns(question: curves.Histogram2DQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
+    across, upwards = drawn
+    return {
+        question.x: interpolate_grid(question.x_grid, across),
+        question.y: interpolate_grid(question.y_grid, upwards),
+    }
+
+
+def _fill_residual_columns(question: curves.ResidualPlotQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
+    predicted, residual = drawn
+    return {
+        require_column_name(question.predicted): predicted * question.unit_predicted,
+        require_column_name(question.residual): residual * question.unit_residual,
+    }
+
+
+def _fill_unit_column(question: curves.BoundsQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
     _, values = drawn
     return {question.column: values * question.unit}
 
 
-def _in_units_of_both(question: curves.PlaneBoundsQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
-    both = question.across, question.upwards
+def _fill_unit_columns(question: curves.PlaneBoundsQuestion, drawn: tuple[FloatArray, FloatArray]) -> Table:
+    both = question.x, question.y
     return {each.column: values * each.unit for each, values in zip(both, drawn, strict=True)}
 
 
-def _with_effect(question: curves.VerifyQuestion, drawn: Hidden) -> Table:
+def _fill_regression_columns(question: curves.VerifyQuestion, drawn: Hidden) -> Table:
     """Predictors that are independent, and an outcome that follows the claimed one as far as the effect says."""
     draw, size, effect = drawn
     table, pulled, outcome = dict[str, Any](), np.zeros(size), question.outcome
     for column in question.columns:
         places = draw.random(size)
-        table[column.column] = found = _valued(column, places)
+        table[column.column] = found = _values_at_places(column, places)
         if column.column == question.coefficient and isinstance(column, Categories):
             level = np.array(column.values)[-1] if question.level is None else question.level
             pulled = (found == level).astype(float)
@@ -153,27 +159,29 @@ def _with_effect(question: curves.VerifyQuestion, drawn: Hidden) -> Table:
     sign = 1.0 if question.above is not None else -1.0
     places = draw.random(size) if effect == 0 else 0.5 + effect * sign * (pulled - 0.5) / 2 + draw.normal(0, 0.2, size)
     places = np.clip(places, 0.0, 1.0)
-    if isinstance(outcome, Ranged):
-        table[outcome.column] = _valued(outcome, places)
+    if isinstance(outcome, NumericColumn):
+        table[outcome.column] = _values_at_places(outcome, places)
     else:
         table[outcome.column] = np.array(outcome.values)[(draw.random(size) < places).astype(np.int64)]
     return table
 
 
-def _valued(column: Ranged | Categories, places: FloatArray) -> Any:
-    if isinstance(column, Ranged):
+def _values_at_places(column: NumericColumn | Categories, places: FloatArray) -> Any:
+    if isinstance(column, NumericColumn):
         return column.lower + (column.upper - column.lower) * places
     return np.array(column.values)[np.minimum((places * column.slots).astype(np.int64), column.slots - 1)]
 
 
-def named_column(column: Any) -> str:
+def require_column_name(column: Any) -> str:
     """The name of a column that is one: what a model works out is not made up."""
     if not isinstance(column, str):
-        raise Refused("question", f"a forecast needs names of columns, not a model; got {shown(column)}")
+        raise InvalidArgument(
+            "question", f"a forecast needs names of columns, not a model; got {describe_value(column)}"
+        )
     return column
 
 
-def quarter(question: Any, size: int) -> float:
+def quarter_of_shares(question: Any, size: int) -> float:
     """A quarter of all that is possible: intervals of shares that are as wide as a half."""
     return 0.25
 
@@ -206,65 +214,65 @@ AREA = "area under the curve, mean error"
 KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
         curves.CdfQuestion: ForecastKind(
-            PLACES, _numbers, read.of_cdf, "share of the records below an edge, root mean square",
-            lambda curve, population: float(read.band_of(curve, population).max()), "the band, at its widest", quarter,
-            traced=read.traced_band, labels=(VALUE, "share of the records below"),
+            PLACES, _fill_grid_column, read.cdf_error, "share of the records below an edge, root mean square",
+            lambda curve, population: float(read.band_half_widths(curve, population).max()), "the band, at its widest", quarter_of_shares,
+            trace_curve=read.trace_band, axis_labels=(VALUE, "share of the records below"),
         ),
         curves.QuantilesQuestion: ForecastKind(
-            PLACES, _numbers, read.of_quantiles, "share below a quantile, mean error",
-            read.half_of_quantiles, "a quantile, on average", lambda question, size: _quarter_of_values(question.grid),
+            PLACES, _fill_grid_column, read.quantiles_error, "share below a quantile, mean error",
+            read.quantiles_half_width, "a quantile, on average", lambda question, size: _quarter_of_values(question.grid),
         ),
         curves.HistogramQuestion: ForecastKind(
-            PLACES, _numbers, read.of_histogram, "records in a cell, root mean square",
-            read.half_of_each, "each cell, simultaneously", _quarter_of_records, traced=read.traced_histogram,
-            labels=(VALUE, "records in a cell"), joined=False,
+            PLACES, _fill_grid_column, read.histogram_error, "records in a cell, root mean square",
+            read.interval_half_width, "each cell, simultaneously", _quarter_of_records, trace_curve=read.trace_histogram,
+            axis_labels=(VALUE, "records in a cell"), is_joined=False,
         ),
         curves.BoundsQuestion: ForecastKind(
-            RESIDUALS, _in_units, read.of_bounds, SHORT, read.missed, MISSED, _quarter_of_records, OF_ONE_AREA,
+            RESIDUALS, _fill_unit_column, read.bounds_error, SHORT, read.missed_records, MISSED, _quarter_of_records, OF_ONE_AREA,
             MORE_WIDTHS,
         ),
         curves.PlaneBoundsQuestion: ForecastKind(
-            RESIDUALS, _in_units_of_both, read.of_plane_bounds, SHORT,
-            lambda both, whom: (read.missed(both.across, whom) + read.missed(both.upwards, whom)) / 2,
+            RESIDUALS, _fill_unit_columns, read.plane_bounds_error, SHORT,
+            lambda both, whom: (read.missed_records(both.x, whom) + read.missed_records(both.y, whom)) / 2,
             MISSED, _quarter_of_records, OF_ONE_AREA, MORE_WIDTHS,
         ),
         curves.RocQuestion: ForecastKind(
-            CLASSES, classes_and_scores, read.of_roc, AREA,
-            lambda curve, population: read.half(curve.auc_interval(read.LEVEL, population=population)),
-            "the area", quarter, OF_ONE_AREA, traced=read.traced_roc,
-            labels=("false positive rate", "true positive rate"),
+            CLASSES, fill_class_columns, read.roc_error, AREA,
+            lambda curve, population: read.mean_half_width(curve.auc_interval(read.LEVEL, population=population)),
+            "the area", quarter_of_shares, OF_ONE_AREA, trace_curve=read.trace_roc,
+            axis_labels=("false positive rate", "true positive rate"),
         ),
         curves.ScoresQuestion: ForecastKind(
-            CLASSES, classes_and_scores, read.of_scores, AREA, read.half_of_scores, "the area", quarter, OF_SLOW
+            CLASSES, fill_class_columns, read.scores_error, AREA, read.area_half_width, "the area", quarter_of_shares, OF_SLOW
         ),
-        curves.SmoothAucQuestion: ForecastKind(CLASSES, classes_and_scores, read.of_roc, AREA, rehearsals=OF_ONE_AREA),
+        curves.SmoothAucQuestion: ForecastKind(CLASSES, fill_class_columns, read.roc_error, AREA, rehearsals=OF_ONE_AREA),
         curves.CalibrationQuestion: ForecastKind(
-            CLASSES, _chances, read.of_calibration, "share of positives of a group, mean error",
-            read.half_of_each, EACH_GROUP, quarter, traced=read.traced_calibration,
-            labels=("mean score of a group", "share of positives"), joined=False,
+            CLASSES, _fill_probability_columns, read.calibration_error, "share of positives of a group, mean error",
+            read.interval_half_width, EACH_GROUP, quarter_of_shares, trace_curve=read.trace_calibration,
+            axis_labels=("mean score of a group", "share of positives"), is_joined=False,
         ),
         curves.HosmerLemeshowQuestion: ForecastKind(
-            CLASSES, _chances, read.of_positives, "positives of a group, mean error", read.half_of_each, EACH_GROUP,
+            CLASSES, _fill_probability_columns, read.positives_error, "positives of a group, mean error", read.interval_half_width, EACH_GROUP,
             _quarter_of_records,
         ),
         curves.BinnedResidualsQuestion: ForecastKind(
-            CLASSES, _chances, read.of_binned_residuals, "mean residual of a bin, mean error",
+            CLASSES, _fill_probability_columns, read.binned_residuals_error, "mean residual of a bin, mean error",
             lambda curve, population: float(np.mean(curve.envelope_at(read.LEVEL))),  # it covers sampling in any case
-            "a bin, on average", quarter,
+            "a bin, on average", quarter_of_shares,
         ),
         curves.ContingencyQuestion: ForecastKind(
-            PAIRS, _crossed, read.of_table, "records of a pair, root mean square",
-            read.half_of_each, "each pair, simultaneously", _quarter_of_records, 40, MORE_WIDTHS,
+            PAIRS, _fill_category_columns, read.table_error, "records of a pair, root mean square",
+            read.interval_half_width, "each pair, simultaneously", _quarter_of_records, 40, MORE_WIDTHS,
         ),
         curves.VerifyQuestion: ForecastKind(
-            EFFECTS, _with_effect, read.of_verification, "share of subsets that confirm, mean error",
-            read.half_of_each, "the share", quarter, OF_ONE_NUMBER, MORE_WIDTHS, truth=read.confirmed,
+            EFFECTS, _fill_regression_columns, read.verification_error, "share of subsets that confirm, mean error",
+            read.interval_half_width, "the share", quarter_of_shares, OF_ONE_NUMBER, MORE_WIDTHS, compute_truth=read.count_confirming_subsets,
         ),
-        curves.Histogram2DQuestion: ForecastKind(POINTS, _points, read.of_plane, CORNERS),
-        curves.ResidualPlotQuestion: ForecastKind(RESIDUALS, _residuals, read.of_residual_plot, CORNERS),
+        curves.Histogram2DQuestion: ForecastKind(POINTS, _fill_point_columns, read.plane_error, CORNERS),
+        curves.ResidualPlotQuestion: ForecastKind(RESIDUALS, _fill_residual_columns, read.residual_plot_error, CORNERS),
         **{
             each: ForecastKind(
-                PLACES, _values, read.of_number, f"{name}, mean error", read.half_of_number, f"the {name}", nothing,
+                PLACES, _fill_bounded_column, read.number_error, f"{name}, mean error", read.number_half_width, f"the {name}", nothing,
                 OF_ONE_NUMBER, MORE_WIDTHS,
             )
             for each, nothing in NUMBERS.items()
@@ -278,19 +286,19 @@ BY = (
 )
 
 
-def kind_of(question: Any) -> ForecastKind:
+def find_forecast_kind(question: Any) -> ForecastKind:
     """The kind of a question.
 
     Raises:
         ValueError: there is no forecast of it.
     """
-    kind = KINDS.get(type(question)) or beside(type(question), FORECASTS)
+    kind = KINDS.get(type(question)) or find_entry(type(question), FORECASTS)
     if kind is None:
-        every = [*KINDS, *(each for place in places_beside() for each in getattr(place, FORECASTS))]
+        every = [*KINDS, *(each for place in import_forecast_modules() for each in getattr(place, FORECASTS))]
         said = ", ".join(each.__name__ for each in every)
-        raise Refused("question", f"there is a forecast of {said}; got {shown(question)}")
+        raise InvalidArgument("question", f"there is a forecast of {said}; got {describe_value(question)}")
     if getattr(question, "by", None) is not None:
-        raise Refused("question", BY)
+        raise InvalidArgument("question", BY)
     return kind
 
 
@@ -300,14 +308,14 @@ def require_picture(question: Any) -> None:
     Raises:
         ValueError: there is none.
     """
-    if kind_of(question).traced is None:
-        raise _no_picture()
+    if find_forecast_kind(question).trace_curve is None:
+        raise _no_picture_error()
 
 
-def _no_picture() -> Refused:
-    every = [KINDS, *(getattr(place, FORECASTS) for place in places_beside())]
-    drawn = [each.__name__ for kinds in every for each, kind in kinds.items() if kind.traced is not None]
-    return Refused("plot", f"there is a picture of forecasts of {', '.join(drawn)}")
+def _no_picture_error() -> InvalidArgument:
+    every = [KINDS, *(getattr(place, FORECASTS) for place in import_forecast_modules())]
+    drawn = [each.__name__ for kinds in every for each, kind in kinds.items() if kind.trace_curve is not None]
+    return InvalidArgument("plot", f"there is a picture of forecasts of {', '.join(drawn)}")
 
 
 Law = Callable[[np.random.Generator, int], Mapping[str, Any]]
@@ -326,23 +334,23 @@ GIVEN = "the given records"
 LIKE = "columns of public records, a released curve, or a function of a generator and a number of records"
 
 
-class Expected(NamedTuple):
+class ExpectedError(NamedTuple):
     """Expected errors of answers for records of one kind.
 
     Attributes:
-        records: What the records are like.
+        distribution: What the records are like.
         error: The mean over rehearsals; in one whose number is not known, the error is half of its interval.
         standard_error: Its own, by the number of rehearsals.
         half_width: How far the 95% interval that is printed reaches to a side, for these records: the mean over
             rehearsals. NaN where there is none.
-        population: Its half width for the population.
+        population_half_width: Its half width for the population.
     """
 
-    records: str
+    distribution: str
     error: float
     standard_error: float
     half_width: float = nan
-    population: float = nan
+    population_half_width: float = nan
 
 
 class ExpectedCurve(NamedTuple):
@@ -366,64 +374,64 @@ class Forecast:
     """The expected error of an answer, for records of these distributions only.
 
     Attributes:
-        words: The measure of error, in words.
+        error_label: The measure of error, in words.
         size: The number of records.
         rehearsals: How often each was answered.
-        expected: The expected error for each distribution of records.
-        interval: The interval whose half width is told, in words; empty where there is none.
-        nothing: The half width from which on an interval says next to nothing.
+        expected_errors: The expected error for each distribution of records.
+        interval_label: The interval whose half width is told, in words; empty where there is none.
+        uninformative_width: The half width from which on an interval says next to nothing.
         curves: The expected curve for each distribution of records; none for questions without a curve.
-        labels: The names of both axes of a picture.
-        joined: Whether points of a picture are joined to a curve.
+        axis_labels: The names of both axes of a picture.
+        is_joined: Whether points of a picture are joined to a curve.
     """
 
-    words: str
+    error_label: str
     size: int
     rehearsals: int
-    expected: tuple[Expected, ...]
-    interval: str = ""
-    nothing: float = inf
+    expected_errors: tuple[ExpectedError, ...]
+    interval_label: str = ""
+    uninformative_width: float = inf
     curves: tuple[ExpectedCurve, ...] = field(default=(), compare=False, repr=False)
-    labels: tuple[str, str] = ("", "")
-    joined: bool = True
+    axis_labels: tuple[str, str] = ("", "")
+    is_joined: bool = True
 
     @property
     def notes(self) -> tuple[str, ...]:
         """A note where no curve of these records would tell more than none at all."""
-        silent = [each.records for each in self.expected if each.half_width >= self.nothing]
-        if len(silent) == len(self.expected):
+        silent = [each.distribution for each in self.expected_errors if each.half_width >= self.uninformative_width]
+        if len(silent) == len(self.expected_errors):
             return (SAYS_NOTHING,)
         return (SOMETIMES_NOTHING.format(", ".join(silent)),) if silent else ()
 
     @property
     def low(self) -> float:
         """The expected error for the most favourable distribution of records."""
-        return min(each.error for each in self.expected)
+        return min(each.error for each in self.expected_errors)
 
     @property
     def high(self) -> float:
         """The expected error for the least favourable distribution of records."""
-        return max(each.error for each in self.expected)
+        return max(each.error for each in self.expected_errors)
 
     def __str__(self) -> str:
         """A line for each kind of records, under what is told."""
         lines = [self.title]
-        for each in self.expected:
-            told = f"  {each.records}: {numeral(each.error)} ± {numeral(each.standard_error)}"
+        for each in self.expected_errors:
+            told = f"  {each.distribution}: {format_number(each.error)} ± {format_number(each.standard_error)}"
             if not np.isnan(each.half_width):
-                told += f"; 95% interval ± {numeral(each.half_width)}"
-            if not np.isnan(each.population):
-                told += f", for the population ± {numeral(each.population)}"
+                told += f"; 95% interval ± {format_number(each.half_width)}"
+            if not np.isnan(each.population_half_width):
+                told += f", for the population ± {format_number(each.population_half_width)}"
             lines.append(told)
-        if self.interval:
-            lines.append(f"  the interval is that of {self.interval}")
+        if self.interval_label:
+            lines.append(f"  the interval is that of {self.interval_label}")
         return "\n".join([*lines, *self.notes])
 
-    def plot(self, records: str | None = None, *, ax: Axes | None = None, style: str | None = None) -> Axes:
+    def plot(self, distribution: str | None = None, *, ax: Axes | None = None, style: str | None = None) -> Axes:
         """Draw the expected curve of records of one kind, in the band that a release would print.
 
         Args:
-            records: What the records are like, by a name in `expected`; None: the kind whose interval is the widest.
+            distribution: What the records are like, by a name in `expected_errors`; None: the kind whose interval is the widest.
             ax: The axes to draw on; None: on a new figure.
             style: ``"paper"``, ``"slides"`` or ``"dark"``; None: as matplotlib is set.
 
@@ -431,22 +439,24 @@ class Forecast:
             ValueError: there is no curve of this question, no such kind of records, or no such style.
         """
         if not self.curves:
-            raise _no_picture()
-        names = [each.records for each in self.expected]
-        if records is not None and records not in names:
-            raise Refused("records", f"one of {', '.join(names)} is needed, got {shown(records)}")
-        widths = [each.half_width for each in self.expected]
-        place = int(np.argmax(widths)) if records is None else names.index(records)
-        known = f"{names[place]}, {self.size:,} records; {self.interval}: ± {float(f'{widths[place]:.2g}'):,g}"
-        words = "95% band for these records" if self.joined else "95% intervals for these records"
-        how: dict[str, Any] = {"labels": self.labels, "title": known, "joined": self.joined, "words": words}
-        with display.styled(style, ax):
+            raise _no_picture_error()
+        names = [each.distribution for each in self.expected_errors]
+        if distribution is not None and distribution not in names:
+            raise InvalidArgument(
+                "distribution", f"one of {', '.join(names)} is needed, got {describe_value(distribution)}"
+            )
+        widths = [each.half_width for each in self.expected_errors]
+        place = int(np.argmax(widths)) if distribution is None else names.index(distribution)
+        known = f"{names[place]}, {self.size:,} records; {self.interval_label}: ± {float(f'{widths[place]:.2g}'):,g}"
+        words = "95% band for these records" if self.is_joined else "95% intervals for these records"
+        how: dict[str, Any] = {"labels": self.axis_labels, "title": known, "joined": self.is_joined, "words": words}
+        with display.use_style(style, ax):
             return display.draw_forecast(*self.curves[place], ax=ax, **how)
 
     @property
     def title(self) -> str:
         """The title: the kind of question, and the number of records."""
-        return f"{self.words}, for {self.size:,} records, {self.rehearsals} rehearsals of each kind:"
+        return f"{self.error_label}, for {self.size:,} records, {self.rehearsals} rehearsals of each kind:"
 
 
 def forecast(
@@ -497,15 +507,15 @@ def forecast(
     >>> found.words, 1 < found.low < found.high < 9
     ('records in a cell, root mean square', True)
     """
-    kind = kind_of(question)
+    kind = find_forecast_kind(question)
     alone = 1 if like is None else len(kind.laws)
-    times = whole("rehearsals", rehearsals if rehearsals is not None else alone * kind.rehearsals)
-    require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
-    require_kind("adjacency", adjacency, Neighbours, "dp.REPLACE_ONE or dp.ADD_REMOVE")
+    times = require_integer("rehearsals", rehearsals if rehearsals is not None else alone * kind.rehearsals)
+    require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
+    require_type("adjacency", adjacency, Neighbours, "dp.REPLACE_ONE or dp.ADD_REMOVE")
     if times < 2:
-        raise Refused("rehearsals", f"at least 2 are needed, got {times}")
+        raise InvalidArgument("rehearsals", f"at least 2 are needed, got {times}")
     draw = public_generator(generator)
-    size, laws = _laws(question, kind, records, like)
+    size, laws = _choose_laws(question, kind, records, like)
     most = 1 if isinstance(like, Mapping) else min(MOST_TABLES, times)
     expected, traced = [], []
     for before, (name, law) in enumerate(laws.items()):
@@ -513,69 +523,80 @@ def forecast(
         traces = list[Traced]()
         tables = [dict(law(draw, size)) for _ in range(most)]
         for number, table in enumerate(tables):
-            _size(table)
-            truth = table if kind.truth is None else kind.truth(question, table)
-            answered = answers(question, table, loss, adjacency, int(draw.integers(2**31)))
+            _require_size(table)
+            truth = table if kind.compute_truth is None else kind.compute_truth(question, table)
+            answered = rehearse_answers(question, table, loss, adjacency, int(draw.integers(2**31)))
             for place, curve in enumerate(islice(answered, len(range(number, times, most)))):
-                known = kind.half is not None and place < -(-alone * kind.widths // most)
-                halves = (kind.half(curve, False), kind.half(curve, True)) if kind.half and known else (nan, nan)
-                told.append((kind.error(question, curve, truth), *halves))
-                if kind.traced is not None and place == 0:
-                    traces.append(kind.traced(curve))
+                known = kind.half_width is not None and place < -(-alone * kind.width_rehearsals // most)
+                halves = (
+                    (kind.half_width(curve, False), kind.half_width(curve, True))
+                    if kind.half_width and known
+                    else (nan, nan)
+                )
+                told.append((kind.measure_error(question, curve, truth), *halves))
+                if kind.trace_curve is not None and place == 0:
+                    traces.append(kind.trace_curve(curve))
                 if progress is not None:
                     progress(before * times + len(told), times * len(laws))
-        expected.append(_expected(name, np.array(told)))
-        traced += [_averaged(traces)] if traces else []
-    facts = kind.words, size, times, tuple(expected), kind.width, kind.nothing(question, size)
-    across, upwards = kind.labels
+        expected.append(_summarise_errors(name, np.array(told)))
+        traced += [_average_traces(traces)] if traces else []
+    facts = (
+        kind.error_label,
+        size,
+        times,
+        tuple(expected),
+        kind.interval_label,
+        kind.uninformative_width(question, size),
+    )
+    across, upwards = kind.axis_labels
     labels = (str(getattr(question, "column", across)) if across == VALUE else across), upwards
-    return Forecast(*facts, curves=tuple(traced), labels=labels, joined=kind.joined)
+    return Forecast(*facts, curves=tuple(traced), axis_labels=labels, is_joined=kind.is_joined)
 
 
-def _averaged(traces: Sequence[Traced]) -> ExpectedCurve:
+def _average_traces(traces: Sequence[Traced]) -> ExpectedCurve:
     """Their means; of curves with another number of points, the first alone says how many there are."""
     alike = [each for each in traces if len(each[0]) == len(traces[0][0])]
     return ExpectedCurve(*(np.mean(column, axis=0) for column in zip(*alike, strict=True)))
 
 
-def _laws(question: Any, kind: ForecastKind, records: int | None, like: Any) -> tuple[int, Mapping[str, Law]]:
+def _choose_laws(question: Any, kind: ForecastKind, records: int | None, like: Any) -> tuple[int, Mapping[str, Law]]:
     """The number of records, and what they are like, by names."""
     if isinstance(like, Mapping):
         if records is not None:
-            raise Refused("records, like", "public records are used as they are; leave out their number")
-        return _size(like), {GIVEN: lambda draw, size: like}
+            raise InvalidArgument("records, like", "public records are used as they are; leave out their number")
+        return _require_size(like), {GIVEN: lambda draw, size: like}
     if like is None:
         if records is None:
-            raise Refused("records, like", "say how many records to simulate, or what they are like")
-        made_up = {name: _made_up(question, kind, law) for name, law in kind.laws.items()}
-        return min(_positive(records), MOST_RECORDS), made_up
+            raise InvalidArgument("records, like", "say how many records to simulate, or what they are like")
+        made_up = {name: _build_law(question, kind, law) for name, law in kind.laws.items()}
+        return min(_require_positive(records), MOST_RECORDS), made_up
     if callable(like):
         if records is None:
-            raise Refused("records, like", "records of a law are drawn: say how many")
-        return min(_positive(records), MOST_RECORDS), {"the given law": like}
-    law, number = law_of(question, like, LIKE)
-    size = min(_positive(max(round(number), 1) if records is None else records), MOST_RECORDS)
+            raise InvalidArgument("records, like", "records of a law are drawn: say how many")
+        return min(_require_positive(records), MOST_RECORDS), {"the given law": like}
+    law, number = law_from_curve(question, like, LIKE)
+    size = min(_require_positive(max(round(number), 1) if records is None else records), MOST_RECORDS)
     return size, {f"the released {type(like).__name__}": law}
 
 
-def _made_up(question: Any, kind: ForecastKind, law: Callable[[np.random.Generator, int], Any]) -> Law:
-    return lambda draw, size: kind.columns(question, law(draw, size))
+def _build_law(question: Any, kind: ForecastKind, law: Callable[[np.random.Generator, int], Any]) -> Law:
+    return lambda draw, size: kind.fill_columns(question, law(draw, size))
 
 
-def _expected(name: str, told: FloatArray) -> Expected:
+def _summarise_errors(name: str, told: FloatArray) -> ExpectedError:
     errors, known = told[:, 0], told[~np.isnan(told[:, 1]), 1:]
     halves = known.mean(axis=0).tolist() if len(known) else (nan, nan)
-    return Expected(name, float(errors.mean()), float(errors.std(ddof=1) / np.sqrt(len(errors))), *halves)
+    return ExpectedError(name, float(errors.mean()), float(errors.std(ddof=1) / np.sqrt(len(errors))), *halves)
 
 
-def _size(table: Mapping[str, Any]) -> int:
+def _require_size(table: Mapping[str, Any]) -> int:
     if not table or not all(len(each) == len(next(iter(table.values()))) > 0 for each in table.values()):
-        raise Refused("like", "columns of one length, with at least one record, are needed")
+        raise InvalidArgument("like", "columns of one length, with at least one record, are needed")
     return len(next(iter(table.values())))
 
 
-def _positive(records: int | None) -> int:
-    number = whole("records", records)
+def _require_positive(records: int | None) -> int:
+    number = require_integer("records", records)
     if number < 1:
-        raise Refused("records", f"at least 1 is needed, got {number}")
+        raise InvalidArgument("records", f"at least 1 is needed, got {number}")
     return number

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import curves
-from ..arguments import Refused, WrongKind, shown
+from ..arguments import InvalidArgument, WrongArgumentType, describe_value
 from ..arrays import FloatArray
-from ..curves.question import labels
+from ..curves.question import parse_class_labels
 from ..data import Grid, Outside
-from ..fields import packages
+from ..fields import find_packages
 
 Generator = np.random.Generator
 Places = Callable[[Generator, int], FloatArray]
@@ -28,13 +28,13 @@ Points = Callable[[Generator, int], tuple[FloatArray, FloatArray]]
 TIES = 40
 
 
-def _tail(draw: Generator, size: int) -> FloatArray:
+def _sample_long_tail(draw: Generator, size: int) -> FloatArray:
     return np.clip(draw.lognormal(-2.3, 0.9, size), 0, 1)
 
 
-def _zeros(draw: Generator, size: int) -> FloatArray:
+def _sample_zero_inflated(draw: Generator, size: int) -> FloatArray:
     """A third at the lower end, as wages of all; the others in a long tail, most of them on round numbers."""
-    tail = _tail(draw, size)
+    tail = _sample_long_tail(draw, size)
     heaped = np.where(draw.random(size) < 0.7, np.floor(tail * TIES) / TIES, tail)
     return np.where(draw.random(size) < 1 / 3, 0.0, heaped)
 
@@ -42,42 +42,42 @@ def _zeros(draw: Generator, size: int) -> FloatArray:
 PLACES: Mapping[str, Places] = MappingProxyType(
     {
         "a hill": lambda draw, size: np.clip(draw.normal(0.5, 0.125, size), 0, 1),
-        "a long tail": _tail,
+        "a long tail": _sample_long_tail,
         "tied values": lambda draw, size: np.floor(draw.beta(2, 3, size) * TIES) / TIES,
         # Nine of ten within a hundredth of the grid.
         "a narrow peak": lambda draw, size: np.where(
             draw.random(size) < 0.9, draw.normal(0.3, 0.0025, size), draw.random(size)
         ),
-        "a third zero, the rest heaped": _zeros,
+        "a third zero, the rest heaped": _sample_zero_inflated,
     }
 )
 
 
-def _pairs(lean: float) -> Points:
+def _pair_sampler(lean: float) -> Points:
     """Two places, of which the second follows the first as far as `lean` says."""
 
-    def drawn(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
+    def sample_pairs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
         first = draw.beta(1, 2, size)
         return first, lean * first + (1 - lean) * draw.random(size)
 
-    return drawn
+    return sample_pairs
 
 
-def _mostly_one(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-    first, second = _pairs(0.3)(draw, size)
+def _sample_mostly_one_pair(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
+    first, second = _pair_sampler(0.3)(draw, size)
     rare = draw.random(size) < 0.1
     return np.where(rare, first, 0.0), np.where(rare, second, 0.0)
 
 
 PAIRS = MappingProxyType(
     {
-        "independent columns": _pairs(0.0), "columns that go together": _pairs(0.7),
-        "nine of ten in one pair": _mostly_one,
+        "independent columns": _pair_sampler(0.0), "columns that go together": _pair_sampler(0.7),
+        "nine of ten in one pair": _sample_mostly_one_pair,
     }
 )  # fmt: skip
 
 
-def _classes(positive: float, apart: float, steps: int = 0) -> ClassesAndScores:
+def _class_sampler(positive: float, apart: float, steps: int = 0) -> ClassesAndScores:
     """Scores are the chances to be positive, of classes so many standard deviations apart; in steps, if there are any.
 
     Args:
@@ -86,7 +86,7 @@ def _classes(positive: float, apart: float, steps: int = 0) -> ClassesAndScores:
         steps: Into how many steps the scores are rounded; 0: none.
     """
 
-    def drawn(draw: Generator, size: int) -> tuple[Bits, FloatArray]:
+    def sample_classes(draw: Generator, size: int) -> tuple[Bits, FloatArray]:
         from scipy.special import expit, logit
 
         bits = (draw.random(size) < positive).astype(np.int64)
@@ -94,54 +94,54 @@ def _classes(positive: float, apart: float, steps: int = 0) -> ClassesAndScores:
         score = np.asarray(expit(apart * hidden - apart**2 / 2 + logit(positive)))
         return bits, np.round(score * steps) / steps if steps else score
 
-    return drawn
+    return sample_classes
 
 
 CLASSES = MappingProxyType(
     {
-        "as many of each class": _classes(0.5, 1),
-        "one positive in fifty": _classes(0.02, 1.5),
-        "classes far apart": _classes(0.4, 3),
-        "tied scores": _classes(0.3, 1, 10),
+        "as many of each class": _class_sampler(0.5, 1),
+        "one positive in fifty": _class_sampler(0.02, 1.5),
+        "classes far apart": _class_sampler(0.4, 3),
+        "tied scores": _class_sampler(0.3, 1, 10),
     }
 )
 
 
-def _blobs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
+def _sample_blobs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
     centres, widths, own = draw.random((6, 2)), draw.uniform(0.02, 0.1, 6), draw.integers(0, 6, size)
     across, upwards = (np.clip(draw.normal(axis[own], widths[own]), 0, 1) for axis in centres.T)
     return across, upwards
 
 
-def _along_a_line(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-    across = _tail(draw, size)
+def _sample_along_line(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
+    across = _sample_long_tail(draw, size)
     return across, np.clip(across + draw.normal(0, 0.05, size), 0, 1)
 
 
 POINTS: Mapping[str, Points] = MappingProxyType(
     {
         "even": lambda draw, size: (draw.random(size), draw.random(size)),
-        "six blobs": _blobs,
-        "along a line": _along_a_line,
+        "six blobs": _sample_blobs,
+        "along a line": _sample_along_line,
     }
 )
 
 
-def _residuals(spread: Callable[[Generator, FloatArray], FloatArray]) -> Points:
+def _residual_sampler(spread: Callable[[Generator, FloatArray], FloatArray]) -> Points:
     """Predictions, in their units, with residuals in theirs."""
 
-    def drawn(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
+    def sample_residuals(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
         predicted = draw.normal(0, 3, size)
         return predicted, spread(draw, predicted)
 
-    return drawn
+    return sample_residuals
 
 
 RESIDUALS = MappingProxyType(
     {
-        "normal": _residuals(lambda draw, at: draw.normal(0, 2, len(at))),
-        "a fan": _residuals(lambda draw, at: np.abs(at) * draw.normal(0, 0.7, len(at))),
-        "heavy tails": _residuals(lambda draw, at: draw.standard_t(3, len(at))),
+        "normal": _residual_sampler(lambda draw, at: draw.normal(0, 2, len(at))),
+        "a fan": _residual_sampler(lambda draw, at: np.abs(at) * draw.normal(0, 0.7, len(at))),
+        "heavy tails": _residual_sampler(lambda draw, at: draw.standard_t(3, len(at))),
     }
 )
 
@@ -150,16 +150,20 @@ Hidden = tuple[Generator, int, float]
 """Maker of a regression: random numbers, the number of records, and the size of the effect."""
 
 
-def _effect(strength: float) -> Callable[[Generator, int], Hidden]:
+def _effect_sampler(strength: float) -> Callable[[Generator, int], Hidden]:
     return lambda draw, size: (draw, size, strength)
 
 
 EFFECTS = MappingProxyType(
-    {"no effect": _effect(0.0), "a weak effect": _effect(0.2), "an effect that is plain to see": _effect(1.0)}
+    {
+        "no effect": _effect_sampler(0.0),
+        "a weak effect": _effect_sampler(0.2),
+        "an effect that is plain to see": _effect_sampler(1.0),
+    }
 )
 
 
-def along(grid: Grid, places: FloatArray) -> FloatArray:
+def interpolate_grid(grid: Grid, places: FloatArray) -> FloatArray:
     """Values at these places of a grid, by the numbers of its cells: so they are as even along any kind of grid."""
     position = np.clip(places, 0, 1) * grid.cells
     cell = np.minimum(position.astype(np.int64), grid.cells - 1)
@@ -175,15 +179,15 @@ FORECASTS, LIKE = "FORECASTS", "LIKE"
 MORE = "more_questions"
 
 
-def places_beside() -> Iterator[ModuleType]:
+def import_forecast_modules() -> Iterator[ModuleType]:
     """The file of more questions, and ``forecasts`` of all packages of fields."""
     yield import_module(f".{MORE}", __package__)
-    yield from (import_module(f"{package.__name__}.forecasts") for package in packages())
+    yield from (import_module(f"{package.__name__}.forecasts") for package in find_packages())
 
 
-def beside(kind: type[Any], table: str) -> Any:
+def find_entry(kind: type[Any], table: str) -> Any:
     """The entry of a kind, or of the nearest kind above it, in the table of this name; None: there is none."""
-    owners = {package.__name__: package for package in packages()}
+    owners = {package.__name__: package for package in find_packages()}
     for each in kind.__mro__:
         package = each.__module__.partition(".")[0]
         place = f"{package}.forecasts" if package in owners else f"{__package__}.{MORE}"
@@ -198,7 +202,7 @@ Law = Callable[[Generator, int], Table]
 DRAWN_FROM = (curves.CDF, curves.Histogram, curves.Scores, curves.ROC, curves.Contingency, curves.Histogram2D)
 
 
-def law_of(question: Any, curve: object, needed: str) -> tuple[Law, float]:
+def law_from_curve(question: Any, curve: object, needed: str) -> tuple[Law, float]:
     """The law of records that a curve says they have, in the columns of a question, and how many it says there are.
 
     Records lie evenly within cells, for nothing was counted there; with declared values they lie on them.
@@ -207,84 +211,89 @@ def law_of(question: Any, curve: object, needed: str) -> tuple[Law, float]:
         TypeError: this is no curve that says how records lie.
         ValueError: it says so of other columns than the question is about.
     """
-    drawn: Callable[[Any, Any], tuple[Law, float] | None] | None = beside(type(curve), LIKE)
+    drawn: Callable[[Any, Any], tuple[Law, float] | None] | None = find_entry(type(curve), LIKE)
     if not isinstance(curve, DRAWN_FROM) and drawn is None:
-        raise WrongKind("like", f"{needed} is needed, got {shown(curve)}")
+        raise WrongArgumentType("like", f"{needed} is needed, got {describe_value(curve)}")
     match curve:
         case curves.CDF() if hasattr(question, "column"):
             grid, shares = curve.prefixes.grid, np.diff(curve.y)
-            return _of_one(question.column, shares, grid), curve.count
+            return _column_law(question.column, shares, grid), curve.count
         case curves.Histogram() if hasattr(question, "column"):
-            return _of_one(question.column, curve.count, curve.grid), curve.total
+            return _column_law(question.column, curve.count, curve.grid), curve.total
         case curves.Scores() | curves.ROC() if hasattr(question, "score") and isinstance(question.score, str):
-            return _of_classes(question, curve.table.counts.likely, curve.table.grid)
+            return _class_law(question, curve.table.counts.likely_counts, curve.table.grid)
         case curves.Contingency() if isinstance(question, curves.ContingencyQuestion):
-            return _of_pairs(question, curve), float(np.maximum(curve.unbiased, 0).sum())
+            return _pair_law(question, curve), float(np.maximum(curve.unbiased_counts, 0).sum())
         case curves.Histogram2D() if isinstance(question, curves.Histogram2DQuestion):
-            return _of_points(question, curve), float(curve.count.sum())
+            return _point_law(question, curve), float(curve.count.sum())
     if drawn is not None and (found := drawn(question, curve)) is not None:
         return found
     rule = f"a {type(curve).__name__} does not say how the records of a {type(question).__name__} lie"
-    raise Refused("like", rule)
+    raise InvalidArgument("like", rule)
 
 
-def chances_of(weights: FloatArray) -> FloatArray:
+def normalise_weights(weights: FloatArray) -> FloatArray:
     """Shares that add up to 1, by weights; all equal where there is no weight."""
     weights = np.maximum(np.nan_to_num(np.asarray(weights, dtype=np.float64).ravel()), 0.0)
     return weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
 
 
-def within(edges: FloatArray, values: FloatArray | None, cell: Any, draw: Generator) -> FloatArray:
+def sample_within_cells(edges: FloatArray, values: FloatArray | None, cell: Any, draw: Generator) -> FloatArray:
     """A place in each of these cells."""
     if values is not None:
         return np.asarray(values[cell])
     return np.asarray(edges[cell] + (edges[cell + 1] - edges[cell]) * draw.random(len(cell)))
 
 
-def _of_one(column: str, weights: FloatArray, grid: Grid) -> Law:
-    edges, values, chances = grid.edges, grid.values, chances_of(weights)
+def _column_law(column: str, weights: FloatArray, grid: Grid) -> Law:
+    edges, values, chances = grid.edges, grid.values, normalise_weights(weights)
     cells = len(edges) - 1
-    chances = chances if len(chances) == cells else chances_of(chances[1 : 1 + cells])  # those outside are left out
+    chances = (
+        chances if len(chances) == cells else normalise_weights(chances[1 : 1 + cells])
+    )  # those outside are left out
 
-    def drawn(draw: Generator, size: int) -> Table:
-        return {column: within(edges, values, draw.choice(cells, size, p=chances), draw)}
+    def sample_column(draw: Generator, size: int) -> Table:
+        return {column: sample_within_cells(edges, values, draw.choice(cells, size, p=chances), draw)}
 
-    return drawn
+    return sample_column
 
 
-def _of_classes(question: Any, counts: FloatArray, grid: Grid) -> tuple[Law, float]:
+def _class_law(question: Any, counts: FloatArray, grid: Grid) -> tuple[Law, float]:
     """Scores outside the grid, where they are counted apart, lie at its ends."""
-    names = np.array(labels(question.label, question.pos_label, question.neg_label).values)
-    slots, chances, edges = counts.shape[1], chances_of(counts), grid.edges
+    names = np.array(parse_class_labels(question.label, question.pos_label, question.neg_label).values)
+    slots, chances, edges = counts.shape[1], normalise_weights(counts), grid.edges
 
-    def drawn(draw: Generator, size: int) -> Table:
+    def sample_classes(draw: Generator, size: int) -> Table:
         bit, slot = np.divmod(draw.choice(2 * slots, size, p=chances), slots)
         inner = slot - int(grid.outside is Outside.APART)
-        score = within(edges, grid.values, np.clip(inner, 0, grid.cells - 1), draw)
+        score = sample_within_cells(edges, grid.values, np.clip(inner, 0, grid.cells - 1), draw)
         score = np.where(inner < 0, edges[0], np.where(inner >= grid.cells, edges[-1], score))
         return {question.label: names[bit], question.score: score}
 
-    return drawn, float(counts.sum())
+    return sample_classes, float(counts.sum())
 
 
-def _of_pairs(question: curves.ContingencyQuestion, curve: curves.Contingency) -> Law:
-    sides, chances = (question.rows, question.columns), chances_of(curve.unbiased)
-    shape = curve.unbiased.shape
+def _pair_law(question: curves.ContingencyQuestion, curve: curves.Contingency) -> Law:
+    sides, chances = (question.rows, question.columns), normalise_weights(curve.unbiased_counts)
+    shape = curve.unbiased_counts.shape
     if shape != (question.rows.slots, question.columns.slots):
-        raise Refused("like", f"a table of {question.rows.slots} by {question.columns.slots} pairs is needed")
+        raise InvalidArgument("like", f"a table of {question.rows.slots} by {question.columns.slots} pairs is needed")
 
-    def drawn(draw: Generator, size: int) -> Table:
+    def sample_pairs(draw: Generator, size: int) -> Table:
         places = np.divmod(draw.choice(len(chances), size, p=chances), shape[1])
         return {side.column: np.array(side.values)[at] for side, at in zip(sides, places, strict=True)}
 
-    return drawn
+    return sample_pairs
 
 
-def _of_points(question: curves.Histogram2DQuestion, curve: curves.Histogram2D) -> Law:
-    chances, across = chances_of(curve.count), curve.count.shape[1]
+def _point_law(question: curves.Histogram2DQuestion, curve: curves.Histogram2D) -> Law:
+    chances, across = normalise_weights(curve.count), curve.count.shape[1]
 
-    def drawn(draw: Generator, size: int) -> Table:
+    def sample_points(draw: Generator, size: int) -> Table:
         x, y = np.divmod(draw.choice(len(chances), size, p=chances), across)
-        return {question.x: within(curve.x_edges, None, x, draw), question.y: within(curve.y_edges, None, y, draw)}
+        return {
+            question.x: sample_within_cells(curve.x_edges, None, x, draw),
+            question.y: sample_within_cells(curve.y_edges, None, y, draw),
+        }
 
-    return drawn
+    return sample_points

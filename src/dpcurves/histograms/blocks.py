@@ -13,9 +13,9 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..conversation import Release, Setting, Step
-from ..estimation import BoxTree, JointEstimate, Splits, beginnings, largest_below, undivided
-from ..laws import HaarTensorSums, Noise, wavelet_estimate
-from ..queries import Read, RegionQuery, WaveletQuery
+from ..estimation import BoxTree, JointEstimate, TreeEstimate, find_leaves, first_cells_of_nodes, subtree_maxima
+from ..laws import HaarTensorSums, Noise, estimate_table
+from ..queries import CountUse, RegionQuery, WaveletQuery
 from . import table_estimator as tables
 
 
@@ -23,11 +23,13 @@ from . import table_estimator as tables
 class CellEstimator:
     """A noisy count for each cell (Dwork, McSherry, Nissim and Smith 2006). One turn."""
 
-    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
+    def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
         """Ask for all cells."""
-        extent = tables.Extent.of(axes)
-        found = yield from tables.counted(axes, extent, [np.arange(extent.cells)], Read.CELLS, share)
-        return replace(found, joined=False)
+        extent = tables.Extent.from_axes(axes)
+        found = yield from tables.count_regions(
+            axes, extent, [np.arange(extent.cells)], CountUse.CELLS, budget_fraction
+        )
+        return replace(found, has_shared_estimates=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +39,21 @@ class UniformGridEstimator:
     Where the number of records is private a twentieth of the share counts them first; the paper takes it as known.
     """
 
-    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
+    def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
         """Ask how many records there are, if need be, then for blocks."""
-        extent = tables.Extent.of(axes)
-        records, left, paid = yield from tables.records_inside(axes, extent, setting, share)
-        parts = grid_parts(records, tables.epsilon_per_record(setting, left), len(extent.shape))
-        found = yield from tables.counted(axes, extent, [tables.equal_blocks(extent.shape, parts)], Read.CELLS, left)
+        extent = tables.Extent.from_axes(axes)
+        records, left, paid = yield from tables.estimate_record_count(axes, extent, setting, budget_fraction)
+        parts = parts_per_axis(records, tables.epsilon_per_record(setting, left), len(extent.shape))
+        found = yield from tables.count_regions(
+            axes, extent, [tables.equal_blocks(extent.shape, parts)], CountUse.CELLS, left
+        )
         return tables.EstimatedTable(found.cells, found.outside, found.missing, (*paid, *found.releases))
 
 
-def grid_parts(records: float, epsilon: float, axes: int) -> int:
+def parts_per_axis(records: float, epsilon: float, axes: int) -> int:
     """Into how many parts to divide each axis: more cells have more noise, fewer are less even inside.
 
-    >>> grid_parts(4000, 1, axes=2), grid_parts(-3, 1, axes=2)
+    >>> parts_per_axis(4000, 1, axes=2), parts_per_axis(-3, 1, axes=2)
     (20, 1)
     """
     blocks: float = max(records, 0.0) * epsilon / 10
@@ -64,27 +68,35 @@ class HierarchyEstimator:
     share of the budget. The root is not counted: its noisy count helps less than its share costs.
     """
 
-    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
+    def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
         """Ask for blocks of all sizes."""
-        extent = tables.Extent.of(axes)
+        extent = tables.Extent.from_axes(axes)
         if extent.shape.count(1) >= len(extent.shape) - 1:
-            return (yield from tables.counted(axes, extent, [np.arange(extent.cells)], Read.PREFIXES, share))
-        return (yield from tables.counted(axes, extent, list(_levels(extent.shape)), Read.CELLS, share))
+            return (
+                yield from tables.count_regions(
+                    axes, extent, [np.arange(extent.cells)], CountUse.PREFIXES, budget_fraction
+                )
+            )
+        return (
+            yield from tables.count_regions(
+                axes, extent, list(_block_levels(extent.shape)), CountUse.CELLS, budget_fraction
+            )
+        )
 
 
-def fan_out(side: int, axes: int) -> int:
+def choose_fan_out(side: int, axes: int) -> int:
     """Into how many parts to divide blocks along each axis: least mean squared error of boxes, about.
 
     With fan-out b and h levels a box has about ``2 * axes`` faces, at each of which up to b - 1 blocks of each level
     are counted, of a variance of ``h**2``: the blocks at a face of the last level are the most, ``side**(axes - 1)``,
     and fall with the level by ``b**(axes - 1)``.
 
-    >>> fan_out(64, 2), fan_out(256, 2), fan_out(4096, 1)
+    >>> choose_fan_out(64, 2), choose_fan_out(256, 2), choose_fan_out(4096, 1)
     (8, 7, 16)
     """
     least, best = inf, 2
     for fan in range(2, max(3, side + 1)):
-        height = _height(side, fan)
+        height = _count_levels(side, fan)
         faces = sum(float(fan) ** (-(axes - 1) * level) for level in range(height))
         error = (fan - 1) * height**2 * faces
         if error < least:
@@ -92,7 +104,7 @@ def fan_out(side: int, axes: int) -> int:
     return best
 
 
-def _height(side: int, fan: int) -> int:
+def _count_levels(side: int, fan: int) -> int:
     """The number of levels below the whole down to single cells."""
     height, width = 1, fan
     while width < side:
@@ -100,10 +112,10 @@ def _height(side: int, fan: int) -> int:
     return height
 
 
-def _levels(shape: tuple[int, ...]) -> Iterator[IntArray]:
+def _block_levels(shape: tuple[int, ...]) -> Iterator[IntArray]:
     """The number of each cell's block, from coarse to fine."""
-    fan = fan_out(max(shape), len(shape))
-    height = _height(max(shape), fan)
+    fan = choose_fan_out(max(shape), len(shape))
+    height = _count_levels(max(shape), fan)
     for level in range(1, height):
         yield tables.nested_blocks(shape, fan**level)
     yield np.arange(int(np.prod(shape)))
@@ -117,14 +129,14 @@ class PriveletEstimator:
     pays on long axes: in a plane of 64 by 64 cells single counts of cells are better.
     """
 
-    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
+    def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
         """Ask for all Haar coefficients."""
-        extent = tables.Extent.of(axes)
-        release = yield Step(WaveletQuery(axes, tuple(extent.inside.tolist()), extent.shape), share)
-        found = wavelet_estimate(
-            release.plan.law.required(HaarTensorSums), release.values, release.plan.adjacency.total
+        extent = tables.Extent.from_axes(axes)
+        release = yield Step(WaveletQuery(axes, tuple(extent.inside.tolist()), extent.shape), budget_fraction)
+        found = estimate_table(
+            release.plan.law.require_type(HaarTensorSums), release.values, release.plan.adjacency.public_record_count
         )
-        return tables.EstimatedTable(found.cells, found.apart, found.missing, (release,))
+        return tables.EstimatedTable(found.cells, found.outside, found.missing, (release,))
 
 
 FOR_SIZE = Fraction(1, 100)
@@ -157,30 +169,32 @@ class AdaptiveGridEstimator:
     turns together `share`, by adaptive composition.
     """
 
-    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
+    def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
         """Ask how many records there are, if need be, then for coarse blocks, then for fine ones."""
-        extent = tables.Extent.of(axes)
-        records, left, paid = yield from tables.records_inside(axes, extent, setting, share, FOR_SIZE)
+        extent = tables.Extent.from_axes(axes)
+        records, left, paid = yield from tables.estimate_record_count(axes, extent, setting, budget_fraction, FOR_SIZE)
         epsilon = tables.epsilon_per_record(setting, left)
-        coarse = tables.equal_blocks(extent.shape, coarse_parts(records, epsilon, extent.shape))
-        first = yield from tables.counted(axes, extent, [coarse], Read.CELLS, left * COARSE)
+        coarse = tables.equal_blocks(extent.shape, choose_coarse_parts(records, epsilon, extent.shape))
+        first = yield from tables.count_regions(axes, extent, [coarse], CountUse.CELLS, left * COARSE)
         seen = np.bincount(coarse, weights=first.cells.ravel()).astype(np.float64)
-        parts = parts_of(seen, epsilon, len(extent.shape))
-        fine = _divided(extent.shape, coarse, parts)
-        query = tables.regions(axes, extent, [coarse, fine], Read.CELLS, turn=1)
+        parts = choose_parts(seen, epsilon, len(extent.shape))
+        fine = _number_parts(extent.shape, coarse, parts)
+        query = tables.build_region_query(axes, extent, [coarse, fine], CountUse.CELLS, round_number=1)
         pairs = coarse * (int(fine.max()) + 1) + fine
-        second = yield Step(tables.regions(axes, extent, [pairs], Read.CELLS, turn=1), left * (1 - COARSE))
-        return tables.read_regions(
-            query, extent, tables.together(first.releases[0], second), (*paid, *first.releases, second)
+        second = yield Step(
+            tables.build_region_query(axes, extent, [pairs], CountUse.CELLS, round_number=1), left * (1 - COARSE)
+        )
+        return tables.estimate_regions(
+            query, extent, tables.join_tilings(first.releases[0], second), (*paid, *first.releases, second)
         )
 
 
-def coarse_parts(records: float, epsilon: float, shape: tuple[int, ...]) -> int:
+def choose_coarse_parts(records: float, epsilon: float, shape: tuple[int, ...]) -> int:
     """Into how many parts to divide each axis at first: a quarter of what equal blocks would have, but 10 at least.
 
     And no more than three halves of the root of the longest side: the second level is to be finer by as much.
 
-    >>> [coarse_parts(records, 1, (256, 256)) for records in (0, 40_000, 10**6)]
+    >>> [choose_coarse_parts(records, 1, (256, 256)) for records in (0, 40_000, 10**6)]
     [10, 16, 24]
     """
     blocks: float = max(records, 0.0) * epsilon / 10
@@ -188,13 +202,13 @@ def coarse_parts(records: float, epsilon: float, shape: tuple[int, ...]) -> int:
     return min(wanted, math.isqrt(9 * max(shape) // 4))
 
 
-def parts_of(counts: FloatArray, epsilon: float, axes: int) -> IntArray:
+def choose_parts(counts: FloatArray, epsilon: float, axes: int) -> IntArray:
     """Into how many parts to divide each axis of blocks with these noisy counts.
 
     No block is divided that holds less than log(blocks) scales of the noise: of empty ones, half a block in all exceeds
     that on average.
 
-    >>> parts_of(np.array([0.0, 10.0, 40.0, 400.0]), 1, axes=2).tolist()
+    >>> choose_parts(np.array([0.0, 10.0, 40.0, 400.0]), 1, axes=2).tolist()
     [1, 2, 4, 11]
     """
     least = math.log(len(counts)) / (epsilon * float(COARSE))
@@ -202,7 +216,7 @@ def parts_of(counts: FloatArray, epsilon: float, axes: int) -> IntArray:
     return np.maximum(1, np.ceil(wanted ** (1 / axes) - 1e-9)).astype(np.int64)
 
 
-def _divided(shape: tuple[int, ...], coarse: IntArray, parts: IntArray) -> IntArray:
+def _number_parts(shape: tuple[int, ...], coarse: IntArray, parts: IntArray) -> IntArray:
     """Number the part of its block that each cell lies in, where a block is divided into as many along each axis."""
     label = np.zeros(len(coarse), dtype=np.int64)
     for places in np.indices(shape).reshape(len(shape), -1):
@@ -251,25 +265,27 @@ class RefinedGridEstimator:
     turns alone: so under either adjacency it loses its part, and all turns together `share`, by adaptive composition.
     """
 
-    def counts(self, axes: tables.Axes, setting: Setting, share: Fraction) -> tables.Conversation:
+    def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
         """Ask for blocks, then for parts of them, then for parts of these."""
-        plane = _Plane.of(axes)
+        plane = _BoxTreeTable.from_axes(axes)
         if plane.extent.cells < FEWEST or setting.loss.rho == 0:
-            return plane.estimated([(yield Step(plane.query(plane.tree.tilings[-1][:-1], 0), share))])
-        alone = setting.noise(share)
-        releases = [(yield Step(plane.query(plane.blocks, 0), share * FIRST_TURN))]
-        left, splits = 1 - FIRST_TURN, plane.read(releases).splits
-        parts, last = (plane.worth_counting(splits, alone, part) for part in (SECOND, left))
+            return plane.estimate_table(
+                [(yield Step(plane.build_query(plane.tree.tilings[-1][:-1], 0), budget_fraction))]
+            )
+        alone = setting.count_noise(budget_fraction)
+        releases = [(yield Step(plane.build_query(plane.first_blocks, 0), budget_fraction * FIRST_TURN))]
+        left, splits = 1 - FIRST_TURN, plane.estimate_jointly(releases).tree_estimate
+        parts, last = (plane.choose_blocks(splits, alone, part) for part in (SECOND, left))
         if len(parts) <= FEWER * len(last):
-            releases.append((yield Step(plane.query(parts, 1), share * SECOND)))
+            releases.append((yield Step(plane.build_query(parts, 1), budget_fraction * SECOND)))
             left -= SECOND
-            last = plane.worth_counting(plane.read(releases).splits, alone, left)
-        releases.append((yield Step(plane.query(last, 2), share * left)))
-        return plane.estimated(releases)
+            last = plane.choose_blocks(plane.estimate_jointly(releases).tree_estimate, alone, left)
+        releases.append((yield Step(plane.build_query(last, 2), budget_fraction * left)))
+        return plane.estimate_table(releases)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Plane:
+class _BoxTreeTable:
     """A table whose cells are in the order of a tree of boxes, so that each box is a range of places."""
 
     axes: tables.Axes
@@ -278,34 +294,34 @@ class _Plane:
     places: tuple[int, ...]
 
     @classmethod
-    def of(cls, axes: tables.Axes) -> _Plane:
-        extent = tables.Extent.of(axes)
-        tree = BoxTree.of(extent.shape, len(extent.outside))
+    def from_axes(cls, axes: tables.Axes) -> _BoxTreeTable:
+        extent = tables.Extent.from_axes(axes)
+        tree = BoxTree.from_shape(extent.shape, len(extent.outside))
         return cls(axes, extent, tree, (*extent.inside[tree.order].tolist(), *extent.outside.tolist()))
 
     @property
-    def blocks(self) -> IntArray:
+    def first_blocks(self) -> IntArray:
         """The blocks that are counted first."""
         return self.tree.tilings[self.tree.depth // HALF_WAY][:-1]
 
-    def query(self, starts: IntArray, turn: int) -> RegionQuery:
+    def build_query(self, starts: IntArray, round_number: int) -> RegionQuery:
         """Ask for the boxes that begin there."""
-        return RegionQuery(self.axes, self.places, (tuple(starts.tolist()),), Read.CELLS, turn)
+        return RegionQuery(self.axes, self.places, (tuple(starts.tolist()),), CountUse.CELLS, round_number)
 
-    def read(self, releases: list[Release]) -> JointEstimate:
+    def estimate_jointly(self, releases: list[Release]) -> JointEstimate:
         """Read the answers together."""
-        return JointEstimate.of(releases, self.tree.layout)
+        return JointEstimate.from_releases(releases, self.tree.layout)
 
-    def worth_counting(self, splits: Splits, alone: Noise, part: Fraction) -> IntArray:
+    def choose_blocks(self, splits: TreeEstimate, full_noise: Noise, budget_fraction: Fraction) -> IntArray:
         """Starts of blocks that are not worth dividing, if this part of the share counts them; the first, if all."""
-        noise = Noise(alone.family, alone.parameter / part).variance / 2
-        risk = largest_below(splits.layout, splits.variance)
-        starts = beginnings(splits.layout, undivided(splits.layout, risk > TOLERANCE * noise))
-        return starts if starts[-1] > 0 and starts[1] < self.extent.cells else self.blocks
+        noise = Noise(full_noise.family, full_noise.parameter / budget_fraction).variance / 2
+        risk = subtree_maxima(splits.layout, splits.variance)
+        starts = first_cells_of_nodes(splits.layout, find_leaves(splits.layout, risk > TOLERANCE * noise))
+        return starts if starts[-1] > 0 and starts[1] < self.extent.cells else self.first_blocks
 
-    def estimated(self, releases: list[Release]) -> tables.EstimatedTable:
+    def estimate_table(self, releases: list[Release]) -> tables.EstimatedTable:
         """Every cell from all answers."""
-        joint, cells = self.read(releases), np.empty(self.extent.cells)
+        joint, cells = self.estimate_jointly(releases), np.empty(self.extent.cells)
         cells[self.tree.order] = joint.cells[: self.extent.cells]
         outside = float(joint.cells[self.extent.cells :].sum())
         return tables.EstimatedTable(cells.reshape(self.extent.shape), outside, joint.missing, tuple(releases))

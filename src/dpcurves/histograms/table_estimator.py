@@ -15,7 +15,7 @@ from ..arrays import IntArray
 from ..conversation import Axes, EstimatedTable, Evidence, Release, Setting, Step, Strategy, TableEstimator
 from ..data import Axis, Categories, Outside
 from ..laws import least_squares
-from ..queries import Read, RegionQuery
+from ..queries import CountUse, RegionQuery
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,17 +33,17 @@ class Extent:
     outside: IntArray
 
     @classmethod
-    def of(cls, axes: Axes) -> Extent:
+    def from_axes(cls, axes: Axes) -> Extent:
         """The extent of the table with these axes.
 
         >>> from dpcurves.data import Grid
-        >>> Extent.of((Axis("age", Grid(0, 1, cells=3, outside=Outside.APART)),)).outside
+        >>> Extent.from_axes((Axis("age", Grid(0, 1, cells=3, outside=Outside.APART)),)).outside
         array([0, 4])
         """
         within = np.ones((), dtype=np.bool_)
         for axis in axes:
-            within = np.logical_and.outer(within, _within(axis))
-        shape = tuple(int(np.count_nonzero(_within(axis))) for axis in axes)
+            within = np.logical_and.outer(within, _inside_mask(axis))
+        shape = tuple(int(np.count_nonzero(_inside_mask(axis))) for axis in axes)
         return cls(shape, np.flatnonzero(within.ravel()), np.flatnonzero(~within.ravel()))
 
     @property
@@ -52,22 +52,22 @@ class Extent:
         return prod(self.shape)
 
 
-def neighbourly(shape: tuple[int, ...]) -> IntArray:
+def order_by_proximity(shape: tuple[int, ...]) -> IntArray:
     """An order of cells in which neighbours are near each other: along Hilbert's curve in a plane, else row by row.
 
     For a plane that is no square with a side of a power of two, it is the curve of the next such square without the
     cells that are not there.
 
-    >>> neighbourly((2, 2)).tolist()
+    >>> order_by_proximity((2, 2)).tolist()
     [0, 1, 3, 2]
     """
     if len(shape) != 2 or 1 in shape:
         return np.arange(prod(shape))
-    place = hilbert_place(*np.indices(shape).reshape(2, -1), side=1 << (max(shape) - 1).bit_length())
+    place = hilbert_index(*np.indices(shape).reshape(2, -1), side=1 << (max(shape) - 1).bit_length())
     return np.argsort(place, kind="stable")
 
 
-def hilbert_place(row: IntArray, column: IntArray, *, side: int) -> IntArray:
+def hilbert_index(row: IntArray, column: IntArray, *, side: int) -> IntArray:
     """The place of each cell along the Hilbert curve through a square of `side` cells, by halving (Hilbert 1891)."""
     x, y = row.copy(), column.copy()
     place = np.zeros_like(x)
@@ -90,7 +90,7 @@ def nested_blocks(shape: tuple[int, ...], parts: int) -> IntArray:
     >>> nested_blocks((5,), 2).tolist(), nested_blocks((2,), 7).tolist()
     ([0, 0, 0, 1, 1], [0, 1])
     """
-    return _numbered(shape, [np.arange(cells) * min(parts, cells) // cells for cells in shape])
+    return _number_blocks(shape, [np.arange(cells) * min(parts, cells) // cells for cells in shape])
 
 
 def equal_blocks(shape: tuple[int, ...], parts: int) -> IntArray:
@@ -101,17 +101,17 @@ def equal_blocks(shape: tuple[int, ...], parts: int) -> IntArray:
     >>> equal_blocks((5,), 2).tolist()
     [0, 0, 1, 1, 2]
     """
-    return _numbered(shape, [np.arange(cells) // max(1, cells // parts) for cells in shape])
+    return _number_blocks(shape, [np.arange(cells) // max(1, cells // parts) for cells in shape])
 
 
-def _numbered(shape: tuple[int, ...], parts: list[IntArray]) -> IntArray:
+def _number_blocks(shape: tuple[int, ...], parts: list[IntArray]) -> IntArray:
     label = np.zeros((), dtype=np.int64)
     for part in parts:
         label = np.add.outer(label * (int(part[-1]) + 1), part)
     return label.ravel()
 
 
-def _within(axis: Axis | Categories) -> NDArray[np.bool_]:
+def _inside_mask(axis: Axis | Categories) -> NDArray[np.bool_]:
     within = np.ones(axis.slots, dtype=np.bool_)
     if isinstance(axis, Axis) and axis.grid.outside is Outside.APART:
         within[[0, -1]] = False
@@ -123,7 +123,7 @@ __all__ = ["Axes", "Conversation", "EstimatedTable", "TableEstimator", "epsilon_
 Conversation: TypeAlias = Strategy[EstimatedTable]
 
 
-def epsilon_per_record(setting: Setting, share: Fraction) -> float:
+def epsilon_per_record(setting: Setting, budget_fraction: Fraction) -> float:
     """The epsilon at which Laplace noise of scale 1 / epsilon is as wide as that of a count for this share of the loss.
 
     Rules that say how fine to count are written for neighbours that differ by one record more or less.
@@ -133,7 +133,7 @@ def epsilon_per_record(setting: Setting, share: Fraction) -> float:
     >>> epsilon_per_record(Setting(PrivacyLoss.pure(1), who), Fraction(1, 2))
     0.25
     """
-    loss = setting.loss * share
+    loss = setting.loss * budget_fraction
     if loss.epsilon is not None:
         return float(loss.epsilon / setting.adjacency.l1_sensitivity)
     return sqrt(4 * float(loss.rho) / setting.adjacency.squared_l2_sensitivity)
@@ -148,8 +148,14 @@ FIRST = -1
 """The turn of that count."""
 
 
-def counted(
-    axes: Axes, extent: Extent, labels: Sequence[IntArray], read: Read, share: Fraction, *, turn: int = 0
+def count_regions(
+    axes: Axes,
+    extent: Extent,
+    labels: Sequence[IntArray],
+    use: CountUse,
+    budget_fraction: Fraction,
+    *,
+    round_number: int = 0,
 ) -> Generator[Step, Release, EstimatedTable]:
     """Count regions, from coarse to fine: cells with the same label are one region, what lies outside is another.
 
@@ -157,17 +163,19 @@ def counted(
         axes: The axes of the table.
         extent: Its cells.
         labels: The region of each cell inside, for each tiling; each one's regions are divided by the next.
-        read: See `RegionQuery`.
-        share: The share of the budget.
-        turn: See `RegionQuery`: an estimator that counts several times gives each time a number of its own.
+        use: See `RegionQuery`.
+        budget_fraction: The share of the budget.
+        round_number: See `RegionQuery`: an estimator that counts several times gives each time a number of its own.
     """
-    query = regions(axes, extent, labels, read, turn=turn)
-    release = yield Step(query, share)
-    return read_regions(query, extent, Evidence.of(release), (release,))
+    query = build_region_query(axes, extent, labels, use, round_number=round_number)
+    release = yield Step(query, budget_fraction)
+    return estimate_regions(query, extent, Evidence.from_release(release), (release,))
 
 
-def regions(axes: Axes, extent: Extent, labels: Sequence[IntArray], read: Read, *, turn: int) -> RegionQuery:
-    """The question that `counted` asks."""
+def build_region_query(
+    axes: Axes, extent: Extent, labels: Sequence[IntArray], use: CountUse, *, round_number: int
+) -> RegionQuery:
+    """The question that `count_regions` asks."""
     order = np.lexsort(labels[::-1])
     first = np.zeros(extent.cells, dtype=np.bool_)
     first[0] = True
@@ -176,38 +184,42 @@ def regions(axes: Axes, extent: Extent, labels: Sequence[IntArray], read: Read, 
         first[1:] |= np.diff(label[order]) != 0
         ends = [extent.cells] if len(extent.outside) else []
         tilings.append((*np.flatnonzero(first).tolist(), *ends))
-    return RegionQuery(axes, (*extent.inside[order].tolist(), *extent.outside.tolist()), tuple(tilings), read, turn)
+    return RegionQuery(
+        axes, (*extent.inside[order].tolist(), *extent.outside.tolist()), tuple(tilings), use, round_number
+    )
 
 
-def read_regions(query: RegionQuery, extent: Extent, evidence: Evidence, releases: Releases) -> EstimatedTable:
+def estimate_regions(query: RegionQuery, extent: Extent, evidence: Evidence, releases: Releases) -> EstimatedTable:
     """The estimate of every cell from noisy counts of regions, spread evenly over their cells."""
-    estimate = least_squares(evidence.measured, evidence.values, evidence.total)
+    estimate = least_squares(evidence.interval_sums, evidence.values, evidence.total)
     table = np.empty(estimate.cells.shape[1])
     table[np.asarray(query.order)] = estimate.cells[0]
     outside = float(table[extent.outside].sum())
     return EstimatedTable(table[extent.inside].reshape(extent.shape), outside, estimate.missing, releases)
 
 
-def together(first: Release, second: Release) -> Evidence:
+def join_tilings(first: Release, second: Release) -> Evidence:
     """Two releases of nested tilings in one order, the coarse one first, as one.
 
     The second of the two counts of missing records is kept.
     """
-    coarse, fine = Evidence.of(first), Evidence.of(second)
-    law = replace(fine.measured, levels=coarse.measured.levels + fine.measured.levels)
+    coarse, fine = Evidence.from_release(first), Evidence.from_release(second)
+    law = replace(fine.interval_sums, levels=coarse.interval_sums.levels + fine.interval_sums.levels)
     return Evidence(law, (*coarse.values[:-1], *fine.values), fine.total)
 
 
-def records_inside(
-    axes: Axes, extent: Extent, setting: Setting, share: Fraction, part: Fraction = FOR_TOTAL
+def estimate_record_count(
+    axes: Axes, extent: Extent, setting: Setting, budget_fraction: Fraction, counting_fraction: Fraction = FOR_TOTAL
 ) -> Generator[Step, Release, tuple[float, Fraction, Releases]]:
     """About how many records there are, what is left of the share, and what was paid for.
 
     Where their number is public it costs nothing, and those outside or missing are counted in; else this part of the
     share pays for one count.
     """
-    if setting.adjacency.total is not None:
-        return float(setting.adjacency.total), share, ()
+    if setting.adjacency.public_record_count is not None:
+        return float(setting.adjacency.public_record_count), budget_fraction, ()
     whole = [np.zeros(extent.cells, dtype=np.int64)]
-    found = yield from counted(axes, extent, whole, Read.CELLS, share * part, turn=FIRST)
-    return float(found.cells.sum()), share * (1 - part), found.releases
+    found = yield from count_regions(
+        axes, extent, whole, CountUse.CELLS, budget_fraction * counting_fraction, round_number=FIRST
+    )
+    return float(found.cells.sum()), budget_fraction * (1 - counting_fraction), found.releases

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused, chance
+from ..arguments import InvalidArgument, require_probability
 from ..arrays import BoolArray, FloatArray
 
 # Bands and intervals: how far the truth may be from what was released.
@@ -78,7 +78,7 @@ def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> Float
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
-    scale, counted = scaled(iter(deviations))
+    scale, counted = estimate_scales(iter(deviations))
     largest = np.concatenate([largest_studentised(chunk, scale) for chunk in counted])
     return np.where(is_noisy(scale), upper_quantile(largest, level) * scale, 0.0)
 
@@ -97,7 +97,7 @@ def is_noisy(scale: FloatArray) -> BoolArray:
     return np.asarray(scale > ROUNDING * scale.max(initial=0.0))
 
 
-def scaled(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArray]]:
+def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArray]]:
     """The standard deviations of the points, and the chunks that count."""
     squares, draws, counted = np.zeros(1), 0, chunks
     for chunk in chunks:
@@ -118,17 +118,17 @@ def monotone_hull(lower: FloatArray, upper: FloatArray) -> Band:
     return np.minimum(rising, falling), np.maximum(rising, falling)
 
 
-def interval(estimate: float, deviations: FloatArray, level: float) -> tuple[float, float]:
+def basic_interval(estimate: float, deviations: FloatArray, level: float) -> tuple[float, float]:
     """The basic two-sided interval: the estimate less the upper and the lower quantile of its noise, (draws,).
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
-    each = (1 + chance("level", level)) / 2
+    each = (1 + require_probability("level", level)) / 2
     return estimate - upper_quantile(deviations, each), estimate + upper_quantile(-deviations, each)
 
 
-def level_of_an_end(apart: float, level: float) -> float:
+def end_level(gap: float, level: float) -> float:
     """The chance with which each of two ends holds alone, so that both hold with chance `level`.
 
     It is ``(1 + level) / 2``, unless a number is known only to lie between two, whatever the noise is. It can then be
@@ -137,17 +137,17 @@ def level_of_an_end(apart: float, level: float) -> float:
     deviation, 0.9 is 0.888; callers pass less than the distance.
 
     Args:
-        apart: The distance that does not stem from noise, or less than it, in standard deviations of the noise.
+        gap: The distance that does not stem from noise, or less than it, in standard deviations of the noise.
         level: The chance of both.
 
-    >>> [round(level_of_an_end(apart, 0.9), 3) for apart in (0.0, 0.5, 1.0, 9.0)]
+    >>> [round(end_level(apart, 0.9), 3) for apart in (0.0, 0.5, 1.0, 9.0)]
     [0.95, 0.926, 0.91, 0.9]
     """
     law = NormalDist()
     least, most = law.inv_cdf(level), law.inv_cdf((1 + level) / 2)
-    for _ in range(HALVINGS if apart > 0 else 0):
+    for _ in range(HALVINGS if gap > 0 else 0):
         middle = (least + most) / 2
-        least, most = (least, middle) if law.cdf(middle) + law.cdf(middle + apart) >= 1 + level else (middle, most)
+        least, most = (least, middle) if law.cdf(middle) + law.cdf(middle + gap) >= 1 + level else (middle, most)
     return max(law.cdf(most), LEAST_LEVEL)
 
 
@@ -187,14 +187,14 @@ def safe_rank(draws: int, level: float, slack: float = SLACK) -> int:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
     # 1e-9: 1000 * 0.95 is 950, whatever doubles make of it
-    least = ceil((draws + 1) * chance("level", level) - 1e-9)
+    least = ceil((draws + 1) * require_probability("level", level) - 1e-9)
     if least > draws:
-        raise Refused("level", f"{level} needs more than {draws} draws")
-    unlucky = _so_many_or_more(draws, max(level - slack, 0.0))[least:draws]  # draws below that quantile
+        raise InvalidArgument("level", f"{level} needs more than {draws} draws")
+    unlucky = _binomial_tails(draws, max(level - slack, 0.0))[least:draws]  # draws below that quantile
     return least + int(np.count_nonzero(unlucky > RISK))
 
 
-def _so_many_or_more(draws: int, share: float) -> FloatArray:
+def _binomial_tails(draws: int, share: float) -> FloatArray:
     """The chances that 0, 1, ... or more of so many draws fall where one falls with chance `share`, below 1.
 
     Sums of the binomial law. (SciPy's would take longer to import than a small curve takes.)
@@ -208,17 +208,17 @@ def _so_many_or_more(draws: int, share: float) -> FloatArray:
     return np.asarray(np.cumsum(law[::-1])[::-1])
 
 
-def dvoretzky(units: float, level: float) -> float:
+def dkw_bound(units: float, level: float) -> float:
     """The largest distance of the distribution function of `units` independent units from that of the population.
 
     With chance `level`, at all points at once (Dvoretzky, Kiefer and Wolfowitz 1956; constant of Massart 1990).
 
-    >>> round(dvoretzky(10_000, 0.95), 4)
+    >>> round(dkw_bound(10_000, 0.95), 4)
     0.0136
     """
     if not (units > 0 and isfinite(units)):
-        raise Refused("units", f"a number above zero is needed, got {units}")
-    return sqrt(log(2 / (1 - chance("level", level))) / (2 * units))
+        raise InvalidArgument("units", f"a number above zero is needed, got {units}")
+    return sqrt(log(2 / (1 - require_probability("level", level))) / (2 * units))
 
 
 # Sampling errors: from counts of sampled records to the population that they were drawn from.
@@ -228,8 +228,8 @@ GUARD = 1.0
 """Squared records added to the variance of sampled counts: a count of none may come from a mean of a few."""
 
 
-def means_at_once(  # noqa: PLR0917
-    counted: FloatArray,
+def simultaneous_mean_ends(  # noqa: PLR0917
+    counts: FloatArray,
     noise: FloatArray,
     errors: Iterable[FloatArray],
     likely: FloatArray,
@@ -242,7 +242,7 @@ def means_at_once(  # noqa: PLR0917
     `level` quantile of the largest such deviation of simulated errors from likely counts.
 
     Args:
-        counted: Unbiased counts.
+        counts: Unbiased counts.
         noise: Variances of their noise.
         errors: Simulated, of noise and sampling, with one more axis, draws, in front; in chunks.
         likely: About the counts, not below 0.
@@ -253,32 +253,32 @@ def means_at_once(  # noqa: PLR0917
     judged = np.sqrt(noise + GUARD + likely * np.maximum(1 - likely / size, 0.0))
     largest = [np.abs(chunk / judged).reshape(len(chunk), -1).max(axis=1) for chunk in errors]
     squared = upper_quantile(np.concatenate(largest), level) ** 2
-    return means_within(counted, noise + GUARD, squared, size)
+    return wilson_ends(counts, noise + GUARD, squared, size)
 
 
-def means_within(counted: FloatArray, spread: FloatArray, squared: float, size: float) -> Band:
+def wilson_ends(counts: FloatArray, spread: FloatArray, squared: float, size: float) -> Band:
     """The least and the largest m with ``(counted - m)^2 <= squared (spread + m (1 - m / size))``.
 
-    >>> [round(float(end), 2) for end in means_within(np.array(0.0), np.array(0.0), 4.0, 100.0)]
+    >>> [round(float(end), 2) for end in wilson_ends(np.array(0.0), np.array(0.0), 4.0, 100.0)]
     [0.0, 3.85]
     """
-    return roots(1 + squared / size, counted + squared / 2, counted**2 - squared * spread)
+    return quadratic_roots(1 + squared / size, counts + squared / 2, counts**2 - squared * spread)
 
 
-def roots(first: FloatArray | float, half: FloatArray, rest: FloatArray) -> Band:
+def quadratic_roots(first: FloatArray | float, half: FloatArray, rest: FloatArray) -> Band:
     """The least and the largest x with ``first x^2 - 2 half x + rest <= 0``; the middle where there is none."""
     root = np.sqrt(np.maximum(half**2 - first * rest, 0.0))
     return (half - root) / first, (half + root) / first
 
 
-def wider(one: Band, other: Band) -> Band:
+def join_bands(one: Band, other: Band) -> Band:
     """The band that holds both of these."""
     return np.minimum(one[0], other[0]), np.maximum(one[1], other[1])
 
 
-def outermost(one: FloatArray, other: FloatArray) -> FloatArray:
+def join_intervals(one: FloatArray, other: FloatArray) -> FloatArray:
     """Intervals that hold both of these, each (intervals, 2)."""
-    return np.stack(wider((one[:, 0], one[:, 1]), (other[:, 0], other[:, 1])), axis=1)
+    return np.stack(join_bands((one[:, 0], one[:, 1]), (other[:, 0], other[:, 1])), axis=1)
 
 
 # A band for the distribution that units were drawn from: noise and sampling, simulated together.
@@ -296,29 +296,29 @@ class Sample(NamedTuple):
     Attributes:
         likely: An estimate of their distribution function at the points that were measured, (points,), not decreasing.
         units: How many units there are.
-        chance: The generator for simulated sampling, independent of that of the noise.
-        steps: By how much the variance of what lies between neighbouring points, and beyond both ends, is more than
+        generator: The generator for simulated sampling, independent of that of the noise.
+        variance_factors: By how much the variance of what lies between neighbouring points, and beyond both ends, is more than
             that of `units` records: where they have weights, which differ along the points. None: 1, by no more.
     """
 
     likely: FloatArray
     units: float
-    chance: np.random.Generator
-    steps: FloatArray | None = None
+    generator: np.random.Generator
+    variance_factors: FloatArray | None = None
 
-    def scatter(self, draws: int) -> FloatArray:
+    def simulate_sampling_errors(self, draws: int) -> FloatArray:
         """Simulated sampling errors of the shares: (draws, points), as of Brownian bridges."""
         passed = np.diff(self.likely, prepend=0.0, append=1.0)
-        if self.steps is not None:
-            passed = passed * self.steps
-        walk = np.cumsum(self.chance.standard_normal((draws, len(passed))) * np.sqrt(np.maximum(passed, 0)), axis=1)
+        if self.variance_factors is not None:
+            passed = passed * self.variance_factors
+        walk = np.cumsum(self.generator.standard_normal((draws, len(passed))) * np.sqrt(np.maximum(passed, 0)), axis=1)
         return np.asarray((walk[:, :-1] - self.likely * walk[:, -1:]) / np.sqrt(self.units))
 
 
-def seen(likely: FloatArray, units: float) -> FloatArray:
+def clip_unseen_shares(likely: FloatArray, units: float) -> FloatArray:
     """Shares of so many units with `RARE` units on either side, but for those of none and of all at the very ends.
 
-    >>> seen(np.array([0.0, 0.0, 0.5, 1.0, 1.0]), 100).tolist()
+    >>> clip_unseen_shares(np.array([0.0, 0.0, 0.5, 1.0, 1.0]), 100).tolist()
     [0.0, 0.03, 0.5, 0.97, 1.0]
     """
     least = min(RARE / units, 0.5)
@@ -361,15 +361,15 @@ def population_band(
     """
     measured = np.ones(curve.shape, dtype=np.bool_) if known is None else known
     found, units = curve[measured], sample.units
-    scale, counted = scaled(iter(deviations))
+    scale, counted = estimate_scales(iter(deviations))
     spread = scale**2 + LEVELLED / units
     judged = np.sqrt(spread + sample.likely * (1 - sample.likely) / units), np.where(scale > 0, scale, np.inf)
     largest = []
     for noise in counted:
-        scattered = np.abs((noise + sample.scatter(len(noise))) / judged[0])
+        scattered = np.abs((noise + sample.simulate_sampling_errors(len(noise))) / judged[0])
         largest.append([scattered.max(axis=1), np.abs(noise / judged[1]).max(axis=1)])
     together, alone = (upper_quantile(each, level) for each in np.concatenate(largest, axis=1))
-    least, most = means_within(units * found, units**2 * spread, together**2, units)
+    least, most = wilson_ends(units * found, units**2 * spread, together**2, units)
     lower, upper = np.full(curve.shape, -np.inf), np.full(curve.shape, np.inf)
     lower[measured] = np.minimum(least / units, found - alone * scale)
     upper[measured] = np.maximum(most / units, found + alone * scale)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray
-from .simulation import chance_of_as_much, samples, whole_records
+from .simulation import monte_carlo_p_value, sample_multinomial, whole_records
 
 
 def mean_residuals(groups: GroupCounts) -> FloatArray:
@@ -16,7 +16,7 @@ def mean_residuals(groups: GroupCounts) -> FloatArray:
 
     A count below one record is taken as one.
     """
-    residuals = groups.surplus / np.maximum(groups.count, 1.0)
+    residuals = groups.residual_sum / np.maximum(groups.count, 1.0)
     return np.asarray(np.clip(residuals, -groups.upper, 1 - groups.lower))
 
 
@@ -53,19 +53,19 @@ class GroupCounts:
         return (self.lower + self.upper) / 2
 
     @property
-    def expected(self) -> FloatArray:
+    def expected_positives(self) -> FloatArray:
         """The sum of the predictions: the expected number of positives if predictions are calibrated."""
         return self.middle * self.count + self.centred_sum
 
     @property
     def mean(self) -> FloatArray:
         """Mean prediction, which lies between the bounds of its group whatever the noise says."""
-        return np.clip(self.expected / np.maximum(self.count, 1), self.lower, self.upper)
+        return np.clip(self.expected_positives / np.maximum(self.count, 1), self.lower, self.upper)
 
     @property
-    def surplus(self) -> FloatArray:
+    def residual_sum(self) -> FloatArray:
         """Positives less expected ones; negatives have as many too few."""
-        return self.positive - self.expected
+        return self.positive - self.expected_positives
 
 
 class GroupNoise(NamedTuple):
@@ -75,7 +75,7 @@ class GroupNoise(NamedTuple):
     negative: FloatArray
     centred_sum: FloatArray
 
-    def surplus(self, middle: FloatArray) -> FloatArray:
+    def residual_sum(self, middle: FloatArray) -> FloatArray:
         """Noise of positives less expected ones, in groups with these middles."""
         return self.positive - middle * (self.positive + self.negative) - self.centred_sum
 
@@ -94,7 +94,7 @@ def hosmer_lemeshow(groups: GroupCounts, noise_variance: FloatArray) -> FloatArr
     """
     by_chance = np.maximum(groups.count, 0.0) * groups.mean * (1 - groups.mean)  # exact where all of a group are alike
     variance = np.maximum(by_chance + noise_variance, LEAST_VARIANCE)
-    return np.asarray((groups.surplus**2 / variance).sum(axis=-1))
+    return np.asarray((groups.residual_sum**2 / variance).sum(axis=-1))
 
 
 def simulated_p_value(
@@ -126,7 +126,7 @@ def simulated_p_value(
         centred_sum=size * (mean - groups.middle) + noise.centred_sum, lower=groups.lower, upper=groups.upper,
     )  # fmt: skip
     reached = hosmer_lemeshow(groups, noise_variance)
-    return chance_of_as_much(float(reached), hosmer_lemeshow(null, noise_variance))
+    return monte_carlo_p_value(float(reached), hosmer_lemeshow(null, noise_variance))
 
 
 def expected_counts(cells: FloatArray) -> FloatArray:
@@ -172,5 +172,5 @@ def independence_p_value(cells: FloatArray, noise: FloatArray, generator: np.ran
     expected, variance = expected_counts(cells), noise.var(axis=0)
     total = expected.sum()
     chances = expected / total if total > 0 else np.full(expected.shape, 1 / expected.size)
-    drawn = samples(chances, whole_records(total), len(noise), generator)
-    return chance_of_as_much(float(chi_squared(cells, variance)), chi_squared(drawn + noise, variance))
+    drawn = sample_multinomial(chances, whole_records(total), len(noise), generator)
+    return monte_carlo_p_value(float(chi_squared(cells, variance)), chi_squared(drawn + noise, variance))

@@ -23,10 +23,10 @@ KNOWN_AT = 0.95
 Ends = tuple[float, float]
 
 
-def is_open(lower: ArrayLike, upper: ArrayLike, least: ArrayLike, most: ArrayLike) -> BoolArray:
+def is_uninformative(lower: ArrayLike, upper: ArrayLike, least: ArrayLike, most: ArrayLike) -> BoolArray:
     """Tell of each interval whether it holds everything between `least` and `most`; an end that is NaN is open.
 
-    >>> is_open([0.0, 0.1, np.nan], [1.0, 1.0, 1.0], 0.0, 1.0).tolist()
+    >>> is_uninformative([0.0, 0.1, np.nan], [1.0, 1.0, 1.0], 0.0, 1.0).tolist()
     [True, False, True]
     """
     return np.asarray(~(np.asarray(lower) > least) & ~(np.asarray(upper) < most), dtype=np.bool_)
@@ -41,7 +41,7 @@ def known_values(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: Arr
     [nan, 0.4]
     """
     lower, upper = ends
-    unknown = is_open(lower, upper, least, most) & (np.asarray(most) > np.asarray(least))
+    unknown = is_uninformative(lower, upper, least, most) & (np.asarray(most) > np.asarray(least))
     return np.where(unknown, np.nan, np.asarray(values, dtype=np.float64))
 
 
@@ -65,11 +65,11 @@ def known_curve(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: Arra
     [1.0, 0.4, 0.3]
     """
     lower, upper = (np.asarray(end, dtype=np.float64) for end in ends)
-    is_unknown = bool((is_open(lower, upper, least, most) | (lower == upper)).all())
+    is_unknown = bool((is_uninformative(lower, upper, least, most) | (lower == upper)).all())
     return known_values(values, ends, least, most) if is_unknown else np.asarray(values, dtype=np.float64)
 
 
-def may_be_none(counts: ArrayLike, noise: FloatArray, level: float = KNOWN_AT) -> BoolArray:
+def may_be_zero(counts: ArrayLike, noise: FloatArray, level: float = KNOWN_AT) -> BoolArray:
     """Tell of each count whether its noise, with chance ``(1 - level) / 2``, is all that was counted but a half.
 
     Args:

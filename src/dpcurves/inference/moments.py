@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..laws import Family, Noise
-from .bands import interval, largest_studentised, upper_quantile, upper_quantiles
+from .bands import basic_interval, largest_studentised, upper_quantile, upper_quantiles
 from .groups import GroupCounts, GroupNoise
 
 # Search for the ends of an interval: the distances from an estimate at which a test begins to reject.
@@ -21,12 +21,12 @@ Excess = Callable[[FloatArray], FloatArray]
 HALVINGS = 24
 
 
-def accepted(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
+def find_accepted_ends(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
     """Ends of the numbers around `inside`, from `least` to `most`, whose excess is not above 0: (..., 2)."""
-    return np.stack([_end(excess, inside, least), _end(excess, inside, most)], axis=-1)
+    return np.stack([_search_end(excess, inside, least), _search_end(excess, inside, most)], axis=-1)
 
 
-def not_contradicted(  # noqa: PLR0917
+def invert_contrast_test(  # noqa: PLR0917
     contrast: Excess, errors: Excess, level: float, inside: FloatArray, least: FloatArray, most: FloatArray
 ) -> FloatArray:
     """Ends of the numbers that noisy counts do not contradict, from `least` to `most`: (..., 2).
@@ -45,10 +45,10 @@ def not_contradicted(  # noqa: PLR0917
     def excess(number: FloatArray) -> FloatArray:
         return np.asarray(np.abs(contrast(number)) - upper_quantiles(np.abs(errors(number)), level))
 
-    return accepted(excess, inside, least, most)
+    return find_accepted_ends(excess, inside, least, most)
 
 
-def _end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArray:
+def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArray:
     """The root of the excess between a point that is inside and an end; the end if there is none."""
     near, far = inside, end
     for _ in range(HALVINGS):
@@ -69,7 +69,7 @@ FAR_OFF = 12.0
 def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
     """Confidence intervals for the share of positives of each group, at confidence `level`: (groups, 2), in [0, 1].
 
-    The contrast of a share s is ``(1 - s) * positives - s * negatives``: see `not_contradicted`. So the chance holds in
+    The contrast of a share s is ``(1 - s) * positives - s * negatives``: see `invert_contrast_test`. So the chance holds in
     small groups as in large ones; a group that may be empty has the interval from 0 to 1. Of the population sampling
     moves the contrast, too: for n records by a binomial law, whose quantiles are read off `normal` with a correction
     for its skewness (Cornish and Fisher 1938).
@@ -88,9 +88,9 @@ def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray |
     positive, negative = np.maximum(groups.positive, 0.0), np.maximum(groups.negative, 0.0)
     size = positive + negative
     inside = np.divide(positive, size, out=np.full(size.shape, 0.5), where=size > 0)
-    return not_contradicted(
+    return invert_contrast_test(
         lambda share: (1 - share) * positive - share * negative,
-        lambda share: (1 - share) * noise.positive - share * noise.negative + _sampled(size, share, normal),
+        lambda share: (1 - share) * noise.positive - share * noise.negative + _simulate_sampled_positives(size, share, normal),
         level, inside, np.zeros_like(inside), np.ones_like(inside),
     )  # fmt: skip
 
@@ -111,9 +111,9 @@ def positive_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArra
     """
     positive = np.maximum(groups.positive, 0.0)
     size = np.maximum(positive + np.maximum(groups.negative, 0.0), 1.0)
-    return not_contradicted(
+    return invert_contrast_test(
         lambda expected: positive - expected,
-        lambda expected: noise.positive + _sampled(size, np.clip(expected / size, 0.0, 1.0), normal),
+        lambda expected: noise.positive + _simulate_sampled_positives(size, np.clip(expected / size, 0.0, 1.0), normal),
         level, positive, np.zeros_like(positive),
         positive + np.abs(noise.positive).max(axis=0) + FAR_OFF * (np.sqrt(size) + 1),
     )  # fmt: skip
@@ -141,13 +141,13 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
     each = (1 + level) / 2
 
     def excess(mean: FloatArray) -> FloatArray:
-        moved = noise + _scatter(mean, np.clip(mean / units, 0.0, 1.0), normal)
+        moved = noise + _simulate_binomial(mean, np.clip(mean / units, 0.0, 1.0), normal)
         up, down = upper_quantiles(moved, each), upper_quantiles(-moved, each)
         return np.maximum(counts - mean - up, mean - counts - down) - HALF
 
     inside = np.clip(counts, 0.0, units)
     most = np.minimum(inside + np.abs(noise).max(axis=0) + FAR_OFF * (np.sqrt(inside) + FAR_OFF), units)
-    return accepted(excess, inside, np.zeros_like(inside), most)
+    return find_accepted_ends(excess, inside, np.zeros_like(inside), most)
 
 
 def residual_envelope(groups: GroupCounts, noise: GroupNoise, normal: FloatArray, level: float) -> FloatArray:
@@ -163,16 +163,16 @@ def residual_envelope(groups: GroupCounts, noise: GroupNoise, normal: FloatArray
         level: The chance of each group.
     """
     count = np.maximum(groups.count, 1.0)
-    moved = noise.surplus(groups.middle) + _sampled(count, groups.mean, normal)
+    moved = noise.residual_sum(groups.middle) + _simulate_sampled_positives(count, groups.mean, normal)
     return np.minimum(upper_quantiles(np.abs(moved), level) / count, 1.0)
 
 
-def _sampled(size: FloatArray, share: FloatArray, normal: FloatArray | None) -> FloatArray:
+def _simulate_sampled_positives(size: FloatArray, share: FloatArray, normal: FloatArray | None) -> FloatArray:
     """Positives of so many records less the expected ones, (draws, groups) or none."""
-    return np.zeros(1) if normal is None else _scatter(size * share, share, normal)
+    return np.zeros(1) if normal is None else _simulate_binomial(size * share, share, normal)
 
 
-def _scatter(mean: FloatArray, share: FloatArray, normal: FloatArray) -> FloatArray:
+def _simulate_binomial(mean: FloatArray, share: FloatArray, normal: FloatArray) -> FloatArray:
     """Counts of a binomial law less their mean: of a share of all, or of Poisson's law if that is 0."""
     return normal * np.sqrt(mean * (1 - share)) + (normal**2 - 1) * (1 - 2 * share) / 6
 
@@ -195,7 +195,7 @@ LARGEST_VARIANCE = 2.0
 """The largest variance, with divisor n - 1, of values between -1 and 1: that of both ends."""
 
 
-class Spread(NamedTuple):
+class SquareScatter(NamedTuple):
     """Records in cells between -1 and 1, from which is read how far squared distances from the mean scatter.
 
     Attributes:
@@ -210,7 +210,7 @@ class Spread(NamedTuple):
     noise: FloatArray
     normal: FloatArray
 
-    def largest_fourth(self, means: FloatArray, count: float, level: float) -> float:
+    def bound_fourth_moment(self, means: FloatArray, count: float, level: float) -> float:
         """An upper limit of the mean fourth power of the distance from the mean of the population.
 
         Each record is taken at the end of its cell that is further from the mean. Sampling moves a count by its root,
@@ -230,18 +230,18 @@ class Spread(NamedTuple):
 class Moments(NamedTuple):
     """Noisy sums over the records of 1, x and x**2; or simulated noise of these sums, each of shape (draws,).
 
-    Values lie between -1 and 1. Where squares were not released, `square` is None.
+    Values lie between -1 and 1. Where squares were not released, `sum_of_squares` is None.
     """
 
     records: FloatArray
-    value: FloatArray
-    square: FloatArray | None
+    sum_of_values: FloatArray
+    sum_of_squares: FloatArray | None
 
     @property
     def mean(self) -> FloatArray:
         """The mean, between -1 and 1; 0 where there seems to be no record."""
         there = self.records > 0
-        return np.asarray(np.clip(np.divide(self.value, np.where(there, self.records, 1)) * there, -1.0, 1.0))
+        return np.asarray(np.clip(np.divide(self.sum_of_values, np.where(there, self.records, 1)) * there, -1.0, 1.0))
 
     @property
     def variance(self) -> FloatArray:
@@ -251,37 +251,43 @@ class Moments(NamedTuple):
     @property
     def unbounded_variance(self) -> FloatArray:
         """The variance of what may be no records at all; below 0 where noise outweighs it."""
-        if self.square is None:
+        if self.sum_of_squares is None:
             return np.full(np.shape(self.records), np.nan)
         count = np.maximum(self.records, 2.0)
-        return np.asarray((self.square - self.value**2 / count) / (count - 1))
+        return np.asarray((self.sum_of_squares - self.sum_of_values**2 / count) / (count - 1))
 
 
 class ReleasedMoments(NamedTuple):
     """Released sums, and between which ends the numbers lie that follow from them.
 
     Attributes:
-        found: What was released, without bias.
+        released_moments: What was released, without bias.
         noise: Simulated.
     """
 
-    found: Moments
+    released_moments: Moments
     noise: Moments
 
     @property
-    def less(self) -> Moments:
+    def minus_noise(self) -> Moments:
         """The released values less noise."""
         found, noise = self
-        square = None if found.square is None or noise.square is None else found.square - noise.square
-        return Moments(found.records - noise.records, found.value - noise.value, square)
+        square = (
+            None
+            if found.sum_of_squares is None or noise.sum_of_squares is None
+            else found.sum_of_squares - noise.sum_of_squares
+        )
+        return Moments(found.records - noise.records, found.sum_of_values - noise.sum_of_values, square)
 
-    def is_there(self, level: float) -> bool:
+    def has_records(self, level: float) -> bool:
         """Tell whether there are more records than noise makes out of none, by far: then a mean is known at all."""
-        return float(self.found.records) > max(2.0, upper_quantile(np.abs(self.noise.records), (1 + level) / 2))
+        return float(self.released_moments.records) > max(
+            2.0, upper_quantile(np.abs(self.noise.records), (1 + level) / 2)
+        )
 
     def known_count(self, total: int | None) -> float:
         """The number of records; NaN where its interval of level `KNOWN` holds all that is possible."""
-        near = max(float(self.found.records), 0.0)
+        near = max(float(self.released_moments.records), 0.0)
         if total is None:
             return near
         lower, upper = self.count_ends(KNOWN, total, None)
@@ -297,9 +303,9 @@ class ReleasedMoments(NamedTuple):
             total: How many records there are, those without a value among them; infinite: private.
             normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
         """
-        found, noise = self.found.records, self.noise.records
+        found, noise = self.released_moments.records, self.noise.records
         possible = min(max(float(found), 0.0), total)
-        low, high = interval(possible, noise, level)  # noise beyond what is possible makes nothing certain
+        low, high = basic_interval(possible, noise, level)  # noise beyond what is possible makes nothing certain
         low, high = max(float(np.ceil(low - WHOLE)), 0.0), min(float(np.floor(high + WHOLE)), total)
         if normal is None:
             return low, high
@@ -309,7 +315,7 @@ class ReleasedMoments(NamedTuple):
     def mean_ends(self, level: float, student: FloatArray | None) -> Ends:
         """Ends of the mean, between -1 and 1.
 
-        The contrast of a mean m is ``value - m * count``: see `not_contradicted`. For the population, sampling moves
+        The contrast of a mean m is ``value - m * count``: see `invert_contrast_test`. For the population, sampling moves
         it, too: by the root of count times variance, times a draw of Student's law. The variance is taken at the upper
         end of a one-sided interval, for which a part of the error chance is spent; where squares were not released, at
         ``1 - m**2``, the most that values between -1 and 1 with this mean can have (Bhatia and Davis 2000). Sampling is
@@ -319,18 +325,23 @@ class ReleasedMoments(NamedTuple):
             level: The chance that they cover.
             student: Draws of Student's law for sampling, (draws,); None: for these records.
         """
-        if not self.is_there(level):
+        if not self.has_records(level):
             return -1.0, 1.0
-        (found, noise), (level, most) = self, self._sampled_at(level, student)
+        (found, noise), (level, most) = self, self._sampling_level_and_variance(level, student)
 
         def errors(mean: FloatArray) -> FloatArray:
-            moved = noise.value - mean * noise.records
+            moved = noise.sum_of_values - mean * noise.records
             if student is None:
                 return moved
             return moved + student * np.sqrt(found.records * np.minimum(most, 1 - mean**2))
 
-        low, high = not_contradicted(
-            lambda mean: found.value - mean * found.records, errors, level, found.mean, np.array(-1.0), np.array(1.0)
+        low, high = invert_contrast_test(
+            lambda mean: found.sum_of_values - mean * found.records,
+            errors,
+            level,
+            found.mean,
+            np.array(-1.0),
+            np.array(1.0),
         ).tolist()
         return low, high
 
@@ -348,16 +359,19 @@ class ReleasedMoments(NamedTuple):
             total: How many records there are; infinite: private.
         """
         found, noise = self
-        estimate, moved = float(found.value + middle * found.records), noise.value + middle * noise.records
-        level, most = self._sampled_at(level, student)
+        estimate, moved = (
+            float(found.sum_of_values + middle * found.records),
+            noise.sum_of_values + middle * noise.records,
+        )
+        level, most = self._sampling_level_and_variance(level, student)
         if student is not None:
             count, mean = max(float(found.records), 1.0), float(found.mean)
             scatter = count * min(most, 1 - mean**2) + count * (mean + middle) ** 2
             known = count**2 * (mean + middle) ** 2 / total if isfinite(total) else 0.0
             moved = moved + student * np.sqrt(max(scatter - known, 0.0))
-        return interval(estimate, moved, level)
+        return basic_interval(estimate, moved, level)
 
-    def variance_ends(self, level: float, normal: FloatArray | None, spread: Spread | None = None) -> Ends:
+    def variance_ends(self, level: float, normal: FloatArray | None, spread: SquareScatter | None = None) -> Ends:
         """Ends of the variance, from 0, where squares were released.
 
         For these records: quantiles of the variance that is left when noise is taken off what was released, again and
@@ -371,9 +385,9 @@ class ReleasedMoments(NamedTuple):
             normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
             spread: Counts that tell how squares scatter, if any were released.
         """
-        if not self.is_there(level):
+        if not self.has_records(level):
             return 0.0, LARGEST_VARIANCE
-        found, less = self.found, self.less
+        found, less = self.released_moments, self.minus_noise
         left, each = less.unbounded_variance, (1 + level) / 2
         if normal is None:
             ends = [-upper_quantile(-left, each), upper_quantile(left, each)]
@@ -383,22 +397,24 @@ class ReleasedMoments(NamedTuple):
         fourth = np.inf
         if spread is not None:
             spent = SPENT * (1 - level)
-            level, fourth = level + spent, spread.largest_fourth(less.mean, count, 1 - spent)
+            level, fourth = level + spent, spread.bound_fourth_moment(less.mean, count, 1 - spent)
 
         def errors(variance: FloatArray) -> FloatArray:
             scatter = np.clip(fourth - variance**2, 0.0, np.maximum(variance * (furthest**2 - variance), 0.0)) / count
             return np.asarray(released - left + normal * np.sqrt(scatter))
 
         inside, least, most = np.clip(released, 0.0, LARGEST_VARIANCE), np.array(0.0), np.array(LARGEST_VARIANCE)
-        low, high = not_contradicted(lambda variance: released - variance, errors, level, inside, least, most).tolist()
+        low, high = invert_contrast_test(
+            lambda variance: released - variance, errors, level, inside, least, most
+        ).tolist()
         return low, high
 
-    def _sampled_at(self, level: float, student: FloatArray | None) -> tuple[float, float]:
+    def _sampling_level_and_variance(self, level: float, student: FloatArray | None) -> tuple[float, float]:
         """The level that is left, and the variance that is taken for sampling."""
-        if student is None or self.found.square is None:
+        if student is None or self.released_moments.sum_of_squares is None:
             return level, np.inf
         spent = SPENT * (1 - level)
-        return level + spent, upper_quantile(self.less.variance, 1 - spent)
+        return level + spent, upper_quantile(self.minus_noise.variance, 1 - spent)
 
 
 def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> FloatArray:
@@ -407,13 +423,13 @@ def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> Flo
     >>> whole_ends(np.array([-3.0, 7.4]), np.array([4.5, 4.5]), 10).tolist()
     [[0.0, 4.0], [3.0, 10.0]]
     """
-    near = possible(counts, total)  # noise beyond what is possible makes nothing certain
+    near = clip_to_possible(counts, total)  # noise beyond what is possible makes nothing certain
     lower, upper = np.ceil(near - errors - WHOLE), np.floor(near + errors + WHOLE)
     ends = np.stack([np.minimum(lower, np.rint(near)), np.maximum(upper, np.rint(near))], axis=1)
-    return possible(ends, total)
+    return clip_to_possible(ends, total)
 
 
-def possible(counts: FloatArray, total: int | None) -> FloatArray:
+def clip_to_possible(counts: FloatArray, total: int | None) -> FloatArray:
     """Counts, or ends of them, between zero and the number of records, if that is public."""
     return np.clip(counts, 0.0, np.inf if total is None else float(total))
 
@@ -427,7 +443,7 @@ def known_counts(counts: FloatArray, spread: FloatArray, total: int | None, erro
         total: The number of records; None: it is private, so no interval holds all.
         errors: How far off they may be, (cells,): it is asked only if there are so few records that it matters.
     """
-    near = possible(counts, total)
+    near = clip_to_possible(counts, total)
     if total is None or total > FAR * float(np.max(spread, initial=0.0)):
         return near
     lower, upper = whole_ends(counts, errors(), total).T
@@ -443,11 +459,11 @@ FINE = 50
 """Steps of a bisection."""
 
 
-def posterior(released: int, subsets: int, noise: Noise) -> FloatArray:
+def count_posterior(released: int, subsets: int, noise: Noise) -> FloatArray:
     """The chances of each true count from 0 to `subsets`, all alike likely before, of shape ``(subsets + 1,)``.
 
     >>> from fractions import Fraction
-    >>> posterior(3, 3, Noise(Family.LAPLACE, Fraction(1, 100))).round(3).tolist()
+    >>> count_posterior(3, 3, Noise(Family.LAPLACE, Fraction(1, 100))).round(3).tolist()
     [0.0, 0.0, 0.0, 1.0]
     """
     apart = np.abs(float(released) - np.arange(subsets + 1))
@@ -457,12 +473,12 @@ def posterior(released: int, subsets: int, noise: Noise) -> FloatArray:
     return np.asarray(likely / likely.sum())
 
 
-def above_half(released: int, subsets: int, noise: Noise) -> float:
-    """The chance that more than half of the subsets were counted, by `posterior`."""
-    return float(posterior(released, subsets, noise)[subsets // 2 + 1 :].sum())
+def majority_probability(released: int, subsets: int, noise: Noise) -> float:
+    """The chance that more than half of the subsets were counted, by `count_posterior`."""
+    return float(count_posterior(released, subsets, noise)[subsets // 2 + 1 :].sum())
 
 
-def chance_above_half(released: int, subsets: int, noise: Noise) -> float:
+def subset_majority_probability(released: int, subsets: int, noise: Noise) -> float:
     """The chance that another subset is counted more likely than not, if all such chances are alike likely before.
 
     Then all true counts are alike likely before, and with s of m counted the chance has Beta's law of s + 1 and
@@ -471,13 +487,13 @@ def chance_above_half(released: int, subsets: int, noise: Noise) -> float:
     from scipy.special import betainc
 
     counts = np.arange(subsets + 1)
-    return float(posterior(released, subsets, noise) @ (1 - betainc(counts + 1, subsets - counts + 1, 0.5)))
+    return float(count_posterior(released, subsets, noise) @ (1 - betainc(counts + 1, subsets - counts + 1, 0.5)))
 
 
 def count_interval(released: int, subsets: int, noise: Noise, level: float) -> tuple[float, float]:
     """Two counts that have the true one between them with chance `level` at least, whatever it is."""
     counts, part = np.arange(subsets + 1), (1 - level) / 2
-    above, below = _at_least(released - counts, noise), _at_least(counts - released, noise)
+    above, below = _noise_tail(released - counts, noise), _noise_tail(counts - released, noise)
     fits = counts[(above > part) & (below > part)]
     if not len(fits):
         nearest = float(min(max(released, 0), subsets))
@@ -485,7 +501,7 @@ def count_interval(released: int, subsets: int, noise: Noise, level: float) -> t
     return float(fits[0]), float(fits[-1])
 
 
-def chance_interval(released: int, subsets: int, noise: Noise, level: float) -> tuple[float, float]:
+def probability_interval(released: int, subsets: int, noise: Noise, level: float) -> tuple[float, float]:
     """Two chances that have that of a subset to be counted between them with chance `level` at least.
 
     The ends are the chances at which the released number would lie as far out as it does with half of what is left:
@@ -494,17 +510,17 @@ def chance_interval(released: int, subsets: int, noise: Noise, level: float) -> 
     from scipy.special import bdtr
 
     counts, part = np.arange(subsets + 1), (1 - level) / 2
-    above, below = _at_least(released - counts, noise), _at_least(counts - released, noise)
+    above, below = _noise_tail(released - counts, noise), _noise_tail(counts - released, noise)
 
-    def expected(tail: FloatArray, chance: float) -> float:
+    def expected_tail(tail: FloatArray, chance: float) -> float:
         return float(np.diff(bdtr(counts, subsets, chance), prepend=0.0) @ tail)
 
-    low = _first(lambda chance: expected(above, chance) > part)
-    high = 1 - _first(lambda chance: expected(below, 1 - chance) > part)
+    low = _search_first(lambda chance: expected_tail(above, chance) > part)
+    high = 1 - _search_first(lambda chance: expected_tail(below, 1 - chance) > part)
     return (low, high) if low <= high else (min(max(released / subsets, 0.0), 1.0),) * 2
 
 
-def _first(holds: Callable[[float], bool]) -> float:
+def _search_first(holds: Callable[[float], bool]) -> float:
     """From where on, between 0 and 1, it holds; 1 where it does nowhere."""
     low, high = 0.0, 1.0
     if holds(0.0):
@@ -515,7 +531,7 @@ def _first(holds: Callable[[float], bool]) -> float:
     return low
 
 
-def _at_least(integers: IntArray, noise: Noise) -> FloatArray:
+def _noise_tail(integers: IntArray, noise: Noise) -> FloatArray:
     """The chance that the noise is at least so much, for each integer."""
     from scipy.special import ndtr
 
@@ -538,7 +554,7 @@ NORMAL = 1.959963984540054
 """The quantile of the normal law that belongs to this level."""
 
 
-class Measured(NamedTuple):
+class IntervalEstimate(NamedTuple):
     """A number and its interval; NaN where nothing is known but the interval.
 
     Attributes:
@@ -550,54 +566,54 @@ class Measured(NamedTuple):
     value: float
     lower: float
     upper: float
-    below: float = 0.0
-    above: float = 0.0
+    gap_below: float = 0.0
+    gap_above: float = 0.0
 
     @property
-    def down(self) -> float:
+    def error_below(self) -> float:
         """The largest upward error by chance alone."""
-        return max(self.value - self.below - self.lower, 0.0)
+        return max(self.value - self.gap_below - self.lower, 0.0)
 
     @property
-    def up(self) -> float:
+    def error_above(self) -> float:
         """The largest downward error by chance alone."""
-        return max(self.upper - self.value - self.above, 0.0)
+        return max(self.upper - self.value - self.gap_above, 0.0)
 
 
-def difference(first: Measured, second: Measured) -> Measured:
+def subtract_estimates(first: IntervalEstimate, second: IntervalEstimate) -> IntervalEstimate:
     """The first less the second, with an interval of the level that both have.
 
     Errors of chance are independent, so the distances from the numbers to their ends add up by their squares (Zou and
     Donner 2008). What was left open may be at its worst for both at once: that adds up as it is. Where a number is not
     known, the ends are as far apart as they can be.
 
-    >>> [round(end, 3) for end in difference(Measured(0.8, 0.77, 0.83), Measured(0.7, 0.66, 0.74))[:3]]
+    >>> [round(end, 3) for end in subtract_estimates(IntervalEstimate(0.8, 0.77, 0.83), IntervalEstimate(0.7, 0.66, 0.74))[:3]]
     [0.1, 0.05, 0.15]
-    >>> [round(end, 3) for end in difference(*[Measured(0.8, 0.77, 0.83, below=0.03, above=0.03)] * 2)[:3]]
+    >>> [round(end, 3) for end in subtract_estimates(*[IntervalEstimate(0.8, 0.77, 0.83, below=0.03, above=0.03)] * 2)[:3]]
     [0.0, -0.06, 0.06]
     """
     value = first.value - second.value
     if not isfinite(value):
-        return Measured(value, first.lower - second.upper, first.upper - second.lower)
-    below, above = first.below + second.above, first.above + second.below
-    lower = value - below - hypot(first.down, second.up)
-    return Measured(value, lower, value + above + hypot(first.up, second.down), below, above)
+        return IntervalEstimate(value, first.lower - second.upper, first.upper - second.lower)
+    below, above = first.gap_below + second.gap_above, first.gap_above + second.gap_below
+    lower = value - below - hypot(first.error_below, second.error_above)
+    return IntervalEstimate(value, lower, value + above + hypot(first.error_above, second.error_below), below, above)
 
 
-def pvalue_of(found: Measured) -> float:
+def difference_p_value(estimate: IntervalEstimate) -> float:
     """The p-value of a difference of zero, from its interval of level 0.95.
 
     Below 0.05 where the interval leaves out 0, and read off the normal law beyond.
 
-    >>> round(pvalue_of(Measured(0.1, 0.0, 0.3)), 6), pvalue_of(Measured(float("nan"), 0.0, 0.3))
+    >>> round(difference_p_value(IntervalEstimate(0.1, 0.0, 0.3)), 6), difference_p_value(IntervalEstimate(float("nan"), 0.0, 0.3))
     (0.05, 1.0)
     """
     from scipy.special import ndtr
 
-    if not isfinite(found.value):
+    if not isfinite(estimate.value):
         return 1.0
-    reach = found.value - found.lower if found.value > 0 else found.upper - found.value
-    return float(2 * ndtr(-abs(found.value) / reach * NORMAL if reach > 0 else -inf))
+    reach = estimate.value - estimate.lower if estimate.value > 0 else estimate.upper - estimate.value
+    return float(2 * ndtr(-abs(estimate.value) / reach * NORMAL if reach > 0 else -inf))
 
 
 DEVIATIONS = 4.0
@@ -610,7 +626,7 @@ LEAST_DRAWS = 2
 """So many draws have to lie beyond a quantile, or it is not told."""
 
 
-def largest_interval(found: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:
+def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:
     """Two ends that have the largest absolute value of several numbers between them, with chance `level` at least.
 
     Where the largest one lies, it seems to be smaller only by its own error; the one that seems to be the largest is so
@@ -620,24 +636,24 @@ def largest_interval(found: FloatArray, errors: FloatArray, level: float) -> tup
     side do (Andrews and Soares 2010). At levels that need more draws all of them count.
 
     Args:
-        found: The numbers, (numbers,), with errors.
+        estimates: The numbers, (numbers,), with errors.
         errors: Simulated, (draws, numbers).
         level: The chance.
 
     >>> from dpcurves.inference import public_generator
     >>> chance = public_generator(None)
-    >>> low, high = largest_interval(np.array([9.0, 0.1, -0.2]), chance.normal(size=(999, 3)), 0.95)
+    >>> low, high = largest_absolute_interval(np.array([9.0, 0.1, -0.2]), chance.normal(size=(999, 3)), 0.95)
     >>> bool(6.0 < low < 7.2), bool(10.8 < high < 11.5)
     (True, True)
     """
-    size, largest, spent = np.abs(found), float(np.abs(found).max()), SPENT_ON_LARGEST * (1 - level)
+    size, largest, spent = np.abs(estimates), float(np.abs(estimates).max()), SPENT_ON_LARGEST * (1 - level)
     spread = errors.std(axis=0)
     if spent * (len(errors) + 1) < LEAST_DRAWS:
-        spent, half = 0.0, np.full(len(found), np.inf)
+        spent, half = 0.0, np.full(len(estimates), np.inf)
     else:
         half = upper_quantile(largest_studentised(errors, spread), 1 - spent) * spread
     each = (1 + level + spent) / 2
-    signed = errors * np.where(found < 0, -1.0, 1.0)
+    signed = errors * np.where(estimates < 0, -1.0, 1.0)
     known = size > half
     may_be, may_seem = (size + times * half >= np.max(size - times * half) for times in (1, 2))
     less = np.where(known[may_be], -signed[:, may_be], np.abs(errors[:, may_be]))
@@ -646,7 +662,7 @@ def largest_interval(found: FloatArray, errors: FloatArray, level: float) -> tup
     return max(largest - max(over, 0.0), 0.0), largest + max(float(upper_quantiles(less, each).max()), 0.0)
 
 
-def absolute_sum_interval(found: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:
+def absolute_sum_interval(estimates: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:
     """Two ends that have the sum of the absolute values of several numbers between them, with chance `level` at least.
 
     The sum is the largest of all sums with signs. With the true signs it is too small only by one such sum of errors,
@@ -654,13 +670,13 @@ def absolute_sum_interval(found: FloatArray, errors: FloatArray, level: float) -
     known, plus the absolute errors of all others: so what noise alone adds is taken back.
 
     Args:
-        found: The numbers, (numbers,), with errors.
+        estimates: The numbers, (numbers,), with errors.
         errors: Simulated, (draws, numbers).
         level: The chance.
     """
-    each, sum_found = (1 + level) / 2, float(np.abs(found).sum())
-    signed = errors * np.where(found < 0, -1.0, 1.0)
-    known = np.abs(found) > DEVIATIONS * errors.std(axis=0)
+    each, sum_found = (1 + level) / 2, float(np.abs(estimates).sum())
+    signed = errors * np.where(estimates < 0, -1.0, 1.0)
+    known = np.abs(estimates) > DEVIATIONS * errors.std(axis=0)
     over = upper_quantile(np.where(known, signed, np.abs(errors)).sum(axis=1), each)
     together = signed.sum(axis=1)
     worst = np.sqrt(np.abs(np.cov(errors, rowvar=False)).sum())

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
 from ..conversation import Evidence
 from ..laws import Family, Noise, PathSums
-from .bands import SLACK, dvoretzky, safe_rank
+from .bands import SLACK, dkw_bound, safe_rank
 
 # Quantiles of records that were counted in cells: which cell holds one, and between which edges it lies for sure.
 
@@ -23,7 +23,7 @@ from .bands import SLACK, dvoretzky, safe_rank
 SMALLEST = np.nextafter(0.0, 1.0)
 
 
-def cell_at(cells: FloatArray, shares: FloatArray, p: ArrayLike) -> FloatArray:
+def find_quantile_cells(cells: FloatArray, shares: FloatArray, p: ArrayLike) -> FloatArray:
     """The cell in which the shares pass each `p`: where it begins and ends, (..., 2).
 
     Args:
@@ -35,15 +35,15 @@ def cell_at(cells: FloatArray, shares: FloatArray, p: ArrayLike) -> FloatArray:
         ValueError: a level is outside [0, 1].
 
     >>> cells = np.array([[-np.inf, 1.0], [1.0, 2.0], [2.0, np.inf]])
-    >>> cell_at(cells, np.array([0.0, 0.0, 0.5, 1.0]), [0, 0.5, 0.9]).tolist()
+    >>> find_quantile_cells(cells, np.array([0.0, 0.0, 0.5, 1.0]), [0, 0.5, 0.9]).tolist()
     [[1.0, 2.0], [1.0, 2.0], [2.0, inf]]
     """
-    levels = np.maximum(_levels(p), SMALLEST)
+    levels = np.maximum(_require_levels(p), SMALLEST)
     right = np.clip(np.searchsorted(shares, levels), 1, len(shares) - 1)
     return np.asarray(cells[right - 1])
 
 
-def ends_at(cells: FloatArray, lower: FloatArray, upper: FloatArray, p: ArrayLike) -> FloatArray:
+def find_quantile_ends(cells: FloatArray, lower: FloatArray, upper: FloatArray, p: ArrayLike) -> FloatArray:
     """Boundaries that have every quantile at each level between them, wherever records lie inside cells: (..., 2).
 
     A quantile at level p is any value q with at most a share p of the records below it and at least a share p at or
@@ -66,19 +66,19 @@ def ends_at(cells: FloatArray, lower: FloatArray, upper: FloatArray, p: ArrayLik
         ValueError: a level is outside [0, 1].
 
     >>> cells = np.array([[-np.inf, 1.0], [1.0, 2.0], [2.0, 3.0], [3.0, np.inf]])
-    >>> ends_at(cells, np.array([0, 0.1, 0.3, 0.7, 1]), np.array([0, 0.2, 0.6, 0.9, 1]), [0.5, 0.8]).tolist()
+    >>> find_quantile_ends(cells, np.array([0, 0.1, 0.3, 0.7, 1]), np.array([0, 0.2, 0.6, 0.9, 1]), [0.5, 0.8]).tolist()
     [[1.0, 3.0], [2.0, inf]]
     """
-    levels = _levels(p)
+    levels = _require_levels(p)
     first = np.maximum(np.searchsorted(upper, levels, side="left") - 1, 0)
     last = np.minimum(np.searchsorted(lower, levels, side="right"), len(lower) - 1)
     return np.stack([cells[first, 0], cells[last - 1, 1]], axis=-1)
 
 
-def inside(cells: FloatArray, interpolated: FloatArray) -> FloatArray:
+def choose_shown_values(cells: FloatArray, interpolated: FloatArray) -> FloatArray:
     """The value shown for a quantile in each of these cells, (..., 2): interpolated, or the one finite end of the cell.
 
-    >>> inside(np.array([[1.0, 2.0], [2.0, np.inf], [-np.inf, np.inf]]), np.array([1.5, 2.5, 3.5])).tolist()
+    >>> choose_shown_values(np.array([[1.0, 2.0], [2.0, np.inf], [-np.inf, np.inf]]), np.array([1.5, 2.5, 3.5])).tolist()
     [1.5, 2.0, nan]
     """
     left, right = cells[..., 0], cells[..., 1]
@@ -86,10 +86,10 @@ def inside(cells: FloatArray, interpolated: FloatArray) -> FloatArray:
     return np.where(np.isfinite(left) & np.isfinite(right), interpolated, only)
 
 
-def _levels(p: ArrayLike) -> NDArray[np.float64]:
+def _require_levels(p: ArrayLike) -> NDArray[np.float64]:
     levels = np.asarray(p, dtype=np.float64)
     if not np.all((levels >= 0) & (levels <= 1)):
-        raise Refused("p", f"levels between 0 and 1 are needed, got {levels.tolist()}")
+        raise InvalidArgument("p", f"levels between 0 and 1 are needed, got {levels.tolist()}")
     return levels
 
 
@@ -112,12 +112,12 @@ def are_few(quantiles: int, level: float, draws: int) -> bool:
     return 1 <= quantiles <= FEW and (draws + 1) * (1 - level) / (2 * quantiles) >= 1
 
 
-def ends_by_tests(  # noqa: PLR0917
-    below: FloatArray,
+def find_ends_by_tests(  # noqa: PLR0917
+    counts_below: FloatArray,
     noise: Iterable[FloatArray],
     p: FloatArray,
     level: float,
-    chance: np.random.Generator | None,
+    generator: np.random.Generator | None,
     spread: FloatArray | None = None,
 ) -> IntArray:
     """Numbers of the boundaries that have all quantiles between them, at once with chance `level`: (quantiles, 2).
@@ -139,44 +139,44 @@ def ends_by_tests(  # noqa: PLR0917
     units below it is binomial: it is smallest, in law, if F_i is p. So D_j has the error of a binomial number with the
     chance p added; n is taken as N.
 
-    Boundaries may depend on earlier answers, for given these the noise has its law: see `Prefixes`. For the population
+    Boundaries may depend on earlier answers, for given these the noise has its law: see `PrefixWorkload`. For the population
     that holds up to how layouts change the quantile of D: the number of units below a quantile bounds the count below
     each boundary before it whatever the boundaries are, and its binomial law is that before any answer.
 
     Args:
-        below: Unbiased counts below the boundaries that were counted, (points,): below the first lies nothing, below
+        counts_below: Unbiased counts below the boundaries that were counted, (points,): below the first lies nothing, below
             the last all records.
         noise: Simulated noise of these, in chunks of (draws, points).
         p: Levels in [0, 1], (quantiles,).
         level: The chance to hold all of the quantiles.
-        chance: For samples of a population; None: the quantiles are those of the records.
-        spread: The variance of the sampled excess at each quantile, in units of that of `below[-1]` records, where
+        generator: For samples of a population; None: the quantiles are those of the records.
+        spread: The variance of the sampled excess at each quantile, in units of that of `counts_below[-1]` records, where
             records have weights: it is then taken as that of so many times fewer of them. None: 1.
 
     Raises:
         ValueError: the level needs more draws.
 
     >>> exact = [np.zeros((1000, 5))]
-    >>> ends_by_tests(np.array([0.0, 10, 40, 50, 100]), exact, np.array([0.3, 0.5]), 0.9, None).tolist()
+    >>> find_ends_by_tests(np.array([0.0, 10, 40, 50, 100]), exact, np.array([0.3, 0.5]), 0.9, None).tolist()
     [[1, 2], [2, 4]]
     """
-    excess = below - p[:, None] * below[-1]
+    excess = counts_below - p[:, None] * counts_below[-1]
     spread = np.ones(len(p)) if spread is None else spread
-    more, less, draws = _compared(excess, noise, p, chance, float(max(below[-1], 1.0)), spread)
+    more, less, draws = _count_exceeding_draws(excess, noise, p, generator, float(max(counts_below[-1], 1.0)), spread)
     error = (1 - level) / (2 * len(p))
     rank = safe_rank(draws, 1 - error, SLACK / (2 * len(p)))
     reached, passed = more < rank, less < rank  # p of all may lie below; no more than p of all may lie below
     reached[:, -1], passed[:, 0] = True, True
     first = np.maximum(np.argmax(reached, axis=1) - 1, 0)
-    last = np.minimum(len(below) - np.argmax(passed[:, ::-1], axis=1), len(below) - 1)
+    last = np.minimum(len(counts_below) - np.argmax(passed[:, ::-1], axis=1), len(counts_below) - 1)
     return np.stack([first, last], axis=-1)
 
 
-def _compared(  # noqa: PLR0917
+def _count_exceeding_draws(  # noqa: PLR0917
     excess: FloatArray,
     noise: Iterable[FloatArray],
     p: FloatArray,
-    chance: np.random.Generator | None,
+    generator: np.random.Generator | None,
     units: float,
     spread: FloatArray,
 ) -> tuple[IntArray, IntArray, int]:
@@ -185,13 +185,13 @@ def _compared(  # noqa: PLR0917
     more, less = np.zeros(excess.shape, dtype=np.int64), np.zeros(excess.shape, dtype=np.int64)
     for chunk in noise:
         if near is None:
-            near = _near(excess, chunk, sampled if chance is not None else np.zeros(len(p)))
+            near = _mark_undecided(excess, chunk, sampled if generator is not None else np.zeros(len(p)))
         draws += len(chunk)
         for place, share in enumerate(p.tolist()):
             error = chunk[:, near] - share * chunk[:, -1:]
-            if chance is not None:
+            if generator is not None:
                 size, each = round(units / spread[place]), float(spread[place])
-                error += each * (chance.binomial(size, share, len(chunk)) - share * size)[:, None]
+                error += each * (generator.binomial(size, share, len(chunk)) - share * size)[:, None]
             more[place, near] += np.count_nonzero(error > excess[place, near] + rounding, axis=0)
             less[place, near] += np.count_nonzero(error < excess[place, near] - rounding, axis=0)
     far = np.ones(excess.shape[1], dtype=np.bool_) if near is None else ~near
@@ -199,7 +199,7 @@ def _compared(  # noqa: PLR0917
     return more, less, draws
 
 
-def _near(excess: FloatArray, chunk: FloatArray, sampled: FloatArray) -> NDArray[np.bool_]:
+def _mark_undecided(excess: FloatArray, chunk: FloatArray, sampled: FloatArray) -> NDArray[np.bool_]:
     """The points at which some test is not decided before any draw is looked at.
 
     The deviations are those of the first chunk, which may have few draws: all its noises together tell of them.
@@ -211,16 +211,16 @@ def _near(excess: FloatArray, chunk: FloatArray, sampled: FloatArray) -> NDArray
 # Tail bound of a sum of noises: it holds for the exact law, not only for many noises.
 
 
-class Weighed(NamedTuple):
+class WeightedNoise(NamedTuple):
     """A number of independent noises of one law, each multiplied by `weight`."""
 
-    times: int
+    draws: int
     weight: float
     noise: Noise
 
 
 @lru_cache(maxsize=4096)  # a pure function of public facts
-def tail_bound(parts: tuple[Weighed, ...], chance: float) -> float:
+def tail_bound(parts: tuple[WeightedNoise, ...], probability: float) -> float:
     """The number that the sum of independent noises exceeds with at most this chance; by symmetry, likewise below.
 
     By Chernoff: for any rate t, the sum exceeds ``(log E exp(t * sum) - log chance) / t`` with at most this chance; the
@@ -229,31 +229,31 @@ def tail_bound(parts: tuple[Weighed, ...], chance: float) -> float:
     ``exp(t**2 * variance / 2)`` (Canonne, Kamath and Steinke 2020, Corollary 17).
 
     >>> from fractions import Fraction
-    >>> round(tail_bound((Weighed(4, 1.0, Noise(Family.GAUSSIAN, Fraction(9))),), 0.025), 2)
+    >>> round(tail_bound((WeightedNoise(4, 1.0, Noise(Family.GAUSSIAN, Fraction(9))),), 0.025), 2)
     16.3
     """
-    present = [part for part in parts if part.times and part.weight]
+    present = [part for part in parts if part.draws and part.weight]
     if not present:
         return 0.0
-    largest = min(part.noise.steepest / abs(part.weight) for part in present)
-    spread = sqrt(sum(part.times * part.weight**2 * part.noise.variance for part in present))
+    largest = min(part.noise.largest_rate / abs(part.weight) for part in present)
+    spread = sqrt(sum(part.draws * part.weight**2 * part.noise.variance for part in present))
 
-    def bound(log_rate: float) -> float:
+    def chernoff_bound(log_rate: float) -> float:
         rate = exp(log_rate)
         if rate >= largest:
             return inf
-        moments = sum(part.times * float(part.noise.parties) * _log_moment(part, rate) for part in present)
-        return (moments - log(chance)) / rate
+        moments = sum(part.draws * float(part.noise.parties) * _log_moment_of_draw(part, rate) for part in present)
+        return (moments - log(probability)) / rate
 
-    highest = log(largest) if largest < inf else log(sqrt(-2 * log(chance)) / spread) + 10
-    best = min(highest, log(sqrt(-2 * log(chance)) / max(spread, 1e-300)))  # of a Gaussian sum
+    highest = log(largest) if largest < inf else log(sqrt(-2 * log(probability)) / spread) + 10
+    best = min(highest, log(sqrt(-2 * log(probability)) / max(spread, 1e-300)))  # of a Gaussian sum
     ends = (best - 10, highest)
     from scipy.optimize import minimize_scalar
 
-    return float(minimize_scalar(bound, bounds=ends, method="bounded", options={"xatol": 1e-6}).fun)
+    return float(minimize_scalar(chernoff_bound, bounds=ends, method="bounded", options={"xatol": 1e-6}).fun)
 
 
-def _log_moment(part: Weighed, rate: float) -> float:
+def _log_moment_of_draw(part: WeightedNoise, rate: float) -> float:
     """That of one draw by one party."""
     rate *= abs(part.weight)
     if part.noise.family is Family.GAUSSIAN:
@@ -262,11 +262,11 @@ def _log_moment(part: Weighed, rate: float) -> float:
     return 2 * log(-expm1(-decay)) - log(-expm1(rate - decay)) - log(-expm1(-rate - decay))
 
 
-def rounded(low: int, high: int) -> int:
+def roundest_threshold(low: int, high: int) -> int:
     """The threshold between both that most powers of two divide: where counts are sums along a binary tree, the next
     one on the way down.
 
-    >>> rounded(0, 1000), rounded(512, 1000), rounded(0, 512)
+    >>> roundest_threshold(0, 1000), roundest_threshold(512, 1000), roundest_threshold(0, 512)
     (512, 768, 256)
     """
     depth = (low ^ (high - 1)).bit_length() - 1
@@ -279,12 +279,12 @@ class Bracket(NamedTuple):
     low: int
     high: int
 
-    def middle(self) -> int | None:
+    def next_threshold(self) -> int | None:
         """The threshold that is asked next; None where there is nothing left to ask."""
-        return rounded(self.low, self.high) if self.high - self.low > 1 else None
+        return roundest_threshold(self.low, self.high) if self.high - self.low > 1 else None
 
 
-def bisected(cells: int, reached: Callable[[int], bool | None]) -> Bracket:
+def bisect_bracket(cells: int, reached: Callable[[int], bool | None]) -> Bracket:
     """The bracket to which the answers lead, as far as there are answers: of one cell after ``ceil(log2(cells))``.
 
     The crossing is that of the isotonic regression of the counts, however weighted: those that were asked to the left
@@ -295,11 +295,11 @@ def bisected(cells: int, reached: Callable[[int], bool | None]) -> Bracket:
         cells: How many there are. The count of no cells does not reach, that of all does.
         reached: Whether the count of a threshold reaches the target; None where it is not known.
 
-    >>> bisected(8, lambda threshold: threshold >= 5)
+    >>> bisect_bracket(8, lambda threshold: threshold >= 5)
     Bracket(low=4, high=5)
     """
     bracket = Bracket(0, cells)
-    while (middle := bracket.middle()) is not None and (answer := reached(middle)) is not None:
+    while (middle := bracket.next_threshold()) is not None and (answer := reached(middle)) is not None:
         bracket = Bracket(bracket.low, middle) if answer else Bracket(middle, bracket.high)
     return bracket
 
@@ -319,7 +319,7 @@ class PathQuantile:
     Two searches more are made where units are single and independent: for an interval that *holds the quantile of the
     population that they were drawn from*. Their margins have room for half of the chance of an error by noise, and for
     the other half by sampling: at all thresholds at once, shares of the records are off those of the population by no
-    more than `dvoretzky` says, and the argument is the same, with the crossing of the population's shares for q.
+    more than `dkw_bound` says, and the argument is the same, with the crossing of the population's shares for q.
 
     A search that meets a count that nobody asked for ends there, with a wider bracket. It made no step that the whole
     search would not make, so its interval holds with the same chance, whatever level was searched for.
@@ -343,78 +343,82 @@ class PathQuantile:
     independent: bool = False
 
     @classmethod
-    def of(cls, evidence: Evidence, p: float, level: float, *, independent: bool = False) -> PathQuantile:
+    def from_evidence(cls, evidence: Evidence, p: float, level: float, *, independent: bool = False) -> PathQuantile:
         """From all that was released."""
-        law = evidence.path
+        law = evidence.path_sums
         missing = None if law.missing is None else evidence.values[-1]
-        counts = dict(zip(law.at, evidence.values, strict=False))
+        counts = dict(zip(law.prefix_lengths, evidence.values, strict=False))
         return cls(law, counts, missing, evidence.total, p, level, independent)
 
     @property
-    def asked(self) -> tuple[int, ...]:
+    def next_thresholds(self) -> tuple[int, ...]:
         """The thresholds that are needed next; none once all searches have ended."""
-        brackets = (*self.brackets, *self.outer) if self.independent else self.brackets
-        needed = {bracket.middle() for bracket in brackets} | {self.law.cells}
+        brackets = (*self.brackets, *self.population_brackets) if self.independent else self.brackets
+        needed = {bracket.next_threshold() for bracket in brackets} | {self.law.cells}
         return tuple(sorted(middle for middle in needed if middle is not None and middle not in self.counts))
 
     @property
     def brackets(self) -> tuple[Bracket, Bracket, Bracket]:
         """For the lower end, the quantile, and the upper end; they do not fall."""
-        lower, middle, upper = (self._bisected(side, self._margin) for side in (-1, 0, 1))
+        lower, middle, upper = (self._bisect(side, self._margin) for side in (-1, 0, 1))
         return lower, middle, upper
 
     def interval(self, *, population: bool) -> Bracket:
         """Thresholds that have the quantile of these records between them, or that of the population."""
-        lower, *_, upper = self.outer if population else self.brackets
+        lower, *_, upper = self.population_brackets if population else self.brackets
         return Bracket(lower.low, upper.high)
 
     @property
-    def outer(self) -> tuple[Bracket, Bracket]:
+    def population_brackets(self) -> tuple[Bracket, Bracket]:
         """For the lower and the upper end of the interval for the population."""
-        lower, upper = (self._bisected(side, self._wide_margin) for side in (-1, 1))
+        lower, upper = (self._bisect(side, self._population_margin) for side in (-1, 1))
         return lower, upper
 
-    def _bisected(self, side: int, margin: Callable[[int], float]) -> Bracket:
-        return bisected(self.law.cells, self._reaches(side, margin))
+    def _bisect(self, side: int, margin: Callable[[int], float]) -> Bracket:
+        return bisect_bracket(self.law.cells, self._build_comparison(side, margin))
 
     @property
-    def present(self) -> float:
+    def present_records(self) -> float:
         """The number of records with a value."""
         if self.total is not None and self.missing is not None:
             return self.total - self.missing
         return self.counts[self.law.cells]
 
-    def _reaches(self, side: int, margin: Callable[[int], float]) -> Callable[[int], bool | None]:
+    def _build_comparison(self, side: int, margin: Callable[[int], float]) -> Callable[[int], bool | None]:
         """Tell whether a count reaches the quantile, by one side; None where it is not known."""
 
-        def reached(threshold: int) -> bool | None:
+        def is_reached(threshold: int) -> bool | None:
             if threshold not in self.counts:
                 return None
-            excess = self.counts[threshold] - self.p * self.present
+            excess = self.counts[threshold] - self.p * self.present_records
             return excess >= side * (margin(threshold) if side else 0.0)
 
-        return reached
+        return is_reached
 
     def _margin(self, threshold: int) -> float:
         return self._noise_margin(threshold, 1 - self.level)
 
-    def _wide_margin(self, threshold: int) -> float:
-        units = max(self.present, 1.0)
-        sampling = units * dvoretzky(units, (1 + self.level) / 2)
+    def _population_margin(self, threshold: int) -> float:
+        units = max(self.present_records, 1.0)
+        sampling = units * dkw_bound(units, (1 + self.level) / 2)
         return self._noise_margin(threshold, (1 - self.level) / 2) + sampling
 
     def _noise_margin(self, threshold: int, error: float) -> float:
         steps = max(1, (self.law.cells - 1).bit_length())
-        return tail_bound(self._noises(threshold), error / steps)
+        return tail_bound(self._excess_noises(threshold), error / steps)
 
-    def _noises(self, threshold: int) -> tuple[Weighed, ...]:
+    def _excess_noises(self, threshold: int) -> tuple[WeightedNoise, ...]:
         """The independent noises that the excess at a threshold is made of."""
         noise, levels = self.law.noise, self.law.levels
         if self.total is not None and self.law.missing is not None:
-            return Weighed(levels, 1.0, noise), Weighed(1, self.p, self.law.missing)
-        shared = self.law.shared(threshold, self.law.cells)
+            return WeightedNoise(levels, 1.0, noise), WeightedNoise(1, self.p, self.law.missing)
+        shared = self.law.count_shared_noises(threshold, self.law.cells)
         alone = levels - shared
-        return Weighed(shared, 1 - self.p, noise), Weighed(alone, 1.0, noise), Weighed(alone, self.p, noise)
+        return (
+            WeightedNoise(shared, 1 - self.p, noise),
+            WeightedNoise(alone, 1.0, noise),
+            WeightedNoise(alone, self.p, noise),
+        )
 
 
 def paired_region(across: FloatArray, upwards: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -17,10 +17,10 @@ AT_EASE, VALUES = 2**20, 2**25
 """Numbers that are drawn without hesitation, and with some."""
 
 
-def draws_for(cells: int) -> int:
+def choose_draws(cells: int) -> int:
     """The number of simulated draws: a thousand; more if there are few cells, and fewer, but not below 400, if many.
 
-    >>> [draws_for(cells) for cells in (100, 1024, 10_000, 2**20)]
+    >>> [choose_draws(cells) for cells in (100, 1024, 10_000, 2**20)]
     [5000, 1024, 1000, 400]
     """
     return max(400, min(MOST_DRAWS, AT_EASE // cells), min(DRAWS, VALUES // cells))
@@ -47,7 +47,7 @@ def numbered_generator(number: int) -> np.random.Generator:
     return np.random.default_rng([SEED, 2 + number])
 
 
-def noise_of(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> FloatArray:
+def simulate_cell_noise(law: NoisySums, total: int | None, draws: int, generator: np.random.Generator) -> FloatArray:
     """The noise of unbiased counts, simulated: (draws, rows, cells)."""
     return np.concatenate([cells for cells, _ in law.simulate(total, draws, generator)])
 
@@ -70,13 +70,15 @@ def whole_records(count: float) -> int:
     return round(min(max(count, 1.0), MOST_RECORDS))
 
 
-def samples(chances: FloatArray, records: int, draws: int, generator: np.random.Generator) -> IntArray:
+def sample_multinomial(chances: FloatArray, records: int, draws: int, generator: np.random.Generator) -> IntArray:
     """Counts of so many records in each cell, where these are about the chances of the cells: (draws, *cells)."""
     drawn = generator.multinomial(records, chances.ravel() / chances.sum(), size=draws)
     return np.asarray(drawn.reshape(draws, *chances.shape))
 
 
-def sampling_errors(likely: FloatArray, records: int, draws: int, generator: np.random.Generator) -> FloatArray:
+def simulate_sampling_errors(
+    likely: FloatArray, records: int, draws: int, generator: np.random.Generator
+) -> FloatArray:
     """Deviations of a sample of so many records in each cell from their expectation: (draws, *cells).
 
     Args:
@@ -86,21 +88,21 @@ def sampling_errors(likely: FloatArray, records: int, draws: int, generator: np.
         draws: How many samples.
         generator: For simulation over public numbers alone.
 
-    >>> errors = sampling_errors(np.array([[2.0, 3.0], [1.0, 0.0]]), 8, 1000, np.random.default_rng(1))
+    >>> errors = simulate_sampling_errors(np.array([[2.0, 3.0], [1.0, 0.0]]), 8, 1000, np.random.default_rng(1))
     >>> errors.shape, bool(abs(errors.mean()) < 0.1), bool(np.allclose(errors[:, 1, 1], 0))
     ((1000, 2, 2), True, True)
     """
     elsewhere = records - float(likely.sum())
     chances = np.append(likely, elsewhere if elsewhere > ROUNDED else 0.0)
-    drawn = samples(chances, records, draws, generator) - records * chances / chances.sum()
+    drawn = sample_multinomial(chances, records, draws, generator) - records * chances / chances.sum()
     return np.asarray(drawn[:, :-1].reshape(draws, *likely.shape))
 
 
-def chance_of_as_much(reached: float, shown: FloatArray) -> float:
+def monte_carlo_p_value(reached: float, shown: FloatArray) -> float:
     """The share of draws that reach at least as much, the observed one among them: a multiple of ``1 / (draws + 1)``,
     never 0.
 
-    >>> chance_of_as_much(2.0, np.array([1.0, 2.0, 3.0]))
+    >>> monte_carlo_p_value(2.0, np.array([1.0, 2.0, 3.0]))
     0.75
     """
     return float((1 + np.count_nonzero(shown >= reached)) / (1 + len(shown)))

@@ -23,8 +23,8 @@ from .bands import upper_quantile
 class Tuning:
     """Numbers that steer the estimate of a tail; `benchmarks/means_of_long_tails.py` prints what they achieve."""
 
-    clear: float = 3.5  # standard deviations of its noise from which on a count tells how a tail falls
-    sampled: int = 1000  # draws of records beyond a bound; and the most records of one draw, more are scaled
+    significant_z: float = 3.5  # standard deviations of its noise from which on a count tells how a tail falls
+    excess_draws: int = 1000  # draws of records beyond a bound; and the most records of one draw, more are scaled
 
 
 TUNING = Tuning()
@@ -35,17 +35,17 @@ class TailCounts(NamedTuple):
 
     Attributes:
         distances: Rising, from a public origin within the bounds, (points,); all above 0.
-        bound: Which of these is the clipping bound.
+        bound_index: Which of these is the clipping bound.
         counts: The number of records at or beyond each distance, without bias, (points,).
         noise: Simulated noise of these counts, (draws, points).
     """
 
     distances: FloatArray
-    bound: int
+    bound_index: int
     counts: FloatArray
     noise: FloatArray
 
-    def largest_excess(
+    def bound_excess(
         self, level: float, generator: np.random.Generator, *, population: bool = False, tuning: Tuning = TUNING
     ) -> float:
         """Return an upper confidence limit of the sum of distances beyond the bound; infinite if nothing is known.
@@ -64,15 +64,18 @@ class TailCounts(NamedTuple):
             chance. What lies between two points beyond the bound is taken to lie at the far one.
         """
         deviations = self.noise.std(axis=0)
-        clear = np.flatnonzero(self.counts > tuning.clear * np.maximum(deviations, 1.0))
+        clear = np.flatnonzero(self.counts > tuning.significant_z * np.maximum(deviations, 1.0))
         if not len(clear):
             return inf
         last = int(clear[-1])
         records = self._draw_expected(generator)
-        hidden = range(last + 1, min(max(self.bound, last + 1) + 1, len(self.counts)))
+        hidden = range(last + 1, min(max(self.bound_index, last + 1) + 1, len(self.counts)))
         pairs = [*((first, last) for first in range(last)), *((last, second) for second in hidden)]
         each = (1 + level) / 2
-        limits = [self._beyond(records, *pair, each, generator, population=population, tuning=tuning) for pair in pairs]
+        limits = [
+            self._power_law_limit(records, *pair, each, generator, population=population, tuning=tuning)
+            for pair in pairs
+        ]
         return min(limits, default=inf)
 
     def _draw_expected(self, generator: np.random.Generator) -> FloatArray:
@@ -83,7 +86,7 @@ class TailCounts(NamedTuple):
         scatter = np.cumsum(sampled[:, ::-1], axis=1)[:, ::-1]
         return np.asarray(np.maximum(self.counts - self.noise + scatter, 0.0))
 
-    def _beyond(
+    def _power_law_limit(
         self,
         records: FloatArray,
         first: int,
@@ -98,10 +101,10 @@ class TailCounts(NamedTuple):
         far, ratio = self.distances, float(np.diff(np.log(self.distances[[first, second]]))[0])
         begin, end = np.maximum(records[:, first], 1e-9), np.maximum(records[:, second], 1e-9)
         index = np.log(np.maximum(begin / end, 1.0)) / ratio
-        start = max(second, self.bound)
+        start = max(second, self.bound_index)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             beyond = end * np.exp(-index * float(np.diff(np.log(far[[second, start]]))[0]))
-            between = (records[:, self.bound : start] * np.diff(far[self.bound : start + 1])).sum(axis=1)
+            between = (records[:, self.bound_index : start] * np.diff(far[self.bound_index : start + 1])).sum(axis=1)
             if population:
                 excess = np.where(index > 1, beyond * far[start] / (index - 1), np.where(beyond > 1e-6, inf, 0.0))
             else:
@@ -112,8 +115,8 @@ class TailCounts(NamedTuple):
 
 def _draw_sums(expected: FloatArray, index: FloatArray, generator: np.random.Generator, tuning: Tuning) -> FloatArray:
     """Draw sums of excesses of Pareto laws over 1, each of a number of records of Poisson's law: (draws,)."""
-    expected, index = expected[: tuning.sampled], index[: tuning.sampled]
-    scale = np.maximum(expected / tuning.sampled, 1.0)
+    expected, index = expected[: tuning.excess_draws], index[: tuning.excess_draws]
+    scale = np.maximum(expected / tuning.excess_draws, 1.0)
     records: IntArray = generator.poisson(expected / scale)
     draw = np.repeat(np.arange(len(records)), records)
     uniform = 1 - generator.random(len(draw))  # above 0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray
-from .simulation import chance_of_as_much, samples, whole_records
+from .simulation import monte_carlo_p_value, sample_multinomial, whole_records
 
 
 class TwoSampleTest(NamedTuple):
@@ -15,11 +15,11 @@ class TwoSampleTest(NamedTuple):
 
     Attributes:
         statistic: The statistic of the test, from released numbers.
-        pvalue: For the population: it holds noise and sampling. A multiple of one over the number of draws and one.
+        p_value: For the population: it holds noise and sampling. A multiple of one over the number of draws and one.
     """
 
     statistic: float
-    pvalue: float
+    p_value: float
 
 
 class ReleasedSample(NamedTuple):
@@ -36,7 +36,7 @@ class ReleasedSample(NamedTuple):
     noise: FloatArray
 
 
-def largest_difference(first: FloatArray, second: FloatArray) -> FloatArray:
+def kolmogorov_smirnov_statistic(first: FloatArray, second: FloatArray) -> FloatArray:
     """The largest difference of the shares below any inner edge (Kolmogorov 1933, Smirnov 1939): (..., cells) to (...).
 
     Values in one cell count as tied.
@@ -45,7 +45,7 @@ def largest_difference(first: FloatArray, second: FloatArray) -> FloatArray:
     return np.asarray(np.abs(gap[..., :-1]).max(axis=-1, initial=0.0))
 
 
-def chance_of_less(first: FloatArray, second: FloatArray) -> FloatArray:
+def mann_whitney_statistic(first: FloatArray, second: FloatArray) -> FloatArray:
     """The chance that a value of the first is less than one of the second, ties counted half: (..., cells) to (...).
 
     The statistic of Mann and Whitney (1947), over the product of the numbers of records. Without bias but for these.
@@ -54,14 +54,14 @@ def chance_of_less(first: FloatArray, second: FloatArray) -> FloatArray:
     return np.asarray((below * second).sum(axis=-1) / _total(first) / _total(second))
 
 
-class Null(NamedTuple):
+class NullDraws(NamedTuple):
     """Counts of two samples of one distribution, with the noise of those that were released, each (draws, cells)."""
 
     first: FloatArray
     second: FloatArray
 
 
-def alike(first: ReleasedSample, second: ReleasedSample, generator: np.random.Generator) -> Null:
+def simulate_null(first: ReleasedSample, second: ReleasedSample, generator: np.random.Generator) -> NullDraws:
     """Simulated releases if both samples came from the distribution that both together seem to have.
 
     A parametric bootstrap: as many records as each sample seems to have are drawn, and the noise of each is added. So
@@ -74,26 +74,26 @@ def alike(first: ReleasedSample, second: ReleasedSample, generator: np.random.Ge
     together = first.likely + second.likely
     total = together.sum()
     chances = together / total if total > 0 else np.full(together.shape, 1 / together.size)
-    return Null(*(_drawn(each, chances / chances.sum(), generator) for each in (first, second)))
+    return NullDraws(*(_simulate_release(each, chances / chances.sum(), generator) for each in (first, second)))
 
 
-def kolmogorov_smirnov(first: ReleasedSample, second: ReleasedSample, null: Null) -> TwoSampleTest:
-    """The test of `largest_difference`: how often it is as large in draws of `alike`."""
-    reached = float(largest_difference(first.cells, second.cells))
-    return TwoSampleTest(min(reached, 1.0), chance_of_as_much(reached, largest_difference(*null)))
+def kolmogorov_smirnov(first: ReleasedSample, second: ReleasedSample, null: NullDraws) -> TwoSampleTest:
+    """The test of `kolmogorov_smirnov_statistic`: how often it is as large in draws of `simulate_null`."""
+    reached = float(kolmogorov_smirnov_statistic(first.cells, second.cells))
+    return TwoSampleTest(min(reached, 1.0), monte_carlo_p_value(reached, kolmogorov_smirnov_statistic(*null)))
 
 
-def mann_whitney(first: ReleasedSample, second: ReleasedSample, null: Null) -> TwoSampleTest:
-    """The test of `chance_of_less`: how often it is as far from one half, on either side, in draws of `alike`."""
-    reached = float(chance_of_less(first.cells, second.cells))
-    chance = chance_of_as_much(abs(reached - 0.5), np.abs(chance_of_less(*null) - 0.5))
+def mann_whitney(first: ReleasedSample, second: ReleasedSample, null: NullDraws) -> TwoSampleTest:
+    """The test of `mann_whitney_statistic`: how often it is as far from one half, on either side, in draws of `simulate_null`."""
+    reached = float(mann_whitney_statistic(first.cells, second.cells))
+    chance = monte_carlo_p_value(abs(reached - 0.5), np.abs(mann_whitney_statistic(*null) - 0.5))
     return TwoSampleTest(min(max(reached, 0.0), 1.0), chance)
 
 
-def _drawn(sample: ReleasedSample, chances: FloatArray, generator: np.random.Generator) -> FloatArray:
+def _simulate_release(sample: ReleasedSample, chances: FloatArray, generator: np.random.Generator) -> FloatArray:
     records = whole_records(float(sample.cells.sum()))
     noise = sample.noise - sample.noise.sum(axis=-1, keepdims=True) * chances
-    return np.asarray(samples(chances, records, len(noise), generator) + noise)
+    return np.asarray(sample_multinomial(chances, records, len(noise), generator) + noise)
 
 
 def _shares_below(cells: FloatArray) -> FloatArray:

@@ -1,5 +1,13 @@
-from .haar_sums import HaarSums, HaarTensorSums, TableEstimate, bands, mean_squares, remaining, wavelet_estimate
-from .interval_sums import IntervalSums, LeastSquares, Tier, in_parts, least_squares, least_squares_batch
+from .haar_sums import (
+    HaarSums,
+    HaarTensorSums,
+    TableEstimate,
+    band_sizes,
+    estimate_table,
+    mean_squared_factors,
+    shrinkage_factors,
+)
+from .interval_sums import IntervalSums, LeastSquares, Tier, least_squares, least_squares_batch, split_into_parts
 from .law import (
     LEAST_VARIANCE,
     CountLaw,
@@ -11,15 +19,39 @@ from .law import (
     Selection,
     ThresholdAnswers,
     law_from_json,
-    printed,
+    round_error,
 )
-from .path_sums import Block, PathSums, ThresholdSums, read_in_cells
+from .path_sums import Block, PathSums, ThresholdSums, convert_to_cells
 from .toeplitz_sums import ToeplitzSums
 
 __all__ = [
-    "LEAST_VARIANCE", "Block", "CountLaw", "Family", "HaarSums", "HaarTensorSums", "IntervalSums", "Law",
-    "LeastSquares", "Noise", "NoisySums", "PartitionDecisions", "PathSums", "Selection", "TableEstimate",
-    "ThresholdAnswers", "ThresholdSums", "Tier", "ToeplitzSums", "bands", "in_parts", "law_from_json",
-    "least_squares", "least_squares_batch", "mean_squares", "printed", "read_in_cells", "remaining",
-    "wavelet_estimate",
+    "LEAST_VARIANCE",
+    "Block",
+    "CountLaw",
+    "Family",
+    "HaarSums",
+    "HaarTensorSums",
+    "IntervalSums",
+    "Law",
+    "LeastSquares",
+    "Noise",
+    "NoisySums",
+    "PartitionDecisions",
+    "PathSums",
+    "Selection",
+    "TableEstimate",
+    "ThresholdAnswers",
+    "ThresholdSums",
+    "Tier",
+    "ToeplitzSums",
+    "band_sizes",
+    "convert_to_cells",
+    "estimate_table",
+    "law_from_json",
+    "least_squares",
+    "least_squares_batch",
+    "mean_squared_factors",
+    "round_error",
+    "shrinkage_factors",
+    "split_into_parts",
 ]  # fmt: skip

@@ -11,17 +11,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
 from ..codec import STORED, Count
-from .interval_sums import agreed, in_parts, over_cells
-from .law import LEAST_VARIANCE, CountLaw, EvenSums, Noise, Part, over
+from .interval_sums import adjust_to_total, split_into_parts, spread_over_cells
+from .law import LEAST_VARIANCE, CountLaw, EqualWidthSums, Noise, Part, sum_over_intervals
 
 NO_TOTAL = "without totals of the rows, one row and a public total with a missing count are needed"
 CLEAR = 3.0  # children that deviate this many times more than noise explains are judged apart from the other families
 
 
-def remaining(squares: FloatArray, freedom: IntArray) -> FloatArray:
+def shrinkage_factors(squares: FloatArray, freedom: IntArray) -> FloatArray:
     """The factor on the deviations of each family: (..., rows, parents).
 
     Args:
@@ -35,7 +35,7 @@ def remaining(squares: FloatArray, freedom: IntArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class HaarSums(EvenSums):
+class HaarSums(EqualWidthSums):
     """The Haar wavelet transform of every row, with noise of its own on each value (Xiao, Wang and Gehrke 2010).
 
     Cells are summed in intervals of `width`, the last of which may be cut off. A node whose halves have h intervals
@@ -67,7 +67,9 @@ class HaarSums(EvenSums):
 
     def __post_init__(self) -> None:
         if len(self.levels) != len(self.halves):
-            raise Refused("levels", f"{self.points} intervals make {len(self.halves)} levels, got {len(self.levels)}")
+            raise InvalidArgument(
+                "levels", f"{self.points} intervals make {len(self.halves)} levels, got {len(self.levels)}"
+            )
 
     @property
     def halves(self) -> tuple[int, ...]:
@@ -83,14 +85,14 @@ class HaarSums(EvenSums):
     @property
     def parts(self) -> tuple[Part, ...]:
         """Totals, if they were measured, and the levels."""
-        contrasts = map(Part, bands(self.points)[1:], self.levels)
+        contrasts = map(Part, band_sizes(self.points)[1:], self.levels)
         return (*(() if self.top is None else (Part(1, self.top),)), *contrasts)
 
-    def sums(self, cells: Any) -> list[Any]:
+    def apply_strategy(self, cells: Any) -> list[Any]:
         """Sums of left halves minus sums of right halves; of nodes whose right half is cut off, with what is left."""
         parts = [] if self.top is None else [cells.sum(axis=1, keepdims=True)]
         for half in self.halves:
-            halves = over(cells, np.arange(0, self.cells, half * self.width))
+            halves = sum_over_intervals(cells, np.arange(0, self.cells, half * self.width))
             right = halves[:, 1::2]
             parts.append(halves[:, 0 : 2 * right.shape[1] : 2] - right)
         return parts
@@ -104,44 +106,46 @@ class HaarSums(EvenSums):
         Raises:
             ValueError: the values do not fit the law, or nothing tells the total of a row.
         """
-        counts, contrasts, missing = _read(self, values, total)
+        counts, contrasts, missing = _split_values(self, values, total)
         for half, contrast in zip(self.halves, contrasts, strict=True):
-            counts = _halved(counts, contrast, -(-self.points // half))
-        return over_cells(counts, np.diff(self.bounds)), missing
+            counts = _split_nodes(counts, contrast, -(-self.points // half))
+        return spread_over_cells(counts, np.diff(self.bounds)), missing
 
-    def shrunken(self, values: FloatArray, total: int | None) -> FloatArray:
+    def shrink_cells(self, values: FloatArray, total: int | None) -> FloatArray:
         """Cells of shape (rows, cells), drawn towards an even split where noise is larger than structure.
 
         A contrast that deviates clearly from that of an even split is kept; all others of its level in the row share
         the factor ``max(0, 1 - 1 / s)``, where s is their mean squared deviation over the variance.
         """
-        counts, contrasts, _ = _read(self, values, total)
+        counts, contrasts, _ = _split_values(self, values, total)
         for half, contrast, noise in zip(self.halves, contrasts, self.levels, strict=True):
-            even = _lean(self, half) * counts[..., : contrast.shape[-1]]
+            even = _even_contrasts(self, half) * counts[..., : contrast.shape[-1]]
             deviation = contrast - even
             squares = deviation**2 / max(noise.variance, LEAST_VARIANCE)
-            factor = remaining(squares, np.ones(contrast.shape[-1], dtype=np.int64))
-            counts = _halved(counts, even + factor * deviation, -(-self.points // half))
-        return over_cells(counts, np.diff(self.bounds))
+            factor = shrinkage_factors(squares, np.ones(contrast.shape[-1], dtype=np.int64))
+            counts = _split_nodes(counts, even + factor * deviation, -(-self.points // half))
+        return spread_over_cells(counts, np.diff(self.bounds))
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
         """Exact variances; see `contrast_variances`."""
         return np.broadcast_to(contrast_variances(self, total_is_public), (self.rows, self.cells + 1))
 
 
-def _read(law: HaarSums, values: FloatArray, total: int | None) -> tuple[FloatArray, list[FloatArray], FloatArray]:
+def _split_values(
+    law: HaarSums, values: FloatArray, total: int | None
+) -> tuple[FloatArray, list[FloatArray], FloatArray]:
     """Totals of the rows (..., rows, 1), contrasts (..., rows, nodes) of each level, and missing counts (...)."""
-    tables, missing = in_parts(law, values)
+    tables, missing = split_into_parts(law, values)
     if law.top is not None:
         row = max(law.top.variance, LEAST_VARIANCE)
-        totals, missing = agreed(law, tables.pop(0)[..., 0], row, missing, total)
+        totals, missing = adjust_to_total(law, tables.pop(0)[..., 0], row, missing, total)
         return totals[..., None], tables, missing
     if total is None or law.missing is None or law.rows > 1:
-        raise Refused("law", NO_TOTAL)
+        raise InvalidArgument("law", NO_TOTAL)
     return (total - missing)[..., None, None], tables, missing
 
 
-def _halved(counts: FloatArray, contrast: FloatArray, children: int) -> FloatArray:
+def _split_nodes(counts: FloatArray, contrast: FloatArray, children: int) -> FloatArray:
     """Nodes (..., nodes) and their contrasts to their halves; a last node without a right half is its left half."""
     split = contrast.shape[-1]
     halves = np.empty((*contrast.shape[:-1], children))
@@ -151,7 +155,7 @@ def _halved(counts: FloatArray, contrast: FloatArray, children: int) -> FloatArr
     return halves
 
 
-def _lean(law: HaarSums, half: int) -> FloatArray:
+def _even_contrasts(law: HaarSums, half: int) -> FloatArray:
     """The contrast of each split node, per record in it, if these were spread evenly over the node's cells."""
     left = half * law.width
     node = np.arange(0, law.points - half, 2 * half) * law.width
@@ -170,7 +174,7 @@ def contrast_variances(law: HaarSums, total_is_public: bool) -> FloatArray:
     Raises:
         ValueError: nothing tells the total of a row.
     """
-    interval, slope = law.interpolated()
+    interval, slope = law.interpolate_edges()
     spread = np.zeros(law.cells + 1)
     for half, noise in zip(law.halves[::-1], law.levels[::-1], strict=True):
         node, right = interval // (2 * half), interval // half % 2 == 1
@@ -193,7 +197,7 @@ def top_variance(law: HaarSums, total_is_public: bool) -> float:
     missing = None if law.missing is None or not total_is_public else law.missing.variance
     if law.top is None:  # the total of one row is all that is not missing
         if missing is None or law.rows > 1:
-            raise Refused("law", NO_TOTAL)
+            raise InvalidArgument("law", NO_TOTAL)
         return missing
     own = law.top.variance
     if missing is None or own == 0:
@@ -214,7 +218,7 @@ class HaarTensorSums(CountLaw):
     Attributes:
         sides: How many cells the table has along each axis.
         noises: The noises of the values of each combination of bands, that of the last axis fastest.
-        apart: Noise of the count of records that lie in cells beyond the table. None: there are no such cells.
+        outside_noise: Noise of the count of records that lie in cells beyond the table. None: there are no such cells.
         missing: Noise of the count of records that are missing.
 
     Raises:
@@ -226,12 +230,14 @@ class HaarTensorSums(CountLaw):
 
     sides: tuple[int, ...]
     noises: tuple[Noise, ...]
-    apart: Noise | None
+    outside_noise: Noise | None
     missing: Noise
 
     def __post_init__(self) -> None:
-        if len(self.noises) != prod(len(bands(side)) for side in self.sides):
-            raise Refused("noises", f"one for each combination of bands of {self.sides} cells, got {len(self.noises)}")
+        if len(self.noises) != prod(len(band_sizes(side)) for side in self.sides):
+            raise InvalidArgument(
+                "noises", f"one for each combination of bands of {self.sides} cells, got {len(self.noises)}"
+            )
 
     @property
     def rows(self) -> int:
@@ -245,12 +251,12 @@ class HaarTensorSums(CountLaw):
 
     @property
     def size(self) -> int:
-        return self.cells + (self.apart is not None) + 1
+        return self.cells + (self.outside_noise is not None) + 1
 
     @property
     def blocks(self) -> list[tuple[slice, ...]]:
         """The places of the values of each combination of bands in a table of values, in the order of `noises`."""
-        ends = (np.cumsum([0, *bands(side)]).tolist() for side in self.sides)
+        ends = (np.cumsum([0, *band_sizes(side)]).tolist() for side in self.sides)
         return list(product(*([slice(*each) for each in pairwise(along)] for along in ends)))
 
     @property
@@ -260,41 +266,41 @@ class HaarTensorSums(CountLaw):
         Such a count is a sum of values times factors, each the product of one factor for every axis.
         """
         variances: FloatArray = np.array([noise.variance for noise in self.noises])
-        variances = variances.reshape([len(bands(side)) for side in self.sides])
+        variances = variances.reshape([len(band_sizes(side)) for side in self.sides])
         for side in self.sides:
-            variances = np.tensordot(mean_squares(side), variances, axes=(0, 0))
+            variances = np.tensordot(mean_squared_factors(side), variances, axes=(0, 0))
         return float(variances)
 
     @classmethod
-    def cells_of(cls, stored: Mapping[str, Any]) -> int:
+    def count_stored_cells(cls, stored: Mapping[str, Any]) -> int:
         return prod(int(side) for side in stored.get("sides", ()))
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        law = STORED.made(cls, stored, missing=STORED.read(Noise, stored["missing"]))
+        law = STORED.decode_fields(cls, stored, missing=STORED.decode(Noise, stored["missing"]))
         if (law.rows, law.cells) != (stored["rows"], stored["cells"]):
-            raise Refused("evidence", f"a table of {law.cells} cells is needed")
+            raise InvalidArgument("evidence", f"a table of {law.cells} cells is needed")
         return law
 
 
-def bands(side: int) -> tuple[int, ...]:
+def band_sizes(side: int) -> tuple[int, ...]:
     """The numbers of totals and of contrasts of each level among the values of an axis, from coarse to fine.
 
-    >>> bands(5), bands(8), bands(1)
+    >>> band_sizes(5), band_sizes(8), band_sizes(1)
     ((1, 1, 1, 2), (1, 1, 2, 4), (1,))
     """
     halves = (1 << level for level in reversed(range((side - 1).bit_length())))
     return (1, *((side + half - 1) // (2 * half) for half in halves))
 
 
-def mean_squares(side: int) -> FloatArray:
+def mean_squared_factors(side: int) -> FloatArray:
     """Mean squares of the factors with which values of each band are in prefixes of 1 to `side` cells.
 
     A node of total T and contrast D has ``(T + D) / 2`` in its left half and ``(T - D) / 2`` in its right half. So of a
     prefix that ends in it at a part u of the left half ``u / 2`` of both is taken, and at a part u of the right half
     ``(1 + u) / 2`` of T and ``(1 - u) / 2`` of D.
 
-    >>> mean_squares(2)
+    >>> mean_squared_factors(2)
     array([0.625, 0.125])
     """
     last, factor = np.arange(side), np.ones(side)
@@ -314,40 +320,40 @@ class TableEstimate:
 
     Attributes:
         cells: The cells of the table, of shape ``law.sides``.
-        apart: How many records lie in cells beyond the table; 0 if there are no such cells.
+        outside: How many records lie in cells beyond the table; 0 if there are no such cells.
         missing: How many records are missing.
     """
 
     cells: FloatArray
-    apart: float
+    outside: float
     missing: float
 
 
-def wavelet_estimate(law: HaarTensorSums, values: Sequence[int], total: int | None) -> TableEstimate:
+def estimate_table(law: HaarTensorSums, values: Sequence[int], total: int | None) -> TableEstimate:
     """Unbiased counts: there is no other linear estimate but for the total, which a public one corrects.
 
     Raises:
         ValueError: the values do not fit the law.
     """
     if len(values) != law.size:
-        raise Refused("values", f"{law.size} are needed to fit the law, got {len(values)}")
+        raise InvalidArgument("values", f"{law.size} are needed to fit the law, got {len(values)}")
     found = np.asarray(values, dtype=np.float64)
     table, single = found[: law.cells].reshape(law.sides).copy(), found[law.cells :]
     if total is not None:
-        noises = [law.noises[0], *([] if law.apart is None else [law.apart]), law.missing]
+        noises = [law.noises[0], *([] if law.outside_noise is None else [law.outside_noise]), law.missing]
         share = np.array([max(noise.variance, LEAST_VARIANCE) for noise in noises])
         share *= (total - table.flat[0] - single.sum()) / share.sum()
         table.flat[0] += share[0]
         single = single + share[1:]
     for axis in range(table.ndim):
-        table = np.moveaxis(_cells(np.moveaxis(table, axis, -1)), -1, axis)
+        table = np.moveaxis(_invert_transform(np.moveaxis(table, axis, -1)), -1, axis)
     return TableEstimate(table, float(single[:-1].sum()), float(single[-1]))
 
 
-def _cells(values: FloatArray) -> FloatArray:
+def _invert_transform(values: FloatArray) -> FloatArray:
     """Along the last axis: totals and contrasts to cells. A node without a right half is its left half."""
     side = values.shape[-1]
-    total, *contrasts = np.split(values, np.cumsum(bands(side)[:-1]), axis=-1)
+    total, *contrasts = np.split(values, np.cumsum(band_sizes(side)[:-1]), axis=-1)
     for level, contrast in enumerate(contrasts):
-        total = _halved(total, contrast, -(-side >> (len(contrasts) - 1 - level)))
+        total = _split_nodes(total, contrast, -(-side >> (len(contrasts) - 1 - level)))
     return total

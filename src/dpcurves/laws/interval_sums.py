@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
 from ..codec import INSIDE
-from ..queries.query import Places, laid_out
-from .law import LEAST_VARIANCE, Noise, NoisySums, Part, over
+from ..queries.query import Places, places_to_array
+from .law import LEAST_VARIANCE, Noise, NoisySums, Part, sum_over_intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Tier:
     noise: Noise
 
     @property
-    def first(self) -> IntArray:
+    def first_cells(self) -> IntArray:
         """The first cells of the intervals."""
-        return laid_out(self.starts)
+        return places_to_array(self.starts)
 
     def bounds(self, cells: int) -> IntArray:
         """The ends of the intervals: one more than there are intervals."""
-        return np.append(self.first, cells)
+        return np.append(self.first_cells, cells)
 
 
 class NestedSums(NoisySums):
@@ -91,18 +91,18 @@ def interval_variances(law: NestedSums, total_is_public: bool) -> FloatArray:
         ValueError: an interval is not a union of intervals of the next level.
     """
     variances = _combined_variances(law)
-    node, bounds = _containing(law.levels[-1], law.cells), law.levels[-1].bounds(law.cells)
+    node, bounds = _interval_of_edges(law.levels[-1], law.cells), law.levels[-1].bounds(law.cells)
     slope = (np.arange(law.cells + 1) - bounds[node]) / np.diff(bounds)[node]  # of each edge's interval, what is below
     spread = np.zeros(law.cells + 1)
     for level, finer, variance in zip(law.levels[-2::-1], law.levels[:0:-1], variances[:0:-1], strict=True):
-        parent = _containing(level, law.cells)
+        parent = _interval_of_edges(level, law.cells)
         first = np.append(_first_children(level, finer), len(finer.starts))
-        below, square = _below(variance, first[parent], node, slope)
+        below, square = _weighted_variance_below(variance, first[parent], node, slope)
         total = np.add.reduceat(variance, first[:-1])[parent]
         slope, spread = below / total, spread + square - below * (below / total)
         node = parent
-    below, square = _below(variances[0], np.zeros_like(node), node, slope)
-    known = below * (below / _everything(law, variances[0], total_is_public))
+    below, square = _weighted_variance_below(variances[0], np.zeros_like(node), node, slope)
+    known = below * (below / _total_variance(law, variances[0], total_is_public))
     row: FloatArray = np.maximum(square + spread - known, 0)
     return row
 
@@ -116,13 +116,13 @@ def mean_interval_variance(law: NestedSums, total_is_public: bool) -> float:
     """
     if law.cells == 1:
         return float(interval_variances(law, total_is_public)[1])
-    regular = _regular(law)
-    sums, variance = _top_of_alike(law, regular) if regular else _top(law)
-    everything = _everything(law, variance, total_is_public)
+    regular = _regular_tilings(law)
+    sums, variance = _sum_regular_first_level(law, regular) if regular else _sum_first_level(law)
+    everything = _total_variance(law, variance, total_is_public)
     return _sum_below_root(sums, variance, everything) / (law.cells - 1)
 
 
-def _everything(law: NestedSums, variance: FloatArray, total_is_public: bool) -> float:
+def _total_variance(law: NestedSums, variance: FloatArray, total_is_public: bool) -> float:
     """Variance of the sum of all that the total consists of; infinite if knowing the total tells nothing."""
     if not total_is_public or law.missing is None:
         return inf
@@ -144,58 +144,60 @@ def _own_variance(level: Tier) -> FloatArray:
 
 def _first_children(level: Tier, finer: Tier) -> IntArray:
     """The numbers of the intervals of `finer` at which the intervals of `level` start."""
-    starts, inner = level.first, finer.first
+    starts, inner = level.first_cells, finer.first_cells
     first = np.searchsorted(inner, starts)
     if first[-1] == len(inner) or not np.array_equal(inner[first], starts):
-        raise Refused("levels", "every interval is a union of intervals of the next level")
+        raise InvalidArgument("levels", "every interval is a union of intervals of the next level")
     return first.astype(np.int64)
 
 
-def _containing(level: Tier, cells: int) -> IntArray:
+def _interval_of_edges(level: Tier, cells: int) -> IntArray:
     """The interval that each edge lies in: the one to its right, at the end the last one."""
     last = len(level.starts) - 1
     return np.append(np.repeat(np.arange(last + 1), np.diff(level.bounds(cells))), last)
 
 
-def _below(variance: FloatArray, first: IntArray, node: IntArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _weighted_variance_below(
+    variance: FloatArray, first: IntArray, node: IntArray, slope: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """``sum(u v)`` and ``sum(u**2 v)`` over the intervals from `first` to `node`."""
     running = np.concatenate(([0.0], np.cumsum(variance)))
     whole = running[node] - running[first]
     return whole + slope * variance[node], whole + slope**2 * variance[node]
 
 
-class _Sums(NamedTuple):
+class _EdgeSums(NamedTuple):
     """Sums over the edges in each interval, from its start to before its end: of 1, a, a**2 and b."""
 
     edges: FloatArray
     slope: FloatArray
     square: FloatArray
-    spread: FloatArray
+    residual_variance: FloatArray
 
 
-def _interpolated_sums(bounds: IntArray) -> _Sums:
+def _interpolated_sums(bounds: IntArray) -> _EdgeSums:
     """Sum over the edges of intervals that are interpolated linearly: a is 0, 1/width, 2/width, ..."""
     width = np.diff(bounds).astype(np.float64)
-    return _Sums(width, (width - 1) / 2, (width - 1) * (2 * width - 1) / (6 * width), np.zeros(len(width)))
+    return _EdgeSums(width, (width - 1) / 2, (width - 1) * (2 * width - 1) / (6 * width), np.zeros(len(width)))
 
 
-def _top(law: NestedSums) -> tuple[_Sums, FloatArray]:
+def _sum_first_level(law: NestedSums) -> tuple[_EdgeSums, FloatArray]:
     """Sums, and variances, of the intervals of the first level."""
     variances = _combined_variances(law)
     sums = _interpolated_sums(law.levels[-1].bounds(law.cells))
     for level, finer, variance in zip(law.levels[-2::-1], law.levels[:0:-1], variances[:0:-1], strict=True):
-        sums = _in_parents(sums, variance, _first_children(level, finer))
+        sums = _sum_in_parents(sums, variance, _first_children(level, finer))
     return sums, variances[0]
 
 
-def _regular(law: NestedSums) -> list[range]:
+def _regular_tilings(law: NestedSums) -> list[range]:
     """The tilings, if all intervals of each level are alike, but for the last one; else none."""
     tilings = [level.starts for level in law.levels if isinstance(level.starts, range)]
     nested = all(len(coarse) == 1 or coarse.step % fine.step == 0 for coarse, fine in pairwise(tilings))
     return tilings if nested and len(tilings) == len(law.levels) else []
 
 
-def _top_of_alike(law: NestedSums, tilings: list[range]) -> tuple[_Sums, FloatArray]:
+def _sum_regular_first_level(law: NestedSums, tilings: list[range]) -> tuple[_EdgeSums, FloatArray]:
     """Sums and variances of a regular law: two intervals of each level stand for all, a whole one and the last one."""
     own = [max(level.noise.variance, _TINY) for level in law.levels]
     width = tilings[-1].step
@@ -205,17 +207,17 @@ def _top_of_alike(law: NestedSums, tilings: list[range]) -> tuple[_Sums, FloatAr
         whole = max(1, coarse.step // fine.step)
         last = len(fine) - coarse[-1] // fine.step
         kind, first = np.repeat([0, 1], [whole + last - 1, 1]), np.array([0, whole])
-        sums = _in_parents(_of(sums, kind), variance[kind], first)
+        sums = _sum_in_parents(_select_intervals(sums, kind), variance[kind], first)
         variance = 1 / (1 / measured + 1 / np.add.reduceat(variance[kind], first))
     kind = np.repeat([0, 1], [len(tilings[0]) - 1, 1])
-    return _of(sums, kind), variance[kind]
+    return _select_intervals(sums, kind), variance[kind]
 
 
-def _of(sums: _Sums, kind: IntArray) -> _Sums:
-    return _Sums(*(each[kind] for each in sums))
+def _select_intervals(sums: _EdgeSums, kind: IntArray) -> _EdgeSums:
+    return _EdgeSums(*(each[kind] for each in sums))
 
 
-def _in_parents(sums: _Sums, variance: FloatArray, first: IntArray) -> _Sums:
+def _sum_in_parents(sums: _EdgeSums, variance: FloatArray, first: IntArray) -> _EdgeSums:
     """Sum over the intervals of the level above."""
     total = np.add.reduceat(variance, first)
     children = np.diff(np.append(first, len(variance)))
@@ -223,18 +225,18 @@ def _in_parents(sums: _Sums, variance: FloatArray, first: IntArray) -> _Sums:
     before = np.cumsum(part) - part
     before -= np.repeat(before[first], children)
     edges, slope, square, reading = (np.add.reduceat(sum_, first) for sum_ in _moments(sums, part, before))
-    return _Sums(edges, slope, square, total * (reading - square) + np.add.reduceat(sums.spread, first))
+    return _EdgeSums(edges, slope, square, total * (reading - square) + np.add.reduceat(sums.residual_variance, first))
 
 
-def _sum_below_root(sums: _Sums, variance: FloatArray, everything: float) -> float:
+def _sum_below_root(sums: _EdgeSums, variance: FloatArray, everything: float) -> float:
     before = np.cumsum(variance) - variance
-    reading = float(_moments(sums, variance, before)[3].sum() + sums.spread.sum())
+    reading = float(_moments(sums, variance, before)[3].sum() + sums.residual_variance.sum())
     known = _moments(sums, variance / everything, before / everything)[2].sum() * everything if everything < inf else 0
     return reading - float(known)
 
 
 def _moments(
-    sums: _Sums, part: FloatArray, before: FloatArray
+    sums: _EdgeSums, part: FloatArray, before: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Sums over edges of 1, ``before + a * part``, its square, and ``before + a**2 * part``."""
     slope = sums.edges * before + part * sums.slope
@@ -255,7 +257,7 @@ class LeastSquares:
     missing: float
 
 
-class TreeReading(NamedTuple):
+class LevelMeasurement(NamedTuple):
     """The released values of one level.
 
     Attributes:
@@ -269,7 +271,7 @@ class TreeReading(NamedTuple):
     values: FloatArray
 
 
-class Ascent(NamedTuple):
+class UpwardPass(NamedTuple):
     """Least-squares values seen from below. Each has one entry per layer, from coarse to fine.
 
     Attributes:
@@ -313,45 +315,47 @@ def least_squares(
 
 def least_squares_batch(law: NestedSums, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
     """Least squares of many releases under one law: (..., size) to cells (..., rows, cells) and missing (...)."""
-    readings, missing = read(law, values)
-    ascent = ascend(readings)
-    totals, missing = pinned(law, ascent, missing, total)
+    readings, missing = split_by_level(law, values)
+    ascent = run_upward_pass(readings)
+    totals, missing = adjust_rows_to_total(law, ascent, missing, total)
     counts = totals[..., None]
     for layer, estimate, sums in zip(*ascent, strict=True):
-        counts = estimate + layer.share * layer.spread(counts - sums)
-    return over_cells(counts, ascent.layers[-1].width), missing
+        counts = estimate + layer.residual_fraction * layer.repeat_for_children(counts - sums)
+    return spread_over_cells(counts, ascent.layers[-1].width), missing
 
 
-def read(law: NestedSums, values: FloatArray) -> tuple[list[TreeReading], FloatArray]:
+def split_by_level(law: NestedSums, values: FloatArray) -> tuple[list[LevelMeasurement], FloatArray]:
     """The readings of all levels, and the missing count (...), which is 0 if it was not asked.
 
     Raises:
         ValueError: the values do not fit the law.
     """
-    parts, missing = in_parts(law, values)
+    parts, missing = split_into_parts(law, values)
     readings = [
-        TreeReading(level.bounds(law.cells), level.noise.variance, part)
+        LevelMeasurement(level.bounds(law.cells), level.noise.variance, part)
         for level, part in zip(law.levels, parts, strict=True)
     ]
     return readings, missing
 
 
-def ascend(readings: Sequence[TreeReading]) -> Ascent:
+def run_upward_pass(readings: Sequence[LevelMeasurement]) -> UpwardPass:
     """The upward pass."""
-    layers = grow([reading.bounds for reading in readings], [reading.variance for reading in readings])
-    best, sums = [readings[-1].values], [layers[-1].sum(readings[-1].values)]
+    layers = build_layers([reading.bounds for reading in readings], [reading.variance for reading in readings])
+    best, sums = [readings[-1].values], [layers[-1].sum_children(readings[-1].values)]
     for layer, reading in zip(layers[-2::-1], readings[-2::-1], strict=True):
-        best.append(reading.values + (1 - layer.trust) * (sums[-1] - reading.values))  # exact where the two agree
-        sums.append(layer.sum(best[-1]))
-    return Ascent(layers, tuple(reversed(best)), tuple(reversed(sums)))
+        best.append(reading.values + (1 - layer.own_weight) * (sums[-1] - reading.values))  # exact where the two agree
+        sums.append(layer.sum_children(best[-1]))
+    return UpwardPass(layers, tuple(reversed(best)), tuple(reversed(sums)))
 
 
-def pinned(law: NestedSums, ascent: Ascent, missing: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
+def adjust_rows_to_total(
+    law: NestedSums, ascent: UpwardPass, missing: FloatArray, total: int | None
+) -> tuple[FloatArray, FloatArray]:
     """The totals of the rows, (..., rows), and the missing count, which agree with the public total if there is one."""
-    return agreed(law, ascent.sums[0][..., 0], float(ascent.layers[0].parent_variance[0]), missing, total)
+    return adjust_to_total(law, ascent.sums[0][..., 0], float(ascent.layers[0].parent_variance[0]), missing, total)
 
 
-def over_cells(counts: FloatArray, width: NDArray[np.int64]) -> FloatArray:
+def spread_over_cells(counts: FloatArray, width: NDArray[np.int64]) -> FloatArray:
     """Counts of the finest intervals, evenly over their cells, of which each has `width`."""
     return np.repeat(counts / width, width, axis=-1)
 
@@ -364,7 +368,7 @@ class Layer:
         width: Cells of each interval.
         first: Number of the first child of each parent.
         children: How many children each parent has.
-        trust: Weight of an interval's own value against the sum of its children, by inverse variance.
+        own_weight: Weight of an interval's own value against the sum of its children, by inverse variance.
         variance: The variance of the two together.
         parent_variance: Sum of `variance` over the children of each parent.
     """
@@ -372,30 +376,30 @@ class Layer:
     width: NDArray[np.int64]
     first: NDArray[np.int64]
     children: NDArray[np.int64]
-    trust: FloatArray
+    own_weight: FloatArray
     variance: FloatArray
     parent_variance: FloatArray
 
     @property
-    def share(self) -> FloatArray:
+    def residual_fraction(self) -> FloatArray:
         """The part of its parent's residual that a child takes: that of its variance."""
-        return self.variance / self.spread(self.parent_variance)
+        return self.variance / self.repeat_for_children(self.parent_variance)
 
     @property
-    def split(self) -> FloatArray:
+    def width_fraction(self) -> FloatArray:
         """The part of its parent's cells that a child has."""
-        return self.width / self.spread(self.sum(self.width.astype(np.float64)))
+        return self.width / self.repeat_for_children(self.sum_children(self.width.astype(np.float64)))
 
-    def sum(self, values: FloatArray) -> FloatArray:
+    def sum_children(self, values: FloatArray) -> FloatArray:
         """Over the children of each parent: (..., intervals) to (..., parents)."""
         return np.add.reduceat(values, self.first, axis=-1)
 
-    def spread(self, values: FloatArray) -> FloatArray:
+    def repeat_for_children(self, values: FloatArray) -> FloatArray:
         """Each parent's value to all of its children: (..., parents) to (..., intervals)."""
         return np.repeat(values, self.children, axis=-1)
 
 
-def grow(bounds: Sequence[IntArray], variances: Sequence[float]) -> tuple[Layer, ...]:
+def build_layers(bounds: Sequence[IntArray], variances: Sequence[float]) -> tuple[Layer, ...]:
     """The layers of nested tilings, from coarse to fine, whose intervals were measured with these variances.
 
     Args:
@@ -406,27 +410,27 @@ def grow(bounds: Sequence[IntArray], variances: Sequence[float]) -> tuple[Layer,
         ValueError: there is no level, or an interval is not a union of intervals of the next level.
     """
     if not bounds:
-        raise Refused("law", "at least one level is needed to estimate cells")
+        raise InvalidArgument("law", "at least one level is needed to estimate cells")
     layers: list[Layer] = []
     parents = [bounds[0][[0, -1]], *bounds[:-1]]
     for own, parent, variance in reversed(list(zip(bounds, parents, variances, strict=True))):
         below = layers[-1].parent_variance if layers else np.full(len(own) - 1, np.inf)
-        layers.append(_layer(own, parent, max(variance, LEAST_VARIANCE), below))
+        layers.append(_build_layer(own, parent, max(variance, LEAST_VARIANCE), below))
     return tuple(reversed(layers))
 
 
-def _layer(bounds: IntArray, parent: IntArray, own: float, below: FloatArray) -> Layer:
+def _build_layer(bounds: IntArray, parent: IntArray, own: float, below: FloatArray) -> Layer:
     first = np.searchsorted(bounds, parent)
     if not np.array_equal(bounds.take(first, mode="clip"), parent) or np.any(np.diff(bounds) < 1):
-        raise Refused("law", "every interval must be a union of intervals of the next level")
+        raise InvalidArgument("law", "every interval must be a union of intervals of the next level")
     variance = 1 / (1 / own + 1 / below)
     return Layer(
-        width=np.diff(bounds), first=first[:-1], children=np.diff(first), trust=1 / (1 + own / below),
+        width=np.diff(bounds), first=first[:-1], children=np.diff(first), own_weight=1 / (1 + own / below),
         variance=variance, parent_variance=np.add.reduceat(variance, first[:-1]),
     )  # fmt: skip
 
 
-def in_parts(law: NoisySums, values: FloatArray) -> tuple[list[FloatArray], FloatArray]:
+def split_into_parts(law: NoisySums, values: FloatArray) -> tuple[list[FloatArray], FloatArray]:
     """Values (..., size) as tables (..., rows, length), one for each part of the law, and missing counts (...).
 
     A missing count that was not asked for is 0.
@@ -435,24 +439,24 @@ def in_parts(law: NoisySums, values: FloatArray) -> tuple[list[FloatArray], Floa
         ValueError: the values do not fit the law.
     """
     if values.shape[-1:] != (law.size,):
-        raise Refused("values", f"{law.size} are needed to fit the law, got an array of shape {values.shape}")
+        raise InvalidArgument("values", f"{law.size} are needed to fit the law, got an array of shape {values.shape}")
     ends = np.cumsum([law.rows * part.length for part in law.parts], dtype=np.int64)
     *parts, rest = np.split(values, ends, axis=-1)
     return [part.reshape(*part.shape[:-1], law.rows, -1) for part in parts], rest.sum(axis=-1)  # one value or none
 
 
-def agreed(
-    law: NoisySums, totals: FloatArray, row: float, missing: FloatArray, total: int | None
+def adjust_to_total(
+    law: NoisySums, totals: FloatArray, row_variance: float, missing: FloatArray, total: int | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Totals of the rows (..., rows), of variance `row`, and missing counts (...), that agree with a public total.
+    """Totals of the rows (..., rows), of variance `row_variance`, and missing counts (...), that agree with a public total.
 
     What the public total has more than all of them is shared in proportion to their variances.
     """
     if total is None:
         return totals, missing
     apart = 0.0 if law.missing is None else max(law.missing.variance, LEAST_VARIANCE)
-    residual = (total - totals.sum(axis=-1) - missing) / (law.rows * row + apart)
-    return totals + row * residual[..., None], missing + apart * residual
+    residual = (total - totals.sum(axis=-1) - missing) / (law.rows * row_variance + apart)
+    return totals + row_variance * residual[..., None], missing + apart * residual
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,9 +478,9 @@ class IntervalSums(NestedSums):
     levels: tuple[Tier, ...]
     missing: Noise | None
 
-    def sums(self, cells: Any) -> list[Any]:
+    def apply_strategy(self, cells: Any) -> list[Any]:
         """Sums over the intervals of each level."""
-        return [over(cells, level.first) for level in self.levels]
+        return [sum_over_intervals(cells, level.first_cells) for level in self.levels]
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
         """Least squares; see `least_squares`."""
@@ -486,9 +490,9 @@ class IntervalSums(NestedSums):
         """Exact variances of least squares; see `interval_variances`."""
         return np.broadcast_to(interval_variances(self, total_is_public), (self.rows, self.cells + 1))
 
-    def end_deviations(self, total_is_public: bool) -> tuple[float, float]:
+    def end_cell_deviations(self, total_is_public: bool) -> tuple[float, float]:
         """Standard deviations of the counts of both end cells: of the last one no more than that of its own count."""
-        first, last = NestedSums.end_deviations(self, total_is_public)
+        first, last = NestedSums.end_cell_deviations(self, total_is_public)
         alone = [sqrt(level.noise.variance) for level in self.levels if level.starts[-1] == self.cells - 1]
         return first, min([last, *alone])
 
@@ -497,30 +501,32 @@ class IntervalSums(NestedSums):
         return mean_interval_variance(self, total_is_public)
 
     @property
-    def of_intervals(self) -> IntervalSums:
+    def interval_law(self) -> IntervalSums:
         """The law with the finest intervals as its cells.
 
         >>> from fractions import Fraction
         >>> from dpcurves.laws import Family
         >>> noise = Noise(Family.LAPLACE, Fraction(1))
         >>> law = IntervalSums(1, 9, (Tier((0, 6), noise), Tier(range(0, 9, 3), noise)), None)
-        >>> law.of_intervals.levels[0].starts
+        >>> law.interval_law.levels[0].starts
         (0, 2)
         """
         bounds = self.bounds
         if len(bounds) == self.cells + 1:
             return self
-        coarse = (Tier(tuple(np.searchsorted(bounds, level.first).tolist()), level.noise) for level in self.levels[:-1])
+        coarse = (
+            Tier(tuple(np.searchsorted(bounds, level.first_cells).tolist()), level.noise) for level in self.levels[:-1]
+        )
         finest = Tier(range(len(bounds) - 1), self.levels[-1].noise)
         return replace(self, cells=len(bounds) - 1, levels=(*coarse, finest))
 
     @property
-    def noise_of_cells(self) -> Noise | None:
+    def cell_noise(self) -> Noise | None:
         """The noise of each cell, where there is one level, of single cells; else None."""
         flat = len(self.levels) == 1 and len(self.levels[0].starts) == self.cells
         return self.levels[0].noise if flat else None
 
-    def with_finer(self, finer: IntervalSums, starts: Sequence[int]) -> IntervalSums:
+    def append_finer(self, finer: IntervalSums, starts: Sequence[int]) -> IntervalSums:
         """The law of these sums and, after them, of those over finer cells, all of independent noise.
 
         Args:
@@ -531,14 +537,16 @@ class IntervalSums(NestedSums):
         >>> from dpcurves.laws import Family
         >>> level = Tier(range(2), Noise(Family.LAPLACE, Fraction(1)))
         >>> finer = IntervalSums(1, 5, (Tier(range(5), Noise(Family.LAPLACE, Fraction(9))),), None)
-        >>> [each.starts for each in IntervalSums(1, 2, (level,), None).with_finer(finer, (0, 3)).levels]
+        >>> [each.starts for each in IntervalSums(1, 2, (level,), None).append_finer(finer, (0, 3)).levels]
         [(0, 3), range(0, 5)]
         """
         first = np.asarray(starts)
-        levels = (Tier(tuple(first[level.first].tolist()), level.noise) for level in self.levels)
+        levels = (Tier(tuple(first[level.first_cells].tolist()), level.noise) for level in self.levels)
         return replace(finer, levels=(*levels, *finer.levels), missing=self.missing)
 
-    def by(self, parties: int | Fraction) -> IntervalSums:
+    def sum_over_parties(self, parties: int | Fraction) -> IntervalSums:
         """The law of the sum of so many such noises on each value, one by each party."""
-        levels = tuple(Tier(level.starts, level.noise.by(parties)) for level in self.levels)
-        return replace(self, levels=levels, missing=None if self.missing is None else self.missing.by(parties))
+        levels = tuple(Tier(level.starts, level.noise.sum_over_parties(parties)) for level in self.levels)
+        return replace(
+            self, levels=levels, missing=None if self.missing is None else self.missing.sum_over_parties(parties)
+        )

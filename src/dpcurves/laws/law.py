@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from ..arguments import Refused, WrongKind
+from ..arguments import InvalidArgument, WrongArgumentType
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..codec import INTEGERS, STORED, Count, Rule
 from ..privacy import PrivacyLoss
@@ -50,7 +50,7 @@ class Family(Enum):
     GAUSSIAN = "discrete Gaussian"
 
     @classmethod
-    def of(cls, loss: PrivacyLoss) -> Family:
+    def from_loss(cls, loss: PrivacyLoss) -> Family:
         """The family of noise that loses a pure loss, or a zero-concentrated one."""
         return cls.LAPLACE if loss.is_pure else cls.GAUSSIAN
 
@@ -89,14 +89,14 @@ class Noise:
         return LAPLACE_EXCESS * self.variance**2 / float(self.parties) if self.family is Family.LAPLACE else 0.0
 
     @classmethod
-    def spending(cls, loss: PrivacyLoss, distance: Fraction | int, squared: Fraction | int) -> Noise:
+    def from_loss(cls, loss: PrivacyLoss, l1_distance: Fraction | int, squared_l2_distance: Fraction | int) -> Noise:
         """The noise with which values lose `loss` that move by this L1 distance, and this squared L2 distance."""
         if loss.epsilon is not None:
-            return cls(Family.LAPLACE, distance / loss.epsilon)
-        return cls(Family.GAUSSIAN, squared / (2 * loss.rho))
+            return cls(Family.LAPLACE, l1_distance / loss.epsilon)
+        return cls(Family.GAUSSIAN, squared_l2_distance / (2 * loss.rho))
 
     @property
-    def steepest(self) -> float:
+    def largest_rate(self) -> float:
         """The rate from which on `log_moments` are infinite."""
         return 1 / float(self.parameter) if self.family is Family.LAPLACE else inf
 
@@ -120,30 +120,30 @@ class Noise:
             found = parties * (2 * np.log(-np.expm1(-1 / parameter)) - np.log(up) - np.log(down))
         return np.where(up > 0, found, inf)
 
-    def by(self, parties: int | Fraction) -> Noise:
+    def sum_over_parties(self, parties: int | Fraction) -> Noise:
         """Such a draw by each of so many parties."""
         whole = Fraction(parties).denominator == 1
         return replace(self, parties=int(parties) if whole else parties)
 
-    def times(self, draws: int) -> Noise:
+    def sum_over_draws(self, draws: int) -> Noise:
         """The sum of so many independent draws of this noise.
 
         >>> Noise(Family.LAPLACE, Fraction(10), 2).times(3).parties
         6
         """
-        return self.by(self.parties * draws)
+        return self.sum_over_parties(self.parties * draws)
 
 
-def printed(error: float) -> float:
+def round_error(error: float) -> float:
     """To nine digits: the last ones may differ between machines; a plan, and a choice between ties, may not."""
     return float(f"{error:.9g}")
 
 
-def _parties_of(stored: Any) -> Parties:
+def _parse_parties(stored: Any) -> Parties:
     """A number of parties. Raises `ValueError`: there are fewer than one, or more than were ever asked."""
     parties = Fraction(stored)
     if not 1 <= parties <= MOST_PARTIES:
-        raise Refused("evidence.parties", f"from 1 to {MOST_PARTIES} are read")
+        raise InvalidArgument("evidence.parties", f"from 1 to {MOST_PARTIES} are read")
     return int(parties) if parties.denominator == 1 else parties
 
 
@@ -158,7 +158,7 @@ def _places_from_json(stored: Mapping[str, Any]) -> Places:
 
 
 STORED.add(
-    Parties, lambda parties: parties if isinstance(parties, int) else str(parties), _parties_of,
+    Parties, lambda parties: parties if isinstance(parties, int) else str(parties), _parse_parties,
     {"type": ["integer", "string"], "minimum": 2, "pattern": "^[1-9][0-9]*/[1-9][0-9]*$"},
 )  # fmt: skip
 STORED.add(
@@ -171,20 +171,22 @@ STORED.add(
 )  # fmt: skip
 
 
-def draw(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+def simulate_noise(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
     """Integers of one noise law, as floats. Not for protection: `generator` can be predicted."""
     if not isinstance(noise.parties, int):
-        return _in_shares(noise, float(noise.parties), shape, generator)
+        return _simulate_fractional_parties(noise, float(noise.parties), shape, generator)
     if noise.parties > TOGETHER:
-        return _many(noise, noise.parties, shape, generator)
+        return _simulate_many_parties(noise, noise.parties, shape, generator)
     if noise.parties > 1:
-        return np.asarray(draw(noise.by(1), (noise.parties, *shape), generator).sum(axis=0))
+        return np.asarray(simulate_noise(noise.sum_over_parties(1), (noise.parties, *shape), generator).sum(axis=0))
     if noise.family is Family.LAPLACE:
-        return _laplace(float(noise.parameter), shape, generator)
-    return _gaussian(float(noise.parameter), shape, generator)
+        return _simulate_laplace(float(noise.parameter), shape, generator)
+    return _simulate_gaussian(float(noise.parameter), shape, generator)
 
 
-def _many(noise: Noise, parties: int, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+def _simulate_many_parties(
+    noise: Noise, parties: int, shape: tuple[int, ...], generator: np.random.Generator
+) -> FloatArray:
     """The sum of many draws. The two parts of a Laplace draw are geometric, so those of the sum are negative binomial;
     a sum of Gaussian draws of parameter 1 or more is rounded where it is wide, as one of its own variance is.
     """
@@ -201,25 +203,27 @@ def _many(noise: Noise, parties: int, shape: tuple[int, ...], generator: np.rand
         return np.rint(generator.normal(0, sqrt(parties * parameter), shape))
     rest, total = parties, np.zeros(shape)
     while rest:
-        total += draw(noise.by(min(rest, TOGETHER)), shape, generator)
+        total += simulate_noise(noise.sum_over_parties(min(rest, TOGETHER)), shape, generator)
         rest -= min(rest, TOGETHER)
     return total
 
 
-def _in_shares(noise: Noise, parties: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+def _simulate_fractional_parties(
+    noise: Noise, parties: float, shape: tuple[int, ...], generator: np.random.Generator
+) -> FloatArray:
     """The difference of two Polya laws, by the inverse of its distribution function; or about a Gaussian law."""
     scale = float(noise.parameter)
     if noise.family is Family.GAUSSIAN:
-        return _gaussian(parties * scale, shape, generator)
+        return _simulate_gaussian(parties * scale, shape, generator)
     if scale > WIDE_SHARES:
         return np.rint(scale * (generator.standard_gamma(parties, shape) - generator.standard_gamma(parties, shape)))
-    cumulated = _cumulated_shares(scale, parties)
-    inverted = _in_boxes if prod(shape) > BOXES else _one_by_one
+    cumulated = _cumulative_fractional_law(scale, parties)
+    inverted = _invert_by_boxes if prod(shape) > BOXES else _invert_by_search
     return np.subtract(inverted(cumulated, shape, generator), len(cumulated) // 2, dtype=np.float64)
 
 
 @lru_cache(maxsize=64)  # a pure function of public numbers
-def _cumulated_shares(scale: float, parties: float) -> FloatArray:
+def _cumulative_fractional_law(scale: float, parties: float) -> FloatArray:
     """The distribution function times `BOXES`, from the characteristic function, of integers around the middle."""
     size = 1 << (int(45 * parties * scale) + 60).bit_length()
     ratio, angle = exp(-1 / scale), np.arange(size) * (2 * np.pi / size)
@@ -230,7 +234,7 @@ def _cumulated_shares(scale: float, parties: float) -> FloatArray:
     return cumulated
 
 
-def _laplace(scale: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+def _simulate_laplace(scale: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
     """The difference of two geometric laws, each an exponential one rounded down: exact to the rounding of doubles."""
     if scale > WIDE_LAPLACE:
         return np.rint(generator.laplace(0, scale, shape))
@@ -240,24 +244,24 @@ def _laplace(scale: float, shape: tuple[int, ...], generator: np.random.Generato
     return np.subtract(above, below, out=above)
 
 
-def _gaussian(variance: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
+def _simulate_gaussian(variance: float, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
     """By the inverse of the distribution function, exact to the rounding of doubles."""
     if variance > WIDE_GAUSSIAN:
         return np.rint(generator.normal(0, sqrt(variance), shape))
     reach = int(9 * sqrt(variance)) + 2
     support = np.arange(-reach, reach + 1)
     cumulated = np.cumsum(np.exp(-0.5 * support.astype(np.float64) ** 2 / max(variance, 1e-300)))
-    inverted = _in_boxes if prod(shape) > BOXES else _one_by_one
+    inverted = _invert_by_boxes if prod(shape) > BOXES else _invert_by_search
     return np.subtract(inverted(cumulated * (BOXES / cumulated[-1]), shape, generator), reach, dtype=np.float64)
 
 
-def _one_by_one(cumulated: FloatArray, shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
+def _invert_by_search(cumulated: FloatArray, shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
     """The number of the rising numbers, up to `BOXES`, that an even draw passes."""
     return np.searchsorted(cumulated, generator.random(shape) * BOXES, side="right")
 
 
-def _in_boxes(cumulated: FloatArray, shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
-    """The law of `_one_by_one`, five times as fast: of most boxes of width 1 one answer holds, and is looked up."""
+def _invert_by_boxes(cumulated: FloatArray, shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
+    """The law of `_invert_by_search`, five times as fast: of most boxes of width 1 one answer holds, and is looked up."""
     ends = np.searchsorted(cumulated, np.arange(BOXES + 1), side="right")
     answers = np.where(ends[1:] == ends[:-1], ends[:-1], -1)
     box = generator.integers(0, BOXES, shape, dtype=np.uint16)
@@ -276,7 +280,7 @@ LEAST_PEOPLE = 2.0
 """A mean over pairs of fewer people is taken as of so many."""
 
 
-class Answered(Protocol):
+class RandomisedAnswers(Protocol):
     """Randomised answers of people, one of each person about one cell: means over pairs of these people."""
 
     @property
@@ -311,7 +315,7 @@ class Law(ABC):
     Attributes:
         KEY: The name of this law in JSON.
         FIELDS: The fields of its own, by their names in JSON, in order.
-        takes_any: True if any integers may be released; if not, they are the codes of a few choices.
+        accepts_any_integers: True if any integers may be released; if not, they are the codes of a few choices.
         missing: Noise of the count of records that are missing, which comes last. None: it was not asked for.
         splits_missing: True if part of the precision of `missing` may be given to counts of the reasons.
     """
@@ -320,7 +324,7 @@ class Law(ABC):
 
     KEY: ClassVar[str]
     FIELDS: ClassVar[Mapping[str, str]]
-    takes_any: ClassVar[bool] = False
+    accepts_any_integers: ClassVar[bool] = False
     splits_missing: ClassVar[bool] = False
 
     if TYPE_CHECKING:
@@ -334,52 +338,52 @@ class Law(ABC):
         """The number of values; None where that is not known before."""
 
     @abstractmethod
-    def blank(self) -> tuple[int, ...]:
+    def blank_values(self) -> tuple[int, ...]:
         """Values that carry no information."""
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
         """A release under this law as plain objects."""
-        return {**self._own_json(), "values": list(values), "total": total}
+        return {**self._fields_to_json(), "values": list(values), "total": total}
 
-    def _own_json(self) -> dict[str, Any]:
+    def _fields_to_json(self) -> dict[str, Any]:
         """The fields of its own, under `KEY` among others."""
-        return STORED.written(self)
+        return STORED.encode_fields(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """The law of what `to_json` wrote."""
-        return STORED.made(cls, stored)
+        return STORED.decode_fields(cls, stored)
 
     @classmethod
-    def rule(cls) -> Rule:
+    def json_schema(cls) -> Rule:
         """The schema of what `to_json` writes, but for values."""
         return STORED.rule_of_fields(cls)
 
     @classmethod
-    def cells_of(cls, stored: Mapping[str, Any]) -> int:
+    def count_stored_cells(cls, stored: Mapping[str, Any]) -> int:
         """The number of cells that are laid out where a stored law is read."""
         return int(stored.get("rows", 1)) * int(stored.get("cells", 1))
 
     @classmethod
-    def values_in(cls, stored: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
+    def values_from_json(cls, stored: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
         """The values of a stored release, and the public number of all records, as they were written."""
         return stored["values"], stored["total"]
 
-    def required(self, kind: type[Kind]) -> Kind:
+    def require_type(self, kind: type[Kind]) -> Kind:
         """This law, if it is of that kind.
 
         Raises:
             TypeError: it is of another.
         """
         if not isinstance(self, kind):
-            raise WrongKind("law", f"{kind.__name__} is needed, this release is under {type(self).__name__}")
+            raise WrongArgumentType("law", f"{kind.__name__} is needed, this release is under {type(self).__name__}")
         return self
 
     def alpha(self, beta: float) -> float:
         """The error, in records, that wrong answers exceed with probability at most `beta`; NaN where not known."""
         return nan
 
-    def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
+    def count_missing_and_present(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
         """The numbers of records without and with a value; None where the release does not tell."""
         return None
 
@@ -389,7 +393,7 @@ class CountLaw(Law):
 
     __slots__ = ()
 
-    takes_any = True
+    accepts_any_integers = True
 
     if TYPE_CHECKING:
 
@@ -404,21 +408,21 @@ class CountLaw(Law):
     def size(self) -> int:
         """The number of values."""
 
-    def blank(self) -> tuple[int, ...]:
+    def blank_values(self) -> tuple[int, ...]:
         return (0,) * self.size
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
         """A release under this law as plain objects; formulas are written as formulas."""
-        law = {"rows": self.rows, "cells": self.cells, **self._own_json(), "missing": STORED.write(self.missing)}
+        law = {"rows": self.rows, "cells": self.cells, **self._fields_to_json(), "missing": STORED.encode(self.missing)}
         return {**law, "values": list(values), "total": total}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        missing = STORED.read(Noise | None, stored["missing"])
-        return STORED.made(cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
+        missing = STORED.decode(Noise | None, stored["missing"])
+        return STORED.decode_fields(cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
 
     @classmethod
-    def rule(cls) -> Rule:
+    def json_schema(cls) -> Rule:
         """The schema of what `to_json` writes."""
         own, size = STORED.rule_of_fields(cls), STORED.rule(Count)
         beside = {
@@ -430,14 +434,14 @@ class CountLaw(Law):
         }
         return {**own, "required": [*beside, *own["required"]], "properties": {**beside, **own["properties"]}}
 
-    def counted(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
+    def count_missing_and_present(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
         if self.missing is None:
             return None
         missing = float(values[-1])
-        present = self._present(values) if total is None else total - missing
+        present = self._count_present(values) if total is None else total - missing
         return None if present is None else (missing, present)
 
-    def _present(self, values: Sequence[int]) -> float | None:
+    def _count_present(self, values: Sequence[int]) -> float | None:
         """The number of records with a value, as far as the values alone tell."""
         return None
 
@@ -478,12 +482,12 @@ class NoisySums(CountLaw):
     def bounds(self) -> IntArray:
         """The ends of the finest intervals of a row: one more than there are intervals."""
 
-    def answered(self, values: Sequence[int]) -> Answered | None:
+    def randomised_answers(self, values: Sequence[int]) -> RandomisedAnswers | None:
         """The answers, if these are tallies of reports about single cells, one for each; else None."""
         return None
 
     @abstractmethod
-    def sums(self, cells: Any) -> list[Any]:
+    def apply_strategy(self, cells: Any) -> list[Any]:
         """The strategy applied to exact cells (rows, cells): a table (rows, length) for each part. Linear."""
 
     @abstractmethod
@@ -506,7 +510,7 @@ class NoisySums(CountLaw):
         Estimates are those of `reconstruct`, interpolated linearly between edges. Rows are alike; read-only.
         """
 
-    def end_deviations(self, total_is_public: bool) -> tuple[float, float]:
+    def end_cell_deviations(self, total_is_public: bool) -> tuple[float, float]:
         """Standard deviations of the estimated counts of the first and the last cell of a row, at the most."""
         variances = self.prefix_variances(total_is_public)[0]
         return sqrt(variances[1]), sqrt(variances[-2]) + sqrt(variances[-1])
@@ -517,19 +521,19 @@ class NoisySums(CountLaw):
         return float(row[1]) if self.cells == 1 else float(row[1:-1].mean())
 
     @property
-    def nested(self) -> NoisySums:
-        """The law of `debiased` values. Where `is_nested`, it has independent noise on sums over nested intervals."""
+    def nested_law(self) -> NoisySums:
+        """The law of `debias` values. Where `is_nested`, it has independent noise on sums over nested intervals."""
         return self
 
-    def debiased(self, values: FloatArray) -> FloatArray:
+    def debias(self, values: FloatArray) -> FloatArray:
         """Unbiased values from released ones, (..., size): unchanged, unless people randomised them."""
         return values
 
-    def given(self, values: Sequence[int]) -> NoisySums:
+    def condition_on(self, values: Sequence[int]) -> NoisySums:
         """The law given the released values: additive noise does not depend on them."""
         return self
 
-    def shrunken(self, values: FloatArray, total: int | None) -> FloatArray:
+    def shrink_cells(self, values: FloatArray, total: int | None) -> FloatArray:
         """Cells (rows, cells), in which differences that noise alone explains may be shrunk: here the unbiased ones."""
         return self.reconstruct(values, total)[0]
 
@@ -547,19 +551,19 @@ class NoisySums(CountLaw):
     @property
     def one_row(self) -> Self:
         """The law of one row on its own, without the missing cell."""
-        return self.of_rows(1)
+        return self.with_rows(1)
 
-    def of_rows(self, rows: int) -> Self:
+    def with_rows(self, rows: int) -> Self:
         """The law of so many rows on their own, without the missing cell."""
         law: Any = self
         return cast("Self", replace(law, rows=rows, missing=None))
 
     @property
-    def noise_of_cells(self) -> Noise | None:
+    def cell_noise(self) -> Noise | None:
         """The noise of each cell, where cells were counted one by one, and nothing else was; else None."""
         return None
 
-    def added(self, releases: int) -> Self:
+    def sum_over_releases(self, releases: int) -> Self:
         """The law of the sums, value by value, of so many releases under this law, each with noise of its own.
 
         Exact: such a sum is the strategy applied to the sum of the cells, plus the sum of the noises; and since all
@@ -568,13 +572,15 @@ class NoisySums(CountLaw):
         Raises:
             TypeError: the noise depends on what is counted, as that of randomised reports.
         """
-        if type(self).given is not NoisySums.given:
-            raise WrongKind("law", "only releases with additive noise of one law add up")
-        return cast("Self", _times(self, releases))
+        if type(self).condition_on is not NoisySums.condition_on:
+            raise WrongArgumentType("law", "only releases with additive noise of one law add up")
+        return cast("Self", _sum_noises_over_draws(self, releases))
 
-    def raw_noise(self, draws: int, generator: np.random.Generator) -> FloatArray:
+    def simulate_values(self, draws: int, generator: np.random.Generator) -> FloatArray:
         """Simulated noise of the released values themselves: (draws, size), in the order of the law."""
-        return np.concatenate([draw(noise, (draws, count), generator) for noise, count in self.noises], axis=-1)
+        return np.concatenate(
+            [simulate_noise(noise, (draws, count), generator) for noise, count in self.noises], axis=-1
+        )
 
     @property
     def noises(self) -> list[tuple[Noise, int]]:
@@ -601,9 +607,9 @@ class NoisySums(CountLaw):
         known = None if total is None else 0
         chunk = max(1, VALUES_AT_ONCE // max(self.size, self.rows * self.cells))
         for start in range(0, draws, chunk):
-            yield self.reconstruct(self.raw_noise(min(chunk, draws - start), generator), known)
+            yield self.reconstruct(self.simulate_values(min(chunk, draws - start), generator), known)
 
-    def simulated_prefixes(self, total: int | None, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
+    def simulate_prefixes(self, total: int | None, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
         """Simulated noise of the sums of the first intervals of the one row, in chunks of bounded memory.
 
         Between the ends of the finest intervals nothing was measured, so these are simulated alone: as fast, and as
@@ -617,14 +623,14 @@ class NoisySums(CountLaw):
         Yields:
             Errors of the sums, (chunk, intervals + 1).
         """
-        short = self.of_intervals
+        short = self.interval_law
         for cells, _ in short.simulate(total, draws, generator):
             sums = np.zeros((len(cells), len(short.bounds)))
             sums[:, 1:] = np.cumsum(cells[:, 0], axis=-1)[:, short.bounds[1:] - 1]
             yield sums
 
     @property
-    def of_intervals(self) -> NoisySums:
+    def interval_law(self) -> NoisySums:
         """The law with the finest intervals as its cells, where that is simple; this law otherwise."""
         return self
 
@@ -643,7 +649,7 @@ class NoisySums(CountLaw):
         deviations = np.concatenate([np.full(count, sqrt(noise.variance)) for noise, count in self.noises])
         return self.reconstruct(np.diag(deviations), None if total is None else 0)[0]
 
-    def exceeded(self, weights: FloatArray, chance: float) -> FloatArray:
+    def bound_combined_noise(self, weights: FloatArray, probability: float) -> FloatArray:
         """For each combination of values, what its noise exceeds with at most this chance.
 
         Formal guarantees: by the moments of the noise (Chernoff), whatever else is known: for each rate s above zero,
@@ -651,41 +657,45 @@ class NoisySums(CountLaw):
 
         Args:
             weights: One row for each combination: the weights of the values, in their order.
-            chance: Above 0, below 1.
+            probability: Above 0, below 1.
         """
         variance, steepest, own = np.zeros(len(weights)), np.full(len(weights), inf), []
         ends = np.cumsum([0, *(count for _, count in self.noises)])
         for (noise, _), start, end in zip(self.noises, ends, ends[1:], strict=False):
             part = weights[:, start:end]
             variance += noise.variance * (part**2).sum(axis=1)
-            steepest = np.minimum(steepest, noise.steepest / np.maximum(np.abs(part).max(axis=1, initial=0.0), TINY))
+            steepest = np.minimum(
+                steepest, noise.largest_rate / np.maximum(np.abs(part).max(axis=1, initial=0.0), TINY)
+            )
             own.append((noise, part))
-        farthest = np.minimum(steepest, np.sqrt(-2 * log(chance) / np.maximum(variance, TINY)))
+        farthest = np.minimum(steepest, np.sqrt(-2 * log(probability) / np.maximum(variance, TINY)))
         least = np.full(len(weights), inf)
         for step in range(1, RATES + 1):
             rate = farthest * (step / (RATES + 0.5))
-            moments = sum((noise.log_moments(rate[:, None] * part).sum(axis=1) for noise, part in own), -log(chance))
+            moments = sum(
+                (noise.log_moments(rate[:, None] * part).sum(axis=1) for noise, part in own), -log(probability)
+            )
             least = np.minimum(least, moments / rate)
         return least
 
-    def _present(self, values: Sequence[int]) -> float | None:
+    def _count_present(self, values: Sequence[int]) -> float | None:
         return float(self.reconstruct(np.asarray(values, dtype=np.float64), None)[0].sum())
 
 
-def _times(field: Any, draws: int) -> Any:
+def _sum_noises_over_draws(field: Any, draws: int) -> Any:
     """A law, or a part of one, in which each noise is that of so many releases, however deep it stands."""
     if isinstance(field, Noise):
-        return field.times(draws)
+        return field.sum_over_draws(draws)
     if isinstance(field, tuple) and not hasattr(field, "_fields"):
-        return tuple(_times(each, draws) for each in field)
+        return tuple(_sum_noises_over_draws(each, draws) for each in field)
     if not is_dataclass(field) or isinstance(field, type):
         return field
     parts = {each.name: getattr(field, each.name) for each in fields(field) if each.init}
-    made = {name: _times(part, draws) for name, part in parts.items()}
+    made = {name: _sum_noises_over_draws(part, draws) for name, part in parts.items()}
     return replace(field, **{name: part for name, part in made.items() if part is not parts[name]})
 
 
-class EvenSums(NoisySums):
+class EqualWidthSums(NoisySums):
     """Sums over intervals of `width` cells each, but for the last one."""
 
     __slots__ = ()
@@ -702,14 +712,14 @@ class EvenSums(NoisySums):
         """The ends of the intervals: one more than there are intervals."""
         return np.minimum(np.arange(self.points + 1) * self.width, self.cells)
 
-    def interpolated(self) -> tuple[IntArray, FloatArray]:
+    def interpolate_edges(self) -> tuple[IntArray, FloatArray]:
         """The interval that each of the ``cells + 1`` edges lies in, and what part of it lies below the edge."""
         edge, bounds = np.arange(self.cells + 1), self.bounds
         interval = np.minimum(edge // self.width, self.points - 1)
         return interval, (edge - bounds[interval]) / np.diff(bounds)[interval]
 
 
-def over(cells: Any, starts: IntArray) -> Any:
+def sum_over_intervals(cells: Any, starts: IntArray) -> Any:
     """Sums of cells (rows, cells) over the intervals that begin at `starts`: exact for integers of any size."""
     return np.add.reduceat(cells, starts, axis=1)
 
@@ -738,53 +748,55 @@ def law_from_json(stored: Mapping[str, Any]) -> Law:
         KeyError: no law has this form.
         ValueError: it is larger than any that this package makes: a text of a few bytes could ask for all memory.
     """
-    laws = _laws_of(stored)
+    laws = _find_laws(stored)
     for name in ("bits", "blocks"):
         if not 0 <= int(stored.get(name, 0)) <= MOST_BITS:
-            raise Refused(f"evidence.{name}", f"at most {MOST_BITS} are read")
-    for cells in (law.cells_of(stored) for law in laws):
+            raise InvalidArgument(f"evidence.{name}", f"at most {MOST_BITS} are read")
+    for cells in (law.count_stored_cells(stored) for law in laws):
         if not 0 < cells <= MOST_CELLS:
-            raise Refused("evidence.cells", f"from 1 to {MOST_CELLS} in all rows together are read, got {cells}")
+            raise InvalidArgument(
+                "evidence.cells", f"from 1 to {MOST_CELLS} in all rows together are read, got {cells}"
+            )
     return laws[0].from_json(stored)
 
 
 @cache
-def rules() -> dict[str, Rule]:
+def json_schemas() -> dict[str, Rule]:
     """The schemas of releases that curves are read from, by the keys of their laws, in the order that keys are seen in.
 
-    >>> "levels" in rules()
+    >>> "levels" in json_schemas()
     True
     """
-    laws = {key: _class_at(place) for key, place in PLACES.items()}
+    laws = {key: _import_law(place) for key, place in PLACES.items()}
     laws |= {each.name: each.load() for each in sorted(entry_points(group=GROUP), key=lambda each: each.name)}
-    return {key: _rule(law) for key, law in laws.items() if issubclass(law, (CountLaw, Choices))}
+    return {key: _json_schema(law) for key, law in laws.items() if issubclass(law, (CountLaw, ChoiceLaw))}
 
 
-def rule_of(stored: Mapping[str, Any]) -> Rule:
-    """The schema of a release, of `rules`; one of no law that curves are read from is held to the first."""
-    first = _class_at(next(iter(PLACES.values())))
+def json_schema_of(stored: Mapping[str, Any]) -> Rule:
+    """The schema of a release, of `json_schemas`; one of no law that curves are read from is held to the first."""
+    first = _import_law(next(iter(PLACES.values())))
     try:
-        law = _laws_of(stored)[0]
+        law = _find_laws(stored)[0]
     except KeyError:
-        return _rule(first)
-    return _rule(law if issubclass(law, (CountLaw, Choices)) else first)
+        return _json_schema(first)
+    return _json_schema(law if issubclass(law, (CountLaw, ChoiceLaw)) else first)
 
 
 @cache
-def _rule(law: type[Law]) -> Rule:
-    return law.rule()
+def _json_schema(law: type[Law]) -> Rule:
+    return law.json_schema()
 
 
-def _class_at(place: str) -> type[Law]:
+def _import_law(place: str) -> type[Law]:
     file, _, name = place.partition(":")
     found: type[Law] = getattr(import_module(f".{file}", __package__), name)
     return found
 
 
-def _laws_of(stored: Mapping[str, Any]) -> list[type[Law]]:
+def _find_laws(stored: Mapping[str, Any]) -> list[type[Law]]:
     """The laws whose keys are in an object, at least one: of this room, or declared by another installed package."""
     if places := [place for key, place in PLACES.items() if key in stored]:
-        return [_class_at(place) for place in places]
+        return [_import_law(place) for place in places]
     if found := [each.load() for each in entry_points(group=GROUP) if each.name in stored]:
         return found
     raise KeyError("law")
@@ -794,7 +806,7 @@ def _laws_of(stored: Mapping[str, Any]) -> list[type[Law]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices(Law):
+class ChoiceLaw(Law):
     """Law of a release of choices, as of cuts or an interval: no noise is added. `example` stands in rehearsals."""
 
     KEY = "chosen"
@@ -807,11 +819,11 @@ class Choices(Law):
         """Nothing was counted."""
         return None
 
-    def blank(self) -> tuple[int, ...]:
+    def blank_values(self) -> tuple[int, ...]:
         return self.example
 
     @classmethod
-    def values_in(cls, stored: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
+    def values_from_json(cls, stored: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
         """The choices; no number of records is told."""
         return stored[cls.KEY], None
 
@@ -820,13 +832,13 @@ class Choices(Law):
         return {self.KEY: list(values)}
 
     @classmethod
-    def rule(cls) -> Rule:
+    def json_schema(cls) -> Rule:
         told = "Choices that were made under noise, as of edges: no noise is added to them."
         return {"description": told, "type": "object", "required": [cls.KEY], "properties": {cls.KEY: INTEGERS}}
 
 
 @dataclass(frozen=True, slots=True)
-class Selection(Choices):
+class Selection(ChoiceLaw):
     """The law of as many choices as `example` has."""
 
     @property
@@ -836,7 +848,7 @@ class Selection(Choices):
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionDecisions(Choices):
+class PartitionDecisions(ChoiceLaw):
     """Decisions of a growing partition: how many there are is known once they are made."""
 
     @property
@@ -850,14 +862,14 @@ class ThresholdAnswers(Selection):
     """Numbers of comparisons that reached their threshold: choices, made under two kinds of Laplace noise.
 
     Attributes:
-        common: The noise that all thresholds share.
-        own: The noise of each compared sum.
+        threshold_noise: The noise that all thresholds share.
+        sum_noise: The noise of each compared sum.
         comparisons: How many are made at most.
         step: By how much one record counts in the compared sums.
     """
 
-    common: Noise
-    own: Noise
+    threshold_noise: Noise
+    sum_noise: Noise
     comparisons: int
     step: int
 
@@ -879,15 +891,18 @@ class ThresholdAnswers(Selection):
         18.0
         """
         if not 0 < beta < 1:
-            raise Refused("beta", f"a chance between 0 and 1 is needed, got {beta}")
-        both_ways, one_way = _beyond(self.common, beta / 4), _beyond(self.own, beta / 2 / self.comparisons)
+            raise InvalidArgument("beta", f"a chance between 0 and 1 is needed, got {beta}")
+        both_ways, one_way = (
+            _tail_quantile(self.threshold_noise, beta / 4),
+            _tail_quantile(self.sum_noise, beta / 2 / self.comparisons),
+        )
         return (both_ways + one_way) / self.step
 
 
-def _beyond(noise: Noise, chance: float) -> int:
+def _tail_quantile(noise: Noise, probability: float) -> int:
     """The least whole number that a draw exceeds, on one side, with at most this chance.
 
     With ``r = exp(-1 / scale)``, a draw of discrete Laplace noise is above m >= 0 with chance ``r**(m + 1) / (1 + r)``.
     """
     scale = float(noise.parameter)
-    return max(0, ceil(-scale * (log(chance) + log1p(exp(-1 / scale)))) - 1)
+    return max(0, ceil(-scale * (log(probability) + log1p(exp(-1 / scale)))) - 1)

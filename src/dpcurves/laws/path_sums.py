@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
 from ..codec import STORED, Count
-from .law import CountLaw, Law, Noise, NoisySums, Part, draw
+from .law import CountLaw, Law, Noise, NoisySums, Part, simulate_noise
 
 Block = tuple[int, int]
 """Its level l and its number j: it holds the places ``j * 2**l, ..., (j + 1) * 2**l - 1``."""
@@ -28,11 +28,11 @@ class PathSums(CountLaw):
     level. So the same threshold always has the same noise, and two counts share the noises of the blocks that hold
     both places. The first 0 cells hold 0 records, without noise.
 
-    The order of values: one for each entry of `at`; the missing cell comes last.
+    The order of values: one for each entry of `prefix_lengths`; the missing cell comes last.
 
     Attributes:
         cells: How many cells the grid has; nothing is laid out.
-        at: Which counts were asked for, in any order.
+        prefix_lengths: Which counts were asked for, in any order.
         levels: How many noises a count has.
         noise: The noise of each block.
         missing: Noise of the count of records that are missing. None: it was not asked for.
@@ -42,7 +42,7 @@ class PathSums(CountLaw):
     FIELDS = MappingProxyType({"at": "at", "blocks": "levels", KEY: "noise"})
 
     cells: int
-    at: tuple[int, ...]
+    prefix_lengths: tuple[int, ...]
     levels: Count
     noise: Noise
     missing: Noise | None
@@ -54,15 +54,17 @@ class PathSums(CountLaw):
 
     @property
     def size(self) -> int:
-        return len(self.at) + (self.missing is not None)
+        return len(self.prefix_lengths) + (self.missing is not None)
 
-    def by(self, parties: int | Fraction) -> PathSums:
+    def sum_over_parties(self, parties: int | Fraction) -> PathSums:
         """The law of the sum of so many such noises on each block, one by each party."""
         return replace(
-            self, noise=self.noise.by(parties), missing=None if self.missing is None else self.missing.by(parties)
+            self,
+            noise=self.noise.sum_over_parties(parties),
+            missing=None if self.missing is None else self.missing.sum_over_parties(parties),
         )
 
-    def path(self, threshold: int) -> tuple[Block, ...]:
+    def blocks_on_path(self, threshold: int) -> tuple[Block, ...]:
         """The blocks that hold the place of a count, from fine to coarse.
 
         >>> from fractions import Fraction
@@ -72,7 +74,7 @@ class PathSums(CountLaw):
         """
         return tuple((level, (threshold - 1) >> level) for level in range(self.levels)) if threshold else ()
 
-    def shared(self, one: int, other: int) -> int:
+    def count_shared_noises(self, one: int, other: int) -> int:
         """The number of noises that two counts have in common."""
         if not (one and other):
             return 0
@@ -85,39 +87,39 @@ class PathSums(CountLaw):
 
     @property
     def covariance(self) -> FloatArray:
-        """The covariance of the counts, in the order of `at`: shape ``(len(at), len(at))``."""
-        at = np.array(self.at, dtype=np.int64)
+        """The covariance of the counts, in the order of `prefix_lengths`: shape ``(len(at), len(at))``."""
+        at = np.array(self.prefix_lengths, dtype=np.int64)
         apart = np.frexp(((at[:, None] - 1) ^ (at - 1)).astype(np.float64))[1]  # the bit length: below 2**53 exactly
         shared = np.where((at[:, None] > 0) & (at > 0), np.maximum(self.levels - apart, 0), 0)
         return np.asarray(shared * self.noise.variance, dtype=np.float64)
 
     def simulate(self, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Noise of the counts, in the order of `at`, drawn afresh: (draws, counts). Costs no privacy.
+        """Noise of the counts, in the order of `prefix_lengths`, drawn afresh: (draws, counts). Costs no privacy.
 
         Args:
             draws: How many.
             generator: For simulation over public numbers alone. No noise that protects anybody is drawn from it.
         """
-        paths = [self.path(threshold) for threshold in self.at]
+        paths = [self.blocks_on_path(threshold) for threshold in self.prefix_lengths]
         number = {block: place for place, block in enumerate(dict.fromkeys(block for path in paths for block in path))}
-        blocks = draw(self.noise, (draws, len(number)), generator)
+        blocks = simulate_noise(self.noise, (draws, len(number)), generator)
         sums = [blocks[:, [number[block] for block in path]].sum(axis=1) for path in paths]
         return np.stack(sums, axis=1) if sums else np.zeros((draws, 0))
 
-    def _present(self, values: Sequence[int]) -> float | None:
-        return dict(zip(self.at, values, strict=False)).get(self.cells)
+    def _count_present(self, values: Sequence[int]) -> float | None:
+        return dict(zip(self.prefix_lengths, values, strict=False)).get(self.cells)
 
     @classmethod
-    def cells_of(cls, stored: Mapping[str, Any]) -> int:
+    def count_stored_cells(cls, stored: Mapping[str, Any]) -> int:
         """A single one: cells are not laid out."""
         return 1
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         if stored["rows"] != 1:
-            raise Refused("evidence", "counts of prefixes have one row")
-        return STORED.made(
-            cls, stored, cells=int(stored["cells"]), missing=STORED.read(Noise | None, stored["missing"])
+            raise InvalidArgument("evidence", "counts of prefixes have one row")
+        return STORED.decode_fields(
+            cls, stored, cells=int(stored["cells"]), missing=STORED.decode(Noise | None, stored["missing"])
         )
 
 
@@ -148,26 +150,28 @@ class ThresholdSums(NoisySums):
     rows: int
 
     def __post_init__(self) -> None:
-        places, at = self.path.cells, self.path.at
+        places, at = self.path.cells, self.path.prefix_lengths
         own = tuple(each for each in at if each <= places // self.rows)
         alike = (each + row * places // self.rows for row in range(self.rows) for each in own)
         if not 0 < places <= MOST_PLACES or not at or at != tuple(alike) or at[-1] != places:
-            raise Refused("evidence", "counts are needed below the same thresholds in all rows, and below all cells")
+            raise InvalidArgument(
+                "evidence", "counts are needed below the same thresholds in all rows, and below all cells"
+            )
 
     @classmethod
-    def between(cls, path: PathSums, values: Sequence[int], rows: int) -> tuple[ThresholdSums, tuple[int, ...]]:
+    def from_path(cls, path: PathSums, values: Sequence[int], rows: int) -> tuple[ThresholdSums, tuple[int, ...]]:
         """The law and the values, in its order, of what was released under `path` in any order.
 
         >>> from fractions import Fraction
         >>> from dpcurves.laws import Family, Noise
         >>> path = PathSums(8, (8, 0, 3), 4, Noise(Family.LAPLACE, Fraction(2)), None)
-        >>> ThresholdSums.between(path, (90, 0, 40), 1)[1]
+        >>> ThresholdSums.from_path(path, (90, 0, 40), 1)[1]
         (40, 90)
         """
-        counts = dict(zip(path.at, values, strict=False))
+        counts = dict(zip(path.prefix_lengths, values, strict=False))
         at = tuple(sorted(threshold for threshold in counts if threshold))
         missing = () if path.missing is None else values[-1:]
-        return cls(replace(path, at=at), rows), (*(counts[each] for each in at), *missing)
+        return cls(replace(path, prefix_lengths=at), rows), (*(counts[each] for each in at), *missing)
 
     @property
     def missing(self) -> Any:
@@ -177,19 +181,19 @@ class ThresholdSums(NoisySums):
     @property
     def cells(self) -> int:
         """The number of cells between the thresholds of a row."""
-        return len(self.path.at) // self.rows
+        return len(self.path.prefix_lengths) // self.rows
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """A count for each cell, with as many noises as a path has levels; they are not independent."""
-        return (Part(self.cells, self.path.noise.by(self.path.levels * self.path.noise.parties)),)
+        return (Part(self.cells, self.path.noise.sum_over_parties(self.path.levels * self.path.noise.parties)),)
 
     @property
     def bounds(self) -> IntArray:
         """Each threshold ends a cell."""
         return np.arange(self.cells + 1)
 
-    def sums(self, cells: Any) -> list[Any]:
+    def apply_strategy(self, cells: Any) -> list[Any]:
         """The cells up to each threshold."""
         return [np.cumsum(cells).reshape(self.rows, self.cells)]
 
@@ -200,7 +204,7 @@ class ThresholdSums(NoisySums):
             ValueError: the values do not fit the law.
         """
         if values.shape[-1] != self.size:
-            raise Refused("values", f"{self.size} are needed, got {values.shape[-1]}")
+            raise InvalidArgument("values", f"{self.size} are needed, got {values.shape[-1]}")
         below, missing = values[..., : self.rows * self.cells].copy(), np.zeros(values.shape[:-1])
         if self.missing is not None:
             missing = values[..., -1]
@@ -208,12 +212,12 @@ class ThresholdSums(NoisySums):
         cells = np.diff(below, axis=-1, prepend=0.0)
         return cells.reshape(*values.shape[:-1], self.rows, self.cells), missing
 
-    def raw_noise(self, draws: int, generator: np.random.Generator) -> FloatArray:
+    def simulate_values(self, draws: int, generator: np.random.Generator) -> FloatArray:
         """Simulated noise of the counts, with what they share: (draws, size)."""
         noise = self.path.simulate(draws, generator)
         if self.missing is None:
             return noise
-        return np.concatenate([noise, draw(self.missing, (draws, 1), generator)], axis=1)
+        return np.concatenate([noise, simulate_noise(self.missing, (draws, 1), generator)], axis=1)
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
         """Variance of the number of records in the first i cells of each row: shape ``(rows, cells + 1)``."""
@@ -236,8 +240,8 @@ class ThresholdSums(NoisySums):
         """A release under the law of the path as plain objects."""
         return self.path.to_json(values, total)
 
-    def _own_json(self) -> dict[str, Any]:
-        return self.path._own_json()
+    def _fields_to_json(self) -> dict[str, Any]:
+        return self.path._fields_to_json()
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -245,10 +249,10 @@ class ThresholdSums(NoisySums):
         return cls(PathSums.from_json(stored), 1)
 
 
-def read_in_cells(law: Law, values: tuple[int, ...], rows: int) -> Read:
+def convert_to_cells(law: Law, values: tuple[int, ...], rows: int) -> Read:
     """Counts of prefixes as counts of the cells between their thresholds, in so many rows; all else as it is.
 
     Raises:
         ValueError: thresholds differ between the rows, or all records of a row were not counted.
     """
-    return ThresholdSums.between(law, values, rows) if isinstance(law, PathSums) else (law, values)
+    return ThresholdSums.from_path(law, values, rows) if isinstance(law, PathSums) else (law, values)

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
 from ..codec import Count, Natural
-from .interval_sums import in_parts, over_cells
-from .law import EvenSums, Noise, Part, over
+from .interval_sums import split_into_parts, spread_over_cells
+from .law import EqualWidthSums, Noise, Part, sum_over_intervals
 
 # Exact convolution of integers, in time that does not depend on them: number-theoretic transforms.
 
@@ -60,80 +60,80 @@ def causal_convolution(signal: Integers, weights: NDArray[np.int64]) -> NDArray[
     """
     length = len(weights)
     if length > MOST_VALUES or weights.min() < 0 or weights.max() > HEAVIEST:
-        raise Refused("weights", "at most 2**23 numbers between 0 and 2**36 can be convolved")
+        raise InvalidArgument("weights", "at most 2**23 numbers between 0 and 2**36 can be convolved")
     if signal.dtype == np.object_:
         exact = weights.astype(np.object_)
         return np.array([np.convolve(row, exact)[:length] for row in signal], dtype=np.object_)
     short = signal.astype(np.int64, copy=False)
-    return _put_together([_modulo(prime, short, weights) for prime in PRIMES])
+    return _combine_residues([_convolve_modulo(prime, short, weights) for prime in PRIMES])
 
 
-def _modulo(prime: Prime, signal: NDArray[np.int64], weights: NDArray[np.int64]) -> Residues:
+def _convolve_modulo(prime: Prime, signal: NDArray[np.int64], weights: NDArray[np.int64]) -> Residues:
     """The convolution modulo a prime: transform, multiply, transform back."""
     size = 1 << (2 * len(weights) - 1).bit_length()
     padded = np.zeros((len(signal) + 1, size), dtype=np.uint64)
     padded[:-1, : len(weights)] = signal % prime.modulus
     padded[-1, : len(weights)] = weights % prime.modulus
-    _transform(padded, prime)
-    product = _remainder(padded[:-1] * padded[-1], np.uint64(prime.modulus))
-    _transform_back(product, prime)
+    _number_theoretic_transform(padded, prime)
+    product = _reduce_products(padded[:-1] * padded[-1], np.uint64(prime.modulus))
+    _inverse_transform(product, prime)
     kept: Residues = product[:, : len(weights)]
     return kept
 
 
-def _transform(values: Residues, prime: Prime) -> None:
+def _number_theoretic_transform(values: Residues, prime: Prime) -> None:
     """In place, along the last axis; the result is in bit-reversed order (decimation in frequency)."""
     modulus = np.uint64(prime.modulus)
     size = values.shape[-1]
-    roots = _roots(prime, size)
+    roots = _roots_of_unity(prime, size)
     half = size // 2
     while half:
         pairs = values.reshape(len(values), -1, 2, half)
         left, right = pairs[:, :, 0], pairs[:, :, 1]
-        turned = _remainder((left + (modulus - right)) * roots[:: size // (2 * half)], modulus)
-        pairs[:, :, 0] = _reduced(left + right, modulus)
+        turned = _reduce_products((left + (modulus - right)) * roots[:: size // (2 * half)], modulus)
+        pairs[:, :, 0] = _reduce_sums(left + right, modulus)
         pairs[:, :, 1] = turned
         half //= 2
 
 
-def _transform_back(values: Residues, prime: Prime) -> None:
+def _inverse_transform(values: Residues, prime: Prime) -> None:
     modulus = np.uint64(prime.modulus)
     size = values.shape[-1]
-    roots = _roots(Prime(prime.modulus, pow(prime.generator, -1, prime.modulus)), size)
+    roots = _roots_of_unity(Prime(prime.modulus, pow(prime.generator, -1, prime.modulus)), size)
     half = 1
     while half < size:
         pairs = values.reshape(len(values), -1, 2, half)
-        left, right = pairs[:, :, 0].copy(), _remainder(pairs[:, :, 1] * roots[:: size // (2 * half)], modulus)
-        pairs[:, :, 0] = _reduced(left + right, modulus)
-        pairs[:, :, 1] = _reduced(left + (modulus - right), modulus)
+        left, right = pairs[:, :, 0].copy(), _reduce_products(pairs[:, :, 1] * roots[:: size // (2 * half)], modulus)
+        pairs[:, :, 0] = _reduce_sums(left + right, modulus)
+        pairs[:, :, 1] = _reduce_sums(left + (modulus - right), modulus)
         half *= 2
-    values[:] = _remainder(values * np.uint64(pow(size, -1, prime.modulus)), modulus)
+    values[:] = _reduce_products(values * np.uint64(pow(size, -1, prime.modulus)), modulus)
 
 
-def _reduced(sums: Residues, modulus: np.uint64) -> Residues:
+def _reduce_sums(sums: Residues, modulus: np.uint64) -> Residues:
     """Sums of two residues, reduced: where nothing is to be taken away, taking it away wraps around."""
     reduced: Residues = np.minimum(sums, sums - modulus)
     return reduced
 
 
-def _remainder(products: Residues, modulus: np.uint64) -> Residues:
+def _reduce_products(products: Residues, modulus: np.uint64) -> Residues:
     """Products of two residues, reduced; NumPy divides by one number by multiplying, thrice as fast as it reduces."""
     return products - products // modulus * modulus
 
 
 @lru_cache(maxsize=32)  # a pure function of public numbers
-def _roots(prime: Prime, size: int) -> Residues:
+def _roots_of_unity(prime: Prime, size: int) -> Residues:
     """The first half of the powers of a root of unity of this order, by doubling."""
     root = pow(prime.generator, (prime.modulus - 1) // size, prime.modulus)
     powers = np.ones(1, dtype=np.uint64)
     while len(powers) < size // 2:
         further = np.uint64(pow(root, len(powers), prime.modulus))
-        powers = np.concatenate([powers, _remainder(powers * further, np.uint64(prime.modulus))])
+        powers = np.concatenate([powers, _reduce_products(powers * further, np.uint64(prime.modulus))])
     powers.flags.writeable = False
     return powers
 
 
-def _put_together(residues: list[Residues]) -> NDArray[np.object_]:
+def _combine_residues(residues: list[Residues]) -> NDArray[np.object_]:
     """The integers nearest to 0 with these residues (Garner 1959)."""
     digits: list[Residues] = []
     for prime, residue in zip(PRIMES, residues, strict=True):
@@ -149,16 +149,16 @@ def _next_digit(digits: list[Residues], residue: Residues, modulus: int) -> Resi
     """The digit that follows the lower digits of a number, in the mixed radix of the primes, for this residue."""
     missing, place = residue, 1
     for prime, digit in zip(PRIMES, digits, strict=False):
-        lower = _remainder(_remainder(digit, np.uint64(modulus)) * np.uint64(place), np.uint64(modulus))
-        missing, place = _reduced(missing + (modulus - lower), np.uint64(modulus)), place * prime.modulus % modulus
-    return _remainder(missing * np.uint64(pow(place, -1, modulus)), np.uint64(modulus))
+        lower = _reduce_products(_reduce_products(digit, np.uint64(modulus)) * np.uint64(place), np.uint64(modulus))
+        missing, place = _reduce_sums(missing + (modulus - lower), np.uint64(modulus)), place * prime.modulus % modulus
+    return _reduce_products(missing * np.uint64(pow(place, -1, modulus)), np.uint64(modulus))
 
 
 _GUARD = 60
 
 
 @dataclass(frozen=True, slots=True)
-class ToeplitzSums(EvenSums):
+class ToeplitzSums(EqualWidthSums):
     """Convolutions of every row with public weights, with noise of its own on each value.
 
     Cells are summed in intervals of `width`. Value i of a row is ``sum(weights[i - j] * interval[j] for j <= i)``, in
@@ -205,9 +205,9 @@ class ToeplitzSums(EvenSums):
         """The variance of one value, in squared records."""
         return self.noise.variance / 4.0**self.bits
 
-    def sums(self, cells: Any) -> list[Any]:
+    def apply_strategy(self, cells: Any) -> list[Any]:
         """Convolutions of every row with the weights."""
-        return [causal_convolution(over(cells, self.bounds[:-1]), self.weights)]
+        return [causal_convolution(sum_over_intervals(cells, self.bounds[:-1]), self.weights)]
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
         """Unbiased cells (..., rows, cells) and missing counts (...) of releases (..., size).
@@ -220,11 +220,11 @@ class ToeplitzSums(EvenSums):
         Raises:
             ValueError: the values do not fit the law.
         """
-        (sums,), missing = in_parts(self, values)
+        (sums,), missing = split_into_parts(self, values)
         prefixes = causal_product(sums / 2.0**self.bits, self.kernel, self.points)
         if total is not None:
-            prefixes, missing = _pinned(self, prefixes, missing, total)
-        return over_cells(np.diff(prefixes, axis=-1, prepend=0.0), np.diff(self.bounds)), missing
+            prefixes, missing = _adjust_to_total(self, prefixes, missing, total)
+        return spread_over_cells(np.diff(prefixes, axis=-1, prepend=0.0), np.diff(self.bounds)), missing
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
         """Exact variances; see `convolved_variances`."""
@@ -275,7 +275,9 @@ def causal_product(left: FloatArray, right: FloatArray, length: int) -> FloatArr
     return product
 
 
-def _pinned(law: ToeplitzSums, prefixes: FloatArray, missing: FloatArray, total: int) -> tuple[FloatArray, FloatArray]:
+def _adjust_to_total(
+    law: ToeplitzSums, prefixes: FloatArray, missing: FloatArray, total: int
+) -> tuple[FloatArray, FloatArray]:
     everything = total_variance(law)
     residual = (total - prefixes[..., -1].sum(axis=-1) - missing) / (everything if everything > 0 else 1.0)
     apart = 0.0 if law.missing is None else law.missing.variance
@@ -287,7 +289,7 @@ def convolved_variances(law: ToeplitzSums, total_is_public: bool) -> FloatArray:
 
     Between the ends of intervals it is that of a straight line.
     """
-    point, part = law.interpolated()
+    point, part = law.interpolate_edges()
     below, above = (prefix_covariances(law, total_is_public, end, end) for end in (point, point + 1))
     between = prefix_covariances(law, total_is_public, point, point + 1)
     row: FloatArray = (1 - part) ** 2 * below + 2 * part * (1 - part) * between + part**2 * above

@@ -3,22 +3,41 @@ from .account import (
     Account,
     Allotment,
     Allowance,
+    AllowanceRule,
     Amount,
     BudgetExceeded,
     Currency,
     Grant,
     Member,
     QuestionBudget,
-    Together,
 )
 from .balance import AllowanceBalance, Balance
 from .ledger import Ledger
-from .statement import Remaining, Statement, StatementLine
-from .stream_state import Standing
-from .verification import Condition, Entered, Event, Verified
+from .statement import MemberBalance, Statement, StatementLine
+from .stream_state import StreamState
+from .verification import Condition, Event, EventEntry, VerificationResult
 
 __all__ = [
-    "LARGEST_AMOUNT", "Account", "Allotment", "Allowance", "AllowanceBalance", "Amount", "Balance",
-    "BudgetExceeded", "Condition", "Currency", "Entered", "Event", "Grant", "Ledger", "Member", "QuestionBudget",
-    "Remaining", "Standing", "Statement", "StatementLine", "Together", "Verified",
+    "LARGEST_AMOUNT",
+    "Account",
+    "Allotment",
+    "Allowance",
+    "AllowanceBalance",
+    "AllowanceRule",
+    "Amount",
+    "Balance",
+    "BudgetExceeded",
+    "Condition",
+    "Currency",
+    "Event",
+    "EventEntry",
+    "Grant",
+    "Ledger",
+    "Member",
+    "MemberBalance",
+    "QuestionBudget",
+    "Statement",
+    "StatementLine",
+    "StreamState",
+    "VerificationResult",
 ]  # fmt: skip

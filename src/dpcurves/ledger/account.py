@@ -12,8 +12,8 @@ from fractions import Fraction
 from hashlib import sha256
 from math import ceil, floor
 
-from ..arguments import Named, Refused, WrongKind
-from ..privacy import Neighbours, PrivacyLoss, Unit, loss_numeral
+from ..arguments import ArgumentError, InvalidArgument, WrongArgumentType
+from ..privacy import Neighbours, PrivacyLoss, Unit, format_loss
 
 BILLION = 10**9
 LEAST_ROUNDED = 10**5
@@ -25,19 +25,19 @@ DELTA = "; delta "
 """Stands in a ledger behind a loss that has a delta, before that as a fraction."""
 
 
-def told_with(text: str, delta: Fraction) -> str:
+def join_delta(text: str, delta: Fraction) -> str:
     """A text of a ledger, with the delta of its loss where there is one.
 
-    >>> told_with("epsilon", Fraction(1, 1000)), told_with("1/2", Fraction(0))
+    >>> join_delta("epsilon", Fraction(1, 1000)), join_delta("1/2", Fraction(0))
     ('epsilon; delta 1/1000', '1/2')
     """
     return f"{text}{DELTA}{delta}" if delta else text
 
 
-def told_apart(text: str) -> tuple[str, Fraction]:
-    """The inverse of `told_with`.
+def split_delta(text: str) -> tuple[str, Fraction]:
+    """The inverse of `join_delta`.
 
-    >>> told_apart("epsilon; delta 1/1000"), told_apart("1/2")
+    >>> split_delta("epsilon; delta 1/1000"), split_delta("1/2")
     (('epsilon', Fraction(1, 1000)), ('1/2', Fraction(0, 1)))
     """
     text, _, delta = text.partition(DELTA)
@@ -57,7 +57,7 @@ class Currency(Enum):
     RHO = "rho"
 
     @classmethod
-    def of(cls, cap: PrivacyLoss) -> Currency:
+    def from_loss(cls, cap: PrivacyLoss) -> Currency:
         """A pure cap is kept in epsilon, a cap of zero-concentrated differential privacy in rho."""
         return cls.EPSILON if cap.is_pure else cls.RHO
 
@@ -69,26 +69,26 @@ class Currency(Enum):
         """
         exact = self._measure(loss)
         if exact is None:
-            raise Refused(
+            raise InvalidArgument(
                 "rho", "this account is kept in epsilon, and a zCDP loss has none (pure converts to rho, never back)"
             )
         if exact <= 0:
-            raise Refused(self.value, f"a number above zero is needed, got {loss}")
+            raise InvalidArgument(self.value, f"a number above zero is needed, got {loss}")
         return Amount(self, ceil(exact * BILLION))
 
     def limit(self, cap: PrivacyLoss) -> Amount:
         """The limit of `cap`, rounded down to a whole billionth."""
         return Amount(self, floor((self._measure(cap) or Fraction(0)) * BILLION))
 
-    def budget(self, loss: PrivacyLoss) -> PrivacyLoss:
+    def smallest_cap(self, loss: PrivacyLoss) -> PrivacyLoss:
         """The least cap that pays for `loss`.
 
         >>> Currency.EPSILON.budget(PrivacyLoss.pure("1/3")).epsilon
         Fraction(166666667, 500000000)
         """
-        return self.loss(self.price(loss).exact).with_delta(loss.delta)
+        return self.to_loss(self.price(loss).exact).with_delta(loss.delta)
 
-    def loss(self, exact: Fraction) -> PrivacyLoss:
+    def to_loss(self, exact: Fraction) -> PrivacyLoss:
         """The privacy loss of that many of this currency."""
         return PrivacyLoss.pure(exact) if self is Currency.EPSILON else PrivacyLoss.zcdp(exact)
 
@@ -99,9 +99,9 @@ class Currency(Enum):
         Raises:
             ValueError: it is below 1e-9 or above 1e9.
         """
-        currency = cls.of(loss)
+        currency = cls.from_loss(loss)
         if currency.limit(loss).billionths < 1 or currency.price(loss).billionths > LARGEST_AMOUNT:
-            raise Refused(currency.value, f"a number from 1e-9 to 1e9 is needed, got {given}")
+            raise InvalidArgument(currency.value, f"a number from 1e-9 to 1e9 is needed, got {given}")
         return loss
 
     def _measure(self, loss: PrivacyLoss) -> Fraction | None:
@@ -179,21 +179,21 @@ class QuestionBudget:
     (0, Fraction(2, 3))
     """
 
-    def __init__(self, grant: Grant, *, by_turn: bool = False) -> None:
+    def __init__(self, grant: Grant, *, charged_by_round: bool = False) -> None:
         self.grant = grant
-        self.by_turn = by_turn
+        self.by_turn = charged_by_round
         self.left = Fraction(1)
         self._paid: dict[Hashable, Allotment] = {}
 
     @classmethod
-    def rehearsing(cls, loss: PrivacyLoss, *, by_turn: bool = False) -> QuestionBudget:
+    def for_planning(cls, loss: PrivacyLoss, *, charged_by_round: bool = False) -> QuestionBudget:
         """A budget that was not charged, for plans: to compute what a question would cost. No ledger has its grant."""
-        return cls(Grant("rehearsal", loss, "rehearsal", 0), by_turn=by_turn)
+        return cls(Grant("rehearsal", loss, "rehearsal", 0), charged_by_round=charged_by_round)
 
     @classmethod
-    def told(cls, request: str, loss: PrivacyLoss, *, by_turn: bool = False) -> QuestionBudget:
+    def from_external_charge(cls, request: str, loss: PrivacyLoss, *, charged_by_round: bool = False) -> QuestionBudget:
         """A budget that others have charged in their own ledgers: for analysts who receive answers and hold no data."""
-        return cls(Grant(request, loss, "elsewhere", 0), by_turn=by_turn)
+        return cls(Grant(request, loss, "elsewhere", 0), charged_by_round=charged_by_round)
 
     def pay(self, thing: Hashable, share: Fraction) -> Allotment:
         """Pay for `thing`, or look up what was paid for it.
@@ -203,23 +203,23 @@ class QuestionBudget:
             TypeError: the share is not exact.
         """
         if not isinstance(share, Fraction | int):
-            raise WrongKind("share", f"a Fraction is needed, got {type(share).__name__}")
+            raise WrongArgumentType("share", f"a Fraction is needed, got {type(share).__name__}")
         if thing not in self._paid and not 0 < share <= self.left:
-            raise Refused("share", f"a step asks for share {share} of its question; {self.left} is left")
-        loss = self.grant.loss * (self._whole(share) if self.by_turn else share)
+            raise InvalidArgument("share", f"a step asks for share {share} of its question; {self.left} is left")
+        loss = self.grant.loss * (self._round_fraction(share) if self.by_turn else share)
         if self.grant.loss.delta:
             loss = loss.with_delta(self.grant.loss.delta if getattr(thing, "takes_delta", False) else Fraction(0))
         if thing not in self._paid:
             if loss.delta and any(paid.loss.delta for paid in self._paid.values()):
-                raise Refused("delta", "one step of a question has all of it, and another one asks for it")
+                raise InvalidArgument("delta", "one step of a question has all of it, and another one asks for it")
             self._paid[thing] = Allotment(self.grant.request, len(self._paid), loss)
             self.left -= share
         paid = self._paid[thing]
         if paid.loss != loss:
-            raise Refused("share", f"this step was paid for with another share than {share}")
+            raise InvalidArgument("share", f"this step was paid for with another share than {share}")
         return paid
 
-    def _whole(self, share: Fraction) -> Fraction:
+    def _round_fraction(self, share: Fraction) -> Fraction:
         """The largest share, up to this one, that loses whole billionths."""
         loss = self.grant.loss
         exact = loss.rho if loss.epsilon is None else loss.epsilon
@@ -237,7 +237,7 @@ def require_name(argument: str, name: str) -> None:
         ValueError: names the argument.
     """
     if not (isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()):
-        raise Refused(argument, f"1 to {LONGEST_NAME} printable characters are needed")
+        raise InvalidArgument(argument, f"1 to {LONGEST_NAME} printable characters are needed")
 
 
 def require_text(argument: str, text: str) -> None:
@@ -247,7 +247,7 @@ def require_text(argument: str, text: str) -> None:
         ValueError: names the argument.
     """
     if not text or re.search("[\0\ud800-\udfff]", text):
-        raise Refused(argument, "a text without null characters and lone surrogates is needed")
+        raise InvalidArgument(argument, "a text without null characters and lone surrogates is needed")
 
 
 def require_digest(argument: str, text: str) -> None:
@@ -257,10 +257,10 @@ def require_digest(argument: str, text: str) -> None:
         ValueError: names the argument.
     """
     if not re.fullmatch("[0-9a-f]{64}", text):
-        raise Refused(argument, "the 64 hexadecimal digits of a hash are needed")
+        raise InvalidArgument(argument, "the 64 hexadecimal digits of a hash are needed")
 
 
-class BudgetExceeded(Named):
+class BudgetExceeded(ArgumentError):
     """The charge was refused: nothing was computed, and nothing was spent."""
 
 
@@ -293,14 +293,14 @@ class Account:
         if self.unit.column:
             require_name("unit", self.unit.column)
         if self.unit.records > LARGEST_AMOUNT:
-            raise Refused("rows_per_unit", f"at most {LARGEST_AMOUNT:.0e} records of a unit are counted")
+            raise InvalidArgument("rows_per_unit", f"at most {LARGEST_AMOUNT:.0e} records of a unit are counted")
         if not 1 <= self.limit.billionths <= LARGEST_AMOUNT:
-            raise Refused("budget", f"a cap from 1e-9 to 1e9 is needed, got {self.cap}")
+            raise InvalidArgument("budget", f"a cap from 1e-9 to 1e9 is needed, got {self.cap}")
 
     @property
     def currency(self) -> Currency:
         """The currency of the account: epsilon or rho."""
-        return Currency.of(self.cap)
+        return Currency.from_loss(self.cap)
 
     @property
     def limit(self) -> Amount:
@@ -315,7 +315,9 @@ class Account:
         """
         for (fact, ours), theirs in zip(self._facts().items(), other._facts().values(), strict=True):
             if ours != theirs:
-                raise Refused(fact, f"the account of {self.dataset!r} was opened with {ours}, not with {theirs}")
+                raise InvalidArgument(
+                    fact, f"the account of {self.dataset!r} was opened with {ours}, not with {theirs}"
+                )
 
     def require_units(self, units: int | None) -> None:
         """Take the number of units exactly where it is public.
@@ -323,11 +325,11 @@ class Account:
         Raises:
             ValueError: it is missing, below 1, or private.
         """
-        if not self.neighbours.knows_units:
+        if not self.neighbours.has_public_units:
             if units is not None:
-                raise Refused("units", "the number of units is private under add-remove; leave it out")
+                raise InvalidArgument("units", "the number of units is private under add-remove; leave it out")
         elif units is None or not 1 <= units <= LARGEST_AMOUNT:
-            raise Refused(
+            raise InvalidArgument(
                 "units", f"replace-one needs the public number of units, from 1 to {LARGEST_AMOUNT:.0e}, got {units}"
             )
 
@@ -336,7 +338,7 @@ class Account:
             "adjacency": self.neighbours.value,
             "unit": repr(self.unit.column) if self.unit.column else "each record",
             "rows_per_unit": str(self.unit.records) if self.unit.is_bounded else "no bound",
-            "budget": str(self.limit) + (f", delta {loss_numeral(self.cap.delta)}" if self.cap.delta else ""),
+            "budget": str(self.limit) + (f", delta {format_loss(self.cap.delta)}" if self.cap.delta else ""),
         }
 
 
@@ -347,14 +349,14 @@ WHOLE_PROJECT = ""
 """Stands in a ledger where an allowance is the project's, and no analyst's."""
 
 
-class Together(Enum):
+class AllowanceRule(Enum):
     """The rule that says whether sibling allowances may add up to more than their parent."""
 
     WITHIN = "within"
     MAY_EXCEED = "may exceed"
 
 
-class NoAllowance(Refused):
+class NoAllowance(InvalidArgument):
     """The charge was refused: the project or the analyst has no allowance."""
 
 
@@ -367,7 +369,7 @@ class Allowance:
     Attributes:
         dataset: Whose cap it is a part of.
         project: Who may spend it.
-        most: How much; a ledger keeps whole billionths of it in the account's currency, rounded down.
+        maximum_loss: How much; a ledger keeps whole billionths of it in the account's currency, rounded down.
         analyst: One of the project, who may spend it within the project's own allowance; None: all of them together.
 
     Raises:
@@ -376,7 +378,7 @@ class Allowance:
 
     dataset: str
     project: str
-    most: PrivacyLoss
+    maximum_loss: PrivacyLoss
     analyst: str | None = None
 
     def __post_init__(self) -> None:
@@ -390,10 +392,10 @@ class Allowance:
         Raises:
             ValueError: it has none there, or is below 1e-9.
         """
-        account.currency.price(self.most)  # refuses what has none
-        limit = account.currency.limit(self.most)
+        account.currency.price(self.maximum_loss)  # refuses what has none
+        limit = account.currency.limit(self.maximum_loss)
         if limit.billionths < 1:
-            raise Refused("allowance", f"at least 1e-9 is needed, got {self.most}")
+            raise InvalidArgument("allowance", f"at least 1e-9 is needed, got {self.maximum_loss}")
         return limit
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from sqlalchemy import ColumnElement, RowMapping, Select, Table, func, select, update
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from ..privacy import Neighbours, Unit
 from . import account as accounts
 from .chain import ACCOUNTS, ALLOWANCES, GRANTS, PAYMENTS, Chain
@@ -53,27 +53,27 @@ class Spending(ABC):
 
     @property
     @abstractmethod
-    def other_sum(self) -> str:
+    def mismatch_message(self) -> str:
         """The words of an error: what was spent is not what was paid."""
 
     @property
-    def to_whom(self) -> str:
+    def owner_suffix(self) -> str:
         """Words behind what is left: to whom it is; empty for an account."""
         return ""
 
     @property
-    def left(self) -> accounts.Amount:
+    def remaining(self) -> accounts.Amount:
         """The remaining part; of an allowance, as far as others leave so much."""
         return accounts.Amount(self.spent.currency, self.limit.billionths - self.spent.billionths)
 
-    def after(self, price: accounts.Amount, purpose: str) -> Self:
+    def with_charge(self, price: accounts.Amount, purpose: str) -> Self:
         """Balance once `price` is paid.
 
         Raises:
             BudgetExceeded: less than that is left.
         """
-        if price.billionths > self.left.billionths:
-            left = f"{self.left.digits} of {self.limit.digits} is left{self.to_whom}"
+        if price.billionths > self.remaining.billionths:
+            left = f"{self.remaining.digits} of {self.limit.digits} is left{self.owner_suffix}"
             raise accounts.BudgetExceeded(self.ARGUMENT, f"{purpose!r} costs {price}; {left}")
         before: Any = self
         return cast(
@@ -81,7 +81,7 @@ class Spending(ABC):
         )
 
     @property
-    def paid(self) -> Select[Any]:
+    def payments_query(self) -> Select[Any]:
         """The query for the sum of all that was paid from it."""
         mine = [self.PAID_IN.c[name] == each for name, each in zip(_COLUMNS, self.owner, strict=False) if each]
         return select(func.coalesce(func.sum(self.PAID_IN.c.amount), 0)).where(*mine)
@@ -90,14 +90,14 @@ class Spending(ABC):
 def write_spent(chain: Chain, after: Spending) -> None:
     """Write what was spent by now, in the last entry of its owner."""
     table, spent = after.TABLE, after.spent.billionths
-    own = select(table.c.entry).where(*_of(table, after.owner)).order_by(table.c.entry.desc()).limit(1)
+    own = select(table.c.entry).where(*_match_owner(table, after.owner)).order_by(table.c.entry.desc()).limit(1)
     chain.connection.execute(
         update(table).where(table.c.entry == own.scalar_subquery()),
         {"spent": spent, "seal": chain.seal_spent(after.owner, spent)},
     )
 
 
-def _of(table: Table, owner: Owner) -> list[ColumnElement[bool]]:
+def _match_owner(table: Table, owner: Owner) -> list[ColumnElement[bool]]:
     return [table.c[name] == each for name, each in zip(_COLUMNS, owner, strict=False)]
 
 
@@ -122,7 +122,7 @@ class Balance(Spending):
         return (self.account.dataset,)
 
     @property
-    def other_sum(self) -> str:
+    def mismatch_message(self) -> str:
         return f"what {self.account.dataset!r} has spent is not what its grants sum to"
 
 
@@ -134,7 +134,7 @@ def open_balance(chain: Chain, account: accounts.Account) -> None:
         neighbours=account.neighbours.value,
         unit_column=account.unit.column,
         unit_records=account.unit.records,
-        currency=accounts.told_with(account.currency.value, account.cap.delta),
+        currency=accounts.join_delta(account.currency.value, account.cap.delta),
         cap=account.limit.billionths,
         spent=0,
         seal=chain.seal_spent((account.dataset,), 0),
@@ -147,13 +147,15 @@ def find_balance(chain: Chain, dataset: str) -> Balance | None:
     Raises:
         ValueError: it was changed without the key.
     """
-    row = chain.first(ACCOUNTS, select(ACCOUNTS).where(ACCOUNTS.c.dataset == dataset))
-    return None if row is None else _checked(chain, row)
+    row = chain.read_first(ACCOUNTS, select(ACCOUNTS).where(ACCOUNTS.c.dataset == dataset))
+    return None if row is None else _parse_balance(chain, row)
 
 
 def all_balances(chain: Chain) -> tuple[Balance, ...]:
     """Balances of every account, in the order in which they were opened."""
-    return tuple(_checked(chain, row) for row in chain.rows(ACCOUNTS, select(ACCOUNTS).order_by(ACCOUNTS.c.entry)))
+    return tuple(
+        _parse_balance(chain, row) for row in chain.read_rows(ACCOUNTS, select(ACCOUNTS).order_by(ACCOUNTS.c.entry))
+    )
 
 
 def require_balance(chain: Chain, dataset: str) -> Balance:
@@ -164,18 +166,18 @@ def require_balance(chain: Chain, dataset: str) -> Balance:
     """
     balance = find_balance(chain, dataset)
     if balance is None:
-        raise Refused("dataset", f"this ledger has no account {dataset!r}")
+        raise InvalidArgument("dataset", f"this ledger has no account {dataset!r}")
     return balance
 
 
-def _checked(chain: Chain, row: RowMapping) -> Balance:
-    if not chain.is_spent((row["dataset"],), row):
-        raise Refused("ledger", f"what {row['dataset']!r} has spent was changed without the key")
-    told, delta = accounts.told_apart(row["currency"])
+def _parse_balance(chain: Chain, row: RowMapping) -> Balance:
+    if not chain.has_valid_spending((row["dataset"],), row):
+        raise InvalidArgument("ledger", f"what {row['dataset']!r} has spent was changed without the key")
+    told, delta = accounts.split_delta(row["currency"])
     currency = accounts.Currency(told)
-    cap = currency.loss(Fraction(row["cap"], accounts.BILLION)).with_delta(delta)
+    cap = currency.to_loss(Fraction(row["cap"], accounts.BILLION)).with_delta(delta)
     named, records = row["unit_column"], row["unit_records"]
-    unit = Unit(named, records) if records or not named else Unit.of_any_rows(named)
+    unit = Unit(named, records) if records or not named else Unit.with_unknown_bound(named)
     account = accounts.Account(row["dataset"], Neighbours(row["neighbours"]), unit, cap)
     return Balance(account, accounts.Amount(currency, row["spent"]))
 
@@ -196,7 +198,7 @@ class AllowanceBalance(Spending):
         analyst: One of the project; None: all of them together.
         limit: The allowance.
         spent: What was spent of it: nothing of that ever comes back.
-        together: What was said of the allowances beside it when it was set.
+        rule: What was said of the allowances beside it when it was set.
         when: The time at which it was set, in UTC and ISO 8601.
     """
 
@@ -209,7 +211,7 @@ class AllowanceBalance(Spending):
     analyst: str | None
     limit: accounts.Amount
     spent: accounts.Amount
-    together: accounts.Together
+    rule: accounts.AllowanceRule
     when: str
 
     @property
@@ -217,18 +219,18 @@ class AllowanceBalance(Spending):
         return (self.dataset, self.project, accounts.WHOLE_PROJECT if self.analyst is None else self.analyst)
 
     @property
-    def words(self) -> str:
+    def owner_label(self) -> str:
         """Whose it is."""
         project = f"project {self.project!r}"
         return project if self.analyst is None else f"analyst {self.analyst!r} of {project}"
 
     @property
-    def other_sum(self) -> str:
-        return f"what {self.words} has spent in {self.dataset!r} is not what was paid"
+    def mismatch_message(self) -> str:
+        return f"what {self.owner_label} has spent in {self.dataset!r} is not what was paid"
 
     @property
-    def to_whom(self) -> str:
-        return f" to {self.words}"
+    def owner_suffix(self) -> str:
+        return f" to {self.owner_label}"
 
 
 def allowances_of(chain: Chain, dataset: str) -> tuple[AllowanceBalance, ...]:
@@ -237,7 +239,7 @@ def allowances_of(chain: Chain, dataset: str) -> tuple[AllowanceBalance, ...]:
     Raises:
         ValueError: one was changed without the key.
     """
-    found = _last(chain, select(ALLOWANCES).where(ALLOWANCES.c.dataset == dataset))
+    found = _current_allowances(chain, select(ALLOWANCES).where(ALLOWANCES.c.dataset == dataset))
     return tuple(sorted(found.values(), key=lambda each: each.owner))
 
 
@@ -247,7 +249,7 @@ def every_allowance(chain: Chain) -> tuple[AllowanceBalance, ...]:
     Raises:
         ValueError: one was changed without the key.
     """
-    return tuple(_last(chain, select(ALLOWANCES)).values())
+    return tuple(_current_allowances(chain, select(ALLOWANCES)).values())
 
 
 def require_allowances(
@@ -258,8 +260,11 @@ def require_allowances(
     Raises:
         ValueError: there is none, or one was changed without the key.
     """
-    wanted = (*_of(ALLOWANCES, (dataset, project)), ALLOWANCES.c.analyst.in_([accounts.WHOLE_PROJECT, analyst]))
-    found = _last(chain, select(ALLOWANCES).where(*wanted))
+    wanted = (
+        *_match_owner(ALLOWANCES, (dataset, project)),
+        ALLOWANCES.c.analyst.in_([accounts.WHOLE_PROJECT, analyst]),
+    )
+    found = _current_allowances(chain, select(ALLOWANCES).where(*wanted))
     whole, own = found.get((dataset, project, accounts.WHOLE_PROJECT)), found.get((dataset, project, analyst))
     if whole is None:
         raise accounts.NoAllowance("project", f"{project!r} has no allowance in {dataset!r}")
@@ -271,10 +276,10 @@ def require_allowances(
 def find_allowance(chain: Chain, allowance: accounts.Allowance) -> AllowanceBalance | None:
     """The current allowance of an owner, or None."""
     owner = _owner(allowance)
-    return _last(chain, select(ALLOWANCES).where(*_of(ALLOWANCES, owner))).get(owner)
+    return _current_allowances(chain, select(ALLOWANCES).where(*_match_owner(ALLOWANCES, owner))).get(owner)
 
 
-def set_allowance(chain: Chain, allowance: accounts.Allowance, together: accounts.Together) -> None:
+def set_allowance(chain: Chain, allowance: accounts.Allowance, rule: accounts.AllowanceRule) -> None:
     """Enter an allowance in the place of the one that stood, and go on from what was spent of that.
 
     Raises:
@@ -286,14 +291,14 @@ def set_allowance(chain: Chain, allowance: accounts.Allowance, together: account
     limit, before = allowance.limit(account.account), standing.get(owner)
     spent = 0 if before is None else before.spent.billionths
     if before is not None and limit.billionths < spent:
-        raise Refused("allowance", f"{before.words} has spent more than {limit} of it already")
-    _require_room(account, standing.values(), owner, limit, together)
+        raise InvalidArgument("allowance", f"{before.owner_label} has spent more than {limit} of it already")
+    _require_room(account, standing.values(), owner, limit, rule)
     chain.append(
         ALLOWANCES,
         **dict(zip(_COLUMNS, owner, strict=True)),
         currency=limit.currency.value,
         most=limit.billionths,
-        together=together.value,
+        together=rule.value,
         set_at=datetime.now(UTC).isoformat(timespec="seconds"),
         spent=spent,
         seal=chain.seal_spent(owner, spent),
@@ -309,7 +314,7 @@ def _require_room(
     standing: Iterable[AllowanceBalance],
     owner: Owner,
     limit: accounts.Amount,
-    together: accounts.Together,
+    rule: accounts.AllowanceRule,
 ) -> None:
     """Refuse an allowance that does not fit above, beside or below the others."""
     others = [each for each in standing if each.owner != owner]
@@ -317,31 +322,33 @@ def _require_room(
     within = [each.limit.billionths for each in others if each.project == owner[1] and each.analyst is not None]
     if owner[2] != accounts.WHOLE_PROJECT:
         if project is None:
-            raise Refused("project", f"{owner[1]!r} has no allowance yet of which an analyst's is a part")
-        _require_parts([limit.billionths, *within], project.limit, project.words, together)
+            raise InvalidArgument("project", f"{owner[1]!r} has no allowance yet of which an analyst's is a part")
+        _require_parts([limit.billionths, *within], project.limit, project.owner_label, rule)
     else:
         beside = [each.limit.billionths for each in others if each.analyst is None]
-        _require_parts([limit.billionths, *beside], account.account.limit, f"dataset {owner[0]!r}", together)
-        _require_parts(within, limit, f"project {owner[1]!r}", together)
+        _require_parts([limit.billionths, *beside], account.account.limit, f"dataset {owner[0]!r}", rule)
+        _require_parts(within, limit, f"project {owner[1]!r}", rule)
 
 
-def _require_parts(parts: Collection[int], whole: accounts.Amount, words: str, together: accounts.Together) -> None:
+def _require_parts(parts: Collection[int], whole: accounts.Amount, words: str, rule: accounts.AllowanceRule) -> None:
     if max(parts, default=0) > whole.billionths:
-        raise Refused("allowance", f"one is more than the {whole} of {words}, which it is a part of")
-    if sum(parts) > whole.billionths and together is accounts.Together.WITHIN:
+        raise InvalidArgument("allowance", f"one is more than the {whole} of {words}, which it is a part of")
+    if sum(parts) > whole.billionths and rule is accounts.AllowanceRule.WITHIN:
         total = accounts.Amount(whole.currency, sum(parts)).digits
-        raise Refused("allowance", f"those in {words} add up to {total} of {whole}; say that they may exceed it")
+        raise InvalidArgument(
+            "allowance", f"those in {words} add up to {total} of {whole}; say that they may exceed it"
+        )
 
 
-def _last(chain: Chain, query: Select[Any]) -> dict[Owner, AllowanceBalance]:
-    rows = chain.rows(ALLOWANCES, query.order_by(ALLOWANCES.c.entry))
-    return {balance.owner: balance for balance in (_checked_allowance(chain, row) for row in rows)}
+def _current_allowances(chain: Chain, query: Select[Any]) -> dict[Owner, AllowanceBalance]:
+    rows = chain.read_rows(ALLOWANCES, query.order_by(ALLOWANCES.c.entry))
+    return {balance.owner: balance for balance in (_parse_allowance(chain, row) for row in rows)}
 
 
-def _checked_allowance(chain: Chain, row: RowMapping) -> AllowanceBalance:
+def _parse_allowance(chain: Chain, row: RowMapping) -> AllowanceBalance:
     dataset, project, analyst = owner = tuple(row[name] for name in _COLUMNS)
-    if not chain.is_spent(owner, row):
-        raise Refused("ledger", f"what was spent of an allowance in {dataset!r} was changed without the key")
+    if not chain.has_valid_spending(owner, row):
+        raise InvalidArgument("ledger", f"what was spent of an allowance in {dataset!r} was changed without the key")
     most, spent = (accounts.Amount(accounts.Currency(row["currency"]), row[name]) for name in ("most", "spent"))
-    together = accounts.Together(row["together"])
+    together = accounts.AllowanceRule(row["together"])
     return AllowanceBalance(dataset, project, analyst or None, most, spent, together, row["set_at"])

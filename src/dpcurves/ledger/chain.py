@@ -23,13 +23,13 @@ from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.schema import CreateIndex, CreateTable, SchemaItem
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
 
-def publish(path: Path, write: Callable[[Path], object]) -> bool:
+def publish_file(path: Path, write: Callable[[Path], object]) -> bool:
     """Let `write` fill a draft, then give it its name; if another process was first, its file stays.
 
     Returns:
@@ -38,12 +38,12 @@ def publish(path: Path, write: Callable[[Path], object]) -> bool:
     Raises:
         OSError: the folder takes no file, or no links.
     """
-    with drafted(path, write) as draft:
-        return appear(draft, path)
+    with write_draft(path, write) as draft:
+        return link_draft(draft, path)
 
 
 @contextmanager
-def drafted(path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
+def write_draft(path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
     """A draft of what will be at `path`, filled by `write` and on disk; it is removed in the end.
 
     Raises:
@@ -59,7 +59,7 @@ def drafted(path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
-def appear(draft: Path, path: Path) -> bool:
+def link_draft(draft: Path, path: Path) -> bool:
     """Give a draft its name, unless that is taken. Whether it has the name.
 
     A link is made in one step and fails if the name is taken: nobody ever sees half a file, or two of them.
@@ -105,11 +105,11 @@ class Key:
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) < SIZE:
-            raise Refused("key", f"at least {SIZE} bytes are needed, got {len(secret)}")
+            raise InvalidArgument("key", f"at least {SIZE} bytes are needed, got {len(secret)}")
         self._secret = bytes(secret)
 
     @classmethod
-    def fresh(cls) -> Key:
+    def generate(cls) -> Key:
         """A new key that nobody has seen."""
         return cls(secrets.token_bytes(SIZE))
 
@@ -124,7 +124,7 @@ class Key:
             return cls(bytes.fromhex(text.strip()))
         except ValueError:
             trouble = f"at least {2 * SIZE} hexadecimal digits are needed in {place}"
-        raise Refused("key", trouble)
+        raise InvalidArgument("key", trouble)
 
     @property
     def identity(self) -> str:
@@ -137,15 +137,15 @@ class Key:
         said = json.dumps(facts, separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()})
         return hmac.digest(self._secret, said.encode(), "sha256").hex()
 
-    def of_dataset(self, dataset: str) -> bytes:
+    def derive_dataset_key(self, dataset: str) -> bytes:
         """The 32 bytes that belong to one dataset: they tell nothing about the key, or about those of others."""
         return bytes.fromhex(self.seal("key of dataset", dataset))
 
-    def enclose(self, secret: bytes) -> str:
+    def encrypt(self, secret: bytes) -> str:
         """Encrypt what nobody may read or change without the key: Fernet, under a key that is derived from this one."""
         return self._cipher().encrypt(secret).decode()
 
-    def disclose(self, token: object) -> bytes:
+    def decrypt(self, token: object) -> bytes:
         """Decrypt.
 
         Raises:
@@ -157,9 +157,9 @@ class Key:
             # What follows after its last character would be read over.
             if isinstance(token, str) and urlsafe_b64encode(urlsafe_b64decode(token)) == token.encode():
                 return self._cipher().decrypt(token)
-        raise Refused("ledger", "the state of a stream was changed without the key")
+        raise InvalidArgument("ledger", "the state of a stream was changed without the key")
 
-    def fits(self, seal: object, *facts: Fact) -> bool:
+    def is_valid_seal(self, seal: object, *facts: Fact) -> bool:
         """Tell whether `seal` was made of these facts under this key."""
         return isinstance(seal, str) and hmac.compare_digest(seal.encode(errors="replace"), self.seal(*facts).encode())
 
@@ -192,7 +192,9 @@ def read_key(path: Path) -> Key:
     try:
         text = path.read_bytes().decode(errors="replace")
     except OSError as error:
-        raise Refused("key", f"{str(path)!r} cannot be read ({error.strerror}); give the key of the ledger") from None
+        raise InvalidArgument(
+            "key", f"{str(path)!r} cannot be read ({error.strerror}); give the key of the ledger"
+        ) from None
     return Key.from_hex(text, repr(str(path)))
 
 
@@ -202,11 +204,11 @@ def make_key(path: Path) -> Key:
     Raises:
         ValueError: the folder takes no file.
     """
-    write_key(path, fresh_digits())
+    write_key(path, generate_key_digits())
     return read_key(path)
 
 
-def fresh_digits() -> str:
+def generate_key_digits() -> str:
     """A new key that nobody has seen, as it is written."""
     return secrets.token_hex(SIZE)
 
@@ -218,9 +220,9 @@ def write_key(path: Path, digits: str) -> bool:
         ValueError: the folder takes no file.
     """
     try:
-        return publish(path, lambda draft: draft.write_text(digits + "\n"))
+        return publish_file(path, lambda draft: draft.write_text(digits + "\n"))
     except OSError as error:
-        raise Refused("key", f"{str(path)!r} cannot be written ({error.strerror})") from None
+        raise InvalidArgument("key", f"{str(path)!r} cannot be written ({error.strerror})") from None
 
 
 # The tables of a ledger.
@@ -237,11 +239,11 @@ VERSION = 1
 METADATA = sql.MetaData()
 
 
-def _texts(*names: str) -> list[sql.Column[str]]:
+def _text_columns(*names: str) -> list[sql.Column[str]]:
     return [sql.Column(name, sql.Text, nullable=False) for name in names]
 
 
-def _numbers(*names: str) -> list[sql.Column[int]]:
+def _integer_columns(*names: str) -> list[sql.Column[int]]:
     return [sql.Column(name, sql.BigInteger, nullable=False) for name in names]
 
 
@@ -250,13 +252,13 @@ BOOK = sql.Table(
     METADATA,
     sql.Column("id", sql.Integer, sql.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
     sql.Column("version", sql.Integer, nullable=False),
-    *_texts("name", "key"),
-    *_numbers("entries"),
-    *_texts("head", "seal"),
+    *_text_columns("name", "key"),
+    *_integer_columns("entries"),
+    *_text_columns("head", "seal"),
 )
 
 
-def _entries(kind: str, *columns: SchemaItem) -> sql.Table:
+def _make_entry_table(kind: str, *columns: SchemaItem) -> sql.Table:
     """A table of entries: its own columns, and their place in the chain."""
     return sql.Table(
         f"dpcurves_{kind}",
@@ -268,56 +270,56 @@ def _entries(kind: str, *columns: SchemaItem) -> sql.Table:
     )
 
 
-ACCOUNTS = _entries(
+ACCOUNTS = _make_entry_table(
     "accounts",
     sql.Column("dataset", sql.Text, nullable=False, unique=True),
-    *_texts("neighbours", "unit_column"),
-    *_numbers("unit_records"),
-    *_texts("currency"),
-    *_numbers("cap", "spent"),
-    *_texts("seal"),
+    *_text_columns("neighbours", "unit_column"),
+    *_integer_columns("unit_records"),
+    *_text_columns("currency"),
+    *_integer_columns("cap", "spent"),
+    *_text_columns("seal"),
     # The second wall: whatever a program does, the database itself lets no account spend more than its cap.
     sql.CheckConstraint("spent >= 0 AND spent <= cap", name="dpcurves_spent_within_cap"),
 )
 
-GRANTS = _entries(
+GRANTS = _make_entry_table(
     "grants",
     sql.Column("request", sql.Text, nullable=False, unique=True),
-    *_texts("dataset", "purpose", "binding"),
+    *_text_columns("dataset", "purpose", "binding"),
     sql.Column("epsilon", sql.Text),
-    *_texts("rho"),
+    *_text_columns("rho"),
     sql.Column(
         "amount", sql.BigInteger, sql.CheckConstraint("amount > 0", name="dpcurves_amount_above_zero"), nullable=False
     ),
     sql.Column("units", sql.BigInteger),
-    *_texts("charged_at"),
+    *_text_columns("charged_at"),
     # Every charge adds up what the dataset has spent: from the index alone, for it has the amounts as well.
     sql.Index("dpcurves_grants_of_dataset", "dataset", "amount"),
 )
 
-ANSWERS = _entries(
+ANSWERS = _make_entry_table(
     "answers",
-    *_numbers("grant", "turn", "part"),
-    *_texts("answer"),
+    *_integer_columns("grant", "turn", "part"),
+    *_text_columns("answer"),
     sql.UniqueConstraint("grant", "turn", "part", name="dpcurves_first_answer_stays"),
 )
 
 # A new allowance is a new entry: the last one for a dataset, project and analyst stands. No analyst: the whole project.
-ALLOWANCES = _entries(
+ALLOWANCES = _make_entry_table(
     "allowances",
-    *_texts("dataset", "project", "analyst", "currency"),
-    *_numbers("most"),
-    *_texts("together", "set_at"),
-    *_numbers("spent"),
-    *_texts("seal"),
+    *_text_columns("dataset", "project", "analyst", "currency"),
+    *_integer_columns("most"),
+    *_text_columns("together", "set_at"),
+    *_integer_columns("spent"),
+    *_text_columns("seal"),
     sql.CheckConstraint("spent >= 0 AND spent <= most", name="dpcurves_spent_within_allowance"),
     sql.Index("dpcurves_allowances_of_owner", "dataset", "project", "analyst"),
 )
 
-PAYMENTS = _entries(
+PAYMENTS = _make_entry_table(
     "payments",
     sql.Column("grant", sql.BigInteger, nullable=False, unique=True),
-    *_texts("dataset", "project", "analyst"),
+    *_text_columns("dataset", "project", "analyst"),
     sql.Column(
         "amount", sql.BigInteger, sql.CheckConstraint("amount > 0", name="dpcurves_payment_above_zero"), nullable=False
     ),
@@ -325,17 +327,17 @@ PAYMENTS = _entries(
 )
 
 # What people did, as a server that asks for them tells it. Names, never values. No dataset: none in particular.
-EVENTS = _entries(
+EVENTS = _make_entry_table(
     "events",
-    *_texts("actor", "action", "subject", "dataset", "happened_at"),
+    *_text_columns("actor", "action", "subject", "dataset", "happened_at"),
     sql.Index("dpcurves_events_of_dataset", "dataset", "entry"),
 )
 
 # SECRET: what was noted is less than what was counted, but more than what was answered.
-NOTES = _entries(
+NOTES = _make_entry_table(
     "notes",
-    *_numbers("grant", "part"),
-    *_texts("name", "value"),
+    *_integer_columns("grant", "part"),
+    *_text_columns("name", "value"),
     sql.UniqueConstraint("grant", "part", "name", name="dpcurves_first_note_stays"),
 )
 
@@ -397,26 +399,26 @@ class Database:
     """Two ways into one database, each a transaction per call.
 
     Attributes:
-        place: What to call it in an error: no password, nothing that is stored there.
-        reading: Transactions that see one moment of the database.
-        writing: Transactions that come one after the other, and are on disk when they end.
-        turn: What is entered for a transaction that writes, once it is connected: it may wait.
+        label: What to call it in an error: no password, nothing that is stored there.
+        read_engine: Transactions that see one moment of the database.
+        write_engine: Transactions that come one after the other, and are on disk when they end.
+        write_lock: What is entered for a transaction that writes, once it is connected: it may wait.
     """
 
-    place: str
-    reading: sql.Engine
-    writing: sql.Engine
-    turn: Callable[[], AbstractContextManager[object]] = nullcontext
+    label: str
+    read_engine: sql.Engine
+    write_engine: sql.Engine
+    write_lock: Callable[[], AbstractContextManager[object]] = nullcontext
 
-    def read(self, work: Callable[[sql.Connection], Result]) -> Result:
+    def run_read(self, work: Callable[[sql.Connection], Result]) -> Result:
         """The result of `work` on a consistent snapshot of the database."""
-        return self._run(self.reading, work, nullcontext)
+        return self._run_transaction(self.read_engine, work, nullcontext)
 
-    def write(self, work: Callable[[sql.Connection], Result]) -> Result:
+    def run_write(self, work: Callable[[sql.Connection], Result]) -> Result:
         """Do all of `work`, durably, or nothing."""
-        return self._run(self.writing, work, self.turn)
+        return self._run_transaction(self.write_engine, work, self.write_lock)
 
-    def _run(
+    def _run_transaction(
         self,
         engine: sql.Engine,
         work: Callable[[sql.Connection], Result],
@@ -429,12 +431,12 @@ class Database:
                 with turn(), connection.begin():
                     return work(connection)
         except SQLAlchemyError as error:
-            trouble = _trouble(error, otherwise)
+            trouble = _describe_error(error, otherwise)
         # Raised out here, so that the engine's exception, which quotes statements and values, hangs on nothing.
-        raise Refused("ledger", f"{self.place}: {trouble}")
+        raise InvalidArgument("ledger", f"{self.label}: {trouble}")
 
 
-def alone(connection: sql.Connection, name: str) -> None:
+def acquire_lock(connection: sql.Connection, name: str) -> None:
     """Wait until nobody else writes under this name, and let nobody before this transaction ends.
 
     What follows sees all that they wrote: of those who look whether something is there, and make it if not, one makes
@@ -447,11 +449,11 @@ def alone(connection: sql.Connection, name: str) -> None:
 
 def make_tables(connection: sql.Connection, tables: sql.MetaData) -> None:
     """Make those that are not there. Two who try at once would both find that they are not."""
-    alone(connection, "tables")
+    acquire_lock(connection, "tables")
     tables.create_all(connection)
 
 
-def _trouble(error: SQLAlchemyError, otherwise: str) -> str:
+def _describe_error(error: SQLAlchemyError, otherwise: str) -> str:
     if isinstance(error, PoolTimeout):
         return _BUSY
     cause = getattr(error, "orig", None)
@@ -472,13 +474,13 @@ KEPT = MappingProxyType(
 """Settings of an engine whose connections stay open."""
 
 
-class OfFile(sqlite3.Connection):
+class FileConnection(sqlite3.Connection):
     """A connection that knows which file it was opened for: a name may stand for another file later."""
 
     file: tuple[int, int] | None = None
 
 
-def file_at(path: Path) -> tuple[int, int] | None:
+def file_identity(path: Path) -> tuple[int, int] | None:
     """The file that a path refers to now; None if there is none."""
     try:
         found = os.stat(path)
@@ -491,23 +493,23 @@ def require_same_file(engine: sql.Engine, path: Path) -> sql.Engine:
     """Let no transaction begin on a file that was moved away: what was charged there would be forgotten."""
 
     @sql.event.listens_for(engine, "checkout")
-    def _require(connection: OfFile, *_: object) -> None:
-        if connection.file != file_at(path):
+    def _require_file(connection: FileConnection, *_: object) -> None:
+        if connection.file != file_identity(path):
             raise DisconnectionError  # it is opened anew, or refused
 
     return engine
 
 
-def closed_in_time(database: Database) -> Database:
+def close_when_unused(database: Database) -> Database:
     """The database, whose connections are closed when nobody has it any more, and carried into no forked process."""
-    for engine in (database.reading, database.writing):
+    for engine in (database.read_engine, database.write_engine):
         weakref.finalize(database, engine.dispose)
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=partial(_forget, weakref.ref(engine)))
+            os.register_at_fork(after_in_child=partial(_dispose_without_closing, weakref.ref(engine)))
     return database
 
 
-def _forget(engine: weakref.ref[sql.Engine]) -> None:
+def _dispose_without_closing(engine: weakref.ref[sql.Engine]) -> None:
     """Leave connections to the process that opened them: closed by another one, they would end there, too."""
     found = engine()
     if found is not None:
@@ -536,7 +538,7 @@ class Book:
     head: str
 
     @classmethod
-    def of(cls, key: Key) -> Book:
+    def from_key(cls, key: Key) -> Book:
         """The book of a new ledger."""
         name = secrets.token_hex(16)
         return cls(VERSION, name, key.identity, entries=0, head=key.seal("beginning", name))
@@ -553,7 +555,7 @@ class Book:
         """Write this page over the one before."""
         connection.execute(sql.update(BOOK).where(BOOK.c.id == 1), {**self.facts(), "seal": self._seal(key)})
 
-    def found(self, connection: sql.Connection, key: Key) -> None:
+    def create(self, connection: sql.Connection, key: Key) -> None:
         """Make the tables, and write the first page."""
         _make_missing(connection)
         connection.execute(sql.insert(BOOK), {"id": 1, **self.facts(), "seal": self._seal(key)})
@@ -568,7 +570,7 @@ def read_book(connection: sql.Connection, key: Key) -> Book:
     Raises:
         ValueError: it is missing, under another key, or was changed.
     """
-    return _only(connection, sql.select(BOOK), key)
+    return _read_single_book(connection, sql.select(BOOK), key)
 
 
 def lock_book(connection: sql.Connection, key: Key) -> Book:
@@ -579,7 +581,7 @@ def lock_book(connection: sql.Connection, key: Key) -> Book:
     """
     # On PostgreSQL whoever comes second waits here, and then reads what the first one wrote. SQLite has no such
     # clause, and leaves it out: BEGIN IMMEDIATE has locked the file already.
-    return _only(connection, sql.select(BOOK).with_for_update(), key)
+    return _read_single_book(connection, sql.select(BOOK).with_for_update(), key)
 
 
 def require_version(connection: sql.Connection) -> None:
@@ -590,16 +592,18 @@ def require_version(connection: sql.Connection) -> None:
     """
     version = connection.execute(sql.select(BOOK.c.version)).scalars().first()
     if version not in (None, VERSION):
-        raise Refused("ledger", f"it has schema {version}, and this dpcurves reads schema {VERSION}: upgrade dpcurves")
+        raise InvalidArgument(
+            "ledger", f"it has schema {version}, and this dpcurves reads schema {VERSION}: upgrade dpcurves"
+        )
 
 
 def _make_missing(connection: sql.Connection) -> None:
-    for statement in _makings(connection.dialect):
+    for statement in _creation_statements(connection.dialect):
         connection.exec_driver_sql(statement)
 
 
 @lru_cache(maxsize=2)
-def _makings(dialect: sql.Dialect) -> tuple[str, ...]:
+def _creation_statements(dialect: sql.Dialect) -> tuple[str, ...]:
     """The statements that create missing tables and indexes, compiled once for all ledgers of a process."""
     tables = METADATA.sorted_tables
     makings: list[CreateTable | CreateIndex] = [CreateTable(table, if_not_exists=True) for table in tables]
@@ -607,16 +611,18 @@ def _makings(dialect: sql.Dialect) -> tuple[str, ...]:
     return tuple(str(each.compile(dialect=dialect)) for each in makings)
 
 
-def _only(connection: sql.Connection, query: sql.Select[tuple[object, ...]], key: Key) -> Book:
+def _read_single_book(connection: sql.Connection, query: sql.Select[tuple[object, ...]], key: Key) -> Book:
     rows = connection.execute(query).mappings().all()
     if len(rows) != 1:
-        raise Refused("ledger", f"its book has {len(rows)} pages, not one: it was changed without the key")
+        raise InvalidArgument("ledger", f"its book has {len(rows)} pages, not one: it was changed without the key")
     (row,) = rows
     book = Book(row["version"], row["name"], row["key"], row["entries"], row["head"])
     if book.key != key.identity:
-        raise Refused("key", "it is not the key of this ledger, or the ledger's book was changed without the key")
-    if row["id"] != 1 or not key.fits(row["seal"], "book", *book.facts().values()):
-        raise Refused("ledger", "its book was changed without the key")
+        raise InvalidArgument(
+            "key", "it is not the key of this ledger, or the ledger's book was changed without the key"
+        )
+    if row["id"] != 1 or not key.is_valid_seal(row["seal"], "book", *book.facts().values()):
+        raise InvalidArgument("ledger", "its book was changed without the key")
     return book
 
 
@@ -647,61 +653,61 @@ class Chain:
 
     def append_all(self, table: sql.Table, rows: Sequence[Mapping[str, Fact]]) -> None:
         """Write entries one after the other, at least one, and the place of the last one in the book."""
-        self.connection.execute(sql.insert(table), [self._sealed(table, row) for row in rows])
+        self.connection.execute(sql.insert(table), [self._seal_next(table, row) for row in rows])
         self.book.write(self.connection, self._key)
 
     def is_sealed(self, table: sql.Table, entry: sql.RowMapping) -> bool:
         """Tell whether the seal of the entry fits its content."""
-        return self._key.fits(entry["mac"], *self._said(table, entry))
+        return self._key.is_valid_seal(entry["mac"], *self._sealed_facts(table, entry))
 
-    def require(self, table: sql.Table, entry: sql.RowMapping) -> None:
+    def require_sealed(self, table: sql.Table, entry: sql.RowMapping) -> None:
         """Refuse an entry that was not sealed with this key for this ledger.
 
         Raises:
             ValueError: names its number.
         """
         if not self.is_sealed(table, entry):
-            raise Refused("ledger", f"row {entry['entry']} was changed without the key")
+            raise InvalidArgument("ledger", f"row {entry['entry']} was changed without the key")
 
-    def rows(self, table: sql.Table, query: sql.Select[Any]) -> Iterator[sql.RowMapping]:
+    def read_rows(self, table: sql.Table, query: sql.Select[Any]) -> Iterator[sql.RowMapping]:
         """Entries of one table, each refused if it was not sealed with this key for this ledger."""
         for row in self.connection.execute(query).mappings():
-            self.require(table, row)
+            self.require_sealed(table, row)
             yield row
 
-    def first(self, table: sql.Table, query: sql.Select[Any]) -> sql.RowMapping | None:
-        """The first entry, if there is one, as `rows` has it."""
+    def read_first(self, table: sql.Table, query: sql.Select[Any]) -> sql.RowMapping | None:
+        """The first entry, if there is one, as `read_rows` has it."""
         row = self.connection.execute(query).mappings().first()
         if row is not None:
-            self.require(table, row)
+            self.require_sealed(table, row)
         return row
 
     def seal_spent(self, owner: tuple[str, ...], spent: int) -> str:
         """The seal of what was spent of an account, whose owner is a dataset alone, or of an allowance."""
-        return self._key.seal(*self._spent(owner, spent))
+        return self._key.seal(*self._spending_facts(owner, spent))
 
-    def is_spent(self, owner: tuple[str, ...], row: sql.RowMapping) -> bool:
+    def has_valid_spending(self, owner: tuple[str, ...], row: sql.RowMapping) -> bool:
         """Tell whether the spending of an account or an allowance equals the sum that was sealed."""
-        return self._key.fits(row["seal"], *self._spent(owner, row["spent"]))
+        return self._key.is_valid_seal(row["seal"], *self._spending_facts(owner, row["spent"]))
 
-    def _spent(self, owner: tuple[str, ...], spent: int) -> tuple[Fact, ...]:
+    def _spending_facts(self, owner: tuple[str, ...], spent: int) -> tuple[Fact, ...]:
         return ("spent" if len(owner) == 1 else "spent of allowance", self.book.name, *owner, spent)
 
-    def enclose(self, secret: bytes) -> str:
+    def encrypt(self, secret: bytes) -> str:
         """Encrypt what must stay secret and does change: it stands beside the chain."""
-        return self._key.enclose(secret)
+        return self._key.encrypt(secret)
 
-    def disclose(self, token: object) -> bytes:
+    def decrypt(self, token: object) -> bytes:
         """Decrypt; refused if the ciphertext was changed without the key."""
-        return self._key.disclose(token)
+        return self._key.decrypt(token)
 
-    def _sealed(self, table: sql.Table, row: Mapping[str, Fact]) -> dict[str, Fact]:
+    def _seal_next(self, table: sql.Table, row: Mapping[str, Fact]) -> dict[str, Fact]:
         """The next entry, to be written; the book goes on to it."""
         entry: dict[str, Fact] = {**row, "entry": self.book.entries + 1, "previous": self.book.head}
-        mac = self._key.seal(*self._said(table, entry))
+        mac = self._key.seal(*self._sealed_facts(table, entry))
         self.book = replace(self.book, entries=self.book.entries + 1, head=mac)
         return {**entry, "mac": mac}
 
-    def _said(self, table: sql.Table, entry: Mapping[str, Fact] | sql.RowMapping) -> tuple[Fact, ...]:
+    def _sealed_facts(self, table: sql.Table, entry: Mapping[str, Fact] | sql.RowMapping) -> tuple[Fact, ...]:
         said = (entry[column.name] for column in table.columns if column.name not in SEALED_APART)
         return (table.name, self.book.name, entry["previous"], *said)

@@ -11,15 +11,30 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from ..privacy import PrivacyLoss
 from . import balance as balances
 from . import verification
-from .account import Account, Allowance, Grant, Member, Together
+from .account import Account, Allowance, AllowanceRule, Grant, Member
 from .chain import Chain, Database, Key, find_key, lock_book, read_book, require_version
-from .sqlite import place_of
-from .statement import Remaining, Statement, pay, require_paid_by, require_remaining, statement_of
-from .stream_state import Standing, find_notes, find_standing, find_ticks, keep_notes, keep_ticks, require_states
+from .sqlite import parse_storage_url
+from .statement import (
+    MemberBalance,
+    Statement,
+    pay_from_allowances,
+    require_member_balance,
+    require_paid_by,
+    statement_of,
+)
+from .stream_state import (
+    StreamState,
+    find_notes,
+    find_stream_state,
+    find_ticks,
+    require_states,
+    store_notes,
+    store_ticks,
+)
 
 Result = TypeVar("Result")
 
@@ -64,37 +79,37 @@ class Ledger:
             ValueError: the URL, the key or what is stored there is not usable. Names which. Or there is a key without
                 its ledger: a ledger was lost, and with it the record of what was spent.
         """
-        place = place_of(url)
+        place = parse_storage_url(url)
         fresh = find_key(key, place.key)
-        if not place.is_there():
-            place.found(fresh)
+        if not place.exists():
+            place.create(fresh)
         secret = find_key(key, place.key)  # of whoever was first, perhaps since the first look
-        database = place.database()
-        database.read(require_version)
-        database.read(partial(read_book, key=secret))
+        database = place.open_database()
+        database.run_read(require_version)
+        database.run_read(partial(read_book, key=secret))
         return cls(database, secret)
 
     @classmethod
-    def existing(cls, url: str, key: bytes | None = None) -> Ledger:
+    def open_existing(cls, url: str, key: bytes | None = None) -> Ledger:
         """Open a ledger that was made before.
 
         Raises:
             ValueError: as `open`, or there is no ledger.
         """
-        place = place_of(url)
-        if not place.is_there():
-            place.require_unbegun()
-            raise Refused("ledger", "there is none at this URL")
+        place = parse_storage_url(url)
+        if not place.exists():
+            place.require_not_lost()
+            raise InvalidArgument("ledger", "there is none at this URL")
         return cls.open(url, key)
 
     @classmethod
-    def kept(cls, url: str, key: bytes | None = None) -> Ledger:
+    def open_persistent(cls, url: str, key: bytes | None = None) -> Ledger:
         """Open a ledger as `open` does, through connections that stay open between transactions.
 
         It is for a process that serves, and is not to be used in one that was forked from it.
         """
         ledger = cls.open(url, key)
-        return cls(place_of(url).kept(), ledger._key)
+        return cls(parse_storage_url(url).open_persistent(), ledger._key)
 
     @property
     def database(self) -> Database:
@@ -108,14 +123,14 @@ class Ledger:
             ValueError: it was opened under other facts. Names the first that differs.
         """
 
-        def work(chain: Chain) -> None:
+        def create_account(chain: Chain) -> None:
             balance = balances.find_balance(chain, account.dataset)
             if balance is None:
                 balances.open_balance(chain, account)
             else:
                 balance.account.require_same(account)
 
-        self._write(work)
+        self._run_write(create_account)
 
     def account(self, dataset: str) -> Account:
         """The facts of one dataset.
@@ -127,7 +142,7 @@ class Ledger:
 
     def accounts(self) -> tuple[Account, ...]:
         """The facts of all datasets, in the order in which they were opened."""
-        return tuple(balance.account for balance in self._read(balances.all_balances))
+        return tuple(balance.account for balance in self._run_read(balances.all_balances))
 
     def charge(
         self, dataset: str, loss: PrivacyLoss, *, purpose: str, request: str, binding: str, units: int | None,
@@ -153,7 +168,7 @@ class Ledger:
         return self._charge(dataset, loss, (purpose, request, binding, units), None)
 
     def allow(
-        self, allowance: Allowance, together: Together = Together.WITHIN, event: verification.Event | None = None
+        self, allowance: Allowance, rule: AllowanceRule = AllowanceRule.WITHIN, event: verification.Event | None = None
     ) -> None:
         """Set what a project may spend of a dataset's cap, or an analyst within the project, from now on.
 
@@ -162,7 +177,7 @@ class Ledger:
 
         Arguments:
             allowance: It takes the place of the one before. What was spent of that stays spent.
-            together: Whether the allowances of several projects, or of several analysts, may add up to more than the
+            rule: Whether the allowances of several projects, or of several analysts, may add up to more than the
                 whole.
             event: What is entered beside it, in the same transaction; None: nothing.
 
@@ -171,20 +186,20 @@ class Ledger:
                 than a part of it, or those beside each other add up to more than the whole and that was not said.
         """
 
-        def work(chain: Chain) -> None:
-            verification.require_whole(chain)
+        def replace_allowance(chain: Chain) -> None:
+            verification.require_all_rows(chain)
             before = balances.find_allowance(chain, allowance)
             if before is not None:
                 verification.require_paid(chain, before)
-            balances.set_allowance(chain, allowance, together)
+            balances.set_allowance(chain, allowance, rule)
             if event is not None:
                 verification.enter_event(chain, event)
 
-        self._write(work)
+        self._run_write(replace_allowance)
 
     def charge_for(
         self, member: Member, dataset: str, loss: PrivacyLoss, *, purpose: str, binding: str, units: int | None,
-        only_if: verification.Condition = verification.always,
+        only_if: verification.Condition = verification.accept_always,
     ) -> Grant:  # fmt: skip
         """Spend `loss` for one analyst of a project: of the analyst's allowance, the project's and the cap, or of none.
 
@@ -200,15 +215,15 @@ class Ledger:
         request = member.request(dataset, loss, binding)
         return self._charge(dataset, loss, (purpose, request, binding, units), member, only_if)
 
-    def remaining(self, dataset: str, member: Member) -> Remaining:
+    def find_member_balance(self, dataset: str, member: Member) -> MemberBalance:
         """The loss that one analyst of one project may still spend.
 
         Raises:
             ValueError: there is no account or no allowance, or a row was changed without the key.
         """
-        return self._read(lambda chain: require_remaining(chain, dataset, member))
+        return self._run_read(lambda chain: require_member_balance(chain, dataset, member))
 
-    def store(self, grant: Grant, turn: int, part: int, answer: str) -> str:
+    def store_answer(self, grant: Grant, turn: int, part: int, answer: str) -> str:
         """Store the answer to one turn of a question, durably, unless there is one: the first writer wins.
 
         Returns:
@@ -218,17 +233,17 @@ class Ledger:
             ValueError: this ledger did not give the grant, or what it stored later was removed or changed without the
                 key: what was answered would be answered anew.
         """
-        return self._write(lambda chain: verification.keep_answer(chain, grant, turn, part, answer))
+        return self._run_write(lambda chain: verification.store_answer(chain, grant, turn, part, answer))
 
-    def stored(self, grant: Grant, turn: int, part: int) -> str | None:
+    def find_answer(self, grant: Grant, turn: int, part: int) -> str | None:
         """The answer that was stored for one turn of a question, if there is one.
 
         Raises:
             ValueError: this ledger did not give the grant, or the answer was changed without the key.
         """
-        return self._read(lambda chain: verification.find_answer(chain, grant, turn, part))
+        return self._run_read(lambda chain: verification.find_answer(chain, grant, turn, part))
 
-    def remember(self, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
+    def store_notes(self, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
         """Note, durably and all together, what is not noted yet under these names: the first writer wins.
 
         Returns:
@@ -237,15 +252,15 @@ class Ledger:
         Raises:
             ValueError: this ledger did not give the grant, or has lost rows.
         """
-        return self._write(lambda chain: keep_notes(chain, grant, part, notes))
+        return self._run_write(lambda chain: store_notes(chain, grant, part, notes))
 
-    def recall(self, grant: Grant, part: int, names: Sequence[str]) -> dict[str, int]:
+    def find_notes(self, grant: Grant, part: int, names: Sequence[str]) -> dict[str, int]:
         """Notes under these names for a part of a grant; names without a note are left out. SECRET.
 
         Raises:
             ValueError: this ledger did not give the grant, or a note was changed without the key.
         """
-        return self._read(lambda chain: find_notes(chain, grant, part, names))
+        return self._run_read(lambda chain: find_notes(chain, grant, part, names))
 
     def memory_of(self, grant: Grant, part: int) -> PartMemory:
         """SECRET: what is noted for a part of a grant, as `Memory` of a mechanism."""
@@ -260,37 +275,37 @@ class Ledger:
         Returns:
             The answers that are stored now: the only ones that may be shown. That is `ticks` itself, if it was stored.
             Else another process was first: these are its answers, perhaps to fewer of these ticks, and the stream goes
-            on from its `standing`, not from `state`, even where the answers are equal.
+            on from its `find_stream_state`, not from `state`, even where the answers are equal.
 
         Raises:
             ValueError: the ticks are not the next ones, the state that stood there is missing or of another tick, or
                 this ledger did not give the grant.
         """
-        return self._write(lambda chain: keep_ticks(chain, grant, ticks, state))
+        return self._run_write(lambda chain: store_ticks(chain, grant, ticks, state))
 
-    def standing(self, grant: Grant) -> Standing | None:
+    def find_stream_state(self, grant: Grant) -> StreamState | None:
         """The last tick of a stream that was answered, and the secret state behind it. None: nothing was answered.
 
         Raises:
             ValueError: there are answers and no state, or that of another tick; or this ledger did not give the grant.
         """
-        return self._read(lambda chain: find_standing(chain, grant))
+        return self._run_read(lambda chain: find_stream_state(chain, grant))
 
-    def answered(self, grant: Grant, ticks: range) -> Mapping[int, str]:
+    def find_answers(self, grant: Grant, ticks: range) -> Mapping[int, str]:
         """The stored answers to some ticks of a stream, in order.
 
         Raises:
             ValueError: one is missing or was changed without the key, or this ledger did not give the grant.
         """
-        return self._read(lambda chain: find_ticks(chain, grant, ticks))
+        return self._run_read(lambda chain: find_ticks(chain, grant, ticks))
 
-    def granted(self, dataset: str, request: str) -> Grant | None:
+    def find_grant(self, dataset: str, request: str) -> Grant | None:
         """The earlier grant of this request, or None. Reads one row.
 
         Raises:
             ValueError: the row was changed without the key.
         """
-        return self._read(lambda chain: verification.find_grant(chain, dataset, request))
+        return self._run_read(lambda chain: verification.find_grant(chain, dataset, request))
 
     def balance(self, dataset: str) -> balances.Balance:
         """The spent and the remaining budget of a dataset: a statement without its charges. Reads one row.
@@ -298,7 +313,7 @@ class Ledger:
         Raises:
             ValueError: it has no account, or the row was changed without the key.
         """
-        return self._read(lambda chain: balances.require_balance(chain, dataset))
+        return self._run_read(lambda chain: balances.require_balance(chain, dataset))
 
     def delta_spent(self, dataset: str) -> Fraction:
         """The deltas of all charges of a dataset together.
@@ -306,7 +321,7 @@ class Ledger:
         Raises:
             ValueError: a row was changed without the key.
         """
-        return self._read(lambda chain: verification.delta_spent(chain, dataset))
+        return self._run_read(lambda chain: verification.delta_spent(chain, dataset))
 
     def statement(self, dataset: str) -> Statement:
         """The charges of a dataset, and its remaining budget.
@@ -314,13 +329,13 @@ class Ledger:
         Raises:
             ValueError: it has no account, or a row was changed without the key.
         """
-        return self._read(lambda chain: statement_of(chain, dataset))
+        return self._run_read(lambda chain: statement_of(chain, dataset))
 
     def head(self) -> str:
         """The end of the chain, to be kept elsewhere and given to `verify` later."""
-        return str(self._read(verification.head_of))
+        return str(self._run_read(verification.head_of))
 
-    def verify(self, head: str | None = None) -> verification.Verified:
+    def verify(self, head: str | None = None) -> verification.VerificationResult:
         """Recompute every seal.
 
         Arguments:
@@ -331,14 +346,14 @@ class Ledger:
         """
         kept = None if head is None else verification.Head.parse(head)
 
-        def work(chain: Chain) -> verification.Verified:
+        def verify_chain(chain: Chain) -> verification.VerificationResult:
             verified = verification.verify(chain, kept)
             require_states(chain)
             return verified
 
-        return self._read(work)
+        return self._run_read(verify_chain)
 
-    def record(self, event: verification.Event, work: Callable[[Connection], Result]) -> Result:
+    def record_event(self, event: verification.Event, work: Callable[[Connection], Result]) -> Result:
         """Do something in this database and enter who did it, durably: both or neither.
 
         Arguments:
@@ -346,26 +361,28 @@ class Ledger:
             work: What is done, on tables of one's own. What it raises leaves nothing behind.
         """
 
-        def both(chain: Chain) -> Result:
+        def record_and_work(chain: Chain) -> Result:
             verification.enter_event(chain, event)
             return work(chain.connection)
 
-        return self._write(both)
+        return self._run_write(record_and_work)
 
-    def events(self, after: int = 0, most: int = 1000, dataset: str | None = None) -> tuple[verification.Entered, ...]:
+    def events(
+        self, after: int = 0, most: int = 1000, dataset: str | None = None
+    ) -> tuple[verification.EventEntry, ...]:
         """Events after an entry in order of time, at most so many; of one dataset, or of all.
 
         Raises:
             ValueError: a row was changed without the key.
         """
-        return self._read(lambda chain: verification.events_of(chain, after, most, dataset))
+        return self._run_read(lambda chain: verification.events_of(chain, after, most, dataset))
 
     def dataset_key(self, dataset: str) -> bytes:
         """32 secret bytes of one dataset: the same ones as long as the ledger's key is."""
-        return self._key.of_dataset(dataset)
+        return self._key.derive_dataset_key(dataset)
 
     def __repr__(self) -> str:
-        return f"Ledger({self._database.place})"
+        return f"Ledger({self._database.label})"
 
     def _charge(
         self,
@@ -373,40 +390,40 @@ class Ledger:
         loss: PrivacyLoss,
         asked: Asked,
         member: Member | None,
-        only_if: verification.Condition = verification.always,
+        only_if: verification.Condition = verification.accept_always,
     ) -> Grant:
         entered = ExitStack()
 
-        def work(chain: Chain) -> Grant:
+        def charge_account(chain: Chain) -> Grant:
             balance = balances.require_balance(chain, dataset)
             charge = verification.Charge(balance.account, loss, *asked)
             price = charge.price
             charge.require_same_units(chain)
             if member is not None:
-                require_remaining(chain, dataset, member)
-            grant = charge.earlier(chain)
+                require_member_balance(chain, dataset, member)
+            grant = charge.find_earlier_grant(chain)
             if grant is None:
                 only_if(chain.connection)
-                verification.require_whole(chain)
+                verification.require_all_rows(chain)
                 verification.require_paid(chain, balance)
                 charge.require_delta(chain)
-                balances.write_spent(chain, balance.after(price, charge.purpose))
-                grant = charge.enter(chain)
+                balances.write_spent(chain, balance.with_charge(price, charge.purpose))
+                grant = charge.enter_grant(chain)
                 if member is not None:
-                    pay(chain, charge, grant, member)
+                    pay_from_allowances(chain, charge, grant, member)
             elif member is not None:
                 require_paid_by(chain, grant, member)
-            entered.enter_context(verification.perhaps_charged_under(charge.request))
+            entered.enter_context(verification.attach_open_receipt(charge.request))
             return grant
 
         with entered:
-            return self._write(work)
+            return self._run_write(charge_account)
 
-    def _read(self, work: Callable[[Chain], Result]) -> Result:
-        return self._database.read(lambda one: work(Chain(one, self._key, read_book(one, self._key))))
+    def _run_read(self, work: Callable[[Chain], Result]) -> Result:
+        return self._database.run_read(lambda one: work(Chain(one, self._key, read_book(one, self._key))))
 
-    def _write(self, work: Callable[[Chain], Result]) -> Result:
-        return self._database.write(lambda one: work(Chain(one, self._key, lock_book(one, self._key))))
+    def _run_write(self, work: Callable[[Chain], Result]) -> Result:
+        return self._database.run_write(lambda one: work(Chain(one, self._key, lock_book(one, self._key))))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -418,7 +435,7 @@ class PartMemory:
     part: int
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
-        return self.ledger.recall(self.grant, self.part, names)
+        return self.ledger.find_notes(self.grant, self.part, names)
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        return self.ledger.remember(self.grant, self.part, notes)
+        return self.ledger.store_notes(self.grant, self.part, notes)

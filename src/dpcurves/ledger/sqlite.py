@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, Protocol
 import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from . import chain
-from .chain import appear, write_key
+from .chain import link_draft, write_key
 
 # A line before an SQLite file: who comes first writes first.
 #
@@ -64,11 +64,11 @@ class WriterQueue:
         self._path = path.with_name(path.name + ENDING)
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
+    def wait_turn(self) -> Iterator[None]:
         """Wait until it is one's turn; it ends with this context."""
         place = None
         with suppress(OSError):
-            place = _Place.at_the_end(self._path)
+            place = _QueuePosition.take_last(self._path)
         if place is None:
             yield
             return
@@ -80,22 +80,22 @@ class WriterQueue:
             place.leave()
 
 
-class _Place:
+class _QueuePosition:
     """A place in the FIFO lock of writers, released when its file is closed or the process ends."""
 
     def __init__(self, file: int) -> None:
         self._file = file
-        self._number = max(self._read(_NEXT), self._read(_SERVED))
+        self._number = max(self._read_number(_NEXT), self._read_number(_SERVED))
         self._is_first = False
 
     @classmethod
-    def at_the_end(cls, path: Path) -> _Place | None:
+    def take_last(cls, path: Path) -> _QueuePosition | None:
         """A place behind all others; none where the system has no locks that belong to an open file."""
         if not hasattr(fcntl, "F_OFD_SETLK"):
             return None
         place = cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         try:
-            place._take()
+            place._claim_number()
         except BaseException:
             os.close(place._file)
             raise
@@ -104,7 +104,7 @@ class _Place:
     def wait(self) -> None:
         """Return when nobody stands in front, or nobody there was served for too long."""
         served, since = -1, monotonic()
-        while self._is_held(now := self._read(_SERVED), self._number):
+        while self._is_held(now := self._read_number(_SERVED), self._number):
             if now != served:
                 served, since = now, monotonic()
             elif monotonic() - since > PATIENCE_SECONDS:
@@ -117,35 +117,35 @@ class _Place:
         try:
             with suppress(OSError):
                 if self._is_first:
-                    self._write(_SERVED, max(self._read(_SERVED), self._number + 1))
+                    self._write_number(_SERVED, max(self._read_number(_SERVED), self._number + 1))
                 # Closing is not enough: a process that was forked meanwhile has the file, and so the lock, as well.
-                self._ask(fcntl.F_OFD_SETLK, fcntl.F_UNLCK, self._number, self._number + 1)
+                self._call_lock(fcntl.F_OFD_SETLK, fcntl.F_UNLCK, self._number, self._number + 1)
         finally:
             os.close(self._file)
 
-    def _take(self) -> None:
+    def _claim_number(self) -> None:
         # Two who read the same number find out here: one of them gets the lock, the other one goes on to the next.
         for _ in range(_TRIES):
             with suppress(BlockingIOError):
-                self._ask(fcntl.F_OFD_SETLK, fcntl.F_WRLCK, self._number, self._number + 1)
-                self._write(_NEXT, self._number + 1)
+                self._call_lock(fcntl.F_OFD_SETLK, fcntl.F_WRLCK, self._number, self._number + 1)
+                self._write_number(_NEXT, self._number + 1)
                 return
             self._number += 1
         raise BlockingIOError
 
     def _is_held(self, first: int, end: int) -> bool:
         """Tell whether another process holds a number from `first` to below `end`."""
-        return first < end and self._ask(fcntl.F_OFD_GETLK, fcntl.F_WRLCK, first, end) != fcntl.F_UNLCK
+        return first < end and self._call_lock(fcntl.F_OFD_GETLK, fcntl.F_WRLCK, first, end) != fcntl.F_UNLCK
 
-    def _ask(self, command: int, kind: int, first: int, end: int) -> int:
+    def _call_lock(self, command: int, kind: int, first: int, end: int) -> int:
         lock = _LOCK.pack(kind, os.SEEK_SET, _FIRST + first, end - first, 0)
         return int(_LOCK.unpack(fcntl.fcntl(self._file, command, lock))[0])
 
-    def _read(self, place: int) -> int:
+    def _read_number(self, place: int) -> int:
         found = os.pread(self._file, _NUMBER.size, place)
         return int(_NUMBER.unpack(found)[0]) % 2**62 if len(found) == _NUMBER.size else 0
 
-    def _write(self, place: int, number: int) -> None:
+    def _write_number(self, place: int, number: int) -> None:
         os.pwrite(self._file, _NUMBER.pack(number), place)
 
 
@@ -161,7 +161,7 @@ Connect = Callable[[], Any]
 """A function that opens a connection of `sqlite3`, which has more than SQLAlchemy asks of a driver's."""
 
 
-class FilePlace:
+class FileStorage:
     """An SQLite file, and its key in a file beside it.
 
     Raises:
@@ -173,61 +173,61 @@ class FilePlace:
         self._path = Path(os.path.realpath(name))
         self._key_path = self._path.with_name(self._path.name + ".key")
         self._label = repr(name)
-        self._digits = chain.fresh_digits()
+        self._digits = chain.generate_key_digits()
         self._new = chain.Key.from_hex(self._digits, "a new key")
         if not os.path.isdir(self._path.parent):  # unlike its namesake in pathlib it never raises
-            raise Refused("ledger", f"{self._label}: its folder is not there")
-        if self.is_there() and not os.path.isfile(self._path):
-            raise Refused("ledger", f"{self._label}: it is no file")
+            raise InvalidArgument("ledger", f"{self._label}: its folder is not there")
+        if self.exists() and not os.path.isfile(self._path):
+            raise InvalidArgument("ledger", f"{self._label}: it is no file")
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         return os.path.exists(self._path)
 
     def key(self) -> chain.Key:
         """The key beside the file. A new one is for a new ledger only: it fits none that was made before."""
-        return chain.read_key(self._key_path) if self.is_there() else self._new
+        return chain.read_key(self._key_path) if self.exists() else self._new
 
-    def require_unbegun(self) -> None:
+    def require_not_lost(self) -> None:
         """Refuse a key without its ledger. Another process that has just made the one will have made the other."""
         end = monotonic() + FOUNDING_SECONDS
-        while os.path.lexists(self._key_path) and not self.is_there():
+        while os.path.lexists(self._key_path) and not self.exists():
             if monotonic() > end:
-                raise Refused(
+                raise InvalidArgument(
                     "ledger",
                     f"{self._label}: it is gone, and its key is still there: put the ledger back, for what it"
                     " has spent counts; for records that were never asked about, name another file",
                 )
             sleep(_POLL_SECONDS)
 
-    def found(self, key: chain.Key) -> None:
+    def create(self, key: chain.Key) -> None:
         """Make the file, whole and at once, and its key, if that is new; if another process was first, its files stay.
 
         Raises:
             ValueError: there is a key without a ledger, or the folder takes no file; then no key is left behind.
         """
-        self.require_unbegun()
+        self.require_not_lost()
         try:
-            if not self.is_there():
-                with chain.drafted(self._path, lambda draft: self._write(draft, key)) as draft:
-                    self._name(draft, key)
+            if not self.exists():
+                with chain.write_draft(self._path, lambda draft: self._fill_draft(draft, key)) as draft:
+                    self._link_files(draft, key)
         except (OSError, sqlite3.Error) as error:
             trouble = getattr(error, "strerror", type(error).__name__)
         else:
             return
-        raise Refused("ledger", f"{self._label}: it cannot be made ({trouble})")
+        raise InvalidArgument("ledger", f"{self._label}: it cannot be made ({trouble})")
 
-    def _name(self, draft: Path, key: chain.Key) -> None:
+    def _link_files(self, draft: Path, key: chain.Key) -> None:
         """Give the ledger its name, and its key before it: a key that fails to get a ledger is removed again."""
         if key is not self._new:
-            appear(draft, self._path)
+            link_draft(draft, self._path)
             return
         try:
             if not write_key(self._key_path, self._digits):
-                self.require_unbegun()
-            elif not appear(draft, self._path):
+                self.require_not_lost()
+            elif not link_draft(draft, self._path):
                 self._remove_key()
         except BaseException:
-            if not self.is_there():
+            if not self.exists():
                 self._remove_key()
             raise
 
@@ -236,99 +236,103 @@ class FilePlace:
             if self._key_path.read_text().strip() == self._digits:  # and not that of another process
                 self._key_path.unlink()
 
-    def database(self) -> chain.Database:
-        return replace(self._database(self._path, _anew), turn=WriterQueue(self._path).turn)
+    def open_database(self) -> chain.Database:
+        return replace(
+            self._make_database(self._path, _make_unpooled_engine), write_lock=WriterQueue(self._path).wait_turn
+        )
 
-    def kept(self) -> chain.Database:
+    def open_persistent(self) -> chain.Database:
         """The file, through connections that stay open as long as the name stands for it: for a process that serves.
 
         Such a process starts others, and does not fork: a connection that was carried along loses the file's locks.
         """
-        opened = self._database(
+        opened = self._make_database(
             self._path, lambda connect: sql.create_engine("sqlite://", creator=connect, **chain.KEPT)
         )
-        for engine in (opened.reading, opened.writing):
+        for engine in (opened.read_engine, opened.write_engine):
             chain.require_same_file(engine, self._path)
-        return chain.closed_in_time(replace(opened, turn=WriterQueue(self._path).turn))
+        return chain.close_when_unused(replace(opened, write_lock=WriterQueue(self._path).wait_turn))
 
-    def _database(self, path: Path, engine: Callable[[Connect], sql.Engine]) -> chain.Database:
-        reading, writing = (engine(partial(lambda uri: _connect(uri(path), path), uri)) for uri in (_uri_to_read, _uri))
+    def _make_database(self, path: Path, engine: Callable[[Connect], sql.Engine]) -> chain.Database:
+        reading, writing = (
+            engine(partial(lambda uri: _connect(uri(path), path), uri)) for uri in (_read_only_uri, _uri)
+        )
         return chain.Database(self._label, _begin_with(_AT_ONE_MOMENT, reading), _begin_with(_ALONE, writing))
 
-    def _write(self, draft: Path, key: chain.Key) -> None:
-        self._database(draft, _anew).write(partial(chain.Book.of(key).found, key=key))
+    def _fill_draft(self, draft: Path, key: chain.Key) -> None:
+        self._make_database(draft, _make_unpooled_engine).run_write(partial(chain.Book.from_key(key).create, key=key))
         with closing(_connect(_uri(draft), draft)) as connection:
             # The file keeps this mode. In it readers never wait for the one who writes, nor the writer for them. It
             # comes second: the tables are then in the file itself, not in a log beside it that has the draft's name.
             connection.execute("PRAGMA journal_mode = WAL")
 
 
-class MemoryPlace:
+class MemoryStorage:
     """A database in the memory of this process."""
 
     def __init__(self) -> None:
         # One connection, handed from thread to thread: a second one would see another, empty database.
         connect: Connect = partial(_connect, "file::memory:", Path())
         pool = sql.QueuePool(
-            connect, pool_size=1, max_overflow=0, timeout=chain.WAIT_SECONDS, dialect=_spoken().dialect
+            connect, pool_size=1, max_overflow=0, timeout=chain.WAIT_SECONDS, dialect=_shared_dialect().dialect
         )
-        engine = _begin_with(_ALONE, _over(pool))
+        engine = _begin_with(_ALONE, _make_engine(pool))
         self._database = chain.Database("in memory", engine, engine)
-        self._key = chain.Key.fresh()
+        self._key = chain.Key.generate()
         weakref.finalize(self._database, engine.dispose)
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         return False  # it is always new
 
     def key(self) -> chain.Key:
         """A key that is forgotten together with the ledger."""
         return self._key
 
-    def require_unbegun(self) -> None:
+    def require_not_lost(self) -> None:
         """Nothing: it is always new."""
 
-    def found(self, key: chain.Key) -> None:
-        self._database.write(partial(chain.Book.of(key).found, key=key))
+    def create(self, key: chain.Key) -> None:
+        self._database.run_write(partial(chain.Book.from_key(key).create, key=key))
 
-    def database(self) -> chain.Database:
+    def open_database(self) -> chain.Database:
         return self._database
 
-    def kept(self) -> chain.Database:
+    def open_persistent(self) -> chain.Database:
         return self._database
 
 
-class _Spoken(NamedTuple):
+class _SharedDialect(NamedTuple):
     """Engines of SQLite: shared dialect settings and compiled statements."""
 
     dialect: sql.Dialect
     url: sql.URL
-    compiled: dict[object, object]
+    statement_cache: dict[object, object]
 
 
 @lru_cache(maxsize=1)
-def _spoken() -> _Spoken:
+def _shared_dialect() -> _SharedDialect:
     """A dialect that knows SQLite's version. An engine with one of its own compiles each statement anew."""
     engine = sql.create_engine("sqlite://", poolclass=sql.NullPool)
     engine.connect().close()
-    return _Spoken(engine.dialect, engine.url, {})
+    return _SharedDialect(engine.dialect, engine.url, {})
 
 
-def _over(pool: sql.Pool) -> sql.Engine:
+def _make_engine(pool: sql.Pool) -> sql.Engine:
     """The engine over these connections. They are made by `_connect`, and need nothing else when they are new."""
-    spoken = _spoken()
-    return sql.Engine(pool, spoken.dialect, spoken.url, execution_options={"compiled_cache": spoken.compiled})
+    spoken = _shared_dialect()
+    return sql.Engine(pool, spoken.dialect, spoken.url, execution_options={"compiled_cache": spoken.statement_cache})
 
 
-def _anew(connect: Connect) -> sql.Engine:
+def _make_unpooled_engine(connect: Connect) -> sql.Engine:
     """No connection outlives its transaction: one that is carried into a forked process loses the file's locks."""
-    return _over(sql.NullPool(connect, dialect=_spoken().dialect))
+    return _make_engine(sql.NullPool(connect, dialect=_shared_dialect().dialect))
 
 
 def _uri(path: Path) -> str:
     return f"{path.as_uri()}?mode=rw"  # never makes a file: a ledger that was moved away is not begun again
 
 
-def _uri_to_read(path: Path) -> str:
+def _read_only_uri(path: Path) -> str:
     """A copy on a disk that takes nothing, as a backup, can be read: without the log that SQLite makes beside it."""
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return _uri(path)
@@ -341,17 +345,24 @@ def _begin_with(statement: str, engine: sql.Engine) -> sql.Engine:
     """Let every transaction of the engine begin with this statement."""
 
     @sql.event.listens_for(engine, "begin")
-    def _begin(connection: sql.Connection) -> None:
+    def _execute_begin(connection: sql.Connection) -> None:
         connection.exec_driver_sql(statement)
 
     return engine
 
 
 def _connect(uri: str, path: Path) -> sqlite3.Connection:
-    file = chain.file_at(path)  # before it is opened: if another one takes its name meanwhile, it is opened once more
+    file = chain.file_identity(
+        path
+    )  # before it is opened: if another one takes its name meanwhile, it is opened once more
     # isolation_level=None: the driver begins no transactions of its own, DEFERRED ones that is.
     connection = sqlite3.connect(
-        uri, timeout=chain.WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=True, factory=chain.OfFile
+        uri,
+        timeout=chain.WAIT_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=True,
+        factory=chain.FileConnection,
     )
     connection.file = file
     try:
@@ -373,7 +384,7 @@ _ANEW = MappingProxyType({"poolclass": sql.NullPool})
 """No connection is carried into a forked process, where two would talk at once."""
 
 
-class ServerPlace:
+class ServerStorage:
     """A database of a PostgreSQL server.
 
     Raises:
@@ -382,38 +393,42 @@ class ServerPlace:
 
     def __init__(self, url: sql.URL) -> None:
         self._url = url
-        self._database = self._through(_ANEW)
+        self._database = self._make_database(_ANEW)
 
-    def is_there(self) -> bool:
-        return self._database.read(_is_founded)
+    def exists(self) -> bool:
+        return self._database.run_read(_has_ledger)
 
     def key(self) -> chain.Key:
         """None: a server has no safe place for the key of what it stores."""
-        raise Refused("key", f"a ledger on PostgreSQL needs one: set {chain.VARIABLE} to 64 random hexadecimal digits")
+        raise InvalidArgument(
+            "key", f"a ledger on PostgreSQL needs one: set {chain.VARIABLE} to 64 random hexadecimal digits"
+        )
 
-    def require_unbegun(self) -> None:
+    def require_not_lost(self) -> None:
         """Nothing: no trace of a ledger stays where its tables were."""
 
-    def found(self, key: chain.Key) -> None:
+    def create(self, key: chain.Key) -> None:
         """Make the tables; if another process was first, its tables stay."""
-        self._database.write(partial(_found_once, key=key))
+        self._database.run_write(partial(_create_once, key=key))
 
-    def database(self) -> chain.Database:
+    def open_database(self) -> chain.Database:
         return self._database
 
-    def kept(self) -> chain.Database:
-        return chain.closed_in_time(self._through({**chain.KEPT, "pool_pre_ping": True}))
+    def open_persistent(self) -> chain.Database:
+        return chain.close_when_unused(self._make_database({**chain.KEPT, "pool_pre_ping": True}))
 
-    def _through(self, pool: Mapping[str, Any]) -> chain.Database:
-        reading = _engine(self._url, "REPEATABLE READ", pool)  # one moment for all statements of a transaction
+    def _make_database(self, pool: Mapping[str, Any]) -> chain.Database:
+        reading = _make_server_engine(
+            self._url, "REPEATABLE READ", pool
+        )  # one moment for all statements of a transaction
         # Whoever writes locks the book first. At this level the statements that follow see all that was committed
         # while it waited for the lock; at a stricter one it would be thrown out instead.
-        writing = _engine(self._url, "READ COMMITTED", pool)
+        writing = _make_server_engine(self._url, "READ COMMITTED", pool)
         sql.event.listen(writing, "begin", lambda connection: connection.execute(_PREPARE))
         return chain.Database(f"PostgreSQL database {self._url.database!r}", reading, writing)
 
 
-def _engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -> sql.Engine:
+def _make_server_engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -> sql.Engine:
     try:
         return sql.create_engine(
             url.set(drivername="postgresql+psycopg"),
@@ -424,46 +439,46 @@ def _engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -> sql.Engine
         )
     except ImportError:
         trouble = "PostgreSQL needs an extra: pip install 'dpcurves[postgres]'"
-    raise Refused("ledger", trouble)
+    raise InvalidArgument("ledger", trouble)
 
 
-def _found_once(connection: sql.Connection, key: chain.Key) -> None:
+def _create_once(connection: sql.Connection, key: chain.Key) -> None:
     # CREATE TABLE IF NOT EXISTS fails if two try at once. This lock ends with the transaction.
     connection.execute(sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(number=_FOUNDING))
-    if not _is_founded(connection):
-        chain.Book.of(key).found(connection, key)
+    if not _has_ledger(connection):
+        chain.Book.from_key(key).create(connection, key)
 
 
-def _is_founded(connection: sql.Connection) -> bool:
+def _has_ledger(connection: sql.Connection) -> bool:
     return sql.inspect(connection).has_table(chain.BOOK.name)
 
 
 _KNOWN = "sqlite:///budget.db, postgresql+psycopg://user@host/database or sqlite:// is needed"
 
 
-class Place(Protocol):
+class Storage(Protocol):
     """A kind of database, and where its key is when none is given."""
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Tell whether a ledger, or what should be one, exists here."""
 
     def key(self) -> chain.Key:
-        """The key that lies beside the ledger; for a new ledger, a new one, which `found` will write there."""
+        """The key that lies beside the ledger; for a new ledger, a new one, which `create` will write there."""
 
-    def require_unbegun(self) -> None:
+    def require_not_lost(self) -> None:
         """Refuse a place whose ledger is gone: what it spent would be forgotten."""
 
-    def found(self, key: chain.Key) -> None:
+    def create(self, key: chain.Key) -> None:
         """Make an empty ledger, unless another process was first."""
 
-    def database(self) -> chain.Database:
+    def open_database(self) -> chain.Database:
         """The database that holds the ledger."""
 
-    def kept(self) -> chain.Database:
+    def open_persistent(self) -> chain.Database:
         """The database, through connections that stay open between transactions: for a process that serves."""
 
 
-def place_of(url: str) -> Place:
+def parse_storage_url(url: str) -> Storage:
     """The place that a URL names.
 
     Raises:
@@ -474,11 +489,11 @@ def place_of(url: str) -> Place:
     except (SQLAlchemyError, ValueError):
         parsed = None
     if parsed is None:  # raised out here, so that the error, which quotes the URL, hangs on nothing
-        raise Refused("ledger", f"a URL like {_KNOWN}")
+        raise InvalidArgument("ledger", f"a URL like {_KNOWN}")
     if parsed.drivername in ("postgresql", "postgresql+psycopg"):
-        return ServerPlace(parsed)
+        return ServerStorage(parsed)
     if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
-        raise Refused("ledger", f"a URL like {_KNOWN}, got one of {parsed.drivername!r}")
+        raise InvalidArgument("ledger", f"a URL like {_KNOWN}, got one of {parsed.drivername!r}")
     if parsed.query or parsed.host:
-        raise Refused("ledger", "an SQLite URL is sqlite:/// and the path of a file, without host and options")
-    return MemoryPlace() if parsed.database in (None, "", ":memory:") else FilePlace(str(parsed.database))
+        raise InvalidArgument("ledger", "an SQLite URL is sqlite:/// and the path of a file, without host and options")
+    return MemoryStorage() if parsed.database in (None, "", ":memory:") else FileStorage(str(parsed.database))

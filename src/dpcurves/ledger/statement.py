@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from sqlalchemy import select
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from ..privacy import PrivacyLoss
 from .account import Account, Amount, Grant, Member
 from .balance import AllowanceBalance, Balance, allowances_of, require_allowances, require_balance, write_spent
@@ -16,7 +16,7 @@ from .verification import Charge, grant_of, require_paid
 
 
 @dataclass(frozen=True, slots=True)
-class Remaining:
+class MemberBalance:
     """The remaining budget of an analyst of a project, at one moment.
 
     Attributes:
@@ -30,23 +30,23 @@ class Remaining:
     analyst: AllowanceBalance
 
     @property
-    def left(self) -> Amount:
+    def remaining(self) -> Amount:
         """The most that the analyst may spend now: the least of what is left of the three."""
-        each = (self.account.left, self.project.left, self.analyst.left)
+        each = (self.account.remaining, self.project.remaining, self.analyst.remaining)
         return min(each, key=lambda amount: amount.billionths)
 
 
-def require_remaining(chain: Chain, dataset: str, member: Member) -> Remaining:
+def require_member_balance(chain: Chain, dataset: str, member: Member) -> MemberBalance:
     """The remaining budget of a member.
 
     Raises:
         ValueError: there is no account, or no allowance, or one was changed without the key.
     """
     account = require_balance(chain, dataset)
-    return Remaining(account, *require_allowances(chain, dataset, member.project, member.analyst))
+    return MemberBalance(account, *require_allowances(chain, dataset, member.project, member.analyst))
 
 
-def pay(chain: Chain, charge: Charge, grant: Grant, member: Member) -> None:
+def pay_from_allowances(chain: Chain, charge: Charge, grant: Grant, member: Member) -> None:
     """Take the price of what was granted out of both allowances of a member, and enter who paid.
 
     Raises:
@@ -56,7 +56,7 @@ def pay(chain: Chain, charge: Charge, grant: Grant, member: Member) -> None:
     dataset = charge.account.dataset
     for each in require_allowances(chain, dataset, member.project, member.analyst):
         require_paid(chain, each)
-        write_spent(chain, each.after(charge.price, charge.purpose))
+        write_spent(chain, each.with_charge(charge.price, charge.purpose))
     chain.append(PAYMENTS, grant=grant.id, dataset=dataset, amount=charge.price.billionths, **asdict(member))
 
 
@@ -66,9 +66,9 @@ def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:
     Raises:
         ValueError: another one has, or nobody; or the row was changed without the key.
     """
-    row = chain.first(PAYMENTS, select(PAYMENTS).where(PAYMENTS.c.grant == grant.id))
+    row = chain.read_first(PAYMENTS, select(PAYMENTS).where(PAYMENTS.c.grant == grant.id))
     if row is None or row["project"] != member.project:
-        raise Refused("request", f"{grant.request!r} was not paid by project {member.project!r}")
+        raise InvalidArgument("request", f"{grant.request!r} was not paid by project {member.project!r}")
 
 
 def payers_of(chain: Chain, dataset: str) -> dict[int, Member]:
@@ -77,7 +77,7 @@ def payers_of(chain: Chain, dataset: str) -> dict[int, Member]:
     Raises:
         ValueError: a row was changed without the key.
     """
-    rows = chain.rows(PAYMENTS, select(PAYMENTS).where(PAYMENTS.c.dataset == dataset))
+    rows = chain.read_rows(PAYMENTS, select(PAYMENTS).where(PAYMENTS.c.dataset == dataset))
     return {row["grant"]: Member(row["project"], row["analyst"]) for row in rows}
 
 
@@ -113,14 +113,14 @@ class Statement:
     Attributes:
         account: The facts of the dataset.
         spent: What all its grants sum to.
-        left: What may still be spent.
+        remaining: What may still be spent.
         grants: The charges, from first to last.
         allowances: Those of projects and analysts that stand, each project before its analysts.
     """
 
     account: Account
     spent: Amount
-    left: Amount
+    remaining: Amount
     grants: tuple[StatementLine, ...]
     allowances: tuple[AllowanceBalance, ...]
 
@@ -134,9 +134,9 @@ def statement_of(chain: Chain, dataset: str) -> Statement:
     balance = require_balance(chain, dataset)
     query = select(GRANTS).where(GRANTS.c.dataset == dataset).order_by(GRANTS.c.entry)
     payers, lines = payers_of(chain, dataset), []
-    for row in chain.rows(GRANTS, query):
+    for row in chain.read_rows(GRANTS, query):
         grant = grant_of(row)
         price = Amount(balance.account.currency, row["amount"])
         facts = (row["purpose"], grant.loss, price, row["units"], row["charged_at"])
         lines.append(StatementLine(grant.id, grant.request, *facts, payers.get(grant.id)))
-    return Statement(balance.account, balance.spent, balance.left, tuple(lines), allowances_of(chain, dataset))
+    return Statement(balance.account, balance.spent, balance.remaining, tuple(lines), allowances_of(chain, dataset))

@@ -9,10 +9,18 @@ from dataclasses import dataclass
 
 from sqlalchemy import RowMapping, func, insert, select, update
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from .account import Grant, require_name, require_text
 from .chain import ANSWERS, GRANTS, NOTES, STATES, Chain, Fact
-from .verification import Head, grant_of, head_of, require_grant, require_reached, require_unbroken, require_whole
+from .verification import (
+    Head,
+    grant_of,
+    head_of,
+    require_all_rows,
+    require_grant,
+    require_path_to_end,
+    require_unbroken,
+)
 
 FIRST_TICK = 1
 PART = -1
@@ -21,7 +29,7 @@ _BLOCK = 1024  # bytes by which a sealed state grows: its length tells little of
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Standing:
+class StreamState:
     """SECRET. Stored state of a stream: the last answered tick, and the state of its mechanism. It has no repr.
 
     Attributes:
@@ -34,14 +42,14 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Kept:
+class _SealedState:
     """The sealed content: the state of a stream, and the end of the chain when it was written."""
 
-    standing: Standing
+    stream_state: StreamState
     end: Head
 
 
-def keep_ticks(chain: Chain, grant: Grant, ticks: Mapping[int, str], state: bytes) -> Mapping[int, str]:
+def store_ticks(chain: Chain, grant: Grant, ticks: Mapping[int, str], state: bytes) -> Mapping[int, str]:
     """Store answers to the ticks that follow, and the state behind the last of them. Returns what is stored now.
 
     Formal guarantees: one grant shows one answer to a tick, ticks are answered in order and none is left out, and the
@@ -56,40 +64,42 @@ def keep_ticks(chain: Chain, grant: Grant, ticks: Mapping[int, str], state: byte
         ValueError: the ticks do not follow one another or the last one that was answered; the state is missing, of
             another tick or of another grant; an answer cannot be stored; or this ledger did not give the grant.
     """
-    first = _require_row(ticks)
-    row = _find(chain, grant)
-    kept = _opened(chain, grant, row)
-    following = FIRST_TICK if kept is None else kept.standing.tick + 1
+    first = _require_consecutive(ticks)
+    row = _find_grant_row(chain, grant)
+    kept = _open_sealed_state(chain, grant, row)
+    following = FIRST_TICK if kept is None else kept.stream_state.tick + 1
     if first < following:
-        return _stored(chain, grant, range(first, min(following, first + len(ticks))))
+        return _read_answers(chain, grant, range(first, min(following, first + len(ticks))))
     if first > following:
-        raise Refused("ticks", f"the next one is {following}, got {first}: none is left out")
+        raise InvalidArgument("ticks", f"the next one is {following}, got {first}: none is left out")
     if kept is None:
-        _require_unbegun(chain, grant, row)
+        _require_no_answers(chain, grant, row)
     else:
-        require_reached(chain, kept.end)
+        require_path_to_end(chain, kept.end)
     page: dict[str, Fact] = {"grant": grant.id, "part": PART}
     chain.append_all(ANSWERS, [{**page, "turn": tick, "answer": answer} for tick, answer in ticks.items()])
-    _write(chain, grant, _Kept(Standing(first + len(ticks) - 1, state), head_of(chain)), is_new=kept is None)
+    _write_state(
+        chain, grant, _SealedState(StreamState(first + len(ticks) - 1, state), head_of(chain)), is_new=kept is None
+    )
     return ticks
 
 
-def find_standing(chain: Chain, grant: Grant) -> Standing | None:
+def find_stream_state(chain: Chain, grant: Grant) -> StreamState | None:
     """The last tick that was answered, and the state behind it; none where nothing was answered yet.
 
     Raises:
         ValueError: this ledger did not give the grant, or answers without their state, or with that of another tick.
     """
-    row = _find(chain, grant)
-    kept = _opened(chain, grant, row)
+    row = _find_grant_row(chain, grant)
+    kept = _open_sealed_state(chain, grant, row)
     if kept is None:
-        _require_unbegun(chain, grant, row)
+        _require_no_answers(chain, grant, row)
         return None
-    require_reached(chain, kept.end)
-    last, count = _extent(chain, grant)
-    if (last, count) != (kept.standing.tick, kept.standing.tick):
-        raise _changed(grant, "not the one behind its last answer: it was put back without the key")
-    return kept.standing
+    require_path_to_end(chain, kept.end)
+    last, count = _count_answers(chain, grant)
+    if (last, count) != (kept.stream_state.tick, kept.stream_state.tick):
+        raise _make_tampering_error(grant, "not the one behind its last answer: it was put back without the key")
+    return kept.stream_state
 
 
 def find_ticks(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
@@ -98,8 +108,8 @@ def find_ticks(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
     Raises:
         ValueError: this ledger did not give the grant, or one of them is missing or was changed without the key.
     """
-    _find(chain, grant)
-    return _stored(chain, grant, ticks)
+    _find_grant_row(chain, grant)
+    return _read_answers(chain, grant, ticks)
 
 
 def require_states(chain: Chain) -> None:
@@ -110,49 +120,49 @@ def require_states(chain: Chain) -> None:
     """
     begun = select(ANSWERS.c.grant).where(ANSWERS.c.part == PART).union(select(STATES.c.grant))
     for row in chain.connection.execute(select(GRANTS).where(GRANTS.c.entry.in_(begun))).mappings().all():
-        find_standing(chain, grant_of(row))
+        find_stream_state(chain, grant_of(row))
 
 
-def _require_row(ticks: Mapping[int, str]) -> int:
+def _require_consecutive(ticks: Mapping[int, str]) -> int:
     """The first of ticks that follow one another, with answers that can be stored."""
     first = next(iter(ticks), 0)
     if first < FIRST_TICK or list(ticks) != list(range(first, first + len(ticks))):
-        raise Refused("ticks", "at least one is needed, counted from 1, each the next of the one before")
+        raise InvalidArgument("ticks", "at least one is needed, counted from 1, each the next of the one before")
     for answer in ticks.values():
         require_text("answer", answer)
     return first
 
 
-def _find(chain: Chain, grant: Grant) -> RowMapping:
+def _find_grant_row(chain: Chain, grant: Grant) -> RowMapping:
     """The row of the grant together with its state, in one statement."""
     both = select(GRANTS, STATES.c.sealed).outerjoin(STATES, STATES.c.grant == GRANTS.c.entry)
-    row = chain.first(GRANTS, both.where(GRANTS.c.entry == grant.id))
+    row = chain.read_first(GRANTS, both.where(GRANTS.c.entry == grant.id))
     if row is None or grant_of(row) != grant:
-        raise Refused("grant", f"this ledger has not granted {grant.request!r} as its row {grant.id}")
+        raise InvalidArgument("grant", f"this ledger has not granted {grant.request!r} as its row {grant.id}")
     return row
 
 
-def _opened(chain: Chain, grant: Grant, row: RowMapping) -> _Kept | None:
+def _open_sealed_state(chain: Chain, grant: Grant, row: RowMapping) -> _SealedState | None:
     if row["sealed"] is None:
         return None
-    head, _, padded = chain.disclose(row["sealed"]).partition(b"\n")
+    head, _, padded = chain.decrypt(row["sealed"]).partition(b"\n")
     name, of, tick, entries, seal, length = json.loads(head)
     if (name, of) != (chain.book.name, grant.id):
-        raise _changed(grant, "that of another stream: it was changed without the key")
-    return _Kept(Standing(tick, padded[:length]), Head(entries, seal))
+        raise _make_tampering_error(grant, "that of another stream: it was changed without the key")
+    return _SealedState(StreamState(tick, padded[:length]), Head(entries, seal))
 
 
-def _write(chain: Chain, grant: Grant, kept: _Kept, *, is_new: bool) -> None:
-    state, end = kept.standing.state, kept.end
-    head = json.dumps([chain.book.name, grant.id, kept.standing.tick, end.entries, end.seal, len(state)]).encode()
-    sealed = chain.enclose(head + b"\n" + state + bytes(-(len(head) + len(state)) % _BLOCK))
+def _write_state(chain: Chain, grant: Grant, kept: _SealedState, *, is_new: bool) -> None:
+    state, end = kept.stream_state.state, kept.end
+    head = json.dumps([chain.book.name, grant.id, kept.stream_state.tick, end.entries, end.seal, len(state)]).encode()
+    sealed = chain.encrypt(head + b"\n" + state + bytes(-(len(head) + len(state)) % _BLOCK))
     if is_new:
         chain.connection.execute(insert(STATES), {"grant": grant.id, "sealed": sealed})
     else:
         chain.connection.execute(update(STATES).where(STATES.c.grant == grant.id), {"sealed": sealed})
 
 
-def _extent(chain: Chain, grant: Grant) -> tuple[int | None, int]:
+def _count_answers(chain: Chain, grant: Grant) -> tuple[int | None, int]:
     """The last tick that has an answer, and how many have one."""
     mine = (ANSWERS.c.grant == grant.id, ANSWERS.c.part == PART)
     extent = select(func.max(ANSWERS.c.turn), func.count()).where(*mine)
@@ -160,24 +170,24 @@ def _extent(chain: Chain, grant: Grant) -> tuple[int | None, int]:
     return last, count
 
 
-def _require_unbegun(chain: Chain, grant: Grant, row: RowMapping) -> None:
+def _require_no_answers(chain: Chain, grant: Grant, row: RowMapping) -> None:
     require_unbroken(chain, Head(grant.id, str(row["mac"])))
-    if _extent(chain, grant)[1]:
-        raise _changed(grant, "missing: it was removed without the key, and is never begun again")
+    if _count_answers(chain, grant)[1]:
+        raise _make_tampering_error(grant, "missing: it was removed without the key, and is never begun again")
 
 
-def _stored(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
+def _read_answers(chain: Chain, grant: Grant, ticks: range) -> dict[int, str]:
     wanted = (ANSWERS.c.grant == grant.id, ANSWERS.c.turn.between(ticks.start, ticks.stop - 1), ANSWERS.c.part == PART)
-    rows = chain.rows(ANSWERS, select(ANSWERS).where(*wanted).order_by(ANSWERS.c.turn))
+    rows = chain.read_rows(ANSWERS, select(ANSWERS).where(*wanted).order_by(ANSWERS.c.turn))
     found = {row["turn"]: row["answer"] for row in rows}
     if list(found) != list(ticks):
         missing = next(tick for tick in ticks if tick not in found)
-        raise Refused("ledger", f"the answer to tick {missing} was removed without the key")
+        raise InvalidArgument("ledger", f"the answer to tick {missing} was removed without the key")
     return found
 
 
-def _changed(grant: Grant, how: str) -> Refused:
-    return Refused("ledger", f"the state of {grant.request!r} is {how}")
+def _make_tampering_error(grant: Grant, how: str) -> InvalidArgument:
+    return InvalidArgument("ledger", f"the state of {grant.request!r} is {how}")
 
 
 # Nodes that were opened under a paid part of a grant, noted before anything of them is shown. SECRET.
@@ -197,11 +207,11 @@ def find_notes(chain: Chain, grant: Grant, part: int, names: Sequence[str]) -> d
     found = {}
     for start in range(0, len(names), _NAMES_AT_ONCE):
         some = page.where(NOTES.c.name.in_(names[start : start + _NAMES_AT_ONCE]))
-        found.update({str(row["name"]): int(row["value"]) for row in chain.rows(NOTES, some)})
+        found.update({str(row["name"]): int(row["value"]) for row in chain.read_rows(NOTES, some)})
     return found
 
 
-def keep_notes(chain: Chain, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
+def store_notes(chain: Chain, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
     """Note what is not noted yet. Returns what is noted now.
 
     Raises:
@@ -209,13 +219,13 @@ def keep_notes(chain: Chain, grant: Grant, part: int, notes: Mapping[str, int]) 
             lost rows: among them may be the notes that would be written anew.
     """
     if part < 0:
-        raise Refused("part", f"it is counted from 0, got {part}")
+        raise InvalidArgument("part", f"it is counted from 0, got {part}")
     for name in notes:
         require_name("name", name)
     known = find_notes(chain, grant, part, list(notes))
     fresh = {name: value for name, value in notes.items() if name not in known}
     if fresh:
-        require_whole(chain)
+        require_all_rows(chain)
         page: dict[str, Fact] = {"grant": grant.id, "part": part}
         chain.append_all(NOTES, [{**page, "name": name, "value": str(value)} for name, value in fresh.items()])
     return {**fresh, **known}

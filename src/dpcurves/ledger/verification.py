@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, RowMapping, Table, func, select
 
-from ..arguments import Refused
-from ..privacy import PrivacyLoss, loss_numeral
+from ..arguments import InvalidArgument
+from ..privacy import PrivacyLoss, format_loss
 from . import account as accounts
 from .balance import Owner, Spending, all_balances, every_allowance
 from .chain import ANSWERS, ENTRIES, EVENTS, GRANTS, PAYMENTS, Chain
@@ -49,21 +49,21 @@ def receipt_of(error: BaseException) -> Receipt | None:
 
 
 @contextmanager
-def charged_under(request: str) -> Iterator[None]:
+def attach_receipt(request: str) -> Iterator[None]:
     """Hang a receipt on whatever is raised from here on, an interruption too."""
-    with _noted(Receipt(request, "is charged: the same question under it gives the answer, for nothing")):
+    with _attach_receipt(Receipt(request, "is charged: the same question under it gives the answer, for nothing")):
         yield
 
 
 @contextmanager
-def perhaps_charged_under(request: str) -> Iterator[None]:
+def attach_open_receipt(request: str) -> Iterator[None]:
     """Hang on whatever is raised from here on that the request may have been charged, or not."""
-    with _noted(OpenReceipt(request, "may be charged: the same question under it is never charged twice")):
+    with _attach_receipt(OpenReceipt(request, "may be charged: the same question under it is never charged twice")):
         yield
 
 
 @contextmanager
-def _noted(receipt: Receipt) -> Iterator[None]:
+def _attach_receipt(receipt: Receipt) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
@@ -79,7 +79,7 @@ Condition = Callable[[Connection], object]
 """A check inside the transaction that charges, before anything is written: what it raises leaves nothing behind."""
 
 
-def always(connection: Connection) -> None:
+def accept_always(connection: Connection) -> None:
     """No condition: the check before a charge that every state of the database passes."""
 
 
@@ -117,19 +117,19 @@ class Charge:
         """The loss in the account's currency, rounded up."""
         return self.account.currency.price(self.loss)
 
-    def earlier(self, chain: Chain) -> accounts.Grant | None:
+    def find_earlier_grant(self, chain: Chain) -> accounts.Grant | None:
         """The grant of the first time, if the same was asked under this request before.
 
         Raises:
             ValueError: something else was asked under it, or the grant was changed without the key.
         """
-        row = chain.first(GRANTS, select(GRANTS).where(GRANTS.c.request == self.request))
+        row = chain.read_first(GRANTS, select(GRANTS).where(GRANTS.c.request == self.request))
         if row is None:
             return None
         asked = self.account.dataset, self.loss, self.binding
-        if (row["dataset"], _loss(row), row["binding"]) != asked:
+        if (row["dataset"], _parse_loss(row), row["binding"]) != asked:
             rule = f"{self.request!r} was used for another question; give a new one or leave it out"
-            raise Refused("request", rule)
+            raise InvalidArgument("request", rule)
         return grant_of(row)
 
     def require_same_units(self, chain: Chain) -> None:
@@ -138,9 +138,9 @@ class Charge:
         Raises:
             ValueError: names both numbers, which are public.
         """
-        row = chain.first(GRANTS, select(GRANTS).where(GRANTS.c.dataset == self.account.dataset).limit(1))
+        row = chain.read_first(GRANTS, select(GRANTS).where(GRANTS.c.dataset == self.account.dataset).limit(1))
         if row is not None and row["units"] != self.units:
-            raise Refused(
+            raise InvalidArgument(
                 "units",
                 f"{self.account.dataset!r} had {row['units']} units in earlier questions and has {self.units}"
                 " now; other records are another dataset",
@@ -157,13 +157,15 @@ class Charge:
         if not self.loss.delta:
             return
         if not cap:
-            raise Refused("delta", f"the account of {self.account.dataset!r} has none, and {self.purpose!r} needs one")
+            raise InvalidArgument(
+                "delta", f"the account of {self.account.dataset!r} has none, and {self.purpose!r} needs one"
+            )
         left = cap - delta_spent(chain, self.account.dataset)
         if self.loss.delta > left:
-            asked = f"{self.purpose!r} costs {loss_numeral(self.loss.delta)}"
+            asked = f"{self.purpose!r} costs {format_loss(self.loss.delta)}"
             raise accounts.BudgetExceeded("delta", f"{asked}; {float(left):g} of {float(cap):g} is left")
 
-    def enter(self, chain: Chain) -> accounts.Grant:
+    def enter_grant(self, chain: Chain) -> accounts.Grant:
         """Write the charge into the ledger."""
         entry = chain.append(
             GRANTS,
@@ -172,7 +174,7 @@ class Charge:
             purpose=self.purpose,
             binding=self.binding,
             epsilon=None if self.loss.epsilon is None else str(self.loss.epsilon),
-            rho=accounts.told_with(str(self.loss.rho), self.loss.delta),
+            rho=accounts.join_delta(str(self.loss.rho), self.loss.delta),
             amount=self.price.billionths,
             units=self.units,
             charged_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -182,7 +184,7 @@ class Charge:
 
 def grant_of(row: RowMapping) -> accounts.Grant:
     """The grant that a row stands for."""
-    return accounts.Grant(row["request"], _loss(row), row["dataset"], row["entry"])
+    return accounts.Grant(row["request"], _parse_loss(row), row["dataset"], row["entry"])
 
 
 def find_grant(chain: Chain, dataset: str, request: str) -> accounts.Grant | None:
@@ -191,7 +193,7 @@ def find_grant(chain: Chain, dataset: str, request: str) -> accounts.Grant | Non
     Raises:
         ValueError: the row was changed without the key.
     """
-    row = chain.first(GRANTS, select(GRANTS).where(GRANTS.c.request == request, GRANTS.c.dataset == dataset))
+    row = chain.read_first(GRANTS, select(GRANTS).where(GRANTS.c.request == request, GRANTS.c.dataset == dataset))
     return None if row is None else grant_of(row)
 
 
@@ -201,14 +203,14 @@ def require_grant(chain: Chain, grant: accounts.Grant) -> str:
     Raises:
         ValueError: it is not in the ledger, or was changed without the key.
     """
-    row = chain.first(GRANTS, select(GRANTS).where(GRANTS.c.entry == grant.id))
+    row = chain.read_first(GRANTS, select(GRANTS).where(GRANTS.c.entry == grant.id))
     if row is None or grant_of(row) != grant:
-        raise Refused("grant", f"this ledger has not granted {grant.request!r} as its row {grant.id}")
+        raise InvalidArgument("grant", f"this ledger has not granted {grant.request!r} as its row {grant.id}")
     return str(row["mac"])
 
 
-def _loss(row: RowMapping) -> PrivacyLoss:
-    rho, delta = accounts.told_apart(row["rho"])
+def _parse_loss(row: RowMapping) -> PrivacyLoss:
+    rho, delta = accounts.split_delta(row["rho"])
     return PrivacyLoss(None if row["epsilon"] is None else Fraction(row["epsilon"]), Fraction(rho), delta=delta)
 
 
@@ -219,7 +221,7 @@ def delta_spent(chain: Chain, dataset: str) -> Fraction:
         ValueError: a row was changed without the key.
     """
     charged = select(GRANTS).where(GRANTS.c.dataset == dataset, GRANTS.c.rho.contains(accounts.DELTA.strip()))
-    return sum((_loss(row).delta for row in chain.rows(GRANTS, charged)), start=Fraction(0))
+    return sum((_parse_loss(row).delta for row in chain.read_rows(GRANTS, charged)), start=Fraction(0))
 
 
 def find_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int) -> str | None:
@@ -230,11 +232,11 @@ def find_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int) -> st
     """
     require_grant(chain, grant)
     place = (ANSWERS.c.grant == grant.id, ANSWERS.c.turn == turn, ANSWERS.c.part == part)
-    row = chain.first(ANSWERS, select(ANSWERS).where(*place))
+    row = chain.read_first(ANSWERS, select(ANSWERS).where(*place))
     return None if row is None else str(row["answer"])
 
 
-def keep_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int, answer: str) -> str:
+def store_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int, answer: str) -> str:
     """Store an answer unless there is one. Returns the one that is stored now.
 
     Formal guarantees: one grant shows one answer to a turn. An answer is an entry after its grant. Where there is none,
@@ -246,7 +248,7 @@ def keep_answer(chain: Chain, grant: accounts.Grant, turn: int, part: int, answe
     """
     accounts.require_text("answer", answer)
     if turn < 0 or part < 0:
-        raise Refused("turn, part", f"they are counted from 0, got {turn} and {part}")
+        raise InvalidArgument("turn, part", f"they are counted from 0, got {turn} and {part}")
     first = find_answer(chain, grant, turn, part)
     if first is not None:
         return first
@@ -282,7 +284,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class EventEntry:
     """An event as it stands in a ledger.
 
     Attributes:
@@ -301,16 +303,16 @@ def enter_event(chain: Chain, event: Event) -> None:
     chain.append(EVENTS, **asdict(event), happened_at=datetime.now(UTC).isoformat(timespec="seconds"))
 
 
-def events_of(chain: Chain, after: int, most: int, dataset: str | None) -> tuple[Entered, ...]:
+def events_of(chain: Chain, after: int, most: int, dataset: str | None) -> tuple[EventEntry, ...]:
     """Events of higher numbers, at most so many, from first to last; of one dataset, or of all.
 
     Raises:
         ValueError: one was changed without the key.
     """
     query = select(EVENTS).where(EVENTS.c.entry > after).order_by(EVENTS.c.entry).limit(most)
-    rows = chain.rows(EVENTS, query if dataset is None else query.where(EVENTS.c.dataset == dataset))
+    rows = chain.read_rows(EVENTS, query if dataset is None else query.where(EVENTS.c.dataset == dataset))
     facts = [field.name for field in fields(Event)]
-    return tuple(Entered(row["entry"], row["happened_at"], Event(*(row[name] for name in facts))) for row in rows)
+    return tuple(EventEntry(row["entry"], row["happened_at"], Event(*(row[name] for name in facts))) for row in rows)
 
 
 # Reading a whole ledger again, from its first entry: does it say what was written?
@@ -339,7 +341,9 @@ class Head:
         """
         parts = re.fullmatch("([0-9]{1,18})-([0-9a-f]{64})", text.strip())
         if parts is None:
-            raise Refused("head", "a number, a dash and 64 hexadecimal digits are needed, as `head` printed them")
+            raise InvalidArgument(
+                "head", "a number, a dash and 64 hexadecimal digits are needed, as `head` printed them"
+            )
         return cls(int(parts[1]), parts[2])
 
     def __str__(self) -> str:
@@ -347,7 +351,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerificationResult:
     """A ledger in which every row says what was written under its key.
 
     Attributes:
@@ -369,7 +373,7 @@ def head_of(chain: Chain) -> Head:
     return Head(chain.book.entries, chain.book.head)
 
 
-def verify(chain: Chain, kept: Head | None) -> Verified:
+def verify(chain: Chain, known_head: Head | None) -> VerificationResult:
     """Read everything, and find the first row that is not as it was written.
 
     Formal guarantees: who does not have the key cannot change, insert, delete or reorder rows, nor change what an
@@ -379,23 +383,25 @@ def verify(chain: Chain, kept: Head | None) -> Verified:
     Raises:
         ValueError: names what was changed.
     """
-    walk = _Walk(chain, kept, Head(0, chain.beginning))
-    for entry in _in_order(chain, 0):
+    walk = _ChainWalk(chain, known_head, Head(0, chain.beginning))
+    for entry in _read_in_order(chain, 0):
         walk.step(entry)
-    walk.end()
+    walk.require_complete()
     for spending in (*all_balances(chain), *every_allowance(chain)):
-        _compare(spending, walk.paid[spending.owner])
-    return Verified(walk.here.entries, str(walk.here))
+        _require_equal_sums(spending, walk.paid[spending.owner])
+    return VerificationResult(walk.here.entries, str(walk.here))
 
 
-def require_whole(chain: Chain) -> None:
+def require_all_rows(chain: Chain) -> None:
     """Refuse a ledger that has lost rows, where what was in them would be made anew.
 
     Raises:
         ValueError: says so.
     """
-    if _count(chain) != chain.book.entries:
-        raise Refused("ledger", f"it has not the {chain.book.entries} rows that its book counts: some were removed")
+    if _count_entries(chain) != chain.book.entries:
+        raise InvalidArgument(
+            "ledger", f"it has not the {chain.book.entries} rows that its book counts: some were removed"
+        )
 
 
 def require_paid(chain: Chain, spending: Spending) -> None:
@@ -406,7 +412,7 @@ def require_paid(chain: Chain, spending: Spending) -> None:
     Raises:
         ValueError: names whose it is.
     """
-    _compare(spending, chain.connection.execute(spending.paid).scalar_one())
+    _require_equal_sums(spending, chain.connection.execute(spending.payments_query).scalar_one())
 
 
 def require_unbroken(chain: Chain, after: Head) -> None:
@@ -415,29 +421,29 @@ def require_unbroken(chain: Chain, after: Head) -> None:
     Raises:
         ValueError: names the first entry that is missing, or is not as it was written.
     """
-    require_whole(chain)
-    require_reached(chain, after)
+    require_all_rows(chain)
+    require_path_to_end(chain, after)
 
 
-def require_reached(chain: Chain, after: Head) -> None:
+def require_path_to_end(chain: Chain, after: Head) -> None:
     """Refuse a chain that does not lead from an entry to its end; only entries behind that one are read.
 
     Raises:
         ValueError: names the first entry that is missing, or is not as it was written.
     """
-    walk = _Walk(chain, None, after)
+    walk = _ChainWalk(chain, None, after)
     if after != head_of(chain):
-        for entry in _in_order(chain, after.entries):
+        for entry in _read_in_order(chain, after.entries):
             walk.step(entry)
-    walk.arrive()
+    walk.require_end()
 
 
-def _compare(spending: Spending, total: int) -> None:
+def _require_equal_sums(spending: Spending, total: int) -> None:
     if total != spending.spent.billionths:
-        raise Refused("ledger", spending.other_sum)
+        raise InvalidArgument("ledger", spending.mismatch_message)
 
 
-class _Walk:
+class _ChainWalk:
     """State of a verification that walks the chain from an entry to the last one."""
 
     def __init__(self, chain: Chain, kept: Head | None, start: Head) -> None:
@@ -445,70 +451,72 @@ class _Walk:
         self.paid: Counter[Owner] = Counter()
         self._chain = chain
         self._kept = kept
-        self._compare()
+        self._compare_head()
 
     def step(self, entry: _Entry) -> None:
         """Go on to the next entry."""
         number, row = self.here.entries + 1, entry.row
         if row["entry"] > number:
-            raise Refused("ledger", f"row {number} was removed or renumbered without the key")
+            raise InvalidArgument("ledger", f"row {number} was removed or renumbered without the key")
         if row["entry"] < number:
-            raise Refused("ledger", f"row {row['entry']} stands twice: one was inserted without the key")
+            raise InvalidArgument("ledger", f"row {row['entry']} stands twice: one was inserted without the key")
         if row["previous"] != self.here.seal or not self._chain.is_sealed(entry.table, row):
-            raise Refused("ledger", f"row {number} was changed without the key")
+            raise InvalidArgument("ledger", f"row {number} was changed without the key")
         if entry.table is GRANTS:
             self.paid[(row["dataset"],)] += row["amount"]
         if entry.table is PAYMENTS:
             for analyst in (accounts.WHOLE_PROJECT, row["analyst"]):
                 self.paid[row["dataset"], row["project"], analyst] += row["amount"]
         self.here = Head(number, row["mac"])
-        self._compare()
+        self._compare_head()
 
-    def arrive(self) -> None:
+    def require_end(self) -> None:
         """Find out whether this is the end of the chain."""
         end = head_of(self._chain)
         if self.here.entries < end.entries:
-            raise Refused("ledger", f"row {self.here.entries + 1} was removed without the key")
+            raise InvalidArgument("ledger", f"row {self.here.entries + 1} was removed without the key")
         if self.here != end:
-            raise Refused("ledger", f"row {end.entries + 1} was inserted without the key")
+            raise InvalidArgument("ledger", f"row {end.entries + 1} was inserted without the key")
 
-    def end(self) -> None:
+    def require_complete(self) -> None:
         """Find out whether this is the end of the chain, and nothing stands beside it."""
-        self.arrive()
+        self.require_end()
         end = head_of(self._chain)
-        if _count(self._chain) != end.entries:
-            raise Refused("ledger", f"row {end.entries + 1} was inserted without the key")
+        if _count_entries(self._chain) != end.entries:
+            raise InvalidArgument("ledger", f"row {end.entries + 1} was inserted without the key")
         if self._kept is not None and self._kept.entries > end.entries:
-            raise Refused(
+            raise InvalidArgument(
                 "ledger",
                 f"it ends at row {end.entries}, but had {self._kept.entries} rows when the head was kept:"
                 " an older copy was put back",
             )
 
-    def _compare(self) -> None:
+    def _compare_head(self) -> None:
         if self._kept is not None and self._kept.entries == self.here.entries and self._kept != self.here:
-            raise Refused("ledger", f"row {self.here.entries} is not the one whose head was kept")
+            raise InvalidArgument("ledger", f"row {self.here.entries} is not the one whose head was kept")
 
 
-def _count(chain: Chain) -> int:
+def _count_entries(chain: Chain) -> int:
     """The number of entries in the tables, found independently of their numbering."""
     counts = (select(func.count()).select_from(table).scalar_subquery() for table in ENTRIES)
     return sum(chain.connection.execute(select(*counts)).one())
 
 
-def _in_order(chain: Chain, after: int) -> Iterator[_Entry]:
+def _read_in_order(chain: Chain, after: int) -> Iterator[_Entry]:
     """Entries of higher numbers in order, a few of each table at a time."""
     return heapq.merge(
-        *(_of_table(chain, table, after) for table in ENTRIES), key=lambda entry: int(entry.row["entry"])
+        *(_read_table(chain, table, after) for table in ENTRIES), key=lambda entry: int(entry.row["entry"])
     )
 
 
-def _of_table(chain: Chain, table: Table, after: int) -> Iterator[_Entry]:
+def _read_table(chain: Chain, table: Table, after: int) -> Iterator[_Entry]:
     first = select(table).order_by(table.c.entry).limit(_ROWS_AT_ONCE)
     query = first.where(table.c.entry > after) if after else first
     while rows := chain.connection.execute(query).mappings().all():
         for row in rows:
             if not isinstance(row["entry"], int):
-                raise Refused("ledger", f"a row of {table.name} has lost its number: it was changed without the key")
+                raise InvalidArgument(
+                    "ledger", f"a row of {table.name} has lost its number: it was changed without the key"
+                )
             yield _Entry(table, row)
         query = first.where(table.c.entry > rows[-1]["entry"])

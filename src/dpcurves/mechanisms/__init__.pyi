@@ -1,16 +1,38 @@
-from .auto import AUTO, LINEAR, Choice, LinearChoice
-from .base import Counter, ExactTable, Lazy, Mechanism
+from .auto import AUTO, LINEAR, LinearChoice, MechanismChoice
+from .base import Counter, ExactTable, LazyMechanism, Mechanism
 from .exponential import ExponentialPartition, ExponentialQuantiles, ExponentialWorstBox
 from .lazy_tree import LazyTree
-from .linear import Flat, Linear, Regions, TreeSums
-from .missing_reasons import draw_reasons, with_reasons
+from .linear import FlatHistogram, LinearMechanism, RegionSums, TreeSums
+from .missing_reasons import add_noise_to_reasons, add_reasons
 from .smooth_sensitivity import NoisyAuc, NoisyMedians
 from .thresholds import MergedCells, PrivTree, SparseVector
 from .wavelets import Haar, Privelet, SquareRoot
 
 __all__ = [
-    "AUTO", "LINEAR", "Choice", "Counter", "ExactTable", "ExponentialPartition", "ExponentialQuantiles",
-    "ExponentialWorstBox", "Flat", "Haar", "Lazy", "LazyTree", "Linear", "LinearChoice", "Mechanism", "MergedCells",
-    "NoisyAuc", "NoisyMedians", "PrivTree", "Privelet", "Regions", "SparseVector", "SquareRoot", "TreeSums",
-    "draw_reasons", "with_reasons",
+    "AUTO",
+    "LINEAR",
+    "Counter",
+    "ExactTable",
+    "ExponentialPartition",
+    "ExponentialQuantiles",
+    "ExponentialWorstBox",
+    "FlatHistogram",
+    "Haar",
+    "LazyMechanism",
+    "LazyTree",
+    "LinearChoice",
+    "LinearMechanism",
+    "Mechanism",
+    "MechanismChoice",
+    "MergedCells",
+    "NoisyAuc",
+    "NoisyMedians",
+    "PrivTree",
+    "Privelet",
+    "RegionSums",
+    "SparseVector",
+    "SquareRoot",
+    "TreeSums",
+    "add_noise_to_reasons",
+    "add_reasons",
 ]  # fmt: skip

@@ -9,15 +9,15 @@ from importlib import import_module
 from math import inf
 from typing import cast
 
-from ..arguments import WrongKind
+from ..arguments import WrongArgumentType
 from ..conversation import Plan
 from ..data import Axis, Outside
 from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss, ReplaceOne
-from ..queries import CountQuery, Hint, Query, Read
-from .base import Counter, ExactTable, Lazy, Mechanism
+from ..queries import CountQuery, CountUse, Hint, Query
+from .base import Counter, ExactTable, LazyMechanism, Mechanism
 from .lazy_tree import LazyTree
-from .linear import Flat, Linear, Partition, Regions, TreeSums, noise_of
+from .linear import FlatHistogram, LinearMechanism, PartitionSums, RegionSums, TreeSums, calibrate_noise
 from .wavelets import SquareRoot
 
 EXACT, WORTH = 0.02, 2.0
@@ -35,8 +35,8 @@ UNEVEN = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class LinearChoice(Linear):
-    """`Partition` or `Regions`, where these are named; `Flat` for cells and sums; for prefixes `Flat` or `TreeSums`.
+class LinearChoice(LinearMechanism):
+    """`PartitionSums` or `RegionSums`, where these are named; `FlatHistogram` for cells and sums; for prefixes `FlatHistogram` or `TreeSums`.
 
     For prefixes every cell is counted, unless the hint says that records are spread and the number of units is public:
     then as many cells together as make the least sum of two mean squared errors, that of the noise (exact) and
@@ -46,19 +46,19 @@ class LinearChoice(Linear):
     Formal guarantees: those of the mechanism that it chooses, from query, loss and adjacency alone.
     """
 
-    def choose(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Linear:
+    def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> LinearMechanism:
         """The mechanism that makes the plan."""
-        if query.of_prefixes:
-            return _best_for_prefixes(cast("CountQuery", query), loss, adjacency)
-        return next((each for each in (Regions(), Partition()) if each.takes(query)), Flat())
+        if query.uses_prefixes:
+            return _choose_prefix_mechanism(cast("CountQuery", query), loss, adjacency)
+        return next((each for each in (RegionSums(), PartitionSums()) if each.accepts_query(query)), FlatHistogram())
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
-        return self.choose(query, loss, adjacency).plan(query, loss, adjacency)
+        return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MechanismChoice:
     """The mechanism for a kind of query: `LinearChoice` for noisy sums, or `SquareRoot` where that is more exact.
 
     That is so for prefixes of one row under zero-concentrated privacy, if cells hold many records each, or are known to
@@ -68,12 +68,12 @@ class Choice:
     Formal guarantees: those of the mechanism that it chooses, from query, loss and adjacency alone.
     """
 
-    def choose(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism | Lazy:
+    def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism | LazyMechanism:
         """The mechanism that makes the plan."""
-        if only := _only(query):
+        if only := _find_only_mechanism(query):
             return only
-        linear = LINEAR.choose(query, loss, adjacency)
-        counts = query.of_prefixes and query.tells_missing  # and no sums of weights
+        linear = LINEAR.choose_mechanism(query, loss, adjacency)
+        counts = query.uses_prefixes and query.tells_missing  # and no sums of weights
         if not counts or not _is_rough(cast("CountQuery", query), loss, adjacency):
             return linear
         root, nested = (mechanism.plan(query, loss, adjacency).error for mechanism in (SquareRoot(), linear))
@@ -81,13 +81,13 @@ class Choice:
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
-        return self.choose(query, loss, adjacency).plan(query, loss, adjacency)
+        return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Run the plan: its law is all that sums need to know, its query and loss all that choices do."""
-        mechanism = _only(plan.query) or LINEAR
+        mechanism = _find_only_mechanism(plan.query) or LINEAR
         if not isinstance(mechanism, Mechanism):
-            raise WrongKind("plan", f"one that is answered at once is needed, not one made by {plan.made_by}")
+            raise WrongArgumentType("plan", f"one that is answered at once is needed, not one made by {plan.made_by}")
         return mechanism.run(table, plan, randomness)
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
@@ -114,16 +114,16 @@ ANSWERED_BY: Mapping[str, str] = {
 """Kinds of queries that one mechanism alone can answer: its file and its class, imported when it is asked."""
 
 
-def _only(query: Query) -> Mechanism | Lazy | None:
+def _find_only_mechanism(query: Query) -> Mechanism | LazyMechanism | None:
     """The mechanism of a kind of query that only one can answer; None where several may."""
     place = ANSWERED_BY.get(type(query).__name__)
-    return None if place is None else _mechanism_at(place)
+    return None if place is None else _import_mechanism(place)
 
 
 @lru_cache
-def _mechanism_at(place: str) -> Mechanism | Lazy:
+def _import_mechanism(place: str) -> Mechanism | LazyMechanism:
     file, _, name = place.partition(":")
-    return cast("Mechanism | Lazy", getattr(import_module(f".{file}", __package__), name)())
+    return cast("Mechanism | LazyMechanism", getattr(import_module(f".{file}", __package__), name)())
 
 
 def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
@@ -133,14 +133,14 @@ def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> boo
     """
     if query.hint is Hint.SPREAD or loss.is_pure or loss.rho == 0 or query.rows > 1 or query.cells > MOST_CONVOLVED:
         return False
-    if query.read is Read.UNEVEN:
+    if query.use is CountUse.UNEVEN:
         return True
-    total = adjacency.total
-    return total is not None and total / query.cells > DENSE * noise_of(query, loss, adjacency).variance
+    total = adjacency.public_record_count
+    return total is not None and total / query.cells > DENSE * calibrate_noise(query, loss, adjacency).variance
 
 
 LINEAR = LinearChoice()
-AUTO = Choice()
+AUTO = MechanismChoice()
 
 
 def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> float:
@@ -152,8 +152,8 @@ def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> fl
 
     >>> from dpcurves.data import Axis, Grid
     >>> from dpcurves.privacy import EACH_RECORD
-    >>> from dpcurves.queries import Read
-    >>> query = CountQuery((Axis("age", Grid(0, 1, cells=4096)),), Read.PREFIXES)
+    >>> from dpcurves.queries import CountUse
+    >>> query = CountQuery((Axis("age", Grid(0, 1, cells=4096)),), CountUse.PREFIXES)
     >>> resolution_error(query, ReplaceOne(EACH_RECORD, 6144), width=4)
     4.0
     """
@@ -164,20 +164,20 @@ def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> fl
 
 
 @lru_cache(maxsize=1024)
-def _best_for_prefixes(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Linear:
+def _choose_prefix_mechanism(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> LinearMechanism:
     """Flat histograms, which are quickly judged, then trees from wide to narrow as long as one can still be better.
 
     Where nearly all counts are exact, single cells are preferred: see `EXACT`.
 
     What is counted more narrowly has more noise: a tree without its last level, and with its share, has less.
     """
-    best: Linear = Flat()
+    best: LinearMechanism = FlatHistogram()
     least = inf
-    widths = _widths(query, adjacency)
-    if widths == [(1, 0.0)] and loss.is_pure and noise_of(query, loss, adjacency).variance <= EXACT:
-        one, other = (kind().plan(query, loss, adjacency).error ** 2 for kind in (Flat, TreeSums))
-        return Flat() if one <= WORTH * other else TreeSums()
-    for kind in (Flat, TreeSums):
+    widths = _list_interval_widths(query, adjacency)
+    if widths == [(1, 0.0)] and loss.is_pure and calibrate_noise(query, loss, adjacency).variance <= EXACT:
+        one, other = (kind().plan(query, loss, adjacency).error ** 2 for kind in (FlatHistogram, TreeSums))
+        return FlatHistogram() if one <= WORTH * other else TreeSums()
+    for kind in (FlatHistogram, TreeSums):
         for width, blur in reversed(widths):
             if blur >= least:
                 continue
@@ -189,7 +189,7 @@ def _best_for_prefixes(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacenc
     return best
 
 
-def _widths(query: CountQuery, adjacency: Adjacency) -> list[tuple[int, float]]:
+def _list_interval_widths(query: CountQuery, adjacency: Adjacency) -> list[tuple[int, float]]:
     """Numbers of cells that may be counted together, each with its error of resolution; both rise."""
     axis = query.axes[-1]
     if query.hint is not Hint.SPREAD or not isinstance(adjacency, ReplaceOne):

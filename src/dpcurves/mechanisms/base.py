@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import WrongKind
+from ..arguments import WrongArgumentType
 from ..conversation import Plan, UnsupportedQuery
 from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss
@@ -39,7 +39,7 @@ class Mechanism(Protocol):
 
 
 @runtime_checkable
-class Lazy(Protocol):
+class LazyMechanism(Protocol):
     """A mechanism that answers in parts what was paid for once, and remembers its answers.
 
     Formal guarantees: `plan` is a pure function. All answers under one paid part together lose at most ``plan.loss``
@@ -57,40 +57,42 @@ class Lazy(Protocol):
         ...
 
 
-class Answering:
+class QueryMechanism:
     """Base of mechanisms for queries of some kinds: any other one is refused here, before anything is planned.
 
     Attributes:
-        answers: The kinds of queries.
-        called: The name of the mechanism in refusals.
-        refusal: What is said of another `kind` of query.
+        query_types: The kinds of queries.
+        display_name: The name of the mechanism in refusals.
+        refusal_template: What is said of another `kind` of query.
     """
 
     __slots__ = ()
 
-    answers: ClassVar[tuple[type[Query], ...]]
-    called: ClassVar[str]
-    refusal: ClassVar[str] = "{called} cannot answer {kind}"
+    query_types: ClassVar[tuple[type[Query], ...]]
+    display_name: ClassVar[str]
+    refusal_template: ClassVar[str] = "{called} cannot answer {kind}"
 
-    def takes(self, query: Query) -> bool:
+    def accepts_query(self, query: Query) -> bool:
         """Tell whether a query is of a kind that this mechanism answers."""
-        return isinstance(query, self.answers)
+        return isinstance(query, self.query_types)
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """The plan of a release. Raises `UnsupportedQuery`; touches no data."""
-        if not self.takes(query):
-            raise UnsupportedQuery("question", self.refusal.format(called=self.called, kind=type(query).__name__))
+        if not self.accepts_query(query):
+            raise UnsupportedQuery(
+                "question", self.refusal_template.format(called=self.display_name, kind=type(query).__name__)
+            )
         return self._plan(query, loss, adjacency)
 
     def _plan(self, query: Any, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         raise NotImplementedError
 
-    def asked(self, plan: Plan) -> Any:
+    def require_query(self, plan: Plan) -> Any:
         """The query of a plan that such a mechanism made.
 
         Raises:
             TypeError: it is of another kind.
         """
-        if not self.takes(plan.query):
-            raise WrongKind("plan", f"a plan of {self.called} is needed, not one made by {plan.made_by}")
+        if not self.accepts_query(plan.query):
+            raise WrongArgumentType("plan", f"a plan of {self.display_name} is needed, not one made by {plan.made_by}")
         return plan.query

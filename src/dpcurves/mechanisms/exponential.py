@@ -14,16 +14,16 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import IntArray, compiled
+from ..arrays import IntArray, compile_loop
 from ..conversation import Plan, UnsupportedQuery
 from ..data import Axis, Grid, Outside
 from ..laws import Selection
 from ..noise import exponential as selection
-from ..noise.exponential import WEIGHT_ERROR, choose_partition, error_bound
+from ..noise.exponential import WEIGHT_ERROR, bound_partition_log_error, sample_partition
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
-from ..queries import Box, Boxes, IntervalPartitionQuery, QuantileCutsQuery, WorstBoxQuery, laid_out
-from .base import Answering, ExactTable
+from ..queries import Box, Boxes, IntervalPartitionQuery, QuantileCutsQuery, WorstBoxQuery, places_to_array
+from .base import ExactTable, QueryMechanism
 
 # The loss of a choice, which has no noise that could be Gaussian: an epsilon, or a range of log ratios.
 
@@ -36,7 +36,7 @@ def pure_epsilon(loss: PrivacyLoss) -> Fraction:
 
     Rounded down. A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated (Bun and Steinke 2016).
     """
-    return loss.epsilon if loss.epsilon is not None else _root(2 * loss.rho)
+    return loss.epsilon if loss.epsilon is not None else _floor_sqrt(2 * loss.rho)
 
 
 def bounded_range(loss: PrivacyLoss) -> Fraction:
@@ -49,10 +49,10 @@ def bounded_range(loss: PrivacyLoss) -> Fraction:
     >>> bounded_range(PrivacyLoss.pure(1)), bounded_range(PrivacyLoss.zcdp("0.125"))
     (Fraction(1, 1), Fraction(1, 1))
     """
-    return loss.epsilon if loss.epsilon is not None else _root(8 * loss.rho)
+    return loss.epsilon if loss.epsilon is not None else _floor_sqrt(8 * loss.rho)
 
 
-def _root(value: Fraction) -> Fraction:
+def _floor_sqrt(value: Fraction) -> Fraction:
     return Fraction(isqrt(int(value * 4**_ROOT_BITS)), 2**_ROOT_BITS)
 
 
@@ -88,14 +88,14 @@ def window_deviations(counts: IntArray) -> Penalties:
         length = 1 << power
         padded = np.zeros(-(-len(counts) // length) * length + length, dtype=np.int64)
         padded[: len(counts)] = counts
-        order = _merged(padded, order, length)
-        lower = _lower_halves(*_taken_out(padded, order, length), power, len(counts))[length:]
+        order = _merge_block_orders(padded, order, length)
+        lower = _sum_lower_halves(*_unlink_cells(padded, order, length), power, len(counts))[length:]
         deviations[power, length:] = np.minimum(below[length:] - below[:-length] - 2 * lower, LARGEST_DEVIATION)
     return deviations
 
 
-@compiled
-def _merged(padded: IntArray, order: Places, length: int) -> Places:
+@compile_loop
+def _merge_block_orders(padded: IntArray, order: Places, length: int) -> Places:
     """Each block's places from its smallest to its largest cell, from those of its two halves; ties by place."""
     half = length // 2
     merged = np.empty(len(padded), dtype=np.int32)
@@ -113,8 +113,8 @@ def _merged(padded: IntArray, order: Places, length: int) -> Places:
     return merged
 
 
-@compiled
-def _taken_out(padded: IntArray, order: Places, length: int) -> tuple[IntArray, Places, Places]:
+@compile_loop
+def _unlink_cells(padded: IntArray, order: Places, length: int) -> tuple[IntArray, Places, Places]:
     """List the cells of each block, linked in the order of size, from which all are taken out again.
 
     They are taken out from last to first: whoever puts them in from first to last finds for each its neighbours where
@@ -136,8 +136,8 @@ def _taken_out(padded: IntArray, order: Places, length: int) -> tuple[IntArray, 
     return values, after, before
 
 
-@compiled
-def _lower_halves(values: IntArray, after: Places, before: Places, power: int, cells: int) -> IntArray:
+@compile_loop
+def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: int, cells: int) -> IntArray:
     """Sums of the smaller halves of windows, by their ends: (cells + 1,).
 
     A window moves over blocks of its own length (Suomela 2014): it has the end of one and the beginning of the next.
@@ -177,10 +177,10 @@ def _lower_halves(values: IntArray, after: Places, before: Places, power: int, c
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialPartition(Answering):
+class ExponentialPartition(QueryMechanism):
     """A random partition into intervals of 1, 2, 4, ... cells, the likelier the more alike cells are within them.
 
-    A partition has a chance proportional to the product over its intervals of ``prior * exp(-rate * deviation)``, with
+    A partition has a chance proportional to the product over its intervals of ``interval_prior * exp(-rate * deviation)``, with
     the least sum of absolute distances of the cells from one number as `deviation`. Compared with the first stage of
     DAWA (Li, Hay, Miklau and Wang 2014) deviations are from the median, not the mean, for half the sensitivity, and
     instead of noise on costs there is one choice: see `docs/errata.md`.
@@ -188,31 +188,31 @@ class ExponentialPartition(Answering):
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. A deviation changes by at most the L1
     distance of the cells inside its interval, so the sum of those of a partition by at most `l1_sensitivity`, the L1
     distance of neighbouring tables: the log ratio of products of weights has a range of ``2 * rate * l1_sensitivity``.
-    Chances are not exactly products: their logarithms are off by an `error_bound` E on either table, and those of the
+    Chances are not exactly products: their logarithms are off by an `bound_partition_log_error` E on either table, and those of the
     weights, of which at most `l1_sensitivity` change, by ``WEIGHT_ERROR``. Both are paid for: ``2 * rate * moves + 4 *
     E + 4 * moves * WEIGHT_ERROR`` is the `bounded_range` that the loss allows.
     """
 
-    answers = (IntervalPartitionQuery,)
-    called = "a choice of buckets"
+    query_types = (IntervalPartitionQuery,)
+    display_name = "a choice of buckets"
 
     def _plan(self, query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if rate_of(query, loss, adjacency) <= 0:
+        if deviation_rate(query, loss, adjacency) <= 0:
             raise UnsupportedQuery("epsilon, rho", f"{loss} is too little to choose among {len(query.order)} cells")
         each = Selection((1,) * len(query.order))
         return Plan(query, loss, adjacency, "buckets by the exponential mechanism", each, error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """For each place 1 where an interval begins, else 0."""
-        query: IntervalPartitionQuery = self.asked(plan)
-        cells = table[laid_out(query.order)].astype(np.int64)
-        rate = rate_of(query, plan.loss, plan.adjacency)
+        query: IntervalPartitionQuery = self.require_query(plan)
+        cells = table[places_to_array(query.order)].astype(np.int64)
+        rate = deviation_rate(query, plan.loss, plan.adjacency)
         begins = np.zeros(len(cells), dtype=np.int64)
-        begins[choose_partition(window_deviations(cells), rate, prior(len(cells)), randomness)] = 1
+        begins[sample_partition(window_deviations(cells), rate, interval_prior(len(cells)), randomness)] = 1
         return tuple(begins.tolist())
 
 
-def prior(places: int) -> float:
+def interval_prior(places: int) -> float:
     """The prior weight of each interval: public.
 
     Where all cells are alike, that makes some 60 intervals likely, however many cells there are: with k lengths, about
@@ -221,15 +221,15 @@ def prior(places: int) -> float:
     return 1 / max(2, places.bit_length() - 5)
 
 
-def rate_of(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
+def deviation_rate(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
     """The weight of a unit of deviation in the exponent."""
     places = len(query.order)
-    unproven = 4 * error_bound(places, places.bit_length()) + 4 * adjacency.l1_sensitivity * WEIGHT_ERROR
+    unproven = 4 * bound_partition_log_error(places, places.bit_length()) + 4 * adjacency.l1_sensitivity * WEIGHT_ERROR
     return (bounded_range(loss) - unproven) / (2 * adjacency.l1_sensitivity)
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialQuantiles(Answering):
+class ExponentialQuantiles(QueryMechanism):
     """Cut the records in two, and each part again, till there are enough pieces (Kaplan, Schnapp and Stemmer 2022).
 
     A node that shall become g pieces is cut so that about ``a / g`` of its records lie left, ``a = g // 2``. Each edge
@@ -254,13 +254,13 @@ class ExponentialQuantiles(Answering):
     rounded down.
     """
 
-    answers = (QuantileCutsQuery,)
-    called = "recursive cuts"
+    query_types = (QuantileCutsQuery,)
+    display_name = "recursive cuts"
 
     def _plan(self, query: QuantileCutsQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if query.pieces < 2:
             raise UnsupportedQuery("pieces", f"at least 2 are needed, got {query.pieces}")
-        cells = _grid(query).cells
+        cells = _require_grid(query).cells
         if level_epsilon(loss, query.pieces) == 0:
             raise UnsupportedQuery("epsilon, rho", "cuts need a loss above zero")
         even = tuple(cells * i // query.pieces for i in range(1, query.pieces))
@@ -268,45 +268,45 @@ class ExponentialQuantiles(Answering):
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Edge numbers, ``pieces - 1`` of them, that do not fall."""
-        query: QuantileCutsQuery = self.asked(plan)
-        below = np.concatenate(([0], np.cumsum(_inside(table, _grid(query)))))
+        query: QuantileCutsQuery = self.require_query(plan)
+        below = np.concatenate(([0], np.cumsum(_count_inside(table, _require_grid(query)))))
         epsilon = level_epsilon(plan.loss, query.pieces) / plan.adjacency.l1_sensitivity
 
-        def choose(start: int, end: int, pieces: int) -> int:
+        def choose_cut(start: int, end: int, pieces: int) -> int:
             left, inside = pieces // 2, below[start : end + 1] - below[start]
-            return selection.choose(
+            return selection.sample_exponential_mechanism(
                 np.abs(pieces * inside - left * inside[-1]), epsilon / (2 * (pieces - left)), randomness
             )
 
-        return tuple(recursive_cuts(0, len(below) - 1, query.pieces, choose))
+        return tuple(cut_recursively(0, len(below) - 1, query.pieces, choose_cut))
 
 
-def depth(pieces: int) -> int:
+def cut_depth(pieces: int) -> int:
     """The number of levels of cuts that make so many pieces."""
     return (pieces - 1).bit_length()
 
 
 def level_epsilon(loss: PrivacyLoss, pieces: int) -> Fraction:
     """The range that each level may have: exact for a pure loss, else the root of ``8 * rho``, rounded down."""
-    return bounded_range(loss * Fraction(1, depth(pieces)))
+    return bounded_range(loss * Fraction(1, cut_depth(pieces)))
 
 
-def recursive_cuts(start: int, end: int, pieces: int, choose: Callable[[int, int, int], int]) -> Iterator[int]:
+def cut_recursively(start: int, end: int, pieces: int, choose: Callable[[int, int, int], int]) -> Iterator[int]:
     """Cuts of the cells between two edges, from left to right: `choose` cuts them in two, and then each part again."""
     if pieces > 1:
         cut = start + choose(start, end, pieces)
-        yield from recursive_cuts(start, cut, pieces // 2, choose)
+        yield from cut_recursively(start, cut, pieces // 2, choose)
         yield cut
-        yield from recursive_cuts(cut, end, pieces - pieces // 2, choose)
+        yield from cut_recursively(cut, end, pieces - pieces // 2, choose)
 
 
-def _grid(query: QuantileCutsQuery) -> Grid:
+def _require_grid(query: QuantileCutsQuery) -> Grid:
     if len(query.axes) != 1 or not isinstance(query.axes[0], Axis):
         raise UnsupportedQuery("axes", "one column of numbers is needed")
     return query.axes[0].grid
 
 
-def _inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
+def _count_inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
     """Counts of the grid's cells: records outside belong to the end cells, missing ones nowhere."""
     cells = table[:-1].astype(np.int64)
     if grid.outside is Outside.CLAMPED:
@@ -318,7 +318,7 @@ def _inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialWorstBox(Answering):
+class ExponentialWorstBox(QueryMechanism):
     """Exponential mechanism over boxes, weighted ``exp(rate * abs(count - expected))`` (Hardt, Ligett, McSherry 2012).
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. What is expected is public. A count
@@ -327,8 +327,8 @@ class ExponentialWorstBox(Answering):
     allows. The choice is drawn exactly, whatever ties.
     """
 
-    answers = (WorstBoxQuery,)
-    called = "a choice of a box"
+    query_types = (WorstBoxQuery,)
+    display_name = "a choice of a box"
 
     def _plan(self, query: WorstBoxQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if misfit_rate(loss, adjacency) == 0:
@@ -337,10 +337,10 @@ class ExponentialWorstBox(Answering):
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """The number of one box."""
-        query: WorstBoxQuery = self.asked(plan)
-        counts = box_counts(table[:-1].astype(np.int64).reshape(query.shape), query.boxes)
+        query: WorstBoxQuery = self.require_query(plan)
+        counts = count_boxes(table[:-1].astype(np.int64).reshape(query.shape), query.boxes)
         misfits = np.abs(counts - np.array(query.expected, dtype=np.int64))
-        return (selection.choose(-misfits, misfit_rate(plan.loss, plan.adjacency), randomness),)
+        return (selection.sample_exponential_mechanism(-misfits, misfit_rate(plan.loss, plan.adjacency), randomness),)
 
 
 def misfit_rate(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
@@ -348,17 +348,17 @@ def misfit_rate(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
     return bounded_range(loss) / (2 * adjacency.l1_sensitivity)
 
 
-def box_counts(cells: IntArray, boxes: Sequence[Box]) -> IntArray:
+def count_boxes(cells: IntArray, boxes: Sequence[Box]) -> IntArray:
     """SECRET: how many records each box holds.
 
-    >>> box_counts(np.array([[1, 2], [4, 8]]), [((0, 2), (0, 2)), ((1, 2), (0, 1))])
+    >>> count_boxes(np.array([[1, 2], [4, 8]]), [((0, 2), (0, 2)), ((1, 2), (0, 1))])
     array([15,  4])
     """
     ends = np.array(boxes, dtype=np.int64)  # (boxes, axes, 2)
-    return counts_in(below_corners(cells), Boxes(ends[..., 0], ends[..., 1]))
+    return count_from_corners(cumulate_to_corners(cells), Boxes(ends[..., 0], ends[..., 1]))
 
 
-def below_corners(cells: IntArray) -> IntArray:
+def cumulate_to_corners(cells: IntArray) -> IntArray:
     """SECRET: how many records lie below each corner, in a table with one more place along each axis."""
     below = np.pad(cells, [(1, 0)] * cells.ndim)
     for axis in range(cells.ndim):
@@ -366,7 +366,7 @@ def below_corners(cells: IntArray) -> IntArray:
     return below
 
 
-def counts_in(below: IntArray, boxes: Boxes) -> IntArray:
+def count_from_corners(below: IntArray, boxes: Boxes) -> IntArray:
     """SECRET: records in each box, from what lies below its corners."""
     counts = np.zeros(len(boxes.lower), dtype=np.int64)
     for corner in product((False, True), repeat=below.ndim):

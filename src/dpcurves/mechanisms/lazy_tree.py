@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..conversation import Plan
-from ..laws import Block, Noise, PathSums, printed
+from ..laws import Block, Noise, PathSums, round_error
 from ..noise.randomness import Memory, Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
 from ..queries import PrefixQuery
-from .base import Answering, Counter
-from .linear import allowed_for, draws, noise_for, require_loss
+from .base import Counter, QueryMechanism
+from .linear import calibrate_to_price, record_budget, require_positive_loss, sample_noise
 
 # The dyadic blocks of a record, such that the blocks on a path add up to the count of a prefix.
 #
@@ -41,18 +41,18 @@ class SignedBlock(NamedTuple):
     high: int
 
 
-def terms(cells: int, levels: int, block: Block) -> tuple[SignedBlock, ...]:
+def signed_blocks(cells: int, levels: int, block: Block) -> tuple[SignedBlock, ...]:
     """The records that a block accounts for; of half of the blocks, none.
 
     The walk of cell c takes a step of level l from the odd multiple x of ``2**l`` (seen from home) to a multiple of
     ``2**(l + 2)``, or ends at home with it. It came to x by digits below l - 1, that add up to at most ``2**l / 3``.
 
-    Formal guarantees: over the blocks of a path, as `PathSums.path` gives it, the records add up to those in the first
+    Formal guarantees: over the blocks of a path, as `PathSums.blocks_on_path` gives it, the records add up to those in the first
     t cells. A record is in the terms of at most ``depth // 2 + 1`` blocks, where ``2**depth`` is the least power of two
     that is not below `cells`. Terms of a record in one cell and in another differ in at most `levels` blocks, rounded
     up to an even number. No difference is above 1.
 
-    >>> terms(cells=16, levels=4, block=(2, 1))
+    >>> signed_blocks(cells=16, levels=4, block=(2, 1))
     (SignedBlock(sign=1, low=3, high=6),)
     """
     level, number = block
@@ -72,11 +72,11 @@ MISSING = "missing"
 
 
 @dataclass(frozen=True, slots=True)
-class LazyTree(Answering):
+class LazyTree(QueryMechanism):
     """The noise of all dyadic blocks on the path of a threshold (Barczewski, Mawass and Ramon, Theorem 1), in time.
 
     Whoever asks for one count pays for all; thresholds may be chosen one after the other, seeing the answers before.
-    Every block that was opened is remembered, as the records that it accounts for (`terms`) plus noise.
+    Every block that was opened is remembered, as the records that it accounts for (`signed_blocks`) plus noise.
     A count is the sum of the blocks on its path: the exact count plus their noises.
 
     Formal guarantees: *the answers*, to any number of thresholds, lose at most the plan's loss, pure or
@@ -88,45 +88,49 @@ class LazyTree(Answering):
     has its old answer. Whether they changed is not looked into: to refuse would tell.
 
     Attributes:
-        drawn: Draws of the noise of blocks: of all of it, or of the share of one of several parties.
+        noise_sampler: Draws of the noise of blocks: of all of it, or of the share of one of several parties.
     """
 
-    answers = (PrefixQuery,)
-    called = "a path of noises"
-    refusal = "{called} counts prefixes; it cannot answer {kind}"
+    query_types = (PrefixQuery,)
+    display_name = "a path of noises"
+    refusal_template = "{called} counts prefixes; it cannot answer {kind}"
 
-    drawn: Callable[[Noise, int, Randomness], NDArray[np.int64]] = draws
+    noise_sampler: Callable[[Noise, int, Randomness], NDArray[np.int64]] = sample_noise
 
     def _plan(self, query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         law = path_law(query, loss, adjacency)
         name = f"noise path through {law.levels} levels"
-        return Plan(query, loss, adjacency, name, law, printed(sqrt(law.variance)))
+        return Plan(query, loss, adjacency, name, law, round_error(sqrt(law.variance)))
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
         """The counts, from what is remembered as far as it goes; what is new is written down first."""
-        law = plan.law.required(PathSums)
-        paths = [law.path(threshold) for threshold in law.at]
-        blocks = {_name(block): block for path in paths for block in path}
+        law = plan.law.require_type(PathSums)
+        paths = [law.blocks_on_path(threshold) for threshold in law.prefix_lengths]
+        blocks = {_block_name(block): block for path in paths for block in path}
         names = [*blocks, *([] if law.missing is None else [MISSING])]
         noted = memory.recall(names)
         if new := [name for name in names if name not in noted]:
-            drawn = self._opened(law, {name: blocks[name] for name in new if name != MISSING}, count, randomness)
+            drawn = self._sum_new_blocks(
+                law, {name: blocks[name] for name in new if name != MISSING}, count, randomness
+            )
             noted |= memory.keep({name: drawn[name] for name in new})
-        counts = [sum(noted[_name(block)] for block in path) for path in paths]
+        counts = [sum(noted[_block_name(block)] for block in path) for path in paths]
         return tuple(counts if law.missing is None else [*counts, noted[MISSING]])
 
-    def _opened(
+    def _sum_new_blocks(
         self, law: PathSums, blocks: dict[str, Block], count: Counter, randomness: Randomness
     ) -> dict[str, int]:
         """SECRET: noisy sums of blocks that were not opened before, and of the missing cell."""
-        parts = {name: terms(law.cells, law.levels, block) for name, block in blocks.items()}
+        parts = {name: signed_blocks(law.cells, law.levels, block) for name, block in blocks.items()}
         edges = sorted({edge for each in parts.values() for term in each for edge in (term.low, term.high)})
         *below, missing = count(tuple(edges))
         exact = dict(zip(edges, below, strict=True))
-        noises = self.drawn(law.noise, len(blocks), randomness).tolist()
-        noisy = {name: _sum(parts[name], exact) + noise for name, noise in zip(blocks, noises, strict=True)}
+        noises = self.noise_sampler(law.noise, len(blocks), randomness).tolist()
+        noisy = {
+            name: _sum_signed_blocks(parts[name], exact) + noise for name, noise in zip(blocks, noises, strict=True)
+        }
         if law.missing is not None:
-            noisy[MISSING] = missing + int(self.drawn(law.missing, 1, randomness)[0])
+            noisy[MISSING] = missing + int(self.noise_sampler(law.missing, 1, randomness)[0])
         return noisy
 
 
@@ -137,7 +141,7 @@ def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Pat
     noises of the blocks, once each is shifted by the signed sum of blocks that the exact counts ask for. Neighbouring
     records shift the noises by any signed sum that equals the change of the counts; Laplace noise of scale b loses
     ``1 / b`` for each block in it, and Gaussian noise of variance parameter v loses rho ``1 / (2 v)``. Blocks are edges
-    between points (see `terms`), and signed sums are walks:
+    between points (see `signed_blocks`), and signed sums are walks:
 
     * A record that comes, or goes, or becomes missing, changes the counts from its cell to the end: a walk from c to
       2**L, of at most ``L // 2 + 1`` steps. (Barczewski, Mawass and Ramon, Lemma 1.)
@@ -166,24 +170,28 @@ def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Pat
     Raises:
         UnsupportedQuery: nothing may be lost, or no sampler has that much noise.
     """
-    require_loss(loss)
+    require_positive_loss(loss)
     depth = (query.slots - 1).bit_length()
     coming, moving = depth // 2 + 1, max(depth, 1)
-    allowed = allowed_for(loss, adjacency)
+    allowed = record_budget(loss, adjacency)
     if isinstance(adjacency, AddRemove):
         price, missing = allowed / coming, allowed
     else:
         price, missing = allowed / moving, allowed * (1 - Fraction(coming, moving))
     levels = depth if depth > 0 and depth % 2 == 0 else depth + 1
     return PathSums(
-        query.slots, query.at, levels, noise_for(price, loss), noise_for(missing, loss) if missing else None
+        query.slots,
+        query.prefix_lengths,
+        levels,
+        calibrate_to_price(price, loss),
+        calibrate_to_price(missing, loss) if missing else None,
     )
 
 
-def _name(block: Block) -> str:
+def _block_name(block: Block) -> str:
     level, number = block
     return f"{level}:{number}"
 
 
-def _sum(parts: Sequence[SignedBlock], below: dict[int, int]) -> int:
+def _sum_signed_blocks(parts: Sequence[SignedBlock], below: dict[int, int]) -> int:
     return sum(term.sign * (below[term.high] - below[term.low]) for term in parts)

@@ -9,10 +9,10 @@ from math import prod, sqrt
 from operator import add
 from typing import ClassVar
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from ..arrays import IntArray
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, IntervalSums, Noise, NoisySums, Tier, printed
+from ..laws import Family, IntervalSums, Noise, NoisySums, Tier, round_error
 from ..noise import discrete_gaussian, discrete_laplace
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss
@@ -24,26 +24,26 @@ from ..queries import (
     SquaredWeightQuery,
     SubsetQuery,
     SumQuery,
-    WeighedQuery,
-    WeighedSpreadQuery,
-    WeighedSumQuery,
+    WeightedQuery,
+    WeightedSpreadQuery,
+    WeightedSumQuery,
     WeightQuery,
 )
 from ..queries.query import Places
-from .base import Answering, ExactTable
-from .tree_strategy import DISCRETE, Shape, best_shape
+from .base import ExactTable, QueryMechanism
+from .tree_strategy import DISCRETE, TreeShape, find_best_shape
 
 
-def law_of(
-    query: CountQuery | SumQuery | WeighedQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency
+def regular_tiling_law(
+    query: CountQuery | SumQuery | WeightedQuery, shape: TreeShape, loss: PrivacyLoss, adjacency: Adjacency
 ) -> IntervalSums:
-    """The law of noisy sums over nested regular tilings; see `law_over`."""
+    """The law of noisy sums over nested regular tilings; see `tiling_law`."""
     tilings = [range(0, query.cells, width) for width in shape.widths]
-    return law_over(query, tilings, shape.shares, loss, adjacency)
+    return tiling_law(query, tilings, shape.budget_fractions, loss, adjacency)
 
 
-def law_over(
-    query: CountQuery | PartitionQuery | RegionQuery | SumQuery | WeighedQuery,
+def tiling_law(
+    query: CountQuery | PartitionQuery | RegionQuery | SumQuery | WeightedQuery,
     tilings: Sequence[Places],
     shares: Sequence[Fraction],
     loss: PrivacyLoss,
@@ -58,19 +58,20 @@ def law_over(
     shares ``s_l`` add up to 1. *Pure*: Laplace noise of scale b loses ``|d|_1 / b`` in a level (discrete Laplace noise
     on integers: Ghosh, Roughgarden and Sundararajan 2009), so in all
     ``sum_l s_l * eps * |d_l|_1 / D + eps * |m| / D = eps * sum_l s_l * (|d_l|_1 + |m|) / D``, and each bracket is an
-    L1 distance of neighbouring tables, on coarser cells, hence at most D, the `distance`. *Zero-concentrated*: Gaussian
+    L1 distance of neighbouring tables, on coarser cells, hence at most D, the `l1_distance`. *Zero-concentrated*: Gaussian
     noise with variance parameter v loses rho ``|d|_2**2 / (2 v)`` (Canonne, Kamath and Steinke 2020, Theorem 14), and
     ``sum_l s_l * rho * |d_l|_2**2 / D2 + rho * m**2 / D2`` is at most rho by the same brackets, with D2 the
-    `squared_distance`. So the missing cell costs nothing extra: a moved record is in the tiling or in the missing cell.
+    `squared_l2_distance`. So the missing cell costs nothing extra: a moved record is in the tiling or in the missing cell.
     """
     levels = tuple(
-        Tier(tiling, noise_of(query, loss * share, adjacency)) for tiling, share in zip(tilings, shares, strict=True)
+        Tier(tiling, calibrate_noise(query, loss * share, adjacency))
+        for tiling, share in zip(tilings, shares, strict=True)
     )
-    missing = None if query.is_signed else noise_of(query, loss, adjacency)
+    missing = None if query.is_signed else calibrate_noise(query, loss, adjacency)
     return IntervalSums(query.rows, query.cells, levels, missing)
 
 
-def noise_of(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
+def calibrate_noise(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
     """Noise for one table of disjoint sums: Laplace for a pure loss, Gaussian for a zero-concentrated one.
 
     Raises:
@@ -78,37 +79,37 @@ def noise_of(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
     """
     if query.per_record_sensitivity < 1:
         raise UnsupportedQuery("half", f"a record must be able to add at least 1, got {query.per_record_sensitivity}")
-    return _noise(distance(query, adjacency), squared_distance(query, adjacency), loss)
+    return _calibrate_to_distances(l1_distance(query, adjacency), squared_l2_distance(query, adjacency), loss)
 
 
-def _noise(distance: Fraction, squared: Fraction, loss: PrivacyLoss) -> Noise:
-    """Noise for values that move by these distances at most. Raises `UnsupportedQuery` as `noise_of` does."""
-    require_loss(loss)
-    return drawable(Noise.spending(loss, distance, squared), loss)
+def _calibrate_to_distances(distance: Fraction, squared: Fraction, loss: PrivacyLoss) -> Noise:
+    """Noise for values that move by these distances at most. Raises `UnsupportedQuery` as `calibrate_noise` does."""
+    require_positive_loss(loss)
+    return require_drawable(Noise.from_loss(loss, distance, squared), loss)
 
 
-def allowed_for(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
+def record_budget(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
     """The budget of one record: the sum of ``1 / scale`` of all noises that it shifts by 1, or of ``1 / variance``."""
     records = adjacency.unit.records
     return 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
 
 
-def noise_for(price: Fraction, loss: PrivacyLoss) -> Noise:
-    """The noise of a value, a change of which by 1 has this price, of `allowed_for`.
+def calibrate_to_price(price: Fraction, loss: PrivacyLoss) -> Noise:
+    """The noise of a value, a change of which by 1 has this price, of `record_budget`.
 
     Raises:
         UnsupportedQuery: no sampler has that much noise.
     """
-    return drawable(Noise(Family.of(loss), 1 / price), loss)
+    return require_drawable(Noise(Family.from_loss(loss), 1 / price), loss)
 
 
-def require_loss(loss: PrivacyLoss) -> None:
+def require_positive_loss(loss: PrivacyLoss) -> None:
     """Raises `UnsupportedQuery` if nothing may be lost."""
     if loss.rho == 0:
         raise UnsupportedQuery("epsilon, rho", "noisy sums need a loss above zero")
 
 
-def drawable(noise: Noise, loss: PrivacyLoss) -> Noise:
+def require_drawable(noise: Noise, loss: PrivacyLoss) -> Noise:
     """The noise itself. Raises `UnsupportedQuery` if no sampler has that much."""
     laplace = noise.family is Family.LAPLACE
     if noise.parameter > (discrete_laplace.LARGEST_SCALE if laplace else discrete_gaussian.LARGEST_VARIANCE):
@@ -116,26 +117,26 @@ def drawable(noise: Noise, loss: PrivacyLoss) -> Noise:
     return noise
 
 
-def distance(query: Query, adjacency: Adjacency) -> Fraction:
+def l1_distance(query: Query, adjacency: Adjacency) -> Fraction:
     """L1 distance of the tables of neighbours, at most: each move adds or takes at most `per_record_sensitivity`."""
     return Fraction(adjacency.l1_sensitivity * query.per_record_sensitivity)
 
 
-def squared_distance(query: Query, adjacency: Adjacency) -> Fraction:
+def squared_l2_distance(query: Query, adjacency: Adjacency) -> Fraction:
     """Squared L2 distance of the tables of neighbours, at most, on these cells or coarser ones.
 
     Sums have signs: records that go may take ``-half`` out of the same cell that records that come add ``+half`` to.
     There the L2 distance is the L1 distance. Counts cannot do that.
     """
     if query.is_signed:
-        return distance(query, adjacency) ** 2
+        return l1_distance(query, adjacency) ** 2
     return Fraction(adjacency.squared_l2_sensitivity * query.per_record_sensitivity**2)
 
 
-class Linear(Answering):
+class LinearMechanism(QueryMechanism):
     """A mechanism that only chooses which sums of cells are released, and how much noise each of them has.
 
-    Formal guarantees: of every plan, pure or zero-concentrated as its loss is; see `law_of` for sums over
+    Formal guarantees: of every plan, pure or zero-concentrated as its loss is; see `regular_tiling_law` for sums over
     nested tilings, and `prices` for others. The sums are linear in the table: run on one of several shares
     that add up to it, the answer is a share of the noisy sums.
     """
@@ -144,16 +145,16 @@ class Linear(Answering):
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Exact sums, each plus one draw of its noise, in the order of ``plan.law``."""
-        law = plan.law.required(NoisySums)  # type: ignore[type-abstract]
+        law = plan.law.require_type(NoisySums)  # type: ignore[type-abstract]
         noisy: list[int] = []
-        for sums, noise in exact_sums(plan.query.arranged(table), law):
-            drawn = draws(noise, sums.size, randomness)
+        for sums, noise in compute_exact_sums(plan.query.reorder_table(table), law):
+            drawn = sample_noise(noise, sums.size, randomness)
             noisy.extend(map(add, sums.tolist(), drawn.tolist()))  # Python's integers cannot overflow
         return tuple(noisy)
 
 
 @dataclass(frozen=True, slots=True)
-class Spaced(Linear):
+class FixedWidthMechanism(LinearMechanism):
     """A linear mechanism that counts in intervals of `width` cells.
 
     Attributes:
@@ -167,76 +168,76 @@ class Spaced(Linear):
 
     def __post_init__(self) -> None:
         if self.width < 1:
-            raise Refused("width", f"at least 1 cell is counted at a time, got {self.width}")
+            raise InvalidArgument("width", f"at least 1 cell is counted at a time, got {self.width}")
 
-    def counted_as(self, name: str) -> str:
+    def name_with_width(self, name: str) -> str:
         """The name of the mechanism, with the width of the intervals that it counts."""
         return name if self.width == 1 else f"{name}, {self.width} cells wide"
 
 
-class PrefixSums(Linear):
+class PrefixMechanism(LinearMechanism):
     """A linear mechanism that answers counts which are read as prefixes alone."""
 
     __slots__ = ()
 
-    answers: ClassVar[tuple[type[Query], ...]] = (CountQuery,)
-    refusal = "{called} answers counts that are read as prefixes, and nothing else"
+    query_types: ClassVar[tuple[type[Query], ...]] = (CountQuery,)
+    refusal_template = "{called} answers counts that are read as prefixes, and nothing else"
 
-    def takes(self, query: Query) -> bool:
+    def accepts_query(self, query: Query) -> bool:
         """Tell whether a query is of such counts."""
-        return query.of_prefixes
+        return query.uses_prefixes
 
 
-def plan_of_sums(
-    name: str, query: CountQuery | SumQuery | WeighedQuery, shape: Shape, loss: PrivacyLoss, adjacency: Adjacency
+def plan_sums(
+    name: str, query: CountQuery | SumQuery | WeightedQuery, shape: TreeShape, loss: PrivacyLoss, adjacency: Adjacency
 ) -> Plan:
     """Plan sums, with the error of a prefix by least squares on all levels, or of a finest interval."""
-    law = law_of(query, shape, loss, adjacency)
-    if query.of_prefixes:
-        return plan_of_prefixes(name, query, law, loss, adjacency)
-    return Plan(query, loss, adjacency, name, law, printed(sqrt(law.levels[-1].noise.variance)))
+    law = regular_tiling_law(query, shape, loss, adjacency)
+    if query.uses_prefixes:
+        return plan_prefixes(name, query, law, loss, adjacency)
+    return Plan(query, loss, adjacency, name, law, round_error(sqrt(law.levels[-1].noise.variance)))
 
 
-def plan_of_prefixes(name: str, query: Query, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+def plan_prefixes(name: str, query: Query, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
     """Plan prefixes, with their error when they are estimated as well as the noise allows."""
-    variance = law.mean_prefix_variance(total_is_public=adjacency.total is not None)
-    return Plan(query, loss, adjacency, name, law, printed(sqrt(variance)))
+    variance = law.mean_prefix_variance(total_is_public=adjacency.public_record_count is not None)
+    return Plan(query, loss, adjacency, name, law, round_error(sqrt(variance)))
 
 
-def exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:
+def compute_exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:
     """SECRET: what is to be released, in the order of `law`, each part with the noise that it needs."""
     cells: ExactTable = table[:-1].reshape(law.rows, law.cells)
-    parts = [(sums.ravel(), part.noise) for sums, part in zip(law.sums(cells), law.parts, strict=True)]
+    parts = [(sums.ravel(), part.noise) for sums, part in zip(law.apply_strategy(cells), law.parts, strict=True)]
     return parts if law.missing is None else [*parts, (table[-1:], law.missing)]
 
 
-def draws(noise: Noise, size: int, randomness: Randomness) -> IntArray:
+def sample_noise(noise: Noise, size: int, randomness: Randomness) -> IntArray:
     """Independent draws of `noise`, by one party."""
     sample = discrete_laplace.sample if noise.family is Family.LAPLACE else discrete_gaussian.sample
     return sample(noise.parameter, size, randomness)
 
 
 @dataclass(frozen=True, slots=True)
-class Flat(Spaced):
+class FlatHistogram(FixedWidthMechanism):
     """A noisy histogram: one level, all of the loss.
 
     Attributes:
         width: How many cells are counted together; above 1 for prefixes alone, which can be interpolated.
     """
 
-    answers = (CountQuery, SumQuery, WeightQuery, SquaredWeightQuery, WeighedSumQuery, WeighedSpreadQuery)
-    called = "a flat histogram"
+    query_types = (CountQuery, SumQuery, WeightQuery, SquaredWeightQuery, WeightedSumQuery, WeightedSpreadQuery)
+    display_name = "a flat histogram"
 
-    def _plan(self, query: CountQuery | SumQuery | WeighedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        if self.width > 1 and not query.of_prefixes:
+    def _plan(self, query: CountQuery | SumQuery | WeightedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+        if self.width > 1 and not query.uses_prefixes:
             raise UnsupportedQuery("width", f"intervals of {self.width} cells are only read as prefixes, not as cells")
-        return plan_of_sums(
-            self.counted_as("flat histogram"), query, Shape((self.width,), (Fraction(1),)), loss, adjacency
+        return plan_sums(
+            self.name_with_width("flat histogram"), query, TreeShape((self.width,), (Fraction(1),)), loss, adjacency
         )
 
 
 @dataclass(frozen=True, slots=True)
-class TreeSums(Spaced, PrefixSums):
+class TreeSums(FixedWidthMechanism, PrefixMechanism):
     """Nested tilings (Hay et al. 2010), branching and budgets optimised (beyond Qardaji, Yang and Li 2013).
 
     The best tree is the one of exact variances: with next to no noise it is flatter, for most whole counts are exact.
@@ -248,71 +249,77 @@ class TreeSums(Spaced, PrefixSums):
         width: How many cells an interval of the finest level has; between its ends, prefixes are interpolated.
     """
 
-    answers = (CountQuery, WeightQuery)
-    called = "a tree of intervals"
+    query_types = (CountQuery, WeightQuery)
+    display_name = "a tree of intervals"
 
     def _plan(self, query: CountQuery | WeightQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        family, pinned = Family.of(loss), adjacency.total is not None
-        alone = noise_of(query, loss, adjacency) if loss.is_pure else None
+        family, pinned = Family.from_loss(loss), adjacency.public_record_count is not None
+        alone = calibrate_noise(query, loss, adjacency) if loss.is_pure else None
         little = alone if alone is not None and alone.parameter <= DISCRETE else None
-        shape = best_shape(query.rows, query.cells, self.width, family, total_is_public=pinned, alone=little)
-        return plan_of_sums(self.counted_as(f"tree of depth {len(shape.widths)}"), query, shape, loss, adjacency)
+        shape = find_best_shape(
+            query.rows, query.cells, self.width, family, total_is_public=pinned, single_level_noise=little
+        )
+        return plan_sums(self.name_with_width(f"tree of depth {len(shape.widths)}"), query, shape, loss, adjacency)
 
 
 @dataclass(frozen=True, slots=True)
-class Partition(Linear):
+class PartitionSums(LinearMechanism):
     """Each of the nested tilings of a `PartitionQuery` with the same share of the loss; meant to be read as prefixes.
 
-    Formal guarantees: those of `law_over`, for whatever tilings. They are public when the turn is asked, so
+    Formal guarantees: those of `tiling_law`, for whatever tilings. They are public when the turn is asked, so
     turns compose adaptively.
     """
 
-    answers = (PartitionQuery,)
-    called = "a partition"
-    refusal = "{called} answers a query that names its intervals, and nothing else"
+    query_types = (PartitionQuery,)
+    display_name = "a partition"
+    refusal_template = "{called} answers a query that names its intervals, and nothing else"
 
     def _plan(self, query: PartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         depth = len(query.tilings)
-        law = law_over(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
+        law = tiling_law(query, query.tilings, (Fraction(1, depth),) * depth, loss, adjacency)
         *coarser, finest = (str(len(tiling)) for tiling in query.tilings)
         sizes = " and ".join([*([", ".join(coarser)] if coarser else []), finest])
-        return plan_of_prefixes(f"partition of {sizes} intervals", query, law, loss, adjacency)
+        return plan_prefixes(f"partition of {sizes} intervals", query, law, loss, adjacency)
 
 
 @dataclass(frozen=True, slots=True)
-class Regions(Linear):
+class RegionSums(LinearMechanism):
     """The tilings of a `RegionQuery`, each with the same share of the loss; for prefixes a tree over its regions.
 
     The tree is the one that reads prefixes best where regions are as many as the next power of two.
 
-    Formal guarantees: those of `law_over`, for whatever order and tilings: both are public when the turn is
+    Formal guarantees: those of `tiling_law`, for whatever order and tilings: both are public when the turn is
     asked, and the regions of a tiling are disjoint.
     """
 
-    answers = (RegionQuery,)
-    called = "counts of regions"
-    refusal = "{called} answer a query that names its regions, and nothing else"
+    query_types = (RegionQuery,)
+    display_name = "counts of regions"
+    refusal_template = "{called} answer a query that names its regions, and nothing else"
 
     def _plan(self, query: RegionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        require_loss(loss)
+        require_positive_loss(loss)
         tilings, shares = query.tilings, (Fraction(1, len(query.tilings)),) * len(query.tilings)
-        if query.read.of_prefixes:
-            tilings, shares = _tree(query.tilings[0], loss, adjacency)
-        law = replace(law_over(query, tilings, shares, loss, adjacency), rows=1, cells=prod(query.shape))
+        if query.use.uses_prefixes:
+            tilings, shares = _build_region_tree(query.tilings[0], loss, adjacency)
+        law = replace(tiling_law(query, tilings, shares, loss, adjacency), rows=1, cells=prod(query.shape))
         name = "counts of regions" if len(tilings) == 1 else f"counts of regions, {len(tilings)} levels"
-        return Plan(query, loss, adjacency, name, law, printed(sqrt(law.levels[-1].noise.variance)))
+        return Plan(query, loss, adjacency, name, law, round_error(sqrt(law.levels[-1].noise.variance)))
 
 
-def _tree(regions: Places, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[tuple[Places, ...], tuple[Fraction, ...]]:
+def _build_region_tree(
+    regions: Places, loss: PrivacyLoss, adjacency: Adjacency
+) -> tuple[tuple[Places, ...], tuple[Fraction, ...]]:
     """Groups of regions, from coarse to fine, and what share of the loss each tiling gets."""
     # A few shapes serve all numbers of regions: to find one for each number would take longer than to release it.
     leaves = 1 << (len(regions) - 1).bit_length()
-    shape = best_shape(1, leaves, 1, Family.of(loss), total_is_public=adjacency.total is not None)
-    return tuple(regions[::width] for width in shape.widths), shape.shares
+    shape = find_best_shape(
+        1, leaves, 1, Family.from_loss(loss), total_is_public=adjacency.public_record_count is not None
+    )
+    return tuple(regions[::width] for width in shape.widths), shape.budget_fractions
 
 
 @dataclass(frozen=True, slots=True)
-class Subsets(Linear):
+class SubsetCounts(LinearMechanism):
     """The number of subsets that confirm, and noise (Barrientos, Reiter, Machanavajjhala and Chen 2019).
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, whatever is fitted. All used records
@@ -325,21 +332,21 @@ class Subsets(Linear):
     Gaussian noise of variance parameter ``D**2 / (2 * rho)`` (Canonne, Kamath and Steinke 2020, Theorem 14).
     """
 
-    answers = (SubsetQuery,)
-    called = "counts of subsets"
+    query_types = (SubsetQuery,)
+    display_name = "counts of subsets"
 
     def _plan(self, query: SubsetQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        distance = Fraction(moved(adjacency))
-        noise = _noise(distance, distance**2, loss)
+        distance = Fraction(count_sensitivity(adjacency))
+        noise = _calibrate_to_distances(distance, distance**2, loss)
         law = IntervalSums(1, 1, (Tier((0,), noise),), None)
-        return Plan(query, loss, adjacency, "count of subsets", law, printed(sqrt(noise.variance)))
+        return Plan(query, loss, adjacency, "count of subsets", law, round_error(sqrt(noise.variance)))
 
 
-def moved(adjacency: Adjacency) -> int:
+def count_sensitivity(adjacency: Adjacency) -> int:
     """The largest difference of the counts of two neighbours.
 
     >>> from dpcurves.privacy import EACH_RECORD, ReplaceOne, Unit
-    >>> moved(AddRemove(Unit("patient", 9))), moved(ReplaceOne(EACH_RECORD, 100))
+    >>> count_sensitivity(AddRemove(Unit("patient", 9))), count_sensitivity(ReplaceOne(EACH_RECORD, 100))
     (1, 2)
     """
     return 1 if isinstance(adjacency, AddRemove) else 2

@@ -11,14 +11,14 @@ from ..data import Axis, Categories
 from ..laws import Noise
 from ..noise.randomness import Randomness
 from ..queries import Query
-from .linear import draws
+from .linear import sample_noise
 
 SHARE = Fraction(1, 8)
-"""The share of the loss of the count of missing records that its reasons get; at most 1/2 (see `with_reasons`). The
+"""The share of the loss of the count of missing records that its reasons get; at most 1/2 (see `add_reasons`). The
 scale of the noise of that count grows by 1/7, and that of a reason is 8 times as large."""
 
 
-def with_reasons(plan: Plan) -> Plan:
+def add_reasons(plan: Plan) -> Plan:
     """Return a plan that also counts missing records by reason, at the same loss; the plan itself if it counts none.
 
     Formal guarantees: all values together lose at most ``plan.loss`` under ``plan.adjacency``. The reasons divide the
@@ -37,33 +37,33 @@ def with_reasons(plan: Plan) -> Plan:
     change of one of them, whose price is as above.
     """
     law = plan.law
-    if not law.splits_missing or law.missing is None or not _counts_columns(plan.query):
+    if not law.splits_missing or law.missing is None or not _has_countable_columns(plan.query):
         return plan
-    total, reasons = (_at_share(law.missing, share) for share in (1 - SHARE, SHARE))
+    total, reasons = (_noise_at_fraction(law.missing, share) for share in (1 - SHARE, SHARE))
     return replace(plan, law=replace(law, missing=total), reasons=reasons)  # type: ignore[type-var]
 
 
-def draw_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
+def add_noise_to_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
     """Return the exact counts of reasons, each plus one draw of its noise; nothing if the plan asks for none."""
     if plan.reasons is None:
         return ()
-    noise = draws(plan.reasons, len(counts), randomness)
+    noise = sample_noise(plan.reasons, len(counts), randomness)
     return tuple(int(count) + int(drawn) for count, drawn in zip(counts.tolist(), noise.tolist(), strict=True))
 
 
-def _at_share(noise: Noise, share: Fraction) -> Noise:
+def _noise_at_fraction(noise: Noise, share: Fraction) -> Noise:
     """The noise of a value with a share of the price of this one: its scale, or its variance, over the share."""
     return replace(noise, parameter=noise.parameter / share)
 
 
-def _counts_columns(query: Query) -> bool:
+def _has_countable_columns(query: Query) -> bool:
     """Tell whether the table of a query counts records by columns, and those that are missing behind its cells."""
     plain = all(isinstance(axis.column, str) and isinstance(axis, Axis | Categories) for axis in query.axes)
     return (
-        query.is_laid_out
+        query.is_dense
         and query.tells_missing
         and not query.is_signed
         and plain
         and bool(query.axes)
-        and query.read_axes == query.axes
+        and query.input_axes == query.axes
     )

@@ -20,11 +20,18 @@ from ..conversation import Plan, UnsupportedQuery
 from ..data.universe import FAKES
 from ..laws.law import PartitionDecisions
 from ..noise import discrete_laplace
-from ..noise.exponential import Bracket, coin, decay, draw, limit, one
+from ..noise.exponential import (
+    Bracket,
+    bound_exp_neg,
+    bound_geometric_sum,
+    one_bracket,
+    sample_bernoulli_exp,
+    sample_by_inversion,
+)
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
-from ..queries import NamesQuery, RankedNamesQuery
-from .base import Answering, ExactTable
+from ..queries import PartitionSelectionQuery, UniverseSelectionQuery
+from .base import ExactTable, QueryMechanism
 from .exponential import pure_epsilon
 
 MOST_NAMES = 1000
@@ -52,7 +59,7 @@ class BoundedNoise:
     threshold: int
 
     @classmethod
-    def hiding(cls, rate: Fraction, delta: Fraction) -> BoundedNoise:
+    def from_delta(cls, rate: Fraction, delta: Fraction) -> BoundedNoise:
         """The least threshold under which a name of one unit is told with a chance of at most `delta`.
 
         A rate above `LARGEST_RATE` is taken as that: noise that hides more loses less.
@@ -61,28 +68,28 @@ class BoundedNoise:
             UnsupportedQuery: it would be above ten million.
         """
         rate = min(rate, LARGEST_RATE)
-        start = _first_guess(float(rate), log(delta.numerator) - log(delta.denominator))
+        start = _guess_threshold(float(rate), log(delta.numerator) - log(delta.denominator))
         if start > LARGEST_THRESHOLD:
             raise UnsupportedQuery("epsilon, delta", "names need so much noise here that none would be told")
-        while start > 1 and cls(rate, start - 1).chance_of_one() <= delta:
+        while start > 1 and cls(rate, start - 1).selection_probability_of_one() <= delta:
             start -= 1
-        while cls(rate, start).chance_of_one() > delta:
+        while cls(rate, start).selection_probability_of_one() > delta:
             start += 1
         return cls(rate, start)
 
-    def chance_of_one(self) -> Fraction:
+    def selection_probability_of_one(self) -> Fraction:
         """A bound from above on the chance that a name of one unit is told, with an error below 1e-40 of it.
 
         It is one over the sum of ``q**(|x| - threshold)``, ``q = exp(-rate)``, and rises with q: one that is rounded
         up gives an upper bound.
         """
         margin = _DIGITS.add(1, _DIGITS.divide(_MARGIN, self.threshold + 1))
-        with_margin = _DIGITS.multiply(_exponential(self.rate), margin)
+        with_margin = _DIGITS.multiply(_bound_exp_neg_above(self.rate), margin)
         q = Fraction(with_margin)
         power = Fraction(_DIGITS.power(with_margin, self.threshold)) * (1 + Fraction(_MARGIN))
         return power * (1 - q) / (1 + q - 2 * q * power)
 
-    def told_chance(self, units: int) -> float:
+    def selection_probability(self, units: int) -> float:
         """The chance that a name of so many units is told, about."""
         q, k = exp(-float(self.rate)), self.threshold
         whole = 1 + 2 * q * (1 - q**k) / (1 - q)
@@ -95,47 +102,47 @@ class BoundedNoise:
             return (q**least - q ** (k + 1)) / (1 - q) / whole
         return 1 - (q ** (1 - least) - q ** (k + 1)) / (1 - q) / whole
 
-    def draws(self, size: int, randomness: Randomness) -> IntArray:
+    def sample(self, size: int, randomness: Randomness) -> IntArray:
         """Independent draws: of unbounded noise, anew as long as it is beyond the bound.
 
         Where that would be most of the time, of an even choice within the bound, which is kept with a chance of
         ``exp(-rate * |x|)``: at least 1/e. Both have the law of this noise, whatever was drawn anew.
         """
         if self.rate * self.threshold < 1:
-            return np.array([self._one_of_even_choices(randomness) for _ in range(size)], dtype=np.int64)
+            return np.array([self._sample_by_rejection(randomness) for _ in range(size)], dtype=np.int64)
         found = np.empty(0, dtype=np.int64)
         while len(found) < size:
             drawn = discrete_laplace.sample(1 / self.rate, size - len(found), randomness)
             found = np.append(found, drawn[np.abs(drawn) <= self.threshold])
         return found
 
-    def _one_of_even_choices(self, randomness: Randomness) -> int:
+    def _sample_by_rejection(self, randomness: Randomness) -> int:
         while True:
-            noise = randomness.below(2 * self.threshold + 1) - self.threshold
-            if coin(self.rate * abs(noise), randomness):
+            noise = randomness.sample_below(2 * self.threshold + 1) - self.threshold
+            if sample_bernoulli_exp(self.rate * abs(noise), randomness):
                 return noise
 
 
-def _first_guess(rate: float, log_delta: float) -> int:
+def _guess_threshold(rate: float, log_delta: float) -> int:
     """About ``log(1 + (exp(rate) - 1) / (2 delta)) - log((exp(rate) + 1) / 2)`` over the rate, at least 1."""
     odds = log(expm1(rate)) - log(2) - log_delta
     return max(ceil((float(np.logaddexp(0.0, odds)) - log((exp(rate) + 1) / 2)) / rate), 1)
 
 
-def _exponential(rate: Fraction) -> Decimal:
+def _bound_exp_neg_above(rate: Fraction) -> Decimal:
     """``exp(-rate)``, rounded up: each step in this context, as operators round to 28 digits."""
     exponent = _DIGITS.divide(Decimal(-rate.numerator), Decimal(rate.denominator))
     return _DIGITS.next_plus(_DIGITS.exp(exponent))
 
 
 @lru_cache(maxsize=256)
-def noise_of_names(loss: PrivacyLoss, adjacency: Adjacency) -> BoundedNoise:
+def calibrate_category_noise(loss: PrivacyLoss, adjacency: Adjacency) -> BoundedNoise:
     """The noise of names of which one unit changes as many as records of it come and go."""
     names = adjacency.l1_sensitivity
-    return BoundedNoise.hiding(pure_epsilon(loss) / names, loss.delta / names)
+    return BoundedNoise.from_delta(pure_epsilon(loss) / names, loss.delta / names)
 
 
-class FoundNames(Answering):
+class ThresholdedCategories(QueryMechanism):
     """Counts of units with bounded noise; what is not above the bound is hidden (Desfontaines and others 2022).
 
     Formal guarantees: `run` loses at most ``plan.loss``, with its delta, under ``plan.adjacency``. Let one name have n
@@ -155,26 +162,26 @@ class FoundNames(Answering):
     takes depends on how many names there are.
     """
 
-    answers = (NamesQuery,)
-    called = "bounded noise"
+    query_types = (PartitionSelectionQuery,)
+    display_name = "bounded noise"
 
-    def _plan(self, query: NamesQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def _plan(self, query: PartitionSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if not loss.delta:
             raise UnsupportedQuery("delta", "groups that nobody listed need one: a chance far below 1 over all units")
         if pure_epsilon(loss) == 0:
             raise UnsupportedQuery("epsilon, rho", "names need a loss above zero")
-        noise = noise_of_names(loss, adjacency)
+        noise = calibrate_category_noise(loss, adjacency)
         law = PartitionDecisions(())
         return Plan(query, loss, adjacency, f"noise of at most {noise.threshold} on units of each name", law, error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Each name as a whole number, and behind it its noisy count."""
-        self.asked(plan)
-        noise = noise_of_names(plan.loss, plan.adjacency)
-        noisy = table[:, 1].astype(np.int64) + noise.draws(len(table), randomness)
+        self.require_query(plan)
+        noise = calibrate_category_noise(plan.loss, plan.adjacency)
+        noisy = table[:, 1].astype(np.int64) + noise.sample(len(table), randomness)
         told = np.flatnonzero(noisy > noise.threshold)
         told = np.sort(told[np.argsort(-noisy[told], kind="stable")[:MOST_NAMES]])
-        return tuple(each for place in told for each in (number_of(table[place, 0]), int(noisy[place])))
+        return tuple(each for place in told for each in (encode_name(table[place, 0]), int(noisy[place])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +197,7 @@ class RankedNoise:
     thresholds: tuple[int, ...]
 
     @classmethod
-    def hiding(cls, rate: Fraction, sizes: tuple[int, ...]) -> RankedNoise:
+    def from_universe_sizes(cls, rate: Fraction, sizes: tuple[int, ...]) -> RankedNoise:
         """The thresholds above which `FAKES` names that nobody has are told on average, as many of each rank.
 
         Raises:
@@ -203,14 +210,14 @@ class RankedNoise:
             raise UnsupportedQuery("epsilon, rho", "names need so much noise here that none would be told")
         return cls(rate, tuple(max(ceil(each), 0) for each in wanted))
 
-    def told_chance(self, units: int, rank: int) -> float:
+    def selection_probability(self, units: int, rank: int) -> float:
         """The chance that a name of so many units and this rank is told, about."""
         q, above = exp(-float(self.rate)), self.thresholds[rank] - units  # noise above this tells it
         return q ** (above + 1) / (1 + q) if above >= 0 else 1 - q**-above / (1 + q)
 
 
 @dataclass(frozen=True, slots=True)
-class ToldOfNobody:
+class FalseSelectionLaw:
     """The number of names that are told among so many that nobody has, each with the chance that noise exceeds.
 
     It is binomial: k names weigh ``C(names, k) odds**k``. With q = exp(-rate) a name has the chance
@@ -224,27 +231,31 @@ class ToldOfNobody:
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
         """The weights of none, one, and so on, down to about ``2**-bits``."""
         fine = bits + self.names.bit_length()  # odds are about as small as names are many
-        above, q, whole = decay(self.rate * (self.threshold + 1), fine), decay(self.rate, fine), 1 << fine
+        above, q, whole = (
+            bound_exp_neg(self.rate * (self.threshold + 1), fine),
+            bound_exp_neg(self.rate, fine),
+            1 << fine,
+        )
         # odds are above / (1 + q - above), between these two numbers
         least = (above[0] << fine) // (whole + q[1] - above[0])
         most = (above[1] << fine) // (whole + q[0] - above[1]) + 1
-        found = [one(bits)]
+        found = [one_bracket(bits)]
         while found[-1][1] > 1 and len(found) <= self.names:
             left, told = self.names - len(found) + 1, len(found)
             low, high = found[-1]
             found.append(((low * left * least >> fine) // told, (high * left * most >> fine) // told + 1))
         ratio = ((self.names * most >> fine - bits) + 1) // len(found) + 1
-        rest = 0 if len(found) > self.names else limit(found[-1], (ratio, ratio), bits)
+        rest = 0 if len(found) > self.names else bound_geometric_sum(found[-1], (ratio, ratio), bits)
         return found, rest
 
 
 @lru_cache(maxsize=256)
-def noise_in_universe(loss: PrivacyLoss, adjacency: Adjacency, sizes: tuple[int, ...]) -> RankedNoise:
+def calibrate_universe_noise(loss: PrivacyLoss, adjacency: Adjacency, sizes: tuple[int, ...]) -> RankedNoise:
     """The noise of names of which one unit changes as many counts as records of it come and go."""
-    return RankedNoise.hiding(pure_epsilon(loss) / adjacency.l1_sensitivity, sizes)
+    return RankedNoise.from_universe_sizes(pure_epsilon(loss) / adjacency.l1_sensitivity, sizes)
 
 
-class RankedNames(Answering):
+class UniverseCategories(QueryMechanism):
     """Counts of units with two-sided geometric noise of all names of a universe; what is not above a threshold is
     hidden (Cormode, Procopiuc, Srivastava and Tran 2012).
 
@@ -263,70 +274,72 @@ class RankedNames(Answering):
     All draws are exact, see `noise.exponential`. The time that an answer takes depends on how many names there are.
     """
 
-    answers = (RankedNamesQuery,)
-    called = "noise in a universe"
+    query_types = (UniverseSelectionQuery,)
+    display_name = "noise in a universe"
 
-    def _plan(self, query: RankedNamesQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def _plan(self, query: UniverseSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if pure_epsilon(loss) == 0:
             raise UnsupportedQuery("epsilon, rho", "names need a loss above zero")
-        noise = noise_in_universe(loss, adjacency, query.universe.sizes)
+        noise = calibrate_universe_noise(loss, adjacency, query.universe.sizes)
         said = f"noise on units of each name, told above {min(noise.thresholds)} to {max(noise.thresholds)}"
         return Plan(query, loss, adjacency, said, PartitionDecisions(()), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Each name as a whole number, and behind it its noisy count."""
-        universe = self.asked(plan).universe
-        noise = noise_in_universe(plan.loss, plan.adjacency, universe.sizes)
+        universe = self.require_query(plan).universe
+        noise = calibrate_universe_noise(plan.loss, plan.adjacency, universe.sizes)
         units: dict[str, int] = {}
         for name, own in table:
-            if universe.place(name.decode()) is not None:
+            if universe.find_rank(name.decode()) is not None:
                 label = universe.label(name.decode())
                 units[label] = units.get(label, 0) + int(own)
         drawn = discrete_laplace.sample(1 / noise.rate, len(units), randomness).tolist()
         noisy = {name: own + x for (name, own), x in zip(units.items(), drawn, strict=True)}
-        ranks = {name: universe.place(name) or 0 for name in noisy}
+        ranks = {name: universe.find_rank(name) or 0 for name in noisy}
         told = {name: count for name, count in noisy.items() if count > noise.thresholds[ranks[name]]}
         for rank, (size, threshold) in enumerate(zip(universe.sizes, noise.thresholds, strict=True)):
-            for number in _distinct(draw(ToldOfNobody(size, noise.rate, threshold), randomness), size, randomness):
-                name = universe.text(rank, number)
+            for number in _sample_distinct(
+                sample_by_inversion(FalseSelectionLaw(size, noise.rate, threshold), randomness), size, randomness
+            ):
+                name = universe.name_at(rank, number)
                 (more,) = discrete_laplace.sample(1 / noise.rate, 1, randomness).tolist()
                 if name not in units:
                     told[name] = threshold + 1 + (more if more >= 0 else -1 - more)
         largest = sorted(sorted(told), key=lambda name: -told[name])[:MOST_NAMES]
-        return tuple(each for name in sorted(largest) for each in (number_of(name.encode()), told[name]))
+        return tuple(each for name in sorted(largest) for each in (encode_name(name.encode()), told[name]))
 
 
 ALARM = 1e-5
-"""Probability that the noise of any name of a universe is larger than `least_units` takes it to be."""
+"""Probability that the noise of any name of a universe is larger than `bound_units_below` takes it to be."""
 
 
-def least_units(plan: Plan, name: str, noisy: int) -> int:
+def bound_units_below(plan: Plan, name: str, noisy: int) -> int:
     """Return how many units at least have a name of this noisy count.
 
     Under a delta the noise is bounded, so this is certain, whatever was selected. In a universe the noise of all its
     names together exceeds the bound with a probability of at most `ALARM`: so many names that nobody has are told above
     a threshold on average (`FAKES`), and their number falls by ``exp(-rate)`` with each unit above it.
     """
-    if isinstance(plan.query, RankedNamesQuery):
+    if isinstance(plan.query, UniverseSelectionQuery):
         universe = plan.query.universe
-        noise = noise_in_universe(plan.loss, plan.adjacency, universe.sizes)
+        noise = calibrate_universe_noise(plan.loss, plan.adjacency, universe.sizes)
         above = log(float(FAKES) / ALARM) / float(noise.rate)
-        return noisy - noise.thresholds[universe.place(name) or 0] - ceil(above)
-    return noisy - noise_of_names(plan.loss, plan.adjacency).threshold
+        return noisy - noise.thresholds[universe.find_rank(name) or 0] - ceil(above)
+    return noisy - calibrate_category_noise(plan.loss, plan.adjacency).threshold
 
 
-def _distinct(count: int, below: int, randomness: Randomness) -> list[int]:
+def _sample_distinct(count: int, below: int, randomness: Randomness) -> list[int]:
     """So many different whole numbers below another, in even choice."""
     found: dict[int, None] = {}
     while len(found) < count:
-        found[randomness.below(below)] = None
+        found[randomness.sample_below(below)] = None
     return list(found)
 
 
-def number_of(name: bytes) -> int:
+def encode_name(name: bytes) -> int:
     """A name as a whole number: a one, and its bytes.
 
-    >>> number_of(b"ab")
+    >>> encode_name(b"ab")
     90466
     """
     return int.from_bytes(b"\x01" + name)

@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray, compiled
+from ..arrays import FloatArray, IntArray, compile_loop
 from ..conversation import Plan, UnsupportedQuery
 from ..laws import Selection
-from ..noise.cauchy import whole_below
+from ..noise.cauchy import sample_cauchy_floor
 from ..noise.randomness import Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import AucQuery, MedianQuery
-from .base import Answering, ExactTable
-from .exponential import pure_epsilon, recursive_cuts
+from .base import ExactTable, QueryMechanism
+from .exponential import cut_recursively, pure_epsilon
 
 # The exact scale of Cauchy noise for a number with a smooth sensitivity.
 
@@ -27,7 +27,7 @@ LARGEST_EPSILON = Fraction(32)
 SLACK = Fraction(1, 2**36)
 
 
-class CauchyRule(NamedTuple):
+class CauchyCalibration(NamedTuple):
     """The scale of the noise for a smooth sensitivity S: S over `alpha`, where S falls by a factor of e to the `beta`.
 
     Attributes:
@@ -38,12 +38,12 @@ class CauchyRule(NamedTuple):
     alpha: Fraction
     beta: float
 
-    def scale(self, sensitivity: float) -> Fraction:
+    def noise_scale(self, sensitivity: float) -> Fraction:
         """The scale of the noise, for a sensitivity that is known up to one part in ``2**38``; rounded up."""
         return Fraction(sensitivity) * (1 + SLACK / 2) / self.alpha
 
 
-def cauchy_rule(epsilon: Fraction) -> CauchyRule:
+def calibrate_cauchy(epsilon: Fraction) -> CauchyCalibration:
     """The rule with which neighbours lose at most `epsilon`.
 
     Formal guarantees: let f be a number and S an upper bound of how far one move takes it, from either side, and let S
@@ -61,7 +61,7 @@ def cauchy_rule(epsilon: Fraction) -> CauchyRule:
     Raises:
         UnsupportedQuery: epsilon is below ``2**-20``.
 
-    >>> round(float(cauchy_rule(Fraction(1, 10)).alpha), 4)
+    >>> round(float(calibrate_cauchy(Fraction(1, 10)).alpha), 4)
     0.0888
     """
     if epsilon < LEAST_EPSILON:
@@ -69,17 +69,17 @@ def cauchy_rule(epsilon: Fraction) -> CauchyRule:
     allowed = float(min(epsilon, LARGEST_EPSILON))
     steady, changing = 2 * sinh(allowed / 2), 2 * sqrt(exp(allowed / 2) * sinh(3 * allowed / 4) * sinh(allowed / 4))
     alpha = Fraction(min(steady, changing)) * (1 - SLACK)
-    return CauchyRule(alpha, float(Fraction(allowed) / 2 - 2 * SLACK))
+    return CauchyCalibration(alpha, float(Fraction(allowed) / 2 - 2 * SLACK))
 
 
-def rule_for(loss: PrivacyLoss, adjacency: Adjacency, parts: int) -> CauchyRule:
+def calibrate_cauchy_to_loss(loss: PrivacyLoss, adjacency: Adjacency, parts: int) -> CauchyCalibration:
     """The rule for each of so many numbers that one record may move, all for this loss; neighbours differ by their L1
     sensitivity.
 
     A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated: so a zero-concentrated loss, of which each number
     gets its part, pays for an epsilon of ``sqrt(2 * rho)``, rounded down.
     """
-    return cauchy_rule(pure_epsilon(loss * Fraction(1, parts)) / adjacency.l1_sensitivity)
+    return calibrate_cauchy(pure_epsilon(loss * Fraction(1, parts)) / adjacency.l1_sensitivity)
 
 
 HALF = Fraction(1, 2)
@@ -88,7 +88,7 @@ LEAST_SENSITIVITY = 2.0**-500
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMedians(Answering):
+class NoisyMedians(QueryMechanism):
     """Cut the records at a noisy median, and each half again (Chen, Machanavajjhala, Reiter and Barrientos 2016).
 
     A record is in the middle of its cell; the median of k records is the one of rank ``ceil(k / 2)``, and the middle of
@@ -98,39 +98,39 @@ class NoisyMedians(Answering):
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Each level has an equal part of the
     loss. After equal cuts a record that comes or goes is in one piece of each level, and changes its median by no more
-    than `median_sensitivity`, which changes by no more than the rule of `cauchy_rule` has room for: that is its
+    than `median_sensitivity`, which changes by no more than the rule of `calibrate_cauchy` has room for: that is its
     guarantee. Under replace-one a record goes and one comes, in one piece or in two, for twice that, and so on for
     units of several records. Missing records count nowhere.
     """
 
-    answers = (MedianQuery,)
-    called = "noisy medians"
+    query_types = (MedianQuery,)
+    display_name = "noisy medians"
 
     def _plan(self, query: MedianQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        rule_for(loss, adjacency, query.levels)
+        calibrate_cauchy_to_loss(loss, adjacency, query.levels)
         pieces = 2**query.levels
         even = tuple(query.cells * i // pieces for i in range(1, pieces))
         return Plan(query, loss, adjacency, "recursive medians by smooth sensitivity", Selection(even), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Edge numbers, ``2**levels - 1`` of them, that do not fall."""
-        query: MedianQuery = self.asked(plan)
-        rule = rule_for(plan.loss, plan.adjacency, query.levels)
+        query: MedianQuery = self.require_query(plan)
+        rule = calibrate_cauchy_to_loss(plan.loss, plan.adjacency, query.levels)
         cells: IntArray = table[:-1].astype(np.int64)
 
-        def choose(start: int, end: int, pieces: int) -> int:
+        def choose_cut(start: int, end: int, pieces: int) -> int:
             counts = cells[start:end]
-            scale = rule.scale(median_sensitivity(counts, rule.beta)) / 2
-            cut = whole_below(Fraction(median(counts), 2) + HALF, scale, randomness)
+            scale = rule.noise_scale(median_sensitivity(counts, rule.beta)) / 2
+            cut = sample_cauchy_floor(Fraction(find_median(counts), 2) + HALF, scale, randomness)
             return cut if 0 <= cut <= len(counts) else len(counts) // 2
 
-        return tuple(recursive_cuts(0, query.cells, 2**query.levels, choose))
+        return tuple(cut_recursively(0, query.cells, 2**query.levels, choose_cut))
 
 
-def median(counts: IntArray) -> int:
+def find_median(counts: IntArray) -> int:
     """SECRET, in half cells from the left end of the piece: cells have their middles at 1, 3, 5, ...
 
-    >>> median(np.array([0, 1, 0, 2])), median(np.array([0, 0, 0]))
+    >>> find_median(np.array([0, 1, 0, 2])), find_median(np.array([0, 0, 0]))
     (7, 3)
     """
     below = np.cumsum(counts)
@@ -140,7 +140,7 @@ def median(counts: IntArray) -> int:
 
 
 def median_sensitivity(counts: IntArray, beta: float) -> float:
-    """SECRET: smooth sensitivity of `median` at these counts when a record comes or goes, in half widths of a cell.
+    """SECRET: smooth sensitivity of `find_median` at these counts when a record comes or goes, in half widths of a cell.
 
     The largest ``exp(-beta * t)`` times the distance of two places of which one is the median or left of it, one the
     median or right of it, and with t records in between, the median among them (Nissim, Raskhodnikova and Smith 2007,
@@ -174,15 +174,15 @@ def median_sensitivity(counts: IntArray, beta: float) -> float:
     inward = np.concatenate(([0], np.minimum(last[left], rank)))
     outward = np.concatenate((np.maximum(first[right], rank), [total + 1]))
     places = 2 * held + 1
-    found = _largest(
+    found = _largest_weighted_distance(
         np.concatenate(([0], places[left])), np.exp(-beta * (rank - inward)),
         np.concatenate((places[right], [width])), np.exp(-beta * (outward - rank - 1)),
     )  # fmt: skip
     return max(float(found), LEAST_SENSITIVITY)
 
 
-@compiled
-def _largest(left: IntArray, of_left: FloatArray, right: IntArray, of_right: FloatArray) -> float:
+@compile_loop
+def _largest_weighted_distance(left: IntArray, of_left: FloatArray, right: IntArray, of_right: FloatArray) -> float:
     """The largest distance of a left and a right place, times the weights of both; places rise.
 
     The last left place has weight 1, so that for every right place but the median itself something is above 0, however
@@ -217,7 +217,7 @@ AREA_STEPS = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyAuc(Answering):
+class NoisyAuc(QueryMechanism):
     """The chance that a positive has a higher score than a negative, and noise (Boyd, Lantz and Page 2015, corrected).
 
     A tie counts one half; where a class is empty the area is one half. The sum is rounded to a step of ``2**-20`` and
@@ -227,34 +227,34 @@ class NoisyAuc(Answering):
     of a class of numbers in [0, 1], so one record more changes it by at most ``1 / (n + 1)``; and by 1 at most if the
     class was empty. With k the size of the smaller class, before or after, that is at most ``1 / max(k, 1)``. One move
     changes k by 1 at most, so `auc_sensitivity`, the largest ``exp(-beta * t) / max(k - t, 1)``, changes by a factor
-    of ``exp(beta)`` at most: see `cauchy_rule`. A record that is replaced is two moves, whatever its label. (The
+    of ``exp(beta)`` at most: see `calibrate_cauchy`. A record that is replaced is two moves, whatever its label. (The
     published bounds take the class sizes as known; they are not.) Missing records count nowhere.
     """
 
-    answers = (AucQuery,)
-    called = "a noisy area"
+    query_types = (AucQuery,)
+    display_name = "a noisy area"
 
     def _plan(self, query: AucQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        rule_for(loss, adjacency, parts=1)
+        calibrate_cauchy_to_loss(loss, adjacency, parts=1)
         return Plan(query, loss, adjacency, "area by smooth sensitivity", Selection((AREA_STEPS // 2,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """The area under the curve, in steps of ``2**-20``."""
-        query: AucQuery = self.asked(plan)
+        query: AucQuery = self.require_query(plan)
         counts = [int(count) for count in table[:-1]]
         negative, positive = counts[: query.cells], counts[query.cells :]
-        rule = rule_for(plan.loss, plan.adjacency, parts=1)
+        rule = calibrate_cauchy_to_loss(plan.loss, plan.adjacency, parts=1)
         sensitivity = auc_sensitivity(min(sum(negative), sum(positive)), rule.beta)
-        step = whole_below(
-            AREA_STEPS * area(negative, positive) + HALF, AREA_STEPS * rule.scale(sensitivity), randomness
+        step = sample_cauchy_floor(
+            AREA_STEPS * roc_area(negative, positive) + HALF, AREA_STEPS * rule.noise_scale(sensitivity), randomness
         )
         return (min(max(step, 0), AREA_STEPS),)
 
 
-def area(negative: list[int], positive: list[int]) -> Fraction:
+def roc_area(negative: list[int], positive: list[int]) -> Fraction:
     """SECRET: of all pairs, the share in which the positive is higher, ties by half; one half if there is no pair.
 
-    >>> area([1, 1, 0], [0, 1, 2])
+    >>> roc_area([1, 1, 0], [0, 1, 2])
     Fraction(11, 12)
     """
     pairs = sum(negative) * sum(positive)

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from ..arrays import BoolArray, IntArray
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers, printed
+from ..laws import Family, Noise, PartitionDecisions, Selection, ThresholdAnswers, round_error
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from ..queries import Boxes, CoverageQuery, MergePartitionQuery, Splitting, ThresholdQuery, TreePartitionQuery
+from ..queries import Boxes, CoverageQuery, MergePartitionQuery, SplitRule, ThresholdQuery, TreePartitionQuery
 from ..queries.query import Comparisons
-from .base import Answering, ExactTable
-from .exponential import below_corners, counts_in, pure_epsilon
-from .linear import drawable, draws, require_loss
+from .base import ExactTable, QueryMechanism
+from .exponential import count_from_corners, cumulate_to_corners, pure_epsilon
+from .linear import require_drawable, require_positive_loss, sample_noise
 
 # Sparse vector technique, exact on integers: the comparisons that reach their threshold.
 
@@ -30,7 +30,7 @@ _RATIO_BITS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class SparseVector(Answering):
+class SparseVector(QueryMechanism):
     """Sparse vector technique: one secret noise on all thresholds, fresh noise on every sum, a limit on those that
     reach.
 
@@ -46,7 +46,7 @@ class SparseVector(Answering):
     that costs at most ``(up + down) / s`` each, s being the scale of the other noises, and there are c of these. The
     sum over t gives ``up / b + c * (up + down) / s`` (Dwork and Roth 2014, Theorem 3.23, and Lyu, Su and Li 2017,
     section 4, with the largest d written out). Discrete Laplace noise has these prices on whole numbers, and the proof
-    holds for the whole numbers t. `spread_of` finds the largest ``up`` and ``up + down`` that one move can cause, over
+    holds for the whole numbers t. `difference_sensitivity` finds the largest ``up`` and ``up + down`` that one move can cause, over
     all kinds of records; a move is a record that comes or goes, or under replace-one one that becomes another, missing
     ones among them. Both add up over moves, so a unit of k records pays k times as much, and noise is k times as large.
 
@@ -64,36 +64,36 @@ class SparseVector(Answering):
     14.0
     """
 
-    answers = (ThresholdQuery, CoverageQuery)
-    called = "the sparse vector technique"
+    query_types = (ThresholdQuery, CoverageQuery)
+    display_name = "the sparse vector technique"
 
     def _plan(self, query: ThresholdQuery | CoverageQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        law = law_of(query.compared, loss, adjacency)
-        error = printed(sqrt(law.common.variance + law.own.variance) / law.step)
+        law = sparse_vector_law(query.comparison_matrix, loss, adjacency)
+        error = round_error(sqrt(law.threshold_noise.variance + law.sum_noise.variance) / law.step)
         return Plan(query, loss, adjacency, "sparse vector technique", law, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """The numbers of the comparisons that reached their threshold, in order; how many there are, for each less."""
-        law = plan.law.required(ThresholdAnswers)
-        exact = differences(table, self.asked(plan).compared)
-        (common,) = draws(law.common, 1, randomness).tolist()
-        own = draws(law.own, len(exact), randomness).tolist()
-        return reached(exact, own, common, law.size)
+        law = plan.law.require_type(ThresholdAnswers)
+        exact = compute_differences(table, self.require_query(plan).comparison_matrix)
+        (common,) = sample_noise(law.threshold_noise, 1, randomness).tolist()
+        own = sample_noise(law.sum_noise, len(exact), randomness).tolist()
+        return select_reached(exact, own, common, law.size)
 
 
-class VectorSpread(NamedTuple):
+class DifferenceSensitivity(NamedTuple):
     """Changes of the differences by one move of a record.
 
     Attributes:
-        up: The largest rise of one of them, over all moves (a fall is a rise the other way round).
-        apart: The largest distance between the largest rise and the largest fall that one move causes, or 0.
+        largest_rise: The largest rise of one of them, over all moves (a fall is a rise the other way round).
+        largest_distance: The largest distance between the largest rise and the largest fall that one move causes, or 0.
     """
 
-    up: int
-    apart: int
+    largest_rise: int
+    largest_distance: int
 
 
-def spread_of(weights: NDArray[np.int64], adjacency: Adjacency) -> VectorSpread:
+def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> DifferenceSensitivity:
     """By every kind of record, missing ones among them: it comes or goes, or becomes one of another kind.
 
     Where there are too many kinds to try all pairs, a rise and a fall are each at most the range of some weights.
@@ -101,7 +101,7 @@ def spread_of(weights: NDArray[np.int64], adjacency: Adjacency) -> VectorSpread:
     kinds = np.unique(np.pad(weights, ((0, 0), (0, 1))), axis=1)  # with a column of zeros: missing records
     if not isinstance(adjacency, AddRemove) and kinds.shape[1] > MOST_KINDS:
         widest = int((kinds.max(axis=1) - kinds.min(axis=1)).max())
-        return VectorSpread(widest, widest if len(weights) == 1 else 2 * widest)
+        return DifferenceSensitivity(widest, widest if len(weights) == 1 else 2 * widest)
     kept = np.zeros((len(weights), 1), dtype=np.int64) if isinstance(adjacency, AddRemove) else kinds
     up = apart = 0
     for old in kept.T:
@@ -109,17 +109,17 @@ def spread_of(weights: NDArray[np.int64], adjacency: Adjacency) -> VectorSpread:
         rise, fall = np.maximum(change.max(axis=0), 0), np.maximum(-change.min(axis=0), 0)
         up = max(up, int(rise.max()), int(fall.max()))
         apart = max(apart, int((rise + fall).max()))
-    return VectorSpread(up, apart)
+    return DifferenceSensitivity(up, apart)
 
 
-def law_of(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> ThresholdAnswers:
+def sparse_vector_law(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> ThresholdAnswers:
     """The two noises.
 
     Raises:
         UnsupportedQuery: nothing may be lost, nothing depends on records, or no sampler has that much noise.
     """
-    require_loss(loss)
-    up, apart = spread_of(compared.weights, adjacency)
+    require_positive_loss(loss)
+    up, apart = difference_sensitivity(compared.weights, adjacency)
     if apart == 0:
         raise UnsupportedQuery("comparisons", "weights that are all 0 compare nothing")
     all_reached = compared.most * apart
@@ -130,7 +130,7 @@ def law_of(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> Th
     common, own = (Noise(Family.LAPLACE, scale) for scale in (up / allowed, all_reached / (ratio * allowed)))
     asked = len(compared.thresholds)
     nobody = (asked,) * compared.most
-    return ThresholdAnswers(nobody, drawable(common, loss), drawable(own, loss), asked, compared.step)
+    return ThresholdAnswers(nobody, require_drawable(common, loss), require_drawable(own, loss), asked, compared.step)
 
 
 def two_thirds_power(value: Fraction) -> Fraction:
@@ -148,13 +148,13 @@ def two_thirds_power(value: Fraction) -> Fraction:
     return Fraction(root, 2**_RATIO_BITS)
 
 
-def differences(table: ExactTable, compared: Comparisons) -> list[int]:
+def compute_differences(table: ExactTable, compared: Comparisons) -> list[int]:
     """SECRET: exact sums less thresholds, in Python's integers, which cannot overflow."""
     sums = compared.weights.astype(object) @ table[:-1].astype(object)
     return [int(total) - threshold for total, threshold in zip(sums, compared.thresholds, strict=True)]
 
 
-def reached(differences: Sequence[int], own: Sequence[int], common: int, most: int) -> tuple[int, ...]:
+def select_reached(differences: Sequence[int], own: Sequence[int], common: int, most: int) -> tuple[int, ...]:
     """The first `most` whose difference, with its own noise, reaches the common noise; filled up with their number."""
     found = [
         place for place, (exact, noise) in enumerate(zip(differences, own, strict=True)) if exact + noise >= common
@@ -163,7 +163,7 @@ def reached(differences: Sequence[int], own: Sequence[int], common: int, most: i
 
 
 @dataclass(frozen=True, slots=True)
-class MergedCells(Answering):
+class MergedCells(QueryMechanism):
     """From left to right, cells are joined until their noisy count reaches a noisy number (Chen 2018, Algorithm 14).
 
     That number is drawn anew for each interval, and the noise of the count for each cell that is joined. What is left
@@ -183,35 +183,35 @@ class MergedCells(Answering):
     replace-one.) A zero-concentrated loss pays for an epsilon of ``sqrt(2 * rho)``, rounded down.
     """
 
-    answers = (MergePartitionQuery,)
-    called = "merged cells"
+    query_types = (MergePartitionQuery,)
+    display_name = "merged cells"
 
     def _plan(self, query: MergePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        noise_of(loss, adjacency)
+        calibrate_merge_noise(loss, adjacency)
         return Plan(query, loss, adjacency, "merged cells", Selection((1,) * query.cells), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """For each cell whether an interval ends behind it, 1 or 0; the last one ends with the axis in any case."""
-        query: MergePartitionQuery = self.asked(plan)
-        drawn = draws(noise_of(plan.loss, plan.adjacency), 2 * query.cells, randomness).tolist()
+        query: MergePartitionQuery = self.require_query(plan)
+        drawn = sample_noise(calibrate_merge_noise(plan.loss, plan.adjacency), 2 * query.cells, randomness).tolist()
         counts = [int(count) for count in table[:-1]]
-        return tuple(ends(counts, query.least, drawn[::2], drawn[1::2]))
+        return tuple(mark_interval_ends(counts, query.least, drawn[::2], drawn[1::2]))
 
 
-def noise_of(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
+def calibrate_merge_noise(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
     """The noise of each count, and of each number that it has to reach.
 
     Raises:
         UnsupportedQuery: nothing may be lost, or no sampler has that much noise.
     """
-    require_loss(loss)
+    require_positive_loss(loss)
     epsilon = pure_epsilon(loss)
     if epsilon == 0:
         raise UnsupportedQuery("epsilon, rho", "merged cells need a loss above zero")
-    return drawable(Noise(Family.LAPLACE, adjacency.l1_sensitivity / epsilon), loss)
+    return require_drawable(Noise(Family.LAPLACE, adjacency.l1_sensitivity / epsilon), loss)
 
 
-def ends(counts: Sequence[int], least: int, own: Sequence[int], common: Sequence[int]) -> Iterator[int]:
+def mark_interval_ends(counts: Sequence[int], least: int, own: Sequence[int], common: Sequence[int]) -> Iterator[int]:
     """Mark the cells behind which an interval ends, given the noise of its count and that of an interval from it on."""
     total, threshold = 0, None
     for count, noise, fresh in zip(counts, own, common, strict=True):
@@ -228,7 +228,7 @@ _ABOVE = 1 + Fraction(1, 2**50)  # times this a logarithm that was rounded, wron
 
 
 @dataclass(frozen=True, slots=True)
-class PrivTree(Answering):
+class PrivTree(QueryMechanism):
     """Divide all cells, and each part again, as long as a part seems to hold many records (Zhang, Xiao and Xie 2016).
 
     A box at depth d with c records has the score ``s = max(c - least - d * decay, -decay)``. It is divided if ``s + Z >
@@ -265,56 +265,56 @@ class PrivTree(Answering):
     unit of k records has k**2 times as much (Bun and Steinke 2016, Proposition 1.9).
     """
 
-    answers = (TreePartitionQuery,)
-    called = "a partition"
-    refusal = "{called} is grown for a query that asks for one, not {kind}"
+    query_types = (TreePartitionQuery,)
+    display_name = "a partition"
+    refusal_template = "{called} is grown for a query that asks for one, not {kind}"
 
     def _plan(self, query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        growth = growth_of(query, loss, adjacency)
+        growth = calibrate_privtree(query, loss, adjacency)
         name = f"PrivTree with fan-out {' x '.join(map(str, query.fans))}"
-        return Plan(query, loss, adjacency, name, PartitionDecisions(_example(growth, adjacency)), error=0.0)
+        return Plan(query, loss, adjacency, name, PartitionDecisions(_example_partition(growth, adjacency)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Decisions in the order of `Splitting.leaves`."""
-        query: TreePartitionQuery = self.asked(plan)
-        growth = growth_of(query, plan.loss, plan.adjacency)
-        below = below_corners(table[:-1].astype(np.int64).reshape(query.shape))
+        """Decisions in the order of `SplitRule.find_leaves`."""
+        query: TreePartitionQuery = self.require_query(plan)
+        growth = calibrate_privtree(query, plan.loss, plan.adjacency)
+        below = cumulate_to_corners(table[:-1].astype(np.int64).reshape(query.shape))
 
-        def divides(boxes: Boxes, depth: int) -> BoolArray:
-            scores = np.maximum(counts_in(below, boxes) - growth.least - depth * growth.decay, -growth.decay)
-            return noisily_above_zero(scores, growth.noise, randomness)
+        def divide_noisily(boxes: Boxes, depth: int) -> BoolArray:
+            scores = np.maximum(count_from_corners(below, boxes) - growth.least - depth * growth.decay, -growth.decay)
+            return is_noisily_above_zero(scores, growth.noise, randomness)
 
-        return _grown(growth.splitting, divides)
+        return _grow_partition(growth.splitting, divide_noisily)
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class PrivTreeParameters:
     """Public parameters of the growth of a partition."""
 
-    splitting: Splitting
+    splitting: SplitRule
     least: int
     noise: Noise
     decay: int
 
 
-def growth_of(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Growth:
+def calibrate_privtree(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> PrivTreeParameters:
     """The least noise with which a partition loses at most `loss`.
 
     Raises:
         UnsupportedQuery: nothing may be lost, or so much noise would be needed that scores might leave 64 bits.
     """
-    splitting = Splitting(query.shape, query.fans)
-    noise, decay = noise_and_decay(splitting.most_parts, splitting.height, loss, adjacency)
-    return Growth(splitting, query.least, noise, decay)
+    splitting = SplitRule(query.shape, query.fans)
+    noise, decay = calibrate_noise_and_decay(splitting.most_parts, splitting.height, loss, adjacency)
+    return PrivTreeParameters(splitting, query.least, noise, decay)
 
 
-def noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[Noise, int]:
+def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[Noise, int]:
     """The least noise of scores, and how fast they fall, for so many parts of a box and divisions on a path at most.
 
     Raises:
         UnsupportedQuery: nothing may be lost, or so much noise would be needed that scores might leave 64 bits.
     """
-    require_loss(loss)
+    require_positive_loss(loss)
     parts = max(2, parts)
     price = path_price(parts, height)
     if loss.epsilon is not None:
@@ -337,32 +337,32 @@ def path_price(parts: int, height: int) -> Fraction:
     return 1 + sum((Fraction(1, 2 * parts**k - 1) for k in range(height - 1)), Fraction(0))
 
 
-def noisily_above_zero(scores: IntArray, noise: Noise, randomness: Randomness) -> BoolArray:
+def is_noisily_above_zero(scores: IntArray, noise: Noise, randomness: Randomness) -> BoolArray:
     """SECRET scores in, decisions out: whether each is above zero once noise is added to it."""
-    decided: BoolArray = draws(noise, len(scores), randomness) > -scores  # a sum might leave 64 bits
+    decided: BoolArray = sample_noise(noise, len(scores), randomness) > -scores  # a sum might leave 64 bits
     return decided
 
 
-def _grown(splitting: Splitting, divides: Callable[[Boxes, int], BoolArray]) -> tuple[int, ...]:
+def _grow_partition(splitting: SplitRule, divides: Callable[[Boxes, int], BoolArray]) -> tuple[int, ...]:
     """Decisions, generation by generation."""
     decisions: list[int] = []
-    boxes, depth = splitting.whole, 0
+    boxes, depth = splitting.whole_box, 0
     while len(boxes.lower):
-        asked = boxes.where(splitting.divisible(boxes))
+        asked = boxes.select(splitting.is_divisible(boxes))
         divided = divides(asked, depth)
         decisions.extend(divided.astype(np.int64).tolist())
-        boxes, depth = splitting.divided(asked.where(divided)), depth + 1
+        boxes, depth = splitting.divide(asked.select(divided)), depth + 1
     return tuple(decisions)
 
 
-def _example(growth: Growth, adjacency: Adjacency) -> tuple[int, ...]:
+def _example_partition(growth: PrivTreeParameters, adjacency: Adjacency) -> tuple[int, ...]:
     """The partition of records that are spread evenly, without noise; one box, where their number is private."""
     shape = np.array(growth.splitting.shape, dtype=np.float64)
     records = float(adjacency.units * adjacency.unit.records) if isinstance(adjacency, ReplaceOne) else 0.0
 
-    def divides(boxes: Boxes, depth: int) -> BoolArray:
+    def divide_exactly(boxes: Boxes, depth: int) -> BoolArray:
         held = records * (boxes.width / shape).prod(axis=1)
         divided: BoolArray = held > growth.least + depth * growth.decay
         return divided
 
-    return _grown(growth.splitting, divides)
+    return _grow_partition(growth.splitting, divide_exactly)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray
-from ..laws import Family, IntervalSums, Noise, Tier, printed
+from ..laws import Family, IntervalSums, Noise, Tier, round_error
 
 # Trees whose nodes of a level are all alike: their error in closed form, and the shares that minimise it.
 #
@@ -47,16 +47,16 @@ class PerfectTrees:
     power: int
     total_is_public: bool
 
-    def some(self, numbers: NDArray[np.int64]) -> PerfectTrees:
+    def select_trees(self, numbers: NDArray[np.int64]) -> PerfectTrees:
         """Keep the trees with these numbers."""
         return replace(self, radices=self.radices[numbers], widths=self.widths[numbers])
 
-    def errors_in_short(self) -> FloatArray:
-        """About the least errors that shares can make: after a few rounds of `best_shares`. Not less than the least."""
-        return self.errors(self.best_shares(_FEW_ROUNDS))
+    def approximate_errors(self) -> FloatArray:
+        """About the least errors that shares can make: after a few rounds of `optimise_budget_fractions`. Not less than the least."""
+        return self.prefix_errors(self.optimise_budget_fractions(_FEW_ROUNDS))
 
-    def best_shares(self, rounds: int = _ROUNDS) -> FloatArray:
-        """Shares that minimise `errors`: multiplicative updates, in a fixed number of rounds.
+    def optimise_budget_fractions(self, rounds: int = _ROUNDS) -> FloatArray:
+        """Shares that minimise `prefix_errors`: multiplicative updates, in a fixed number of rounds.
 
         On the simplex a minimum has shares proportional to pulls, where ``pull = -d error / d log(share) / power``. A
         level alone has ``pull = weight * share ** -power``, so that ``share * (pull / share) ** (1 / (power + 1))`` is
@@ -64,25 +64,25 @@ class PerfectTrees:
         """
         shares = np.full(self.radices.shape, 1 / self.radices.shape[1])
         for _ in range(rounds):
-            pulls = self._pulls(shares)
+            pulls = self._error_gradients(shares)
             shares = np.maximum(shares * (pulls / shares) ** (1 / (self.power + 1)), _LEAST_SHARE)
             shares /= shares.sum(axis=1, keepdims=True)
         return shares
 
-    def errors(self, shares: FloatArray) -> FloatArray:
+    def prefix_errors(self, shares: FloatArray) -> FloatArray:
         """Mean variance of a prefix over all edges but the last, by least squares on all levels."""
-        combined = self._combined(shares)
-        top, _ = self._top(combined[:, 0])
-        errors: FloatArray = top + (self._weights * combined)[:, 1:].sum(axis=1)
+        combined = self._combine_variances(shares)
+        top, _ = self._first_level_error(combined[:, 0])
+        errors: FloatArray = top + (self._variance_weights * combined)[:, 1:].sum(axis=1)
         return errors
 
     @cached_property
-    def _nodes(self) -> FloatArray:
+    def _children(self) -> FloatArray:
         """The number of children of a node of the level above, with the one that is cut off."""
         return np.ceil(self.radices)
 
     @cached_property
-    def _moments(self) -> tuple[FloatArray, FloatArray]:
+    def _edge_moments(self) -> tuple[FloatArray, FloatArray]:
         """Means of ``j + u**2`` and of ``(j + u)**2`` over edges that lie at a part u of node number j."""
         whole = np.floor(self.radices)
         cut = self.radices - whole
@@ -94,38 +94,40 @@ class PerfectTrees:
         return first / self.radices, second / self.radices
 
     @cached_property
-    def _weights(self) -> FloatArray:
+    def _variance_weights(self) -> FloatArray:
         """The contribution of a level to the error per unit of its variance, given the total of the node above."""
-        first, second = self._moments
-        return first - second / self._nodes
+        first, second = self._edge_moments
+        return first - second / self._children
 
-    def _combined(self, shares: FloatArray) -> FloatArray:
+    def _combine_variances(self, shares: FloatArray) -> FloatArray:
         """Variance of a node's estimate from its own subtree."""
         combined = shares**-self.power
         for level in range(combined.shape[1] - 2, -1, -1):
-            of_children = self._nodes[:, level + 1] * combined[:, level + 1]
+            of_children = self._children[:, level + 1] * combined[:, level + 1]
             combined[:, level] = 1 / (1 / combined[:, level] + 1 / of_children)
         return combined
 
-    def _top(self, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _first_level_error(self, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The contribution of the first level to the error, and its derivative by the variance."""
-        first, second = self._moments[0][:, 0], self._moments[1][:, 0]
+        first, second = self._edge_moments[0][:, 0], self._edge_moments[1][:, 0]
         if not self.total_is_public:
             return first * variance, first
-        nodes = self.rows * self._nodes[:, 0]
+        nodes = self.rows * self._children[:, 0]
         part = variance / (nodes * variance + 1)
         return first * variance - second * variance * part, first - second * part * (2 - nodes * part)
 
-    def _pulls(self, shares: FloatArray) -> FloatArray:
+    def _error_gradients(self, shares: FloatArray) -> FloatArray:
         """Derivatives of the error by the logarithm of each share, over the power: by the chain rule, downwards."""
-        combined, own = self._combined(shares), shares**-self.power
+        combined, own = self._combine_variances(shares), shares**-self.power
         pulls = np.empty_like(shares)
-        _, slope = self._top(combined[:, 0])
+        _, slope = self._first_level_error(combined[:, 0])
         for level in range(shares.shape[1]):
             pulls[:, level] = slope * combined[:, level] ** 2 / own[:, level]
             if level + 1 < shares.shape[1]:
-                nodes, finer = self._nodes[:, level + 1], combined[:, level + 1]
-                slope = self._weights[:, level + 1] + slope * nodes * (combined[:, level] / (nodes * finer)) ** 2
+                nodes, finer = self._children[:, level + 1], combined[:, level + 1]
+                slope = (
+                    self._variance_weights[:, level + 1] + slope * nodes * (combined[:, level] / (nodes * finer)) ** 2
+                )
         return pulls
 
 
@@ -141,23 +143,23 @@ _NEAR = 1.2
 """The largest error of a tree over the least one, before its shares are optimised, at which it is compared further."""
 
 
-class Shape(NamedTuple):
+class TreeShape(NamedTuple):
     """Nested tilings by intervals of equal width, each with its share of the loss.
 
     Attributes:
         widths: How many cells an interval has, from coarse to fine; each divides the one before, but for a first one
             that has all cells.
-        shares: What part of the loss each tiling may use. They add up to 1.
+        budget_fractions: What part of the loss each tiling may use. They add up to 1.
     """
 
     widths: tuple[int, ...]
-    shares: tuple[Fraction, ...]
+    budget_fractions: tuple[Fraction, ...]
 
 
 @lru_cache(maxsize=1024)
-def best_shape(
-    rows: int, cells: int, width: int, family: Family, *, total_is_public: bool, alone: Noise | None = None
-) -> Shape:
+def find_best_shape(
+    rows: int, cells: int, width: int, family: Family, *, total_is_public: bool, single_level_noise: Noise | None = None
+) -> TreeShape:
     """The shape whose prefixes have the least error, among trees whose finest intervals have `width` cells.
 
     Many lists of radices are compared in closed form, each with its best shares; the few best are compared exactly. The
@@ -172,70 +174,83 @@ def best_shape(
         width: How many cells an interval of the finest level has.
         family: The family of the noise.
         total_is_public: Whether the number of all records is known.
-        alone: The noise of a count of which the whole loss is spent on a single tiling; matters where it is Laplace
+        single_level_noise: The noise of a count of which the whole loss is spent on a single tiling; matters where it is Laplace
             noise of a scale of at most `DISCRETE`.
 
-    >>> best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True).widths
+    >>> find_best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True).widths
     (256, 16, 1)
     >>> little = Noise(Family.LAPLACE, Fraction(1, 5))
-    >>> best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True, alone=little).widths
+    >>> find_best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True, alone=little).widths
     (64, 1)
     """
-    if alone is not None and alone.family is Family.LAPLACE and alone.parameter <= DISCRETE:
-        few = _best_of_each_depth(rows, cells, width, total_is_public)
-        return min(few, key=lambda shape: (_exact_error(shape, rows, cells, alone, total_is_public), shape))
+    if (
+        single_level_noise is not None
+        and single_level_noise.family is Family.LAPLACE
+        and single_level_noise.parameter <= DISCRETE
+    ):
+        few = _best_shapes_by_depth(rows, cells, width, total_is_public)
+        return min(
+            few, key=lambda shape: (_exact_error(shape, rows, cells, single_level_noise, total_is_public), shape)
+        )
     whole = Noise(family, _LARGE)
-    finalists = sorted(_ranked(rows, cells, width, family, total_is_public))[:_FINALISTS]
+    finalists = sorted(_rank_shapes(rows, cells, width, family, total_is_public))[:_FINALISTS]
     shapes = [shape for _, shape in finalists]
     return min(shapes, key=lambda shape: (_exact_error(shape, rows, cells, whole, total_is_public), shape))
 
 
-def _best_of_each_depth(rows: int, cells: int, width: int, pinned: bool) -> Iterator[Shape]:
+def _best_shapes_by_depth(rows: int, cells: int, width: int, total_is_public: bool) -> Iterator[TreeShape]:
     """The few best trees of each depth up to that of the best one where noise is large, with Laplace noise."""
-    deepest = len(best_shape(rows, cells, width, Family.LAPLACE, total_is_public=pinned).widths)
-    for trees in _depths(rows, cells, width, Family.LAPLACE, pinned):
+    deepest = len(find_best_shape(rows, cells, width, Family.LAPLACE, total_is_public=total_is_public).widths)
+    for trees in _candidate_trees(rows, cells, width, Family.LAPLACE, total_is_public):
         if trees.radices.shape[1] <= deepest:
-            best = np.argsort(trees.errors_in_short(), kind="stable")[:_FINALISTS]
-            yield from (shape for _, shape in _best_of(trees.some(best)))
+            best = np.argsort(trees.approximate_errors(), kind="stable")[:_FINALISTS]
+            yield from (shape for _, shape in _best_shapes(trees.select_trees(best)))
 
 
-def _ranked(rows: int, cells: int, width: int, family: Family, pinned: bool) -> Iterator[tuple[float, Shape]]:
+def _rank_shapes(
+    rows: int, cells: int, width: int, family: Family, total_is_public: bool
+) -> Iterator[tuple[float, TreeShape]]:
     """The best shapes of each depth that comes near the best one, with their errors in closed form."""
-    depths = list(_depths(rows, cells, width, family, pinned))
-    in_short = [trees.errors_in_short() for trees in depths]
+    depths = list(_candidate_trees(rows, cells, width, family, total_is_public))
+    in_short = [trees.approximate_errors() for trees in depths]
     near = _NEAR * min(float(errors.min()) for errors in in_short)
     for trees, errors in zip(depths, in_short, strict=True):
         best = np.argsort(errors, kind="stable")[:_SEMIFINALISTS]
         if errors[best[0]] <= near:
-            yield from _best_of(trees.some(best[errors[best] <= near]))
+            yield from _best_shapes(trees.select_trees(best[errors[best] <= near]))
 
 
-def _depths(rows: int, cells: int, width: int, family: Family, pinned: bool) -> Iterator[PerfectTrees]:
+def _candidate_trees(
+    rows: int, cells: int, width: int, family: Family, total_is_public: bool
+) -> Iterator[PerfectTrees]:
     """Trees that are compared, those of one depth together, without a root and with one."""
     power = 2 if family is Family.LAPLACE else 1
     lists = sorted(_inner_radices(max(cells / width, 1.0)), key=len)
     for _, alike in groupby(lists, key=len):
-        below_first = _widths(np.array(list(alike), dtype=np.float64), width)
-        with_root = [] if pinned and rows == 1 else [np.insert(below_first, 0, cells, axis=1)]
+        below_first = _level_widths(np.array(list(alike), dtype=np.float64), width)
+        with_root = [] if total_is_public and rows == 1 else [np.insert(below_first, 0, cells, axis=1)]
         for widths in (below_first, *with_root):
             radices = np.insert(widths[:, :-1] / widths[:, 1:], 0, cells / widths[:, 0], axis=1)
-            yield PerfectTrees(np.maximum(radices, 1), widths, rows, power, pinned)
+            yield PerfectTrees(np.maximum(radices, 1), widths, rows, power, total_is_public)
 
 
-def _widths(inner: FloatArray, finest: int) -> FloatArray:
+def _level_widths(inner: FloatArray, finest: int) -> FloatArray:
     """Cells of a node on each level, given the radices below the first level."""
     widths = np.full((inner.shape[0], inner.shape[1] + 1), float(finest))
     widths[:, :-1] *= np.cumprod(inner[:, ::-1], axis=1)[:, ::-1]
     return widths
 
 
-def _best_of(trees: PerfectTrees) -> Iterator[tuple[float, Shape]]:
+def _best_shapes(trees: PerfectTrees) -> Iterator[tuple[float, TreeShape]]:
     """The best few trees of one depth that use each of their levels."""
-    shares = trees.best_shares()
-    errors = np.where(shares.min(axis=1) * _PARTS < 1, np.inf, trees.errors(shares))
+    shares = trees.optimise_budget_fractions()
+    errors = np.where(shares.min(axis=1) * _PARTS < 1, np.inf, trees.prefix_errors(shares))
     for best in np.argsort(errors, kind="stable")[:_FINALISTS]:
         if np.isfinite(errors[best]):
-            yield printed(errors[best]), Shape(tuple(int(w) for w in trees.widths[best]), _thousandths(shares[best]))
+            yield (
+                round_error(errors[best]),
+                TreeShape(tuple(int(w) for w in trees.widths[best]), _round_to_thousandths(shares[best])),
+            )
 
 
 def _inner_radices(intervals: float) -> Iterator[Radices]:
@@ -248,10 +263,10 @@ def _inner_radices(intervals: float) -> Iterator[Radices]:
     yield from ((last,) for last in range(2, 129) if last < intervals)
     for middle in range(2, 41):
         for last in range(max(2, middle - 1), 2 * middle + 1):
-            yield from _repeated(middle, last, intervals)
+            yield from _repeat_radix(middle, last, intervals)
 
 
-def _repeated(middle: int, last: int, intervals: float) -> Iterator[Radices]:
+def _repeat_radix(middle: int, last: int, intervals: float) -> Iterator[Radices]:
     """`middle` and ``middle + 1`` as often as leaves a first radix of between 1 and three times `middle`."""
     depth = 1
     while last * middle**depth < intervals:
@@ -262,7 +277,7 @@ def _repeated(middle: int, last: int, intervals: float) -> Iterator[Radices]:
         depth += 1
 
 
-def _thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
+def _round_to_thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
     """Parts of 1/1000 that add up to 1: rounded down, the largest remainders then up."""
     parts = np.floor(shares * _PARTS).astype(np.int64)
     order = np.argsort(parts - shares * _PARTS, kind="stable")
@@ -271,10 +286,10 @@ def _thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
     return tuple(Fraction(int(part), _PARTS) for part in parts)
 
 
-def _exact_error(shape: Shape, rows: int, cells: int, whole: Noise, pinned: bool) -> float:
+def _exact_error(shape: TreeShape, rows: int, cells: int, whole: Noise, total_is_public: bool) -> float:
     """The mean variance of a prefix where the noise of a single tiling would be `whole`, by that of whole numbers."""
     levels = tuple(
         Tier(range(0, cells, width), Noise(whole.family, whole.parameter / share))
-        for width, share in zip(shape.widths, shape.shares, strict=True)
+        for width, share in zip(shape.widths, shape.budget_fractions, strict=True)
     )
-    return printed(IntervalSums(rows, cells, levels, whole).mean_prefix_variance(pinned))
+    return round_error(IntervalSums(rows, cells, levels, whole).mean_prefix_variance(total_is_public))

@@ -13,13 +13,21 @@ from typing import NamedTuple
 import numpy as np
 
 from ..conversation import Plan, UnsupportedQuery
-from ..laws import Family, HaarSums, HaarTensorSums, ToeplitzSums, bands, mean_squares, printed
+from ..laws import Family, HaarSums, HaarTensorSums, ToeplitzSums, band_sizes, mean_squared_factors, round_error
 from ..laws.toeplitz_sums import causal_convolution, root_weights
 from ..noise.randomness import Randomness
 from ..privacy import AddRemove, Adjacency, PrivacyLoss, ReplaceOne
-from ..queries import CountQuery, WaveletQuery, laid_out
-from .base import Answering, ExactTable
-from .linear import PrefixSums, Spaced, allowed_for, draws, noise_for, plan_of_prefixes, require_loss
+from ..queries import CountQuery, WaveletQuery, places_to_array
+from .base import ExactTable, QueryMechanism
+from .linear import (
+    FixedWidthMechanism,
+    PrefixMechanism,
+    calibrate_to_price,
+    plan_prefixes,
+    record_budget,
+    require_positive_loss,
+    sample_noise,
+)
 
 # Norms of one record's effect on noisy sums: the largest change of many values at once, in units of their noise.
 #
@@ -44,12 +52,12 @@ class Prices(NamedTuple):
     missing: Fraction
 
 
-def prices(alone: Fraction, moved: Fraction, loss: PrivacyLoss, adjacency: Adjacency) -> Prices:
+def calibrate_prices(record_price: Fraction, move_price: Fraction, loss: PrivacyLoss, adjacency: Adjacency) -> Prices:
     """The highest prices, hence the least noise, with which all sums and the missing cell lose at most `loss`.
 
     Args:
-        alone: The largest relative price of one record in the cells that comes or goes.
-        moved: The largest relative price of one record that moves from one cell to another.
+        record_price: The largest relative price of one record in the cells that comes or goes.
+        move_price: The largest relative price of one record that moves from one cell to another.
         loss: What all may lose together.
         adjacency: Under which neighbours.
 
@@ -67,12 +75,12 @@ def prices(alone: Fraction, moved: Fraction, loss: PrivacyLoss, adjacency: Adjac
     Raises:
         UnsupportedQuery: nothing may be lost.
     """
-    require_loss(loss)
-    allowed = allowed_for(loss, adjacency)
+    require_positive_loss(loss)
+    allowed = record_budget(loss, adjacency)
     if isinstance(adjacency, AddRemove):
-        return Prices(allowed / alone, allowed)
-    unit = allowed / max(moved, alone / (1 - LEAST_MISSING))
-    return Prices(unit, allowed - unit * alone)
+        return Prices(allowed / record_price, allowed)
+    unit = allowed / max(move_price, record_price / (1 - LEAST_MISSING))
+    return Prices(unit, allowed - unit * record_price)
 
 
 # The Haar wavelet: the total of a row, and how much more lies in the left half of every node than in the right.
@@ -85,36 +93,36 @@ _PARTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Haar(Spaced, PrefixSums):
+class Haar(FixedWidthMechanism, PrefixMechanism):
     """Contrasts of all nodes of a binary tree (Xiao, Wang and Gehrke 2010: Privelet), with near-equal prices.
 
-    Formal guarantees: pure or zero-concentrated as the loss is; see `prices` and `largest_prices`. The sum of the
+    Formal guarantees: pure or zero-concentrated as the loss is; see `calibrate_prices` and `largest_prices`. The sum of the
     prices of one path is shared so that the mean variance of a prefix is least.
     """
 
-    called = "a wavelet"
+    display_name = "a wavelet"
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         law = _haar_law(query, self.width, loss, adjacency)
-        name = self.counted_as(f"Haar wavelet of depth {len(law.levels)}")
-        return plan_of_prefixes(name, query, law, loss, adjacency)
+        name = self.name_with_width(f"Haar wavelet of depth {len(law.levels)}")
+        return plan_prefixes(name, query, law, loss, adjacency)
 
 
 def _haar_law(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjacency) -> HaarSums:
-    points, family = -(-query.cells // width), Family.of(loss)
-    lone = query.rows == 1 and points > 1 and adjacency.total is not None
-    path = _path(points, 0.0 if lone else TOP_WEIGHT, family, adjacency)
+    points, family = -(-query.cells // width), Family.from_loss(loss)
+    lone = query.rows == 1 and points > 1 and adjacency.public_record_count is not None
+    path = _optimise_path_prices(points, 0.0 if lone else TOP_WEIGHT, family, adjacency)
     alone, moved = largest_prices([AxisPrices(points, path)], family)
-    unit, missing = prices(alone, max(moved, 2 * alone) if query.rows > 1 else moved, loss, adjacency)
+    unit, missing = calibrate_prices(alone, max(moved, 2 * alone) if query.rows > 1 else moved, loss, adjacency)
     return HaarSums(
         query.rows, query.cells, width,
-        top=noise_for(path[0] * unit, loss) if path[0] else None,
-        levels=tuple(noise_for(price * unit, loss) for price in path[1:]),
-        missing=noise_for(missing, loss),
+        top=calibrate_to_price(path[0] * unit, loss) if path[0] else None,
+        levels=tuple(calibrate_to_price(price * unit, loss) for price in path[1:]),
+        missing=calibrate_to_price(missing, loss),
     )  # fmt: skip
 
 
-def _path(points: int, top: float, family: Family, adjacency: Adjacency) -> tuple[Fraction, ...]:
+def _optimise_path_prices(points: int, top: float, family: Family, adjacency: Adjacency) -> tuple[Fraction, ...]:
     """Prices that minimise the mean variance of a prefix, if every prefix ends in a full tree.
 
     They are those of the total of a row, 0 if it is not released, and of contrasts from coarse to fine. Between rows a
@@ -134,58 +142,58 @@ def _path(points: int, top: float, family: Family, adjacency: Adjacency) -> tupl
 
 
 @dataclass(frozen=True, slots=True)
-class Privelet(Answering):
+class Privelet(QueryMechanism):
     """The tensor product of Haar wavelets (Xiao, Wang and Gehrke 2010: Privelet), with prices that fit prefix boxes.
 
     A value is a contrast along each axis, and its relative price the product of one price for each axis; those of one
     path along an axis add up to the same sum for all cells, or less. Sides need no powers of two.
 
     Formal guarantees: pure or zero-concentrated as the loss is. Cells of the table, the cells beyond it, and missing
-    records are three disjoint sums, priced by `prices` with the largest relative prices that
+    records are three disjoint sums, priced by `calibrate_prices` with the largest relative prices that
     `largest_prices` proves. A record that moves between the last two pays for both: under replace-one neither of them
     gets more than half of the loss.
     """
 
-    answers = (WaveletQuery,)
-    called = "wavelets of a table"
+    query_types = (WaveletQuery,)
+    display_name = "wavelets of a table"
 
     def _plan(self, query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         law = _tensor_law(query, loss, adjacency)
-        error = printed(sqrt(law.mean_prefix_variance))
+        error = round_error(sqrt(law.mean_prefix_variance))
         return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", law, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
         """Transformed cells, each plus one draw of its noise; the cells beyond, if there are any; missing records."""
-        law = plan.law.required(HaarTensorSums)
-        exact, noise = exact_values(table, self.asked(plan), law), noise_of_values(law, randomness)
+        law = plan.law.require_type(HaarTensorSums)
+        exact, noise = compute_exact_values(table, self.require_query(plan), law), sample_value_noise(law, randomness)
         return tuple(value + own for value, own in zip(exact, noise, strict=True))  # Python's integers cannot overflow
 
 
-def exact_values(table: ExactTable, query: WaveletQuery, law: HaarTensorSums) -> list[int]:
+def compute_exact_values(table: ExactTable, query: WaveletQuery, law: HaarTensorSums) -> list[int]:
     """SECRET: what is to be released, in the order of `law`."""
-    order = laid_out(query.order)
+    order = places_to_array(query.order)
     values = table[order].reshape(query.sides)
     for axis in range(values.ndim):
-        values = np.moveaxis(_transformed(np.moveaxis(values, axis, -1)), -1, axis)
+        values = np.moveaxis(_haar_transform(np.moveaxis(values, axis, -1)), -1, axis)
     beyond = np.ones(len(table) - 1, dtype=np.bool_)
     beyond[order] = False
-    apart = [] if law.apart is None else [int(table[:-1][beyond].sum())]
+    apart = [] if law.outside_noise is None else [int(table[:-1][beyond].sum())]
     return [*values.ravel().tolist(), *apart, int(table[-1])]
 
 
-def noise_of_values(law: HaarTensorSums, randomness: Randomness) -> list[int]:
+def sample_value_noise(law: HaarTensorSums, randomness: Randomness) -> list[int]:
     """SECRET: one draw for each value."""
     drawn = np.empty(law.sides, dtype=np.int64)
     for block, noise in zip(law.blocks, law.noises, strict=True):
-        drawn[block] = draws(noise, drawn[block].size, randomness).reshape(drawn[block].shape)
-    single = [law.missing] if law.apart is None else [law.apart, law.missing]
-    return [*drawn.ravel().tolist(), *(int(draws(noise, 1, randomness)[0]) for noise in single)]
+        drawn[block] = sample_noise(noise, drawn[block].size, randomness).reshape(drawn[block].shape)
+    single = [law.missing] if law.outside_noise is None else [law.outside_noise, law.missing]
+    return [*drawn.ravel().tolist(), *(int(sample_noise(noise, 1, randomness)[0]) for noise in single)]
 
 
-def _transformed(cells: ExactTable) -> ExactTable:
+def _haar_transform(cells: ExactTable) -> ExactTable:
     """Along the last axis: the total, and contrasts from coarse to fine."""
     found: list[ExactTable] = []
-    for _ in bands(cells.shape[-1])[1:]:
+    for _ in band_sizes(cells.shape[-1])[1:]:
         left, right = cells[..., 0::2], cells[..., 1::2]
         found.insert(0, left[..., : right.shape[-1]] - right)
         cells = left.copy()
@@ -194,19 +202,19 @@ def _transformed(cells: ExactTable) -> ExactTable:
 
 
 def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> HaarTensorSums:
-    family = Family.of(loss)
-    axes = [AxisPrices.of(side, family) for side in query.sides]
+    family = Family.from_loss(loss)
+    axes = [AxisPrices.from_side(side, family) for side in query.sides]
     alone, moved = largest_prices(axes, family)
-    unit, missing = prices(alone, moved, loss, adjacency)
-    noises = tuple(noise_for(prod(each) * unit, loss) for each in product(*(axis.bands for axis in axes)))
+    unit, missing = calibrate_prices(alone, moved, loss, adjacency)
+    noises = tuple(calibrate_to_price(prod(each) * unit, loss) for each in product(*(axis.bands for axis in axes)))
     if len(query.order) == prod(query.shape):
-        return HaarTensorSums(query.sides, noises, None, noise_for(missing, loss))
+        return HaarTensorSums(query.sides, noises, None, calibrate_to_price(missing, loss))
     if isinstance(adjacency, ReplaceOne):
         missing = min(missing, (unit * alone + missing) / 2)
-    return HaarTensorSums(query.sides, noises, noise_for(missing, loss), noise_for(missing, loss))
+    return HaarTensorSums(query.sides, noises, calibrate_to_price(missing, loss), calibrate_to_price(missing, loss))
 
 
-class Parting(NamedTuple):
+class MovePrices(NamedTuple):
     """Sensitivities of the values of two cells of an axis, when a record moves between them.
 
     Attributes:
@@ -234,16 +242,18 @@ class AxisPrices(NamedTuple):
     bands: tuple[Fraction, ...]
 
     @classmethod
-    def of(cls, side: int, family: Family) -> AxisPrices:
+    def from_side(cls, side: int, family: Family) -> AxisPrices:
         """Those with the least mean variance of a prefix, for a given price of all values that a record changes.
 
         A band whose factors in prefixes have the mean square w adds ``w / price**power`` to the variance, with power 2
         for Laplace noise and 1 for Gaussian noise: the sum is least if ``price**(power + 1)`` is proportional to w.
         """
         root = 1 / 3 if family is Family.LAPLACE else 1 / 2
-        return cls(side, tuple(Fraction(max(1, round(_PARTS * weight**root)), _PARTS) for weight in mean_squares(side)))
+        return cls(
+            side, tuple(Fraction(max(1, round(_PARTS * weight**root)), _PARTS) for weight in mean_squared_factors(side))
+        )
 
-    def partings(self) -> list[Parting]:
+    def move_prices(self) -> list[MovePrices]:
         """Price two equal cells, and cells that lie in different halves of a node of each level; the dearest ones.
 
         The first node of a level has contrasts of all levels above, and its right half is the largest one. In its left
@@ -251,14 +261,14 @@ class AxisPrices(NamedTuple):
         of the levels whose right halves begin before the r-th cell, and no other one has more.
         """
         total = sum(self.bands, start=Fraction(0))
-        found = [Parting(total, total, total, Fraction(0))]
+        found = [MovePrices(total, total, total, Fraction(0))]
         levels = len(self.bands) - 1
         for level in range(levels):
             half = 1 << (levels - 1 - level)
             right = min(half, self.side - half)
             alike, opposite, below = sum(self.bands[: level + 1]), self.bands[level + 1], self.bands[level + 2 :]
             second = alike + opposite + sum(below[len(below) - (right - 1).bit_length() :])
-            found.append(Parting(total, second, Fraction(alike), opposite))
+            found.append(MovePrices(total, second, Fraction(alike), opposite))
         return found
 
 
@@ -279,10 +289,10 @@ def largest_prices(axes: list[AxisPrices], family: Family) -> tuple[Fraction, Fr
     axes. So the dearest cells of each level are enough, in all combinations of levels.
     """
     alone = prod((sum(axis.bands, start=Fraction(0)) for axis in axes), start=Fraction(1))
-    return alone, max(_moved(each, family) for each in product(*(axis.partings() for axis in axes)))
+    return alone, max(_price_of_move(each, family) for each in product(*(axis.move_prices() for axis in axes)))
 
 
-def _moved(along: tuple[Parting, ...], family: Family) -> Fraction:
+def _price_of_move(along: tuple[MovePrices, ...], family: Family) -> Fraction:
     one = Fraction(1)
     apart = prod((each.first for each in along), start=one) + prod((each.second for each in along), start=one)
     shared = prod((each.alike + each.opposite for each in along), start=one)
@@ -294,7 +304,7 @@ BITS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class SquareRoot(Spaced, PrefixSums):
+class SquareRoot(FixedWidthMechanism, PrefixMechanism):
     """Prefix sums by the square root of the matrix of ones, with noise between both factors (Henzinger et al. 2023).
 
     Released is the first convolution, with weights rounded to multiples of ``2**-20``, worked out in integers, plus
@@ -302,7 +312,7 @@ class SquareRoot(Spaced, PrefixSums):
     every cell this one has the least variance under zero-concentrated privacy; under pure privacy it is of no use, as a
     record changes all values from its cell on.
 
-    Formal guarantees: zero-concentrated, by `prices`. A record changes the values of its row by a column
+    Formal guarantees: zero-concentrated, by `calibrate_prices`. A record changes the values of its row by a column
     of the matrix of rounded weights w, of p intervals: ``(0, ..., 0, w[0], w[1], ...)``. Its squared length is largest
     in the first interval, ``S(p)``, with ``S(m) = sum(w[i]**2 for i < m)``. Columns i and i + d have the squared
     distance ``S(d) + sum((w[m + d] - w[m])**2 for m < p - i - d)``: largest at i = 0, where it is
@@ -310,18 +320,25 @@ class SquareRoot(Spaced, PrefixSums):
     have no value in common.
     """
 
-    called = "a square root of prefix sums"
+    display_name = "a square root of prefix sums"
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if loss.is_pure:
             raise UnsupportedQuery("epsilon", "a square root of prefix sums has Gaussian noise; give rho")
         alone, moved = squared_lengths(-(-query.cells // self.width), BITS)
-        unit, missing = prices(Fraction(alone), Fraction(moved if query.rows == 1 else 2 * alone), loss, adjacency)
-        law = ToeplitzSums(
-            query.rows, query.cells, self.width, BITS, noise_for(unit, loss), missing=noise_for(missing, loss)
+        unit, missing = calibrate_prices(
+            Fraction(alone), Fraction(moved if query.rows == 1 else 2 * alone), loss, adjacency
         )
-        name = self.counted_as("square root of prefix sums")
-        return plan_of_prefixes(name, query, law, loss, adjacency)
+        law = ToeplitzSums(
+            query.rows,
+            query.cells,
+            self.width,
+            BITS,
+            calibrate_to_price(unit, loss),
+            missing=calibrate_to_price(missing, loss),
+        )
+        name = self.name_with_width("square root of prefix sums")
+        return plan_prefixes(name, query, law, loss, adjacency)
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts

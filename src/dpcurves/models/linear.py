@@ -14,21 +14,40 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arguments import Refused, chosen, number, require_kind, require_known, several, shown
+from ..arguments import (
+    InvalidArgument,
+    describe_value,
+    parse_choice,
+    require_known_fields,
+    require_number,
+    require_sequence,
+    require_type,
+)
 from ..arrays import FloatArray
 from ..data.axis import Categories, Category, Input, Predictor, require_name
-from .terms import Level, Link, Power, Ranged, Term, Transform, column_of, declared, factor_of, written
+from .terms import (
+    Level,
+    Link,
+    NumericColumn,
+    Power,
+    Term,
+    Transform,
+    column_from_json,
+    column_to_json,
+    factor_from_json,
+    factor_to_json,
+)
 
 INTERCEPTS = {"(Intercept)", "Intercept", "const"}
 ESTIMATES = ("estimate", "Estimate", "coef", "x")
 NAMES = ("term", "", "rownames", "name")
 Ranges = Mapping[str, tuple[float, float]]
 Levels = Mapping[str, Sequence[Category]]
-FormulaParts = tuple[float, tuple[Ranged | Categories, ...], tuple[Term, ...]]
+FormulaParts = tuple[float, tuple[NumericColumn | Categories, ...], tuple[Term, ...]]
 LINKS = {"logit": Link.LOGIT, "log": Link.LOG, "identity": Link.IDENTITY}
 
 
-def coefficients_of(table: Any) -> dict[str, float]:
+def read_coefficients(table: Any) -> dict[str, float]:
     """Names and coefficients, from a CSV file, or as they are.
 
     Raises:
@@ -41,19 +60,19 @@ def coefficients_of(table: Any) -> dict[str, float]:
         name = next((each for each in NAMES if each in header), None)
         estimate = next((each for each in ESTIMATES if each in header), None)
         if name is None or estimate is None:
-            raise Refused("table", "columns term and estimate are needed, as broom::tidy writes them")
-        return {row[name]: _number(row[estimate], row[name]) for row in rows}
-    return {str(name): _number(each, str(name)) for name, each in dict(table).items()}
+            raise InvalidArgument("table", "columns term and estimate are needed, as broom::tidy writes them")
+        return {row[name]: _parse_coefficient(row[estimate], row[name]) for row in rows}
+    return {str(name): _parse_coefficient(each, str(name)) for name, each in dict(table).items()}
 
 
-def _number(given: Any, name: str) -> float:
+def _parse_coefficient(given: Any, name: str) -> float:
     try:
         return float(given)
     except (TypeError, ValueError):
-        raise Refused("table", f"the coefficient of {name!r} is no number") from None
+        raise InvalidArgument("table", f"the coefficient of {name!r} is no number") from None
 
 
-def read_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: Levels) -> FormulaParts:
+def parse_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: Levels) -> FormulaParts:
     """Intercept, columns and terms.
 
     Raises:
@@ -62,24 +81,30 @@ def read_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: Le
     intercept, terms = 0.0, []
     for name, value in coefficients.items():
         if str(name) in INTERCEPTS:
-            intercept = _number(value, str(name))
+            intercept = _parse_coefficient(value, str(name))
         else:
-            factors = tuple(_factor(part, ranges, categories) for part in _parts(str(name)))
-            terms.append(Term(_number(value, str(name)), factors))
-    return intercept, _declared(terms, ranges, categories), tuple(terms)
+            factors = tuple(_parse_factor(part, ranges, categories) for part in _split_interaction(str(name)))
+            terms.append(Term(_parse_coefficient(value, str(name)), factors))
+    return intercept, _declare_columns(terms, ranges, categories), tuple(terms)
 
 
-def _declared(terms: Iterable[Term], ranges: Ranges, categories: Levels) -> tuple[Ranged | Categories, ...]:
+def _declare_columns(
+    terms: Iterable[Term], ranges: Ranges, categories: Levels
+) -> tuple[NumericColumn | Categories, ...]:
     """The columns of these terms, as they stand in them."""
-    found: list[Ranged | Categories] = []
+    found: list[NumericColumn | Categories] = []
     for name in dict.fromkeys(factor.column for term in terms for factor in term.factors):
         if name not in categories and name not in ranges:
-            raise Refused("ranges", f"declare the range of {name!r}, as in ranges={{{name!r}: (lower, upper)}}", name)
-        found.append(Categories(name, tuple(categories[name])) if name in categories else Ranged(name, *ranges[name]))
+            raise InvalidArgument(
+                "ranges", f"declare the range of {name!r}, as in ranges={{{name!r}: (lower, upper)}}", name
+            )
+        found.append(
+            Categories(name, tuple(categories[name])) if name in categories else NumericColumn(name, *ranges[name])
+        )
     return tuple(found)
 
 
-def _parts(name: str) -> list[str]:
+def _split_interaction(name: str) -> list[str]:
     """The factors that a colon multiplies, but for colons inside brackets."""
     parts, depth = [""], 0
     for letter in name:
@@ -91,15 +116,15 @@ def _parts(name: str) -> list[str]:
     return [part.strip().strip("`") for part in parts]
 
 
-def _factor(part: str, ranges: Ranges, categories: Levels) -> Power | Level:
-    found: list[Power | Level] = [*_formula_powers(part, ranges), *_levels(part, categories)]
+def _parse_factor(part: str, ranges: Ranges, categories: Levels) -> Power | Level:
+    found: list[Power | Level] = [*_parse_powers(part, ranges), *_parse_levels(part, categories)]
     if len(found) != 1:
         ways = "two ways" if found else "no way; declare its range or its categories"
-        raise Refused("table", f"the coefficient {shown(part)} is understood in {ways}")
+        raise InvalidArgument("table", f"the coefficient {describe_value(part)} is understood in {ways}")
     return found[0]
 
 
-def _formula_powers(part: str, ranges: Ranges) -> list[Power]:
+def _parse_powers(part: str, ranges: Ranges) -> list[Power]:
     if part in ranges:
         return [Power(part)]
     logarithm = fullmatch(r"(?:np\.)?log1p\((.+)\)", part)
@@ -111,7 +136,7 @@ def _formula_powers(part: str, ranges: Ranges) -> list[Power]:
     return []
 
 
-def _levels(part: str, categories: Levels) -> list[Level]:
+def _parse_levels(part: str, categories: Levels) -> list[Level]:
     """A level behind the name of its column, in brackets or not, with or without a word for the factor."""
     bracketed = fullmatch(r"(.+)\[(?:T\.)?(.+)\]", part)
     forms = [(bracketed[1], bracketed[2])] if bracketed else []
@@ -126,7 +151,7 @@ def _levels(part: str, categories: Levels) -> list[Level]:
     return list(found)
 
 
-def link_of_statsmodels(result: Any) -> Link:
+def find_statsmodels_link(result: Any) -> Link:
     """The link of a result: of a generalised linear model its own, of logistic and Poisson regression theirs.
 
     Raises:
@@ -138,7 +163,9 @@ def link_of_statsmodels(result: Any) -> Link:
     known = {"Logit": "logit", "Poisson": "log", "OLS": "identity", "WLS": "identity", "GLS": "identity"}
     word = word or known.get(type(model).__name__, "")
     if word not in LINKS:
-        raise Refused("result", f"links are {', '.join(LINKS)}; got {shown(word or type(model).__name__)}")
+        raise InvalidArgument(
+            "result", f"links are {', '.join(LINKS)}; got {describe_value(word or type(model).__name__)}"
+        )
     return LINKS[word]
 
 
@@ -162,7 +189,7 @@ class Design:
     others: frozenset[str]
 
 
-def read_sklearn(model: Any, ranges: Ranges) -> Parts:
+def parse_sklearn_model(model: Any, ranges: Ranges) -> Parts:
     """Intercept, columns, terms, link and other columns of a fitted model.
 
     Raises:
@@ -172,57 +199,63 @@ def read_sklearn(model: Any, ranges: Ranges) -> Parts:
     *before, last = steps
     names = getattr(steps[0], "feature_names_in_", None)
     if names is None:
-        raise Refused("model", "fit it to a data frame: the names of its columns are needed")
+        raise InvalidArgument("model", "fit it to a data frame: the names of its columns are needed")
     design = Design(tuple((Term(1.0, (Power(str(name)),)),) for name in names), {}, frozenset())
     for step in before:
-        design = _through(step, design)
-    coefficients, intercept = _coefficients(last)
+        design = _apply_step(step, design)
+    coefficients, intercept = _read_sklearn_coefficients(last)
     if len(coefficients) != len(design.features):
-        raise Refused("model", f"it has {len(coefficients)} coefficients for {len(design.features)} columns")
-    scaled = [_times(feature, each) for each, feature in zip(coefficients, design.features, strict=True)]
+        raise InvalidArgument("model", f"it has {len(coefficients)} coefficients for {len(design.features)} columns")
+    scaled = [_scale_feature(feature, each) for each, feature in zip(coefficients, design.features, strict=True)]
     added = [term for feature in scaled for term in feature if term.coefficient != 0]
     intercept += sum(term.coefficient for term in added if not term.factors)
     terms = tuple(term for term in added if term.factors)
-    columns = _declared(terms, ranges, design.categories)
-    return intercept, columns, terms, _link(last), tuple(sorted(design.others & {each.column for each in columns}))
+    columns = _declare_columns(terms, ranges, design.categories)
+    return (
+        intercept,
+        columns,
+        terms,
+        _find_sklearn_link(last),
+        tuple(sorted(design.others & {each.column for each in columns})),
+    )
 
 
-def _coefficients(last: Any) -> tuple[list[float], float]:
+def _read_sklearn_coefficients(last: Any) -> tuple[list[float], float]:
     if not hasattr(last, "coef_"):
-        raise Refused("model", f"{type(last).__name__} has no coefficients; was it fitted?")
+        raise InvalidArgument("model", f"{type(last).__name__} has no coefficients; was it fitted?")
     found, base = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64)), np.ravel(last.intercept_)
     if len(found) != 1 or len(base) != 1:
-        raise Refused("model", "one prediction for each record is needed: two classes, or one number")
+        raise InvalidArgument("model", "one prediction for each record is needed: two classes, or one number")
     return found[0].tolist(), float(base[0])
 
 
-def _link(last: Any) -> Link:
+def _find_sklearn_link(last: Any) -> Link:
     name = type(last).__name__
     for names, link in ((LOGISTIC, Link.LOGIT), (LOGARITHMIC, Link.LOG), (PLAIN, Link.IDENTITY)):
         if name in names:
             return link
-    raise Refused("model", f"{name} is not read; there are {', '.join(sorted(LOGISTIC | LOGARITHMIC | PLAIN))}")
+    raise InvalidArgument("model", f"{name} is not read; there are {', '.join(sorted(LOGISTIC | LOGARITHMIC | PLAIN))}")
 
 
-def _through(step: Any, design: Design) -> Design:
+def _apply_step(step: Any, design: Design) -> Design:
     name = type(step).__name__
     if name == "Pipeline":
         for _, inner in step.steps:
-            design = _through(inner, design)
+            design = _apply_step(inner, design)
         return design
     if name == "ColumnTransformer":
-        return _columns(step, design)
+        return _apply_column_transformer(step, design)
     if name == "OneHotEncoder":
-        return _encoded(step, design)
+        return _apply_one_hot_encoder(step, design)
     if isinstance(step, str) and step == "passthrough":
         return design
     if name not in STEPS:
-        raise Refused("model", f"{name} is not read; before a model may stand {', '.join(sorted(STEPS))}, "
+        raise InvalidArgument("model", f"{name} is not read; before a model may stand {', '.join(sorted(STEPS))}, "
                       "ColumnTransformer, OneHotEncoder and Pipeline")  # fmt: skip
     return replace(design, features=STEPS[name](step, design.features))
 
 
-def _columns(step: Any, design: Design) -> Design:
+def _apply_column_transformer(step: Any, design: Design) -> Design:
     names = [str(each) for each in step.feature_names_in_]
     features: list[Feature] = []
     categories, others = dict(design.categories), design.others
@@ -232,22 +265,22 @@ def _columns(step: Any, design: Design) -> Design:
         chosen = [picked] if isinstance(picked, str) else list(picked)
         places = [names.index(each) if isinstance(each, str) else int(each) for each in chosen]
         block = replace(design, features=tuple(design.features[place] for place in places))
-        block = _through(inner, block)
+        block = _apply_step(inner, block)
         features += block.features
         categories |= block.categories
         others |= block.others
     return Design(tuple(features), categories, others)
 
 
-def _encoded(step: Any, design: Design) -> Design:
+def _apply_one_hot_encoder(step: Any, design: Design) -> Design:
     """An indicator of each category, but for those that are dropped."""
     if getattr(step, "min_frequency", None) is not None or getattr(step, "max_categories", None) is not None:
-        raise Refused("model", "an encoder that joins rare categories is not read")
+        raise InvalidArgument("model", "an encoder that joins rare categories is not read")
     features: list[Feature] = []
     categories, others = dict(design.categories), set(design.others)
     dropped = step.drop_idx_ if step.drop_idx_ is not None else [None] * len(step.categories_)
     for feature, values, left_out in zip(design.features, step.categories_, dropped, strict=True):
-        column = _plain(feature).column
+        column = _require_plain_column(feature).column
         present = (each for each in values.tolist() if each is not None)
         known = tuple(each for each in present if not (isinstance(each, float) and isnan(each)))
         categories[column] = known
@@ -261,36 +294,36 @@ def _encoded(step: Any, design: Design) -> Design:
     return Design(tuple(features), categories, frozenset(others))
 
 
-def _plain(feature: Feature) -> Power:
+def _require_plain_column(feature: Feature) -> Power:
     (term,) = feature if len(feature) == 1 else (Term(0.0, ()),)
     if term.coefficient != 1.0 or len(term.factors) != 1 or not isinstance(term.factors[0], Power):
-        raise Refused("model", "encoders and logarithms are read of columns of the table alone")
+        raise InvalidArgument("model", "encoders and logarithms are read of columns of the table alone")
     return term.factors[0]
 
 
-def _times(feature: Feature, number: float) -> Feature:
+def _scale_feature(feature: Feature, number: float) -> Feature:
     return tuple(replace(term, coefficient=term.coefficient * number) for term in feature)
 
 
-def _moved(feature: Feature, centre: float, spread: float) -> Feature:
+def _standardize_feature(feature: Feature, centre: float, spread: float) -> Feature:
     """The feature less the centre, over the spread: inside of a plain column, so that no digits are lost."""
     single = feature[0].factors if len(feature) == 1 and feature[0].coefficient == 1.0 else ()
     power = single[0] if len(single) == 1 else None
     if isinstance(power, Power) and power == Power(power.column, 1, power.transform):
         return (Term(1.0, (replace(power, centre=centre, spread=spread),)),)
-    return (*_times(feature, 1 / spread), Term(-centre / spread, ()))
+    return (*_scale_feature(feature, 1 / spread), Term(-centre / spread, ()))
 
 
-def _scaled(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+def _apply_scaler(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
     if getattr(step, "clip", False):
-        raise Refused("model", "a scaler that clips is not read: ranges are declared")
+        raise InvalidArgument("model", "a scaler that clips is not read: ranges are declared")
     centres, spreads = SCALERS[type(step).__name__](step)
     none = np.zeros(len(features))
     centres, spreads = none if centres is None else centres, none + 1 if spreads is None else spreads
-    return tuple(map(_moved, features, map(float, centres), map(float, spreads)))
+    return tuple(map(_standardize_feature, features, map(float, centres), map(float, spreads)))
 
 
-def _powers(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+def _apply_polynomial_features(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
     found = []
     for powers in step.powers_.tolist():
         product: Feature = (Term(1.0, ()),)
@@ -305,12 +338,12 @@ def _powers(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
     return tuple(found)
 
 
-def _function(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
+def _apply_function_transformer(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
     if step.func is None:
         return features
     if step.func is not np.log1p:
-        raise Refused("model", "of functions np.log1p alone is read")
-    return tuple((Term(1.0, (replace(_plain(each), transform=Transform.LOG1P),)),) for each in features)
+        raise InvalidArgument("model", "of functions np.log1p alone is read")
+    return tuple((Term(1.0, (replace(_require_plain_column(each), transform=Transform.LOG1P),)),) for each in features)
 
 
 SCALERS: Mapping[str, Callable[[Any], tuple[Any, Any]]] = MappingProxyType(
@@ -323,7 +356,7 @@ SCALERS: Mapping[str, Callable[[Any], tuple[Any, Any]]] = MappingProxyType(
 """The centres that are taken off columns, and the spreads that divide them; None: none."""
 STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] = MappingProxyType(
     {
-        **dict.fromkeys(SCALERS, _scaled), "PolynomialFeatures": _powers, "FunctionTransformer": _function,
+        **dict.fromkeys(SCALERS, _apply_scaler), "PolynomialFeatures": _apply_polynomial_features, "FunctionTransformer": _apply_function_transformer,
     }
 )  # fmt: skip
 
@@ -357,7 +390,7 @@ class Scorecard(Predictor):
             range that reaches -1 is asked; or the sum could overflow.
 
     >>> age = Term(0.1, (Power("age"),))
-    >>> risk = Scorecard("risk", -5.0, (Ranged("age", 18, 90),), (age,), Link.LOGIT)
+    >>> risk = Scorecard("risk", -5.0, (NumericColumn("age", 18, 90),), (age,), Link.LOGIT)
     >>> risk.predict({"age": [50, 1e99, None]}).round(3).tolist()
     [0.5, 0.982, nan]
     """
@@ -366,49 +399,51 @@ class Scorecard(Predictor):
 
     name: str
     intercept: float
-    columns: tuple[Ranged | Categories, ...]
+    columns: tuple[NumericColumn | Categories, ...]
     terms: tuple[Term, ...]
     link: Link = Link.IDENTITY
     others: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require_name(self.name)
-        object.__setattr__(self, "intercept", number("intercept", self.intercept))
+        object.__setattr__(self, "intercept", require_number("intercept", self.intercept))
         for name in ("columns", "terms", "others"):
-            object.__setattr__(self, name, several(name, getattr(self, name), "a tuple of them"))
-        object.__setattr__(self, "link", chosen("link", self.link, Link))
+            object.__setattr__(self, name, require_sequence(name, getattr(self, name), "a tuple of them"))
+        object.__setattr__(self, "link", parse_choice("link", self.link, Link))
         if len(self.terms) > MOST_TERMS:
-            raise Refused("terms", f"at most {MOST_TERMS} are added up, got {len(self.terms)}")
+            raise InvalidArgument("terms", f"at most {MOST_TERMS} are added up, got {len(self.terms)}")
         for each in self.columns:
-            require_kind("columns", each, (Ranged, Categories), "a Ranged or Categories")
+            require_type("columns", each, (NumericColumn, Categories), "a Ranged or Categories")
         self._require_declared()
-        size = abs(self.intercept) + sum(self._largest(term) for term in self.terms)
+        size = abs(self.intercept) + sum(self._bound_term(term) for term in self.terms)
         if not size <= LARGEST:
-            raise Refused("terms", f"the sum could be beyond {LARGEST:g}; declare narrower ranges")
+            raise InvalidArgument("terms", f"the sum could be beyond {LARGEST:g}; declare narrower ranges")
 
     def _require_declared(self) -> None:
         named = {each.column: each for each in self.columns}
         if len(named) < len(self.columns):
-            raise Refused("columns", "each is declared once")
+            raise InvalidArgument("columns", "each is declared once")
         used = {factor.column for term in self.terms for factor in term.factors}
         if used != named.keys():
             odd = min(used ^ named.keys())
-            raise Refused("columns", f"{odd!r} is {'not declared' if odd in used else 'declared, but in no term'}", odd)
+            raise InvalidArgument(
+                "columns", f"{odd!r} is {'not declared' if odd in used else 'declared, but in no term'}", odd
+            )
         for term in self.terms:
             for factor in term.factors:
-                _require_fit(factor, named[factor.column])
+                _require_matching_column(factor, named[factor.column])
         if any(not isinstance(named.get(name), Categories) for name in self.others):
-            raise Refused("others", "columns of declared categories are needed")
+            raise InvalidArgument("others", "columns of declared categories are needed")
 
-    def _largest(self, term: Term) -> float:
+    def _bound_term(self, term: Term) -> float:
         """The largest absolute value of the term: factors are largest at an end of their range."""
         size = abs(term.coefficient)
-        ranges = {each.column: each for each in self.columns if isinstance(each, Ranged)}
+        ranges = {each.column: each for each in self.columns if isinstance(each, NumericColumn)}
         with np.errstate(over="ignore"):
             for factor in term.factors:
                 if isinstance(factor, Power):
                     ends = ranges[factor.column]
-                    size *= float(np.abs(factor.of(np.array([ends.lower, ends.upper]))).max())
+                    size *= float(np.abs(factor.evaluate(np.array([ends.lower, ends.upper]))).max())
         return inf if isnan(size) else size
 
     @property
@@ -420,9 +455,11 @@ class Scorecard(Predictor):
         """The linear predictor itself: for grids that cut on its scale, as `Grid.logistic` does."""
         return replace(self, link=Link.IDENTITY)
 
-    def values(self, columns: Sequence[FloatArray]) -> FloatArray:
+    def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
         categories = {each.column: each.values for each in self.columns if isinstance(each, Categories)}
-        read = {each.column: self._prepared(each, column) for each, column in zip(self.columns, columns, strict=True)}
+        read = {
+            each.column: self._clip_column(each, column) for each, column in zip(self.columns, columns, strict=True)
+        }
         found = np.full(len(columns[0]) if columns else 0, self.intercept)
         with np.errstate(all="ignore"):
             for term in self.terms:
@@ -430,15 +467,15 @@ class Scorecard(Predictor):
                 for factor in term.factors:
                     read_as = read[factor.column]
                     if isinstance(factor, Power):
-                        product = product * factor.of(read_as)
+                        product = product * factor.evaluate(read_as)
                     else:
                         is_there = (read_as == categories[factor.column].index(factor.category)).astype(np.float64)
                         product = product * np.where(np.isnan(read_as), np.nan, is_there)
                 found = found + product
         return self.link.response(found)
 
-    def _prepared(self, column: Ranged | Categories, values: FloatArray) -> FloatArray:
-        if isinstance(column, Ranged):
+    def _clip_column(self, column: NumericColumn | Categories, values: FloatArray) -> FloatArray:
+        if isinstance(column, NumericColumn):
             return np.clip(values, column.lower, column.upper)
         return np.where(np.isnan(values), -1.0, values) if column.column in self.others else values
 
@@ -446,22 +483,22 @@ class Scorecard(Predictor):
         others = {"others": list(self.others)} if self.others else {}
         return {
             "link": self.link.value, "intercept": self.intercept,
-            "columns": {each.column: declared(each) for each in self.columns},
-            "terms": [{"coefficient": term.coefficient, "of": list(map(written, term.factors))}
+            "columns": {each.column: column_to_json(each) for each in self.columns},
+            "terms": [{"coefficient": term.coefficient, "of": list(map(factor_to_json, term.factors))}
                       for term in self.terms], **others,
         }  # fmt: skip
 
     @classmethod
-    def of_facts(cls, name: str, facts: Mapping[str, Any]) -> Scorecard:
+    def from_facts(cls, name: str, facts: Mapping[str, Any]) -> Scorecard:
         """The inverse of `facts`.
 
         Raises:
             ValueError: they describe none.
         """
-        require_known(facts, ("link", "intercept", "columns", "terms", "others"))
-        columns = tuple(column_of(each, dict(given)) for each, given in dict(facts["columns"]).items())
-        terms = tuple(Term(each["coefficient"], tuple(map(factor_of, each["of"]))) for each in facts["terms"])
-        link = chosen("link", facts.get("link", "identity"), Link)
+        require_known_fields(facts, ("link", "intercept", "columns", "terms", "others"))
+        columns = tuple(column_from_json(each, dict(given)) for each, given in dict(facts["columns"]).items())
+        terms = tuple(Term(each["coefficient"], tuple(map(factor_from_json, each["of"]))) for each in facts["terms"])
+        link = parse_choice("link", facts.get("link", "identity"), Link)
         return cls(name, facts.get("intercept", 0.0), columns, terms, link, tuple(facts.get("others", ())))
 
     @classmethod
@@ -479,7 +516,7 @@ class Scorecard(Predictor):
             ValueError: a step is of another kind, the model is not fitted or has no names of columns, or a range is
                 missing.
         """
-        return cls(name, *read_sklearn(model, ranges))
+        return cls(name, *parse_sklearn_model(model, ranges))
 
     @classmethod
     def from_statsmodels(
@@ -491,8 +528,8 @@ class Scorecard(Predictor):
         categories: Mapping[str, Sequence[Category]] | None = None,
     ) -> Scorecard:
         """Read the result of a linear or generalised linear model of statsmodels; as `from_r_table`, link included."""
-        read = read_formula(dict(result.params), ranges, categories or {})
-        return cls(name, *read, link_of_statsmodels(result))
+        read = parse_formula(dict(result.params), ranges, categories or {})
+        return cls(name, *read, find_statsmodels_link(result))
 
     @classmethod
     def from_r_table(
@@ -516,15 +553,17 @@ class Scorecard(Predictor):
         Raises:
             ValueError: a name is understood in no way, or in two.
         """
-        read = read_formula(coefficients_of(table), ranges, categories or {})
-        return cls(name, *read, chosen("link", link, Link))
+        read = parse_formula(read_coefficients(table), ranges, categories or {})
+        return cls(name, *read, parse_choice("link", link, Link))
 
 
-def _require_fit(factor: Power | Level, column: Ranged | Categories) -> None:
+def _require_matching_column(factor: Power | Level, column: NumericColumn | Categories) -> None:
     if isinstance(factor, Level) != isinstance(column, Categories):
-        raise Refused("terms", f"{factor.column!r} has {'a range' if isinstance(column, Ranged) else 'categories'}")
+        raise InvalidArgument(
+            "terms", f"{factor.column!r} has {'a range' if isinstance(column, NumericColumn) else 'categories'}"
+        )
     if isinstance(column, Categories) and isinstance(factor, Level) and factor.category not in column.values:
-        raise Refused("terms", f"{factor.column!r} declares no category {factor.category!r}")
+        raise InvalidArgument("terms", f"{factor.column!r} declares no category {factor.category!r}")
     logarithm = isinstance(factor, Power) and factor.transform is Transform.LOG1P
-    if isinstance(column, Ranged) and logarithm and column.lower <= -1:
-        raise Refused("ranges", f"{factor.column!r} needs a range above -1, for its log1p is taken")
+    if isinstance(column, NumericColumn) and logarithm and column.lower <= -1:
+        raise InvalidArgument("ranges", f"{factor.column!r} needs a range above -1, for its log1p is taken")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arguments import Refused, require_kind, shown
+from ..arguments import InvalidArgument, describe_value, require_type
 from ..arrays import FloatArray
 from ..data.axis import MOST_JSON, Input, Predictor
 from .linear import Scorecard
@@ -37,10 +37,10 @@ class Residual(Predictor):
     model: Predictor
 
     def __post_init__(self) -> None:
-        require_kind("outcome", self.outcome, str, "the name of a column")
-        require_kind("model", self.model, Predictor, "a Scorecard or Trees")
+        require_type("outcome", self.outcome, str, "the name of a column")
+        require_type("model", self.model, Predictor, "a Scorecard or Trees")
         if isinstance(self.model, Residual):
-            raise Refused("model", "a Scorecard or Trees is needed")
+            raise InvalidArgument("model", "a Scorecard or Trees is needed")
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -51,9 +51,9 @@ class Residual(Predictor):
     def inputs(self) -> tuple[Input, ...]:
         return (Input(self.outcome), *self.model.inputs)
 
-    def values(self, columns: Sequence[FloatArray]) -> FloatArray:
+    def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
         with np.errstate(all="ignore"):  # an infinite outcome has an infinite residual, and lies beyond all bounds
-            return np.asarray(columns[0] - self.model.values(columns[1:]))
+            return np.asarray(columns[0] - self.model.compute_values(columns[1:]))
 
     def facts(self) -> dict[str, Any]:
         return {"outcome": self.outcome, "model": self.model.to_object()}
@@ -84,15 +84,15 @@ def predictor_from_json(text: str) -> Predictor:
     [0.5, 0.269]
     """
     if not isinstance(text, str) or len(text) > MOST_JSON:
-        raise Refused("model", f"a JSON text of at most {MOST_JSON} characters is needed")
+        raise InvalidArgument("model", f"a JSON text of at most {MOST_JSON} characters is needed")
     try:
         stored = json.loads(text)
     except (ValueError, RecursionError):
-        raise Refused("model", "this is no JSON") from None
-    return predictor_of(stored)
+        raise InvalidArgument("model", "this is no JSON") from None
+    return predictor_from_object(stored)
 
 
-def predictor_of(stored: Any) -> Predictor:
+def predictor_from_object(stored: Any) -> Predictor:
     """The model of plain objects.
 
     Raises:
@@ -103,18 +103,18 @@ def predictor_of(stored: Any) -> Predictor:
     is_own = isinstance(word, str) and word in {*kinds, Residual.KIND}
     made = [] if is_own else [each.load() for each in entry_points(group=GROUP, name=str(word))]
     if not is_own and not made:
-        raise Refused("model", f"an object whose field dpcurves is one of {', '.join(kinds)} is needed")
+        raise InvalidArgument("model", f"an object whose field dpcurves is one of {', '.join(kinds)} is needed")
     facts = {name: value for name, value in stored.items() if name not in {"dpcurves", "name"}}
     try:
         if word == Residual.KIND:
-            return Residual(facts["outcome"], predictor_of(facts["model"]))
+            return Residual(facts["outcome"], predictor_from_object(facts["model"]))
         if made:
             found: Predictor = made[0].of_facts(facts)
             return found
-        return kinds[str(word)].of_facts(stored.get("name", ""), facts)
-    except Refused:
+        return kinds[str(word)].from_facts(stored.get("name", ""), facts)
+    except InvalidArgument:
         raise
     except KeyError as error:
-        raise Refused("model", f"a field {shown(error.args[0])} is needed, and is not there") from None
+        raise InvalidArgument("model", f"a field {describe_value(error.args[0])} is needed, and is not there") from None
     except (TypeError, ValueError, AttributeError, RecursionError):
-        raise Refused("model", "a field is of another form than it should be") from None
+        raise InvalidArgument("model", "a field is of another form than it should be") from None

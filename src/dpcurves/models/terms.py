@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import Refused, WrongKind, chosen, number, require_kind, several, whole
+from ..arguments import (
+    InvalidArgument,
+    WrongArgumentType,
+    parse_choice,
+    require_integer,
+    require_number,
+    require_sequence,
+    require_type,
+)
 from ..arrays import FloatArray
 from ..data.axis import Categories, Category
 
@@ -25,7 +33,7 @@ class Transform(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ranged:
+class NumericColumn:
     """A column of numbers; what lies outside its declared range, infinities too, counts as the end that is nearer.
 
     Raises:
@@ -37,11 +45,11 @@ class Ranged:
     upper: float
 
     def __post_init__(self) -> None:
-        require_kind("column", self.column, str, "the name of a column")
+        require_type("column", self.column, str, "the name of a column")
         for end in ("lower", "upper"):
-            object.__setattr__(self, end, number(end, getattr(self, end)))
+            object.__setattr__(self, end, require_number(end, getattr(self, end)))
         if not (isfinite(self.lower) and isfinite(self.upper) and self.lower < self.upper):
-            raise Refused("ranges", f"{self.column!r} needs two finite ends, the lower below the upper")
+            raise InvalidArgument("ranges", f"{self.column!r} needs two finite ends, the lower below the upper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +67,18 @@ class Power:
     spread: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "power", whole("power", self.power))
-        object.__setattr__(self, "transform", chosen("transform", self.transform, Transform))
+        object.__setattr__(self, "power", require_integer("power", self.power))
+        object.__setattr__(self, "transform", parse_choice("transform", self.transform, Transform))
         for name in ("centre", "spread"):
-            object.__setattr__(self, name, number(name, getattr(self, name)))
+            object.__setattr__(self, name, require_number(name, getattr(self, name)))
         if not 1 <= self.power <= HIGHEST_POWER:
-            raise Refused("power", f"a whole number from 1 to {HIGHEST_POWER} is needed, got {self.power}")
+            raise InvalidArgument("power", f"a whole number from 1 to {HIGHEST_POWER} is needed, got {self.power}")
         if not (isfinite(self.centre) and isfinite(self.spread) and self.spread != 0):
-            raise Refused("spread", "finite numbers are needed, and a spread that is not 0")
+            raise InvalidArgument("spread", "finite numbers are needed, and a spread that is not 0")
 
-    def of(self, clipped: FloatArray) -> FloatArray:
+    def evaluate(self, clipped: FloatArray) -> FloatArray:
         """The factor of each record, by multiplication alone."""
-        taken = clipped if self.transform is Transform.IDENTITY else one_by_one(log1p, clipped)
+        taken = clipped if self.transform is Transform.IDENTITY else apply_elementwise(log1p, clipped)
         base = (taken - self.centre) / self.spread
         found = base
         for _ in range(1, self.power):
@@ -98,27 +106,27 @@ class Term:
     factors: tuple[Power | Level, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "coefficient", number("coefficient", self.coefficient))
-        object.__setattr__(self, "factors", several("factors", self.factors, "a tuple of them"))
+        object.__setattr__(self, "coefficient", require_number("coefficient", self.coefficient))
+        object.__setattr__(self, "factors", require_sequence("factors", self.factors, "a tuple of them"))
         if not isfinite(self.coefficient):
-            raise Refused("coefficient", "a finite number is needed")
+            raise InvalidArgument("coefficient", "a finite number is needed")
 
 
-def declared(column: Ranged | Categories) -> dict[str, Any]:
+def column_to_json(column: NumericColumn | Categories) -> dict[str, Any]:
     """The declaration of a column, as plain objects."""
-    if isinstance(column, Ranged):
+    if isinstance(column, NumericColumn):
         return {"lower": column.lower, "upper": column.upper}
     return {"categories": list(column.values)}
 
 
-def column_of(name: str, declared: Mapping[str, Any]) -> Ranged | Categories:
+def column_from_json(name: str, declared: Mapping[str, Any]) -> NumericColumn | Categories:
     """The inverse of `declared`."""
     if "categories" in declared:
         return Categories(name, tuple(declared["categories"]))
-    return Ranged(name, declared["lower"], declared["upper"])
+    return NumericColumn(name, declared["lower"], declared["upper"])
 
 
-def written(factor: Power | Level) -> dict[str, Any]:
+def factor_to_json(factor: Power | Level) -> dict[str, Any]:
     """A factor as plain objects."""
     if isinstance(factor, Level):
         return {"column": factor.column, "is": factor.category}
@@ -127,12 +135,12 @@ def written(factor: Power | Level) -> dict[str, Any]:
     return {name: value.value if isinstance(value, Enum) else value for name, value in told.items()}
 
 
-def factor_of(stored: Any) -> Power | Level:
-    """The inverse of `written`."""
+def factor_from_json(stored: Any) -> Power | Level:
+    """The inverse of `factor_to_json`."""
     if isinstance(stored, str):
         return Power(stored)
     if not isinstance(stored, Mapping):
-        raise WrongKind("terms", "factors are objects, or names of columns")
+        raise WrongArgumentType("terms", "factors are objects, or names of columns")
     return Level(stored["column"], stored["is"]) if "is" in stored else Power(**stored)
 
 
@@ -160,10 +168,10 @@ class Link(Enum):
         """
         if self is Link.IDENTITY:
             return linear
-        return one_by_one(_logistic if self is Link.LOGIT else _exponential, linear)
+        return apply_elementwise(_logistic if self is Link.LOGIT else _exponential, linear)
 
 
-def one_by_one(function: Callable[[float], float], values: FloatArray) -> FloatArray:
+def apply_elementwise(function: Callable[[float], float], values: FloatArray) -> FloatArray:
     """The function of each number on its own."""
     return np.fromiter(map(function, values.tolist()), dtype=np.float64, count=len(values))
 

@@ -9,8 +9,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arguments import Refused, chosen, number, require_kind, require_known, several, whole
-from ..arrays import FloatArray, IntArray, compiled
+from ..arguments import (
+    InvalidArgument,
+    parse_choice,
+    require_integer,
+    require_known_fields,
+    require_number,
+    require_sequence,
+    require_type,
+)
+from ..arrays import FloatArray, IntArray, compile_loop
 from ..data.axis import Input, Predictor, require_name
 from .terms import Link
 
@@ -40,19 +48,19 @@ class Tree:
 
     def __post_init__(self) -> None:
         for name in ("column", "left", "right"):
-            given = several(name, getattr(self, name), "a list of whole numbers")
-            object.__setattr__(self, name, tuple(whole(name, each) for each in given))
+            given = require_sequence(name, getattr(self, name), "a list of whole numbers")
+            object.__setattr__(self, name, tuple(require_integer(name, each) for each in given))
         for name in ("threshold", "value"):
-            given = several(name, getattr(self, name), "a list of numbers")
-            object.__setattr__(self, name, tuple(number(name, each) for each in given))
+            given = require_sequence(name, getattr(self, name), "a list of numbers")
+            object.__setattr__(self, name, tuple(require_number(name, each) for each in given))
         size = len(self.column)
         if size < 1 or {len(self.threshold), len(self.left), len(self.right), len(self.value)} != {size}:
-            raise Refused("trees", "each needs lists of one length, of at least one node")
+            raise InvalidArgument("trees", "each needs lists of one length, of at least one node")
         inner = [node for node, column in enumerate(self.column) if column != LEAF]
         if any(not node < child < size for node in inner for child in (self.left[node], self.right[node])):
-            raise Refused("trees", "children come after their parents")
+            raise InvalidArgument("trees", "children come after their parents")
         if not all(map(isfinite, (*self.threshold, *self.value))):
-            raise Refused("trees", "finite thresholds and values are needed")
+            raise InvalidArgument("trees", "finite thresholds and values are needed")
 
 
 SINGLE = {"DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier"}
@@ -61,7 +69,7 @@ BOOSTED = {"GradientBoostingRegressor", "GradientBoostingClassifier"}
 Parts = tuple[tuple[str, ...], tuple[Tree, ...], float, float, Link]
 
 
-def read(model: Any, columns: Sequence[str] | None) -> Parts:
+def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> Parts:
     """Columns, trees, base, factor and link of a fitted model.
 
     Raises:
@@ -69,55 +77,55 @@ def read(model: Any, columns: Sequence[str] | None) -> Parts:
     """
     kind = type(model).__name__
     if kind not in SINGLE | FORESTS | BOOSTED:
-        raise Refused("model", f"{kind} is not read; there are {', '.join(sorted(SINGLE | FORESTS | BOOSTED))}")
+        raise InvalidArgument("model", f"{kind} is not read; there are {', '.join(sorted(SINGLE | FORESTS | BOOSTED))}")
     if not hasattr(model, "n_features_in_"):
-        raise Refused("model", "it is not fitted")
+        raise InvalidArgument("model", "it is not fitted")
     names = columns if columns is not None else getattr(model, "feature_names_in_", None)
     if names is None or len(names) != model.n_features_in_:
-        raise Refused("columns", f"the names of its {model.n_features_in_} columns are needed")
+        raise InvalidArgument("columns", f"the names of its {model.n_features_in_} columns are needed")
     if getattr(model, "n_classes_", 2) not in (1, 2) or getattr(model, "n_outputs_", 1) != 1:
-        raise Refused("model", "one prediction for each record is needed: two classes, or one number")
+        raise InvalidArgument("model", "one prediction for each record is needed: two classes, or one number")
     named = tuple(map(str, names))
     if kind in BOOSTED:
-        base, link = _start(model)
-        grown = [_tree(each.tree_, -1) for each in model.estimators_[:, 0]]
+        base, link = _initial_prediction(model)
+        grown = [_convert_tree(each.tree_, -1) for each in model.estimators_[:, 0]]
         return named, tuple(grown), base, float(model.learning_rate), link
     place = 1 if kind.endswith("Classifier") else -1
     members = [model] if kind in SINGLE else model.estimators_
-    return named, tuple(_tree(each.tree_, place) for each in members), 0.0, 1 / len(members), Link.IDENTITY
+    return named, tuple(_convert_tree(each.tree_, place) for each in members), 0.0, 1 / len(members), Link.IDENTITY
 
 
-def _start(model: Any) -> tuple[float, Link]:
+def _initial_prediction(model: Any) -> tuple[float, Link]:
     """The initial prediction of boosting: read at one record, for it is the same for all."""
     if not (isinstance(model.init_, str) or type(model.init_).__name__ in {"DummyRegressor", "DummyClassifier"}):
-        raise Refused("model", "boosting that begins with a model of its own is not read")
+        raise InvalidArgument("model", "boosting that begins with a model of its own is not read")
     classifier = type(model).__name__ == "GradientBoostingClassifier"
     if classifier and model.loss != "log_loss":
-        raise Refused("model", "of boosted classifiers those with log_loss are read")
+        raise InvalidArgument("model", "of boosted classifiers those with log_loss are read")
     if isinstance(model.init_, str):  # 'zero'
         return 0.0, Link.LOGIT if classifier else Link.IDENTITY
     blank = np.zeros((1, model.n_features_in_), dtype=np.float32)
     return float(model._raw_predict_init(blank).item()), Link.LOGIT if classifier else Link.IDENTITY
 
 
-def _tree(tree: Any, place: int) -> Tree:
+def _convert_tree(tree: Any, place: int) -> Tree:
     inner = tree.children_left != LEAF
     values = tree.value[:, 0, :]
     # Counts in older versions, shares in newer ones: a share either way.
     leaves = values[:, place] / values.sum(axis=1) if place == 1 else values[:, 0]
     return Tree(
         tuple(np.where(inner, tree.feature, LEAF).tolist()),
-        tuple(map(before_rounding, np.where(inner, tree.threshold, 0.0).tolist())),
+        tuple(map(threshold_before_rounding, np.where(inner, tree.threshold, 0.0).tolist())),
         tuple(np.where(inner, tree.children_left, 0).tolist()),
         tuple(np.where(inner, tree.children_right, 0).tolist()),
         tuple(np.where(inner, 0.0, leaves).tolist()),
     )
 
 
-def before_rounding(threshold: float) -> float:
+def threshold_before_rounding(threshold: float) -> float:
     """The largest double that is not above the threshold after it is rounded to single precision.
 
-    >>> before_rounding(0.5) > 0.5, float(np.float32(before_rounding(0.5)))
+    >>> threshold_before_rounding(0.5) > 0.5, float(np.float32(threshold_before_rounding(0.5)))
     (True, 0.5)
     """
     below = np.float32(threshold)
@@ -170,21 +178,21 @@ class Trees(Predictor):
     def __post_init__(self) -> None:
         require_name(self.name)
         for name in ("columns", "trees"):
-            object.__setattr__(self, name, several(name, getattr(self, name), "a tuple of them"))
+            object.__setattr__(self, name, require_sequence(name, getattr(self, name), "a tuple of them"))
         for name in ("base", "factor"):
-            object.__setattr__(self, name, number(name, getattr(self, name)))
-        object.__setattr__(self, "link", chosen("link", self.link, Link))
+            object.__setattr__(self, name, require_number(name, getattr(self, name)))
+        object.__setattr__(self, "link", parse_choice("link", self.link, Link))
         for each in self.columns:
-            require_kind("columns", each, str, "the name of a column")
+            require_type("columns", each, str, "the name of a column")
         if not self.columns or len(set(self.columns)) < len(self.columns) or not self.trees:
-            raise Refused("columns", "at least one is needed, each once, and at least one tree")
+            raise InvalidArgument("columns", "at least one is needed, each once, and at least one tree")
         if any(not LEAF <= column < len(self.columns) for tree in self.trees for column in tree.column):
-            raise Refused("trees", "a tree compares a column that is not there")
+            raise InvalidArgument("trees", "a tree compares a column that is not there")
         if sum(len(tree.column) for tree in self.trees) > MOST_NODES:
-            raise Refused("trees", f"at most {MOST_NODES} nodes are compared")
+            raise InvalidArgument("trees", f"at most {MOST_NODES} nodes are compared")
         size = sum(max(map(abs, tree.value)) for tree in self.trees)
         if not abs(self.base) + size * max(1.0, abs(self.factor)) <= LARGEST:
-            raise Refused("trees", f"the sum could be beyond {LARGEST:g}")
+            raise InvalidArgument("trees", f"the sum could be beyond {LARGEST:g}")
 
     @property
     def inputs(self) -> tuple[Input, ...]:
@@ -195,12 +203,12 @@ class Trees(Predictor):
         """The sum itself, without the link."""
         return Trees(self.name, self.columns, self.trees, self.base, self.factor)
 
-    def values(self, columns: Sequence[FloatArray]) -> FloatArray:
+    def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
         table = np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
-        summed = self.base + self.factor * _sums(table, *self._nodes())
+        summed = self.base + self.factor * _sum_trees(table, *self._concatenate_nodes())
         return self.link.response(np.where(np.isnan(table).any(axis=1), np.nan, summed))
 
-    def _nodes(self) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]:
+    def _concatenate_nodes(self) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]:
         """The trees behind one another: roots, columns, thresholds, children, values."""
         sizes = [len(tree.column) for tree in self.trees]
         roots = np.cumsum([0, *sizes[:-1]])
@@ -221,15 +229,15 @@ class Trees(Predictor):
         }  # fmt: skip
 
     @classmethod
-    def of_facts(cls, name: str, facts: Mapping[str, Any]) -> Trees:
+    def from_facts(cls, name: str, facts: Mapping[str, Any]) -> Trees:
         """The inverse of `facts`.
 
         Raises:
             ValueError: they describe none.
         """
-        require_known(facts, ("link", "base", "factor", "columns", "trees"))
+        require_known_fields(facts, ("link", "base", "factor", "columns", "trees"))
         trees = tuple(Tree(**{key: each[key] for key in Tree.__slots__}) for each in facts["trees"])
-        link = chosen("link", facts.get("link", "identity"), Link)
+        link = parse_choice("link", facts.get("link", "identity"), Link)
         return cls(name, tuple(facts["columns"]), trees, facts.get("base", 0.0), facts.get("factor", 1.0), link)
 
     @classmethod
@@ -247,11 +255,11 @@ class Trees(Predictor):
         Raises:
             ValueError: the model is of another kind, has more than two classes, or has no names of columns.
         """
-        return cls(name, *read(model, columns))
+        return cls(name, *parse_sklearn_trees(model, columns))
 
 
-@compiled
-def _sums(  # noqa: PLR0917
+@compile_loop
+def _sum_trees(  # noqa: PLR0917
     table: FloatArray,
     roots: IntArray,
     column: IntArray,

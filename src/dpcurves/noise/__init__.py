@@ -1,10 +1,16 @@
 """Exact integer noise, private choice, and the one source of randomness."""
 
 from . import discrete_gaussian, discrete_laplace
-from .exponential import choose, coin, probabilities
-from .randomness import FleetingMemory, Memory, Randomness
+from .exponential import sample_bernoulli_exp, sample_exponential_mechanism, selection_probabilities
+from .randomness import InProcessMemory, Memory, Randomness
 
 __all__ = [
-    "FleetingMemory", "Memory", "Randomness", "choose", "coin", "discrete_gaussian", "discrete_laplace",
-    "probabilities",
+    "InProcessMemory",
+    "Memory",
+    "Randomness",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "sample_bernoulli_exp",
+    "sample_exponential_mechanism",
+    "selection_probabilities",
 ]  # fmt: skip

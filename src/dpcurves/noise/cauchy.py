@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 
-from ..arguments import rational
+from ..arguments import require_nonnegative_fraction
 from .randomness import Randomness
 
 STEP = 64
 
 
-def whole_below(centre: Fraction, scale: Fraction, randomness: Randomness) -> int:
+def sample_cauchy_floor(centre: Fraction, scale: Fraction, randomness: Randomness) -> int:
     """The largest whole number that is at most ``centre + scale * C``, C a standard Cauchy variable.
 
     Formal guarantees: the law is exact, no floating point is used, and no rounding decides. C is ``x / y`` for (x, y)
@@ -28,53 +28,53 @@ def whole_below(centre: Fraction, scale: Fraction, randomness: Randomness) -> in
     Raises:
         ValueError: `scale` is below zero.
 
-    >>> whole_below(Fraction(7, 2), Fraction(0), Randomness.from_seed(0))
+    >>> sample_cauchy_floor(Fraction(7, 2), Fraction(0), Randomness.from_seed(0))
     3
     """
-    scale = rational("scale", scale)
+    scale = require_nonnegative_fraction("scale", scale)
     while True:
-        point = _Point.drawn(randomness)
-        while (inside := point.inside) is None:
-            point = point.closer(randomness)
+        point = _DiscPoint.sample(randomness)
+        while (inside := point.is_inside) is None:
+            point = point.refine(randomness)
         while inside:
-            lower, upper = (floor(centre + point.sign * scale * quotient) for quotient in point.quotients)
-            if lower == upper and point.is_settled:
+            lower, upper = (floor(centre + point.sign * scale * quotient) for quotient in point.quotient_bounds)
+            if lower == upper and point.has_bounded_quotient:
                 return lower
-            point = point.closer(randomness)
+            point = point.refine(randomness)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Point:
-    """SECRET: from ``across`` to ``across + 1``, and from ``up`` to ``up + 1``, in units of ``2**-bits``."""
+class _DiscPoint:
+    """SECRET: from ``x`` to ``x + 1``, and from ``y`` to ``y + 1``, in units of ``2**-bits``."""
 
     sign: int
-    across: int
-    up: int
+    x: int
+    y: int
     bits: int
 
     @classmethod
-    def drawn(cls, randomness: Randomness) -> _Point:
-        across, up = (int(word) for word in randomness.words(2))
-        return cls(1 if randomness.below(2) else -1, across, up, STEP)
+    def sample(cls, randomness: Randomness) -> _DiscPoint:
+        across, up = (int(word) for word in randomness.sample_words(2))
+        return cls(1 if randomness.sample_below(2) else -1, across, up, STEP)
 
-    def closer(self, randomness: Randomness) -> _Point:
+    def refine(self, randomness: Randomness) -> _DiscPoint:
         """With more places."""
-        across, up = (int(word) for word in randomness.words(2))
-        return _Point(self.sign, self.across << STEP | across, self.up << STEP | up, self.bits + STEP)
+        across, up = (int(word) for word in randomness.sample_words(2))
+        return _DiscPoint(self.sign, self.x << STEP | across, self.y << STEP | up, self.bits + STEP)
 
     @property
-    def inside(self) -> bool | None:
+    def is_inside(self) -> bool | None:
         """Tell whether the point lies in the disc; None: not certain at this precision."""
-        if (self.across + 1) ** 2 + (self.up + 1) ** 2 <= 1 << 2 * self.bits:
+        if (self.x + 1) ** 2 + (self.y + 1) ** 2 <= 1 << 2 * self.bits:
             return True
-        return False if self.across**2 + self.up**2 >= 1 << 2 * self.bits else None
+        return False if self.x**2 + self.y**2 >= 1 << 2 * self.bits else None
 
     @property
-    def is_settled(self) -> bool:
+    def has_bounded_quotient(self) -> bool:
         """Tell whether the quotient is bounded."""
-        return self.up > 0
+        return self.y > 0
 
     @property
-    def quotients(self) -> tuple[Fraction, Fraction]:
+    def quotient_bounds(self) -> tuple[Fraction, Fraction]:
         """Bounds of the quotient, from below and from above."""
-        return Fraction(self.across, self.up + 1), Fraction(self.across + 1, max(self.up, 1))
+        return Fraction(self.x, self.y + 1), Fraction(self.x + 1, max(self.y, 1))

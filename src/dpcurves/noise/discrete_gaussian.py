@@ -12,8 +12,16 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import number_of_draws, positive
-from .exponential import Bracket, InversionTable, alternate, coin, decay, limit, times
+from ..arguments import require_draw_count, require_positive_fraction
+from .exponential import (
+    Bracket,
+    InversionTable,
+    bound_exp_neg,
+    bound_geometric_sum,
+    multiply_brackets,
+    sample_alternating_series,
+    sample_bernoulli_exp,
+)
 from .randomness import Randomness
 
 LARGEST_VARIANCE = 2**110
@@ -40,8 +48,8 @@ def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.
     >>> sample(Fraction(10, 3), 5, Randomness.from_seed(1))
     array([ 1, -1, -2, -4,  1])
     """
-    stairs = _stairs(positive("variance", variance, LARGEST_VARIANCE))
-    noise, opened = np.empty(number_of_draws(size), dtype=np.int64), np.arange(size)
+    stairs = _build_sampler(require_positive_fraction("variance", variance, LARGEST_VARIANCE))
+    noise, opened = np.empty(require_draw_count(size), dtype=np.int64), np.arange(size)
     while opened.size:
         noise[opened], kept = stairs.propose(opened.size, randomness)
         opened = opened[~kept]
@@ -49,100 +57,100 @@ def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class StepEnvelope:
     """Outcome ``2 * b + s`` is step b, of the integers that are not negative (s = 0) or are (s = 1).
 
-    It holds the integers with ``abs(z) = start + low``, for ``start = b * 2**bits + s`` and low from 0 to
+    It holds the integers with ``abs(z) = start + low``, for ``step_start = b * 2**bits + s`` and low from 0 to
     ``2**bits - 1``, and weighs as the first of them: ``exp(-rate * start**2)``.
     """
 
     rate: Fraction
     bits: int
 
-    def start(self, outcome: int) -> int:
+    def step_start(self, outcome: int) -> int:
         """The smallest absolute value in the step."""
         return (outcome >> 1 << self.bits) + (outcome & 1)
 
-    def excess(self, outcome: int, low: int) -> Fraction:
+    def exponent_excess(self, outcome: int, low: int) -> Fraction:
         """By how much ``rate * z**2`` is more at `low` than at the start of the step."""
-        return self.rate * (low * (2 * self.start(outcome) + low))
+        return self.rate * (low * (2 * self.step_start(outcome) + low))
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
         """The weights of the steps up to about ``2**-bits``; beyond, both sides fall faster than a geometric series."""
-        both = zip(self._side(0, bits), self._side(1, bits), strict=True)
+        both = zip(self._side_weights(0, bits), self._side_weights(1, bits), strict=True)
         count = (isqrt(int(bits * Fraction(7, 10) / self.rate)) >> self.bits) + 2
         listed = [weight for weight, _ in chain.from_iterable(islice(both, count))]
         (next_, ratio), _ = next(both)
-        return listed, 2 * limit(next_, ratio, bits)
+        return listed, 2 * bound_geometric_sum(next_, ratio, bits)
 
-    def _side(self, sign: int, bits: int) -> Iterator[tuple[Bracket, Bracket]]:
+    def _side_weights(self, sign: int, bits: int) -> Iterator[tuple[Bracket, Bracket]]:
         width = 1 << self.bits
-        weight = decay(self.rate * sign, bits)
-        ratio = decay(self.rate * width * (width + 2 * sign), bits)
-        fall = decay(self.rate * 2 * width**2, bits)
+        weight = bound_exp_neg(self.rate * sign, bits)
+        ratio = bound_exp_neg(self.rate * width * (width + 2 * sign), bits)
+        fall = bound_exp_neg(self.rate * 2 * width**2, bits)
         while True:
             yield weight, ratio
-            weight, ratio = times(weight, ratio, bits), times(ratio, fall, bits)
+            weight, ratio = multiply_brackets(weight, ratio, bits), multiply_brackets(ratio, fall, bits)
 
 
-class Stairs:
+class RejectionSampler:
     """Rejection sampler of the discrete Gaussian: proposals from a step function above it, and which are accepted."""
 
     __slots__ = ("_doubts", "_steps", "_table")
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: StepEnvelope) -> None:
         self._steps = steps
         self._table = InversionTable(steps)
-        self._doubts = _doubts(steps, self._table.outcomes)
+        self._doubts = _bound_excesses(steps, self._table.outcomes)
 
     def propose(self, size: int, randomness: Randomness) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Integers, and whether each is kept."""
-        bits, outcomes = self._steps.bits, self._table.draw(size, randomness)
+        bits, outcomes = self._steps.bits, self._table.sample(size, randomness)
         kept = np.ones(size, dtype=np.bool_)
         magnitude = np.minimum(outcomes >> 1, LARGEST_INTEGER >> bits) << bits
         if bits:
-            low = _low_places(size, bits, randomness)
+            low = _sample_low_bits(size, bits, randomness)
             magnitude |= low
-            self._refuse(kept, outcomes, low, randomness)
+            self._reject(kept, outcomes, low, randomness)
         return magnitude ^ -(outcomes & 1), kept  # -1 - m is the complement of m
 
-    def _refuse(
-        self, kept: NDArray[np.bool_], outcomes: NDArray[np.int64], low: NDArray[np.int64], randomness: Randomness
+    def _reject(
+        self, is_kept: NDArray[np.bool_], outcomes: NDArray[np.int64], low: NDArray[np.int64], randomness: Randomness
     ) -> None:
         doubts = self._doubts.take(outcomes, mode="clip")
-        for place in np.flatnonzero(randomness.halfwords(kept.size) < doubts):
-            excess = self._steps.excess(int(outcomes[place]), int(low[place]))
-            kept[place] = _keeps(excess, int(doubts[place]), randomness)
+        for place in np.flatnonzero(randomness.sample_halfwords(is_kept.size) < doubts):
+            excess = self._steps.exponent_excess(int(outcomes[place]), int(low[place]))
+            is_kept[place] = _accept(excess, int(doubts[place]), randomness)
 
 
-def _low_places(size: int, bits: int, randomness: Randomness) -> NDArray[np.int64]:
+def _sample_low_bits(size: int, bits: int, randomness: Randomness) -> NDArray[np.int64]:
     if bits <= 16:
-        return (randomness.halfwords(size) >> np.uint16(16 - bits)).astype(np.int64)
-    return (randomness.words(size) >> np.uint64(64 - bits)).astype(np.int64)
+        return (randomness.sample_halfwords(size) >> np.uint16(16 - bits)).astype(np.int64)
+    return (randomness.sample_words(size) >> np.uint64(64 - bits)).astype(np.int64)
 
 
-def _doubts(steps: Steps, outcomes: int) -> NDArray[np.uint32]:
+def _bound_excesses(steps: StepEnvelope, outcomes: int) -> NDArray[np.uint32]:
     """For each outcome a bound on its excess, in units of 2**-16; for rarer ones, at the end, there is none."""
     furthest = (1 << steps.bits) - 1
     slope = steps.rate * furthest * CERTAIN
     top, bottom = slope.numerator, slope.denominator
-    bounds = (top * (2 * steps.start(outcome) + furthest) // bottom + 1 for outcome in range(outcomes))
+    bounds = (top * (2 * steps.step_start(outcome) + furthest) // bottom + 1 for outcome in range(outcomes))
     return np.array([*(min(bound, CERTAIN) for bound in bounds), CERTAIN], dtype=np.uint32)
 
 
-def _keeps(excess: Fraction, doubt: int, randomness: Randomness) -> bool:
-    """True with probability ``exp(-excess)``, after a coin of probability ``doubt / 2**16`` has already shown heads.
+def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool:
+    """True with probability ``exp(-excess)``, after a coin of probability ``excess_bound / 2**16`` has already shown heads.
 
-    The first of the coins of `alternate` shows heads with probability `excess`: where `excess` is at most the doubt,
+    The first of the coins of `sample_alternating_series` shows heads with probability `excess`: where `excess` is at most the doubt,
     it does so only if the coin of the doubt does, and then with probability ``excess * 2**16 / doubt``.
     """
-    if doubt == CERTAIN:
-        return coin(excess, randomness)
-    heads = randomness.below(excess.denominator * doubt) < excess.numerator << 16
-    return alternate(excess, 2, randomness) if heads else True
+    if excess_bound == CERTAIN:
+        return sample_bernoulli_exp(excess, randomness)
+    heads = randomness.sample_below(excess.denominator * excess_bound) < excess.numerator << 16
+    return sample_alternating_series(excess, 2, randomness) if heads else True
 
 
 @lru_cache(maxsize=64)  # a pure function of a public number
-def _stairs(variance: Fraction) -> Stairs:
+def _build_sampler(variance: Fraction) -> RejectionSampler:
     bits = max(0, (int(variance / DEVIATION_STEPS**2).bit_length() - 1) // 2)
-    return Stairs(Steps(1 / (2 * variance), bits))
+    return RejectionSampler(StepEnvelope(1 / (2 * variance), bits))

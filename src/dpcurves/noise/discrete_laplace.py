@@ -10,8 +10,16 @@ from itertools import chain, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import number_of_draws, positive
-from .exponential import Bracket, InversionTable, decay, limit, one, powers, times
+from ..arguments import require_draw_count, require_positive_fraction
+from .exponential import (
+    Bracket,
+    InversionTable,
+    bound_exp_neg,
+    bound_geometric_sum,
+    geometric_terms,
+    multiply_brackets,
+    one_bracket,
+)
 from .randomness import Randomness
 
 LARGEST_SCALE = 2**55
@@ -37,29 +45,29 @@ def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int
     >>> sample(Fraction(10, 3), 5, Randomness.from_seed(1))
     array([-2,  1,  3, 11, -3])
     """
-    tables = _tables(positive("scale", scale, LARGEST_SCALE))
-    signed = tables.last.draw(number_of_draws(size), randomness)
+    tables = _build_tables(require_positive_fraction("scale", scale, LARGEST_SCALE))
+    signed = tables.highest_digit.sample(require_draw_count(size), randomness)
     magnitude: NDArray[np.int64] = np.minimum(signed >> 1, LARGEST_INTEGER >> tables.bits)
     for width, table in tables.digits:
-        magnitude = magnitude << width | table.draw(size, randomness)
+        magnitude = magnitude << width | table.sample(size, randomness)
     return magnitude ^ -(signed & 1)  # -1 - m is the complement of m
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class InversionTables:
     """Inversion tables of the discrete Laplace law of one scale: sign and highest digit, then `bits` lower bits."""
 
-    last: InversionTable
+    highest_digit: InversionTable
     digits: tuple[tuple[int, InversionTable], ...]
     bits: int
 
 
 @lru_cache(maxsize=64)  # a pure function of a public number
-def _tables(scale: Fraction) -> Tables:
+def _build_tables(scale: Fraction) -> InversionTables:
     bits = max(0, int(scale / SCALE_STEPS).bit_length() - 1)
     ends = [*range(bits, 0, -DIGIT), 0]
     digits = ((high - low, InversionTable(Digit(2**low / scale, 2 ** (high - low)))) for high, low in pairwise(ends))
-    return Tables(InversionTable(SignedDigit(2**bits / scale, 1 / scale)), tuple(digits), bits)
+    return InversionTables(InversionTable(SignedDigit(2**bits / scale, 1 / scale)), tuple(digits), bits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +79,7 @@ class Digit:
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
         """The weights of all digits; there are no others."""
-        return powers(one(bits), decay(self.rate, bits), self.count, bits), 0
+        return geometric_terms(one_bracket(bits), bound_exp_neg(self.rate, bits), self.count, bits), 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +87,11 @@ class SignedDigit:
     """Outcome ``2 * d + s`` is digit d, positive (s = 0) or negative, and weighs ``exp(-d * rate - s * toll)``."""
 
     rate: Fraction
-    toll: Fraction
+    sign_rate: Fraction
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
         """The weights of the digits up to about ``2**-bits``; the others are a geometric series."""
-        ratio, sign = decay(self.rate, bits), decay(self.toll, bits)
-        *digits, next_ = powers(one(bits), ratio, int(bits * Fraction(7, 10) / self.rate) + 3, bits)
-        both = ((digit, times(digit, sign, bits)) for digit in digits)
-        return list(chain.from_iterable(both)), 2 * limit(next_, ratio, bits)
+        ratio, sign = bound_exp_neg(self.rate, bits), bound_exp_neg(self.sign_rate, bits)
+        *digits, next_ = geometric_terms(one_bracket(bits), ratio, int(bits * Fraction(7, 10) / self.rate) + 3, bits)
+        both = ((digit, multiply_brackets(digit, sign, bits)) for digit in digits)
+        return list(chain.from_iterable(both)), 2 * bound_geometric_sum(next_, ratio, bits)

@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused, rational
-from ..arrays import FloatArray, IntArray, compiled
+from ..arguments import InvalidArgument, require_nonnegative_fraction
+from ..arrays import FloatArray, IntArray, compile_loop
 from .randomness import Randomness
 
 # The number exp(-x), for rational x: proven bounds in whole numbers, and coins that show it exactly.
@@ -30,24 +30,24 @@ Bracket = tuple[int, int]
 """Two whole numbers, in units of ``2**-bits``; the number that is meant lies between them or on them."""
 
 
-def one(bits: int) -> Bracket:
+def one_bracket(bits: int) -> Bracket:
     """The number 1."""
     return 1 << bits, 1 << bits
 
 
-def times(left: Bracket, right: Bracket, bits: int) -> Bracket:
+def multiply_brackets(left: Bracket, right: Bracket, bits: int) -> Bracket:
     """The product of two numbers that are not negative, rounded outwards."""
     return left[0] * right[0] >> bits, (left[1] * right[1] >> bits) + 1
 
 
-def decay(exponent: Fraction, bits: int) -> Bracket:
+def bound_exp_neg(exponent: Fraction, bits: int) -> Bracket:
     """``exp(-exponent)``, for an exponent of at least 0.
 
     The exponent is halved until it is below 2**-8, the power series is summed, and the sum is squared as often, all
     rounded outwards. The sum is known to ``bits / 4 + 10`` fine units, and squaring magnifies that by less than
     2**10, so the guard bits hold it: up to 10,000 bits the bounds differ by 2 at most.
 
-    >>> lower, upper = decay(Fraction(1), 64)
+    >>> lower, upper = bound_exp_neg(Fraction(1), 64)
     >>> lower / 2**64, upper - lower <= 2
     (0.36787944117144233, True)
     """
@@ -55,49 +55,51 @@ def decay(exponent: Fraction, bits: int) -> Bracket:
         return 0, 1
     fine = bits + GUARD
     halvings = max(0, exponent.numerator.bit_length() - exponent.denominator.bit_length() + 9)
-    bounds = _series((exponent.numerator << fine) // (exponent.denominator << halvings), fine)
+    bounds = _sum_exp_series((exponent.numerator << fine) // (exponent.denominator << halvings), fine)
     for _ in range(halvings):
-        bounds = times(bounds, bounds, fine)
+        bounds = multiply_brackets(bounds, bounds, fine)
     return bounds[0] >> GUARD, (bounds[1] >> GUARD) + 1
 
 
-def decay_above(epsilon: Fraction) -> Fraction:
+def bound_exp_neg_above(epsilon: Fraction) -> Fraction:
     """A number that is not below ``exp(-epsilon)``, by less than ``2**-250``."""
-    return Fraction(decay(epsilon, PRECISE)[1], 1 << PRECISE)
+    return Fraction(bound_exp_neg(epsilon, PRECISE)[1], 1 << PRECISE)
 
 
-def powers(first: Bracket, ratio: Bracket, count: int, bits: int) -> list[Bracket]:
+def geometric_terms(first: Bracket, ratio: Bracket, count: int, bits: int) -> list[Bracket]:
     """The first `count` members of a geometric series."""
-    return list(accumulate(repeat(ratio, count - 1), lambda member, step: times(member, step, bits), initial=first))
+    return list(
+        accumulate(repeat(ratio, count - 1), lambda member, step: multiply_brackets(member, step, bits), initial=first)
+    )
 
 
-def limit(first: Bracket, ratio: Bracket, bits: int) -> int:
+def bound_geometric_sum(first: Bracket, ratio: Bracket, bits: int) -> int:
     """An upper bound on the sum of a geometric series without end, of a ratio below 1."""
     return (first[1] << bits) // ((1 << bits) - ratio[1]) + 1
 
 
-def coin(exponent: Fraction, randomness: Randomness) -> bool:
+def sample_bernoulli_exp(exponent: Fraction, randomness: Randomness) -> bool:
     """True with probability exactly ``exp(-exponent)`` (Canonne, Kamath and Steinke 2020, Algorithm 1)."""
     while exponent > 1:
-        if not alternate(Fraction(1), 1, randomness):
+        if not sample_alternating_series(Fraction(1), 1, randomness):
             return False
         exponent -= 1
-    return alternate(exponent, 1, randomness)
+    return sample_alternating_series(exponent, 1, randomness)
 
 
-def alternate(exponent: Fraction, first: int, randomness: Randomness) -> bool:
+def sample_alternating_series(exponent: Fraction, first: int, randomness: Randomness) -> bool:
     """Flip coins that show heads with probability ``exponent / k``, k = `first`, ...: is the first tail at an odd k?
 
     From ``first = 1`` on, and for exponents in [0, 1], that has probability ``exp(-exponent)``: the alternating sum
     of the probabilities ``exponent**k / k!`` that the first k coins are heads.
     """
     k = first
-    while randomness.below(exponent.denominator * k) < exponent.numerator:
+    while randomness.sample_below(exponent.denominator * k) < exponent.numerator:
         k += 1
     return k % 2 == 1
 
 
-def _series(small: int, bits: int) -> Bracket:
+def _sum_exp_series(small: int, bits: int) -> Bracket:
     """Enclose ``exp(-x)`` for all x from `small` to `small` + 1 units.
 
     Each term is rounded down, which costs less than 1.1 units, the terms left out are together below 1 unit, and so
@@ -141,7 +143,7 @@ class InvertedLaw(Protocol):
         ...
 
 
-def thresholds(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]:
+def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]:
     """Bounds on ``2**bits * F(i)``, from below and from above."""
     weights, others = law.weights(bits + GUARD_BITS)
     lower = list(accumulate(least for least, _ in weights))
@@ -150,20 +152,20 @@ def thresholds(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]:
     return [(sum_ << bits) // most for sum_ in lower], [-((-sum_ << bits) // least) for sum_ in upper]
 
 
-def draw(law: InvertedLaw, randomness: Randomness) -> int:
+def sample_by_inversion(law: InvertedLaw, randomness: Randomness) -> int:
     """Draw an outcome."""
-    return settle(law, int(randomness.words(1)[0]), WORD, randomness)
+    return refine_until_proven(law, int(randomness.sample_words(1)[0]), WORD, randomness)
 
 
-def settle(law: InvertedLaw, word: int, bits: int, randomness: Randomness) -> int:
+def refine_until_proven(law: InvertedLaw, word: int, bits: int, randomness: Randomness) -> int:
     """The outcome for a uniform number whose first `bits` binary places are `word`; further places are drawn."""
-    while (outcome := _proven(law, word, bits)) is None:
-        word, bits = word << WORD | int(randomness.words(1)[0]), bits + WORD
+    while (outcome := _find_proven_outcome(law, word, bits)) is None:
+        word, bits = word << WORD | int(randomness.sample_words(1)[0]), bits + WORD
     return outcome
 
 
-def _proven(law: InvertedLaw, word: int, bits: int) -> int | None:
-    lower, upper = thresholds(law, bits)
+def _find_proven_outcome(law: InvertedLaw, word: int, bits: int) -> int | None:
+    lower, upper = bound_cumulative(law, bits)
     outcome = bisect_right(upper, word)
     return outcome if outcome < len(lower) and word < lower[outcome] else None
 
@@ -172,31 +174,31 @@ class InversionTable:
     """Many draws from one law. Its thresholds are worked out once, to 64 bits; fewer than 2**15 outcomes have one.
 
     A draw begins with 16 bits. Most often they prove an outcome, which is then looked up; the others get 48 bits
-    more, and are searched; what is still open, once in about 2**50 draws, goes to `settle`.
+    more, and are searched; what is still open, once in about 2**50 draws, goes to `refine_until_proven`.
     """
 
     __slots__ = ("_by_prefix", "_law", "_lower", "_upper")
 
     def __init__(self, law: InvertedLaw) -> None:
-        lower, upper = thresholds(law, WORD)
-        # 2**64 has no place in a word. With TOP in its stead, a word that equals TOP goes to `settle`.
+        lower, upper = bound_cumulative(law, WORD)
+        # 2**64 has no place in a word. With TOP in its stead, a word that equals TOP goes to `refine_until_proven`.
         self._lower = np.array([*(min(bound, TOP) for bound in lower), 0], dtype=np.uint64)
         self._upper = np.array([min(bound, TOP) for bound in upper], dtype=np.uint64)
         self._law = law
-        self._by_prefix = self._proven_by_prefix()
+        self._by_prefix = self._build_prefix_table()
 
     @property
     def outcomes(self) -> int:
         """The number of outcomes with a threshold; others are far rarer than ``2**-64``."""
         return self._upper.size
 
-    def draw(self, size: int, randomness: Randomness) -> NDArray[np.int64]:
+    def sample(self, size: int, randomness: Randomness) -> NDArray[np.int64]:
         """Independent outcomes."""
-        prefixes = randomness.halfwords(size)
+        prefixes = randomness.sample_halfwords(size)
         proven = self._by_prefix.take(prefixes, mode="wrap")
         opened = np.flatnonzero(proven < 0)
         outcomes = proven.astype(np.int64)
-        words = prefixes[opened].astype(np.uint64) << REST | randomness.words(opened.size) >> np.uint64(PREFIX)
+        words = prefixes[opened].astype(np.uint64) << REST | randomness.sample_words(opened.size) >> np.uint64(PREFIX)
         outcomes[opened] = self.look_up(words, randomness)
         return outcomes
 
@@ -204,10 +206,10 @@ class InversionTable:
         """The outcomes for uniform numbers whose first 64 binary places are `words`."""
         outcomes = self._upper.searchsorted(words, side="right")
         for place in np.flatnonzero(words >= self._lower[outcomes]):
-            outcomes[place] = settle(self._law, int(words[place]), WORD, randomness)
+            outcomes[place] = refine_until_proven(self._law, int(words[place]), WORD, randomness)
         return outcomes
 
-    def _proven_by_prefix(self) -> NDArray[np.int16]:
+    def _build_prefix_table(self) -> NDArray[np.int16]:
         first = np.arange(1 << PREFIX, dtype=np.uint64) << REST
         last = first | np.uint64((1 << WORD - PREFIX) - 1)
         outcomes = self._upper.searchsorted(first, side="right")
@@ -219,7 +221,7 @@ LAST_BIN = 256  # bins are at least 1 / (4 * rate) wide, so a candidate in the l
 Penalties = NDArray[np.int64] | Sequence[int]
 
 
-def choose(penalties: Penalties, rate: Fraction, randomness: Randomness) -> int:
+def sample_exponential_mechanism(penalties: Penalties, rate: Fraction, randomness: Randomness) -> int:
     """The number of one candidate, i with probability proportional to ``exp(-rate * penalties[i])``.
 
     Formal guarantees: the law is exact, no floating point is used, and no rounding decides. Candidates are binned by
@@ -238,24 +240,24 @@ def choose(penalties: Penalties, rate: Fraction, randomness: Randomness) -> int:
     Raises:
         ValueError: there is no candidate, or `rate` is below zero.
 
-    >>> choose([9, 0, 9], Fraction(5), Randomness.from_seed(0))
+    >>> sample_exponential_mechanism([9, 0, 9], Fraction(5), Randomness.from_seed(0))
     1
     """
-    bins = _binned(_above_least(penalties), rational("rate", rate))
+    bins = _bin_penalties(_subtract_least(penalties), require_nonnegative_fraction("rate", rate))
     while True:
         which, excess = bins.propose(randomness)
-        if coin(bins.rate * excess, randomness):
+        if sample_bernoulli_exp(bins.rate * excess, randomness):
             return which
 
 
-def probabilities(penalties: Penalties, rate: Fraction) -> NDArray[np.float64]:
-    """The law of `choose`, one number for each candidate, to a relative accuracy of 1e-12.
+def selection_probabilities(penalties: Penalties, rate: Fraction) -> NDArray[np.float64]:
+    """The law of `sample_exponential_mechanism`, one number for each candidate, to a relative accuracy of 1e-12.
 
-    >>> probabilities([0, 1, 0], Fraction(0))
+    >>> selection_probabilities([0, 1, 0], Fraction(0))
     array([0.33333333, 0.33333333, 0.33333333])
     """
-    steep = float(min(rational("rate", rate), Fraction(2**60)))
-    weights: NDArray[np.float64] = np.exp(-steep * _above_least(penalties).astype(np.float64))
+    steep = float(min(require_nonnegative_fraction("rate", rate), Fraction(2**60)))
+    weights: NDArray[np.float64] = np.exp(-steep * _subtract_least(penalties).astype(np.float64))
     return weights / float(weights.sum())
 
 
@@ -269,33 +271,35 @@ class SelectionBins:
     rate: Fraction
     bits: int
     distances: NDArray[np.uint64]
-    binned: NDArray[np.int64]
+    bin_numbers: NDArray[np.int64]
     counts: list[int]
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
         """The weights of all bins; there are no others."""
-        lowest = powers(one(bits), decay(self.rate * 2**self.bits, bits), len(self.counts), bits)
+        lowest = geometric_terms(
+            one_bracket(bits), bound_exp_neg(self.rate * 2**self.bits, bits), len(self.counts), bits
+        )
         return [(count * low, count * high) for count, (low, high) in zip(self.counts, lowest, strict=True)], 0
 
     def propose(self, randomness: Randomness) -> tuple[int, int]:
         """A candidate, and by how much its penalty exceeds the lowest of its bin."""
-        bin_ = draw(self, randomness)
-        members = np.flatnonzero(self.binned == bin_)
-        which = int(members[randomness.below(members.size)])
+        bin_ = sample_by_inversion(self, randomness)
+        members = np.flatnonzero(self.bin_numbers == bin_)
+        which = int(members[randomness.sample_below(members.size)])
         return which, int(self.distances[which]) - (bin_ << self.bits)
 
 
-def _above_least(penalties: Penalties) -> NDArray[np.uint64]:
+def _subtract_least(penalties: Penalties) -> NDArray[np.uint64]:
     given = np.asarray(penalties)
     if given.ndim != 1 or given.size == 0 or not np.can_cast(given.dtype, np.int64):
-        raise Refused("penalties", "a row of at least one integer of 64 bits is needed")
+        raise InvalidArgument("penalties", "a row of at least one integer of 64 bits is needed")
     whole = given.astype(np.int64)
     modular = whole.view(np.uint64)  # where a difference of any two cannot overflow
     least: np.uint64 = modular[whole.argmin()]
     return modular - least
 
 
-def _binned(distances: NDArray[np.uint64], rate: Fraction) -> SelectionBins:
+def _bin_penalties(distances: NDArray[np.uint64], rate: Fraction) -> SelectionBins:
     bits = 63 if rate == 0 else min(63, max(0, int(1 / (2 * rate)).bit_length() - 1))
     binned = np.minimum(distances >> np.uint64(bits), np.uint64(LAST_BIN)).astype(np.int64)
     return SelectionBins(rate, bits, distances, binned, np.bincount(binned).tolist())
@@ -316,13 +320,13 @@ Scaled = tuple[int, int]
 """A whole number, and the power of two that it is multiplied with."""
 
 
-def choose_partition(penalties: Penalty, rate: Fraction, prior: float, randomness: Randomness) -> NDArray[np.int64]:
+def sample_partition(penalties: Penalty, rate: Fraction, prior: float, randomness: Randomness) -> NDArray[np.int64]:
     """The first places of the intervals of one partition of the places 0, ..., n - 1.
 
     Intervals have 1, 2, 4, ... places. A partition has a chance proportional to the product of the weights of its
-    intervals, ``prior * exp(-rate * penalty)`` each, but for rounding: see `error_bound` and `WEIGHT_ERROR`.
+    intervals, ``prior * exp(-rate * penalty)`` each, but for rounding: see `bound_partition_log_error` and `WEIGHT_ERROR`.
 
-    Formal guarantees: `Chances` says which law is drawn from, in fractions, and that law is drawn from exactly: where a
+    Formal guarantees: `PartitionLaw` says which law is drawn from, in fractions, and that law is drawn from exactly: where a
     draw comes close to the border between two outcomes, both are refined until it is proven on which side it is.
 
     Args:
@@ -336,13 +340,13 @@ def choose_partition(penalties: Penalty, rate: Fraction, prior: float, randomnes
         ValueError: `rate` is below zero, or `prior` is out of range.
 
     >>> penalties = np.array([[0, 0, 0, 0, 0], [0, 0, 0, 9, 0], [0, 0, 0, 0, 9]], dtype=np.uint32)
-    >>> choose_partition(penalties, Fraction(9), 2.0**-9, Randomness.from_seed(1))
+    >>> sample_partition(penalties, Fraction(9), 2.0**-9, Randomness.from_seed(1))
     array([0, 2])
     """
-    return Chances.of(penalties, rate, prior).draw(randomness)
+    return PartitionLaw.from_penalties(penalties, rate, prior).sample(randomness)
 
 
-def error_bound(places: int, lengths: int) -> Fraction:
+def bound_partition_log_error(places: int, lengths: int) -> Fraction:
     """A bound on the error of the logarithm of a chance, up to a constant, against the product of weights.
 
     A chance is a product of at most n conditional chances ``term / A``, where A is the exact sum of the terms. A term
@@ -358,73 +362,80 @@ WEIGHT_ERROR = Fraction(8, 2**52)
 are rounded by a part of ``2**-53`` each."""
 
 
-class Sums(NamedTuple):
-    """SECRET. The weights of all partitions of the first i places add up to ``parts[i] * 2.0**scales[i]``.
+class PartitionWeights(NamedTuple):
+    """SECRET. The weights of all partitions of the first i places add up to ``mantissas[i] * 2.0**scales[i]``.
 
     Attributes:
-        penalties: See `choose_partition`.
+        penalties: See `sample_partition`.
         weights: The weights of each digit of a penalty, ``weights * 2.0**powers``.
-        powers: The exponents of two.
+        weight_exponents: The exponents of two.
         prior: The weight of an interval without a penalty.
-        parts: From 1/2 to 1.
-        scales: Powers of two.
+        mantissas: From 1/2 to 1.
+        exponents: Powers of two.
     """
 
     penalties: Penalty
     weights: FloatArray
-    powers: IntArray
+    weight_exponents: IntArray
     prior: float
-    parts: FloatArray
-    scales: IntArray
+    mantissas: FloatArray
+    exponents: IntArray
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Chances:
+class PartitionLaw:
     """SECRET. The law of one partition: of the first i places the last interval is as likely as its term is large."""
 
-    sums: Sums
+    sums: PartitionWeights
 
     @classmethod
-    def of(cls, penalties: Penalty, rate: Fraction, prior: float) -> Chances:
+    def from_penalties(cls, penalties: Penalty, rate: Fraction, prior: float) -> PartitionLaw:
         """Sum up, place by place."""
         if not LEAST_PRIOR <= prior <= 1:
-            raise Refused("prior", f"a number from {LEAST_PRIOR} to 1 is needed, got {prior}")
+            raise InvalidArgument("prior", f"a number from {LEAST_PRIOR} to 1 is needed, got {prior}")
         places = penalties.shape[1] - 1
-        weights, powers = _weights(rational("rate", rate))
-        sums = Sums(penalties, weights, powers, prior, np.ones(places + 1), np.zeros(places + 1, dtype=np.int64))
-        _add_up(sums)
+        weights, powers = _digit_weights(require_nonnegative_fraction("rate", rate))
+        sums = PartitionWeights(
+            penalties, weights, powers, prior, np.ones(places + 1), np.zeros(places + 1, dtype=np.int64)
+        )
+        _sum_partitions(sums)
         return cls(sums)
 
-    def term(self, power: int, place: int) -> Scaled:
+    def last_interval_weight(self, power: int, place: int) -> Scaled:
         """The weight of the partitions of the first places whose last interval has ``2**power`` of them, in 53 bits."""
         sums, part, scale = self.sums, self.sums.prior, 0
-        for number, digit in enumerate(_digits(int(sums.penalties[power, place]))):
+        for number, digit in enumerate(_split_digits(int(sums.penalties[power, place]))):
             part *= float(sums.weights[number, digit])
-            scale += int(sums.powers[number, digit])
+            scale += int(sums.weight_exponents[number, digit])
         before = place - (1 << power)
-        part, more = frexp(part * float(sums.parts[before]))
-        return int(part * 2**EXACT), more - EXACT + scale + int(sums.scales[before])
+        part, more = frexp(part * float(sums.mantissas[before]))
+        return int(part * 2**EXACT), more - EXACT + scale + int(sums.exponents[before])
 
-    def last(self, place: int) -> list[Scaled]:
+    def last_interval_weights(self, place: int) -> list[Scaled]:
         """The terms of the first places, from the shortest last interval to the longest."""
-        return [self.term(power, place) for power in range(min(len(self.sums.penalties), place.bit_length()))]
+        return [
+            self.last_interval_weight(power, place)
+            for power in range(min(len(self.sums.penalties), place.bit_length()))
+        ]
 
-    def draw(self, randomness: Randomness) -> NDArray[np.int64]:
+    def sample(self, randomness: Randomness) -> NDArray[np.int64]:
         """The first places of the intervals of one partition, drawn from the last interval to the first."""
-        first = np.zeros(len(self.sums.parts), dtype=np.int64)
-        place, count = len(self.sums.parts) - 1, 0
+        first = np.zeros(len(self.sums.mantissas), dtype=np.int64)
+        place, count = len(self.sums.mantissas) - 1, 0
         while place:
-            words = randomness.words(min(DRAWN_AT_ONCE, place))
-            place, count, used = _go_back(self.sums, words, place, first, count)
+            words = randomness.sample_words(min(DRAWN_AT_ONCE, place))
+            place, count, used = _sample_backwards(self.sums, words, place, first, count)
             if place and used < len(words):
-                place -= 1 << settle(Last(self.last(place)), int(words[used]), WORD, randomness)
+                place -= 1 << refine_until_proven(
+                    LastIntervalLaw(self.last_interval_weights(place)), int(words[used]), WORD, randomness
+                )
                 first[count] = place
                 count += 1
         return first[:count][::-1].copy()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Last:
+class LastIntervalLaw:
     """SECRET. Outcome k weighs as the terms say, of 53 bits each; the largest one weighs 1."""
 
     terms: list[Scaled]
@@ -443,36 +454,36 @@ class Last:
         return brackets, 0
 
 
-def _digits(penalty: int) -> list[int]:
+def _split_digits(penalty: int) -> list[int]:
     return [penalty >> DIGIT * number & (1 << DIGIT) - 1 for number in range(DIGITS)]
 
 
 @lru_cache(maxsize=64)  # a pure function of a public number
-def _weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
+def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
     """For each digit of a penalty ``exp(-rate * digit)``, as ``part * 2.0**scale``, to 53 bits.
 
     A relative error of ``2**-190`` at most, at first, doubles with each squaring and adds up along a row.
     """
     parts, scales = np.empty((DIGITS, 1 << DIGIT)), np.empty((DIGITS, 1 << DIGIT), dtype=np.int64)
-    base = _normal(decay(min(rate, STEEPEST), 2 * FINE)[0], -2 * FINE)
+    base = _normalise(bound_exp_neg(min(rate, STEEPEST), 2 * FINE)[0], -2 * FINE)
     for number in range(DIGITS):
-        power = _normal(1, 0)
+        power = _normalise(1, 0)
         for digit in range(1 << DIGIT):
             parts[number, digit], scales[number, digit] = power[0] / (1 << FINE), power[1] + FINE
-            power = _normal(power[0] * base[0], power[1] + base[1])
+            power = _normalise(power[0] * base[0], power[1] + base[1])
         base = power
     parts.flags.writeable = scales.flags.writeable = False
     return parts, scales
 
 
-def _normal(whole: int, scale: int) -> Scaled:
+def _normalise(whole: int, scale: int) -> Scaled:
     """Write a number, or one a little below, with a whole number of `FINE` bits."""
     excess = whole.bit_length() - FINE
     return (whole >> excess if excess > 0 else whole << -excess), scale + excess
 
 
-@compiled
-def _add_up(sums: Sums) -> None:
+@compile_loop
+def _sum_partitions(sums: PartitionWeights) -> None:
     """Sums of all partitions of the first places, each from those of fewer places, scaled anew at each place."""
     penalties, weights, powers, prior, parts, scales = sums
     terms, exponents = np.empty(len(penalties)), np.empty(len(penalties), dtype=np.int64)
@@ -496,8 +507,10 @@ def _add_up(sums: Sums) -> None:
         parts[place], scales[place] = total, top
 
 
-@compiled
-def _go_back(sums: Sums, words: NDArray[np.uint64], place: int, first: IntArray, count: int) -> tuple[int, int, int]:
+@compile_loop
+def _sample_backwards(
+    sums: PartitionWeights, words: NDArray[np.uint64], place: int, first: IntArray, count: int
+) -> tuple[int, int, int]:
     """From the end on, intervals that one word each proves: the place reached, how many there are, words used.
 
     All sums here are wrong by less than a part in ``2**46``: what is ``2**-40`` of them away from a border is proven.

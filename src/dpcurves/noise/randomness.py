@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 
 LEAST_SECRET = 32
 _ZEROS = memoryview(bytes(2**20))  # made once: zeros that are made anew take longer than the stream that goes over them
@@ -22,21 +22,21 @@ _ZEROS = memoryview(bytes(2**20))  # made once: zeros that are made anew take lo
 class Randomness:
     """A source of uniform bits, each given out once. It has no repr: its state is as secret as the noise.
 
-    Formal guarantees: `system` keeps no buffer, so processes forked from one another share no bits. A seeded source
+    Formal guarantees: `from_system` keeps no buffer, so processes forked from one another share no bits. A seeded source
     is only as secret as its seed, and a copy of it, also one made by a fork, repeats its bits.
 
     Attributes:
-        octets: A number of uniform bytes, as many as asked for.
-        seeded: Whether somebody knows a seed, so that nothing drawn from here protects anybody.
+        random_bytes: A number of uniform bytes, as many as asked for.
+        is_seeded: Whether somebody knows a seed, so that nothing drawn from here protects anybody.
     """
 
-    octets: Callable[[int], bytes]
-    seeded: bool
+    random_bytes: Callable[[int], bytes]
+    is_seeded: bool
 
     @classmethod
-    def system(cls) -> Randomness:
+    def from_system(cls) -> Randomness:
         """The entropy of the operating system."""
-        return cls(os.urandom, seeded=False)
+        return cls(os.urandom, is_seeded=False)
 
     @classmethod
     def from_seed(cls, seed: int) -> Randomness:
@@ -47,10 +47,10 @@ class Randomness:
         >>> Randomness.from_seed(7).octets(4) == Randomness.from_seed(7).octets(4)
         True
         """
-        return cls(_stream(sha256(str(int(seed)).encode()).digest()), seeded=True)
+        return cls(_open_key_stream(sha256(str(int(seed)).encode()).digest()), is_seeded=True)
 
     @classmethod
-    def keyed(cls, secret: bytes, name: str) -> Randomness:
+    def from_key(cls, secret: bytes, name: str) -> Randomness:
         """The ChaCha20 key stream under the HMAC-SHA256 of a public `name`: for what is drawn once and not remembered.
 
         Formal guarantees: to whoever does not have the secret, streams of different names look uniform and independent
@@ -61,44 +61,44 @@ class Randomness:
             ValueError: the secret has fewer than 32 bytes.
         """
         if len(secret) < LEAST_SECRET:
-            raise Refused("secret", f"at least {LEAST_SECRET} bytes are needed, got {len(secret)}")
-        return cls(_stream(hmac.digest(secret, name.encode(), "sha256")), seeded=False)
+            raise InvalidArgument("secret", f"at least {LEAST_SECRET} bytes are needed, got {len(secret)}")
+        return cls(_open_key_stream(hmac.digest(secret, name.encode(), "sha256")), is_seeded=False)
 
-    def expanded(self) -> Randomness:
+    def expand(self) -> Randomness:
         """The ChaCha20 key stream under 32 bytes that are drawn here: for millions of draws that are made at once.
 
         Formal guarantees: whoever does not know these bytes, which are kept nowhere else, can not tell the stream from
         even bits (ChaCha20 as a pseudo-random function). It is used up where it was asked for: no fork repeats it.
         """
-        return Randomness(_stream(self.octets(LEAST_SECRET)), self.seeded)
+        return Randomness(_open_key_stream(self.random_bytes(LEAST_SECRET)), self.is_seeded)
 
-    def below(self, n: int) -> int:
+    def sample_below(self, n: int) -> int:
         """A uniform integer in ``0, ..., n - 1``, for `n` of any size, by rejection.
 
         Raises:
             ValueError: `n` is below 1.
         """
         if n < 1:
-            raise Refused("n", f"a number of outcomes of at least 1 is needed, got {n}")
+            raise InvalidArgument("n", f"a number of outcomes of at least 1 is needed, got {n}")
         bits = (n - 1).bit_length()
-        while (drawn := self._bits(bits)) >= n:
+        while (drawn := self._sample_bits(bits)) >= n:
             pass
         return drawn
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def sample_words(self, count: int) -> NDArray[np.uint64]:
         """Uniform integers of 64 bits (read-only)."""
-        return np.frombuffer(self.octets(8 * count), dtype="<u8").astype(np.uint64, copy=False)
+        return np.frombuffer(self.random_bytes(8 * count), dtype="<u8").astype(np.uint64, copy=False)
 
-    def halfwords(self, count: int) -> NDArray[np.uint16]:
+    def sample_halfwords(self, count: int) -> NDArray[np.uint16]:
         """Uniform integers of 16 bits (read-only)."""
-        return np.frombuffer(self.octets(2 * count), dtype="<u2").astype(np.uint16, copy=False)
+        return np.frombuffer(self.random_bytes(2 * count), dtype="<u2").astype(np.uint16, copy=False)
 
-    def _bits(self, count: int) -> int:
+    def _sample_bits(self, count: int) -> int:
         length = (count + 7) // 8
-        return int.from_bytes(self.octets(length), "little") >> (8 * length - count)
+        return int.from_bytes(self.random_bytes(length), "little") >> (8 * length - count)
 
 
-def _stream(key: bytes) -> Callable[[int], bytes]:
+def _open_key_stream(key: bytes) -> Callable[[int], bytes]:
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
     stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
@@ -125,7 +125,7 @@ class Memory(Protocol):
         ...
 
 
-class FleetingMemory:
+class InProcessMemory:
     """A memory that ends with the process, for one paid part: afterwards nothing more can be asked of that part."""
 
     __slots__ = ("_notes",)

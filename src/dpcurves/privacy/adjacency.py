@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Self
 
-from ..arguments import Refused, WrongKind, make_whole
+from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
     """The protected unit: all records that share a value of `column`. At most `records` of them are used.
 
-    Where no bound is stated, `of_any_rows`, `records` is 0: each question finds a bound of its own, and no adjacency is
+    Where no bound is stated, `with_unknown_bound`, `records` is 0: each question finds a bound of its own, and no adjacency is
     made of such a unit, so nothing is counted without one.
 
     Raises:
@@ -25,15 +25,15 @@ class Unit:
     records: int
 
     def __post_init__(self) -> None:
-        make_whole(self, records="rows_per_unit")
+        convert_to_integers(self, records="rows_per_unit")
         if self.records < 1:
-            raise Refused("rows_per_unit", f"at least 1 record of each unit is used, got {self.records}")
+            raise InvalidArgument("rows_per_unit", f"at least 1 record of each unit is used, got {self.records}")
 
     @classmethod
-    def of_any_rows(cls, column: str) -> Self:
+    def with_unknown_bound(cls, column: str) -> Self:
         """A unit of which nobody said how many records are used at most.
 
-        >>> Unit.of_any_rows("patient").is_bounded, Unit("patient", 2).is_bounded
+        >>> Unit.with_unknown_bound("patient").is_bounded, Unit("patient", 2).is_bounded
         (False, True)
         """
         unit = cls(column, 1)
@@ -54,10 +54,10 @@ class Unit:
 EACH_RECORD = Unit(column="", records=1)
 
 
-def records_in_words(number: int) -> str:
+def format_record_count(number: int) -> str:
     """A number of records, with its noun.
 
-    >>> records_in_words(1), records_in_words(2_000)
+    >>> format_record_count(1), format_record_count(2_000)
     ('1 record', '2,000 records')
     """
     return f"{number:,} record{'s' * (number != 1)}"
@@ -83,7 +83,7 @@ class AddRemove:
         return self.unit.records**2
 
     @property
-    def total(self) -> int | None:
+    def public_record_count(self) -> int | None:
         """The number of records counted, where it is public: here it never is."""
         return None
 
@@ -104,10 +104,12 @@ class ReplaceOne:
     units: int
 
     def __post_init__(self) -> None:
-        make_whole(self, units="units")
+        convert_to_integers(self, units="units")
         _require_bounded(self.unit)
         if self.units < 1:
-            raise Refused("units", "replace-one protects one unit among at least 1; there is none (use add-remove)")
+            raise InvalidArgument(
+                "units", "replace-one protects one unit among at least 1; there is none (use add-remove)"
+            )
 
     @property
     def l1_sensitivity(self) -> int:
@@ -120,7 +122,7 @@ class ReplaceOne:
         return 2 * self.unit.records**2
 
     @property
-    def total(self) -> int | None:
+    def public_record_count(self) -> int | None:
         """The number of records counted, where it is public: each unit then fills exactly one cell.
 
         >>> ReplaceOne(EACH_RECORD, 7).total, ReplaceOne(Unit("patient", 2), 7).total
@@ -137,15 +139,15 @@ Adjacency = AddRemove | ReplaceOne
 
 def _require_bounded(unit: Unit) -> None:
     if not unit.is_bounded:
-        raise Refused("rows_per_unit", f"say how many records of each {unit.column} are used at most")
+        raise InvalidArgument("rows_per_unit", f"say how many records of each {unit.column} are used at most")
 
 
 @dataclass(frozen=True, slots=True)
-class AnyRows:
+class AdjacencyWithoutBound:
     """A neighbouring relation of units of which no question yet said how many records are used at most.
 
     Tables differ by one unit and all its records, whatever their number. Under it nothing is counted but units;
-    `bounded` is the relation of what a question counts once it knows its bound.
+    `with_bound` is the relation of what a question counts once it knows its bound.
 
     Attributes:
         neighbours: The kind of adjacency.
@@ -157,19 +159,19 @@ class AnyRows:
     column: str
     units: int | None
 
-    def bounded(self, records: int) -> Adjacency:
+    def with_bound(self, records: int) -> Adjacency:
         """The relation with at most so many records of each unit."""
-        return self.neighbours.among(Unit(self.column, records), self.units)
+        return self.neighbours.to_adjacency(Unit(self.column, records), self.units)
 
     @property
-    def of_units(self) -> Adjacency:
+    def unit_adjacency(self) -> Adjacency:
         """The relation of counts of units: one unit is counted once."""
-        return self.bounded(1)
+        return self.with_bound(1)
 
     @property
     def unit(self) -> Unit:
         """The protected unit."""
-        return Unit.of_any_rows(self.column)
+        return Unit.with_unknown_bound(self.column)
 
     def __str__(self) -> str:
         return self.neighbours.value
@@ -186,11 +188,11 @@ class Neighbours(Enum):
     REPLACE_ONE = "replace-one"
 
     @property
-    def knows_units(self) -> bool:
+    def has_public_units(self) -> bool:
         """Tell whether the number of units is public."""
         return self is Neighbours.REPLACE_ONE
 
-    def among(self, unit: Unit, units: int | None) -> Adjacency:
+    def to_adjacency(self, unit: Unit, units: int | None) -> Adjacency:
         """The adjacency itself. `units` is needed exactly where it is public.
 
         Raises:
@@ -199,22 +201,22 @@ class Neighbours(Enum):
         if self is Neighbours.ADD_REMOVE:
             return AddRemove(unit)
         if units is None:
-            raise Refused("units", "replace-one needs the public number of units; add-remove does not")
+            raise InvalidArgument("units", "replace-one needs the public number of units; add-remove does not")
         return ReplaceOne(unit, units)
 
-    def promised(self, unit: Unit, units: int | None) -> Adjacency | AnyRows:
+    def to_question_adjacency(self, unit: Unit, units: int | None) -> Adjacency | AdjacencyWithoutBound:
         """The adjacency of a question: where no bound of records of a unit is stated, that before it is known.
 
         Raises:
-            ValueError: as `among`.
+            ValueError: as `to_adjacency`.
         """
         if unit.is_bounded:
-            return self.among(unit, units)
-        self.among(Unit(unit.column, 1), units)  # refuses a number of units that is missing
-        return AnyRows(self, unit.column, units if self.knows_units else None)
+            return self.to_adjacency(unit, units)
+        self.to_adjacency(Unit(unit.column, 1), units)  # refuses a number of units that is missing
+        return AdjacencyWithoutBound(self, unit.column, units if self.has_public_units else None)
 
 
-class Model(Enum):
+class ModelOrigin(Enum):
     """The origin of a model. If it was fitted to the records that it is tested on, its residuals reveal them all.
 
     If a model was fitted, without privacy, to the records that judge it, one changed record moves every residual; then
@@ -230,15 +232,15 @@ class Model(Enum):
     PRIVATE = "trained with a privacy loss of its own, which is not in this one: the two add up"
 
 
-PUBLIC_MODEL, DISJOINT_RECORDS, PRIVATE_MODEL = Model.PUBLIC, Model.DISJOINT, Model.PRIVATE
+PUBLIC_MODEL, DISJOINT_RECORDS, PRIVATE_MODEL = ModelOrigin.PUBLIC, ModelOrigin.DISJOINT, ModelOrigin.PRIVATE
 
 
-def declared(model: object) -> Model:
+def require_model_origin(model: object) -> ModelOrigin:
     """Return a model that was declared. There is no default: nobody else knows where it comes from.
 
     Raises:
         TypeError: it is something else.
     """
-    if not isinstance(model, Model):
-        raise WrongKind("model", "say PUBLIC_MODEL, DISJOINT_RECORDS or PRIVATE_MODEL; there is no default")
+    if not isinstance(model, ModelOrigin):
+        raise WrongArgumentType("model", "say PUBLIC_MODEL, DISJOINT_RECORDS or PRIVATE_MODEL; there is no default")
     return model

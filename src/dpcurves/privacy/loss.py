@@ -12,7 +12,14 @@ from math import ceil, exp, gcd, isfinite, lcm, log, log1p, sqrt
 from types import ModuleType
 from typing import Any
 
-from ..arguments import Exact, NotInstalled, Refused, WrongKind, exact, number
+from ..arguments import (
+    Exact,
+    InvalidArgument,
+    MissingPackage,
+    WrongArgumentType,
+    parse_positive_fraction,
+    require_number,
+)
 from ..codec import STORED
 
 DIGITS = 12
@@ -26,10 +33,10 @@ ROUNDING_OF_DOUBLES = Fraction(1, 2**50)
 """The relative error of a sum of doubles that is no part of a loss: 0.1 + 0.2 is written as 0.3."""
 
 
-def loss_numeral(amount: Fraction | float, figures: int = FIGURES_OF_LOSS) -> str:
+def format_loss(amount: Fraction | float, figures: int = FIGURES_OF_LOSS) -> str:
     """Return a loss as text, rounded up: a text never states less than was lost.
 
-    >>> loss_numeral(Fraction(1, 3)), loss_numeral(1.0000049), loss_numeral(0.1 + 0.2), loss_numeral(2.0)
+    >>> format_loss(Fraction(1, 3)), format_loss(1.0000049), format_loss(0.1 + 0.2), format_loss(2.0)
     ('0.333334', '1.00001', '0.3', '2')
     """
     exact_amount = Fraction(amount)
@@ -59,10 +66,10 @@ def epsilon_of_zcdp(rho: Fraction | float, delta: float) -> float:
     >>> round(epsilon_of_zcdp(0.5, 1e-6), 4)
     5.2215
     """
-    loss, rest = _not_negative(rho, "rho"), -log(_chance(delta))
+    loss, rest = _require_nonnegative(rho, "rho"), -log(_require_probability(delta))
     if loss == 0:
         return 0.0
-    above = _root(lambda above: loss * above * above + log1p(above) - rest, sqrt(rest) / sqrt(loss))
+    above = _find_root(lambda above: loss * above * above + log1p(above) - rest, sqrt(rest) / sqrt(loss))
     return max(0.0, (1 + above) * loss + (rest - log1p(above)) / above - log1p(1 / above))
 
 
@@ -77,10 +84,10 @@ def delta_of_zcdp(rho: Fraction | float, epsilon: Fraction | float) -> float:
     >>> round(delta_of_zcdp(0.5, epsilon_of_zcdp(0.5, 1e-6)), 12)
     1e-06
     """
-    loss, kept = _not_negative(rho, "rho"), _not_negative(epsilon, "epsilon")
+    loss, kept = _require_nonnegative(rho, "rho"), _require_nonnegative(epsilon, "epsilon")
     if loss == 0:
         return 0.0
-    above = _root(lambda above: (1 + 2 * above) * loss - kept - log1p(1 / above), kept / loss + 1 / sqrt(loss))
+    above = _find_root(lambda above: (1 + 2 * above) * loss - kept - log1p(1 / above), kept / loss + 1 / sqrt(loss))
     return exp(min(0.0, above * ((1 + above) * loss - kept - log1p(1 / above)) - log1p(above)))
 
 
@@ -97,18 +104,18 @@ def rho_for(epsilon: Fraction | float, delta: float) -> Fraction:
     >>> float(rho), epsilon_of_zcdp(rho, 1e-6) <= 1
     (0.02435597, True)
     """
-    kept = _not_negative(epsilon, "epsilon")
+    kept = _require_nonnegative(epsilon, "epsilon")
     if kept == 0:
-        raise Refused("epsilon", "a number above zero is needed, got 0")
+        raise InvalidArgument("epsilon", "a number above zero is needed, got 0")
     enough = kept
     while epsilon_of_zcdp(enough, delta) <= kept:
         enough *= 2
-    rho = _root(lambda rho: epsilon_of_zcdp(rho, delta) - kept, enough)
+    rho = _find_root(lambda rho: epsilon_of_zcdp(rho, delta) - kept, enough)
     digits = Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal_from_float(rho)
     return Fraction(digits if rho < COARSE else digits.quantize(BILLIONTH, rounding=ROUND_FLOOR))
 
 
-def _root(rising: Callable[[float], float], upper: float) -> float:
+def _find_root(rising: Callable[[float], float], upper: float) -> float:
     """The zero of `rising` between 0 and `upper`: to the last bit."""
     lower = 0.0
     while lower < (middle := (lower + upper) / 2) < upper:
@@ -119,17 +126,17 @@ def _root(rising: Callable[[float], float], upper: float) -> float:
     return upper
 
 
-def _chance(delta: float) -> float:
-    found = number("delta", delta)
+def _require_probability(delta: float) -> float:
+    found = require_number("delta", delta)
     if not 0 < found < 1:
-        raise Refused("delta", f"a chance strictly between 0 and 1 is needed, got {delta}")
+        raise InvalidArgument("delta", f"a chance strictly between 0 and 1 is needed, got {delta}")
     return found
 
 
-def _not_negative(value: Fraction | float, name: str) -> float:
+def _require_nonnegative(value: Fraction | float, name: str) -> float:
     number = float(value)
     if not (isfinite(number) and number >= 0):
-        raise Refused(name, f"a finite number is needed that is not negative, got {value}")
+        raise InvalidArgument(name, f"a finite number is needed that is not negative, got {value}")
     return number
 
 
@@ -154,21 +161,21 @@ def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> f
     Raises:
         ImportError: dp-accounting is not installed.
     """
-    library = _library()
+    library = _import_accounting()
     losses = Counter(epsilon for epsilon in pure if epsilon > 0)
     if not losses:
         return epsilon_of_zcdp(rho, delta)
-    step = _step(losses)
+    step = _common_step(losses)
     spare = delta / 2 if rho > 0 else 0.0
     whole = library.identity(value_discretization_interval=float(step))
     for epsilon, times in losses.items():
-        whole = whole.compose(_response(library, epsilon, 0.0, step).self_compose(times))
+        whole = whole.compose(_randomised_response(library, epsilon, 0.0, step).self_compose(times))
     if rho > 0:
-        whole = whole.compose(_response(library, Fraction(epsilon_of_zcdp(rho, spare)), spare, step))
+        whole = whole.compose(_randomised_response(library, Fraction(epsilon_of_zcdp(rho, spare)), spare, step))
     return float(whole.get_epsilon_for_delta(delta))
 
 
-def _response(library: ModuleType, epsilon: Fraction, revealing: float, step: Fraction) -> Any:
+def _randomised_response(library: ModuleType, epsilon: Fraction, revealing: float, step: Fraction) -> Any:
     """Randomised response with this epsilon, which reveals all with a chance of `revealing`."""
     truth = (1 - revealing) / (1 + exp(-epsilon))
     chances: defaultdict[int, float] = defaultdict(float, {ceil(epsilon / step): truth})
@@ -176,10 +183,10 @@ def _response(library: ModuleType, epsilon: Fraction, revealing: float, step: Fr
     return library.PrivacyLossDistribution.create_from_rounded_probability(chances, revealing, float(step))
 
 
-def _step(losses: Counter[Fraction]) -> Fraction:
+def _common_step(losses: Counter[Fraction]) -> Fraction:
     """The largest step that divides all losses, or a share of their sum where that is too fine.
 
-    >>> _step(Counter([Fraction(1, 2), Fraction(1, 3)]))
+    >>> _common_step(Counter([Fraction(1, 2), Fraction(1, 3)]))
     Fraction(1, 6)
     """
     whole = lcm(*(epsilon.denominator for epsilon in losses))
@@ -187,11 +194,11 @@ def _step(losses: Counter[Fraction]) -> Fraction:
     return max(common, sum(losses.elements(), Fraction(0)) / MOST_STEPS)
 
 
-def _library() -> ModuleType:
+def _import_accounting() -> ModuleType:
     try:
         return import_module("dp_accounting.pld.privacy_loss_distribution")
     except ImportError:
-        raise NotInstalled("accountant", "'pld' needs dp-accounting; install dpcurves[accounting]") from None
+        raise MissingPackage("accountant", "'pld' needs dp-accounting; install dpcurves[accounting]") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,21 +231,27 @@ class PrivacyLoss:
     @classmethod
     def pure(cls, epsilon: Exact, delta: Exact = 0) -> PrivacyLoss:
         """Pure differential privacy; with a delta, but for that chance."""
-        known = exact("epsilon", epsilon)
-        return cls(known, known**2 / 2, delta=exact("delta", delta) if delta else Fraction(0))
+        known = parse_positive_fraction("epsilon", epsilon)
+        return cls(known, known**2 / 2, delta=parse_positive_fraction("delta", delta) if delta else Fraction(0))
 
     @classmethod
     def zcdp(cls, rho: Exact, delta: Exact = 0) -> PrivacyLoss:
         """Zero-concentrated differential privacy; with a delta, but for that chance (Bun and Steinke 2016, 8.1)."""
-        return cls(None, exact("rho", rho), delta=exact("delta", delta) if delta else Fraction(0))
+        return cls(
+            None,
+            parse_positive_fraction("rho", rho),
+            delta=parse_positive_fraction("delta", delta) if delta else Fraction(0),
+        )
 
     def __post_init__(self) -> None:
         if not all(isinstance(part, Fraction | int | None) for part in (self.epsilon, self.rho)):
-            raise WrongKind("epsilon, rho", "write PrivacyLoss.pure(epsilon) or PrivacyLoss.zcdp(rho), which are exact")
+            raise WrongArgumentType(
+                "epsilon, rho", "write PrivacyLoss.pure(epsilon) or PrivacyLoss.zcdp(rho), which are exact"
+            )
         if (self.epsilon is not None and self.epsilon < 0) or self.rho < 0:
-            raise Refused("epsilon, rho", f"a privacy loss is never negative, got {self}")
+            raise InvalidArgument("epsilon, rho", f"a privacy loss is never negative, got {self}")
         if not 0 <= self.delta < 1:
-            raise Refused("delta", f"a chance from 0 on and below 1 is needed, got {float(self.delta):g}")
+            raise InvalidArgument("delta", f"a chance from 0 on and below 1 is needed, got {float(self.delta):g}")
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
@@ -255,19 +268,19 @@ class PrivacyLoss:
         Raises:
             ValueError: it is no chance below 1.
         """
-        return replace(self, delta=exact("delta", delta) if delta else Fraction(0))
+        return replace(self, delta=parse_positive_fraction("delta", delta) if delta else Fraction(0))
 
     @property
     def _pieces(self) -> tuple[PrivacyLoss, ...]:
         return self.parts or (self,)
 
-    def of_one_release(self) -> PrivacyLoss:
+    def as_single_release(self) -> PrivacyLoss:
         """The loss of a single release that spends all of this loss at once.
 
         A sum of pure losses has a smaller rho than a single release at the summed epsilon, which this method returns.
 
         >>> ten = sum([PrivacyLoss.pure(1)] * 9, start=PrivacyLoss.pure(1))
-        >>> ten.rho, ten.of_one_release().rho
+        >>> ten.rho, ten.as_single_release().rho
         (Fraction(5, 1), Fraction(50, 1))
         """
         once = PrivacyLoss(None, self.rho) if self.epsilon is None else PrivacyLoss.pure(self.epsilon)
@@ -299,16 +312,16 @@ class PrivacyLoss:
         >>> hundred.epsilon, round(hundred.epsilon_at(1e-6), 2)
         (Fraction(10, 1), 5.22)
         """
-        delta = number("delta", delta)
+        delta = require_number("delta", delta)
         if self.delta and not self.delta < delta:
-            raise Refused("delta", f"more than the {float(self.delta):g} is needed that the loss has of itself")
+            raise InvalidArgument("delta", f"more than the {float(self.delta):g} is needed that the loss has of itself")
         delta -= float(self.delta)
         converted = epsilon_of_zcdp(self.rho, delta)
         known = converted if self.epsilon is None else min(converted, float(self.epsilon))
         if accountant == "zcdp":
             return known
         if accountant != "pld":
-            raise Refused("accountant", f"write 'zcdp' or 'pld', not {accountant!r}")
+            raise InvalidArgument("accountant", f"write 'zcdp' or 'pld', not {accountant!r}")
         pure = [part.epsilon for part in self._pieces if part.epsilon is not None]
         rest = sum((part.rho for part in self._pieces if part.epsilon is None), Fraction(0))
         return min(known, composed_epsilon(pure, rest, delta))
@@ -318,11 +331,11 @@ class PrivacyLoss:
         printer.text(f"PrivacyLoss({self})")
 
     def __str__(self) -> str:
-        loss = f"rho {loss_numeral(self.rho)}" if self.epsilon is None else f"epsilon {loss_numeral(self.epsilon)}"
-        return f"{loss}, delta {loss_numeral(self.delta)}" if self.delta else loss
+        loss = f"rho {format_loss(self.rho)}" if self.epsilon is None else f"epsilon {format_loss(self.epsilon)}"
+        return f"{loss}, delta {format_loss(self.delta)}" if self.delta else loss
 
 
-def _loss_of(told: Mapping[str, str]) -> PrivacyLoss:
+def _parse_loss(told: Mapping[str, str]) -> PrivacyLoss:
     pure = "epsilon" in told
     return PrivacyLoss.pure(Fraction(told["epsilon"])) if pure else PrivacyLoss.zcdp(Fraction(told["rho"]))
 
@@ -330,5 +343,5 @@ def _loss_of(told: Mapping[str, str]) -> PrivacyLoss:
 STORED.add(
     PrivacyLoss,
     lambda loss: {"rho": str(loss.rho)} if loss.epsilon is None else {"epsilon": str(loss.epsilon)},
-    _loss_of,
+    _parse_loss,
 )

@@ -14,8 +14,15 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused, WrongKind, chosen, make_each_whole, make_whole, number
-from ..data import Axis, Categories, Grid, Outside, Universe, Unlisted
+from ..arguments import (
+    InvalidArgument,
+    WrongArgumentType,
+    convert_to_integers,
+    convert_tuples_to_integers,
+    parse_choice,
+    require_number,
+)
+from ..data import Axis, Categories, Grid, Outside, Universe, UnlistedCategories
 
 # Base of queries: a flat table of integers over public cells.
 #
@@ -31,7 +38,7 @@ MOST_COUNTED = 2**22
 """The most cells of a table that are counted one by one: beyond, thresholds are answered without it."""
 
 
-class Read(Enum):
+class CountUse(Enum):
     """The use of the counts: the mechanism is chosen for the least error of that."""
 
     CELLS = "cells"
@@ -40,9 +47,9 @@ class Read(Enum):
     AREA = "the mean of the prefixes along the last axis"
 
     @property
-    def of_prefixes(self) -> bool:
+    def uses_prefixes(self) -> bool:
         """Tell whether prefixes are read, each of them or their mean."""
-        return self is not Read.CELLS
+        return self is not CountUse.CELLS
 
 
 class Hint(Enum):
@@ -63,17 +70,17 @@ class Query:
 
     Attributes:
         is_signed: True if a record can take from its cell as well as add to it.
-        is_laid_out: True if every cell of the table is counted; if not, those up to the slots that it names.
+        is_dense: True if every cell of the table is counted; if not, those up to the slots that it names.
         tells_missing: True if the number behind the cells is that of records that are missing.
         takes_delta: True if it can only be answered with a delta, which it has alone of all turns of a question.
-        is_weighed: True if records count by their survey weights.
+        is_weighted: True if records count by their survey weights.
     """
 
     is_signed: ClassVar[bool] = False
-    is_laid_out: ClassVar[bool] = True
+    is_dense: ClassVar[bool] = True
     tells_missing: ClassVar[bool] = True
     takes_delta: ClassVar[bool] = False
-    is_weighed: ClassVar[bool] = False
+    is_weighted: ClassVar[bool] = False
 
     axes: tuple[Axis | Categories, ...]
 
@@ -98,39 +105,39 @@ class Query:
         return 1
 
     @property
-    def read_axes(self) -> tuple[Axis | Categories, ...]:
+    def input_axes(self) -> tuple[Axis | Categories, ...]:
         """The columns that are read, as axes: those of the table, and maybe more."""
         return self.axes
 
-    def total_of(self, records: int | None) -> int | None:
+    def public_total(self, records: int | None) -> int | None:
         """The public sum of the table, where the number of records is public; else None."""
         return records
 
     @property
-    def paid_as(self) -> Self:
+    def charged_query(self) -> Self:
         """The thing that is paid for: once, however often it is read."""
         return self
 
     @property
-    def of_prefixes(self) -> bool:
+    def uses_prefixes(self) -> bool:
         """Tell whether counts of all cells are asked for, to be read as prefixes along the last axis."""
         return False
 
     @property
-    def named_slots(self) -> tuple[int, ...]:
+    def requested_slots(self) -> tuple[int, ...]:
         """Numbers of slots that the counts take, where cells are not laid out; else none."""
         return ()
 
-    def narrowed(self, kind: type[Kind]) -> Kind | None:
+    def as_kind(self, kind: type[Kind]) -> Kind | None:
         """The query, if it is of this kind; else None."""
         return self if isinstance(self, kind) else None
 
-    def arranged(self, table: NDArray[Any]) -> NDArray[Any]:
+    def reorder_table(self, table: NDArray[Any]) -> NDArray[Any]:
         """SECRET: the table with its cells in the order of the query, if it has one."""
         return table
 
 
-def laid_out(places: Places) -> NDArray[np.int64]:
+def places_to_array(places: Places) -> NDArray[np.int64]:
     """Lay places out as an array, a formula as one: NumPy would read a range number by number."""
     if isinstance(places, range):
         return np.arange(places.start, places.stop, places.step, dtype=np.int64)
@@ -154,12 +161,12 @@ class MedianQuery(Query):
     levels: int
 
     def __post_init__(self) -> None:
-        make_whole(self, levels="levels")
+        convert_to_integers(self, levels="levels")
         if not 1 <= self.levels <= MOST_LEVELS:
-            raise Refused("levels", f"a whole number from 1 to {MOST_LEVELS} is needed, got {self.levels}")
+            raise InvalidArgument("levels", f"a whole number from 1 to {MOST_LEVELS} is needed, got {self.levels}")
         (axis,) = self.axes if len(self.axes) == 1 else (None,)
         if not (isinstance(axis, Axis) and axis.grid.outside is Outside.CLAMPED):
-            raise Refused("axes", "medians are taken along one column of numbers, with values outside clamped")
+            raise InvalidArgument("axes", "medians are taken along one column of numbers, with values outside clamped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +183,7 @@ class AucQuery(Query):
     def __post_init__(self) -> None:
         classes, scores = self.axes if len(self.axes) == 2 else (None, None)
         if not (isinstance(classes, Categories) and classes.slots == 2 and isinstance(scores, Axis)):
-            raise Refused("axes", "two classes, negatives first, and one column of scores are needed")
+            raise InvalidArgument("axes", "two classes, negatives first, and one column of scores are needed")
 
 
 MOST_SUBSETS = 10_000
@@ -209,30 +216,32 @@ class SubsetQuery(Query):
     below: float = inf
 
     def __post_init__(self) -> None:
-        make_whole(self, subsets="subsets", coefficient="coefficient")
+        convert_to_integers(self, subsets="subsets", coefficient="coefficient")
         for name in ("above", "below"):
-            object.__setattr__(self, name, number(name, getattr(self, name)))
+            object.__setattr__(self, name, require_number(name, getattr(self, name)))
         if not 2 <= self.subsets <= MOST_SUBSETS:
-            raise Refused("subsets", f"a number from 2 to {MOST_SUBSETS} is needed, got {self.subsets}")
+            raise InvalidArgument("subsets", f"a number from 2 to {MOST_SUBSETS} is needed, got {self.subsets}")
         if (
             isnan(self.above + self.below)
             or not self.above < self.below
             or self.below - self.above == inf == abs(self.above) == abs(self.below)
         ):
-            raise Refused("above", "give above or below, or both, the lower one first")
+            raise InvalidArgument("above", "give above or below, or both, the lower one first")
         self._require_columns()
 
     def _require_columns(self) -> None:
         if len({axis.column for axis in self.axes}) < len(self.axes) or len(self.axes) < 2:
-            raise Refused("columns", "an outcome and at least one other column are needed, each once")
+            raise InvalidArgument("columns", "an outcome and at least one other column are needed, each once")
         if any(
             isinstance(axis, Axis) and (axis.grid.cells != 1 or not isinstance(axis.column, str)) for axis in self.axes
         ):
-            raise Refused("columns", "columns with declared ranges are needed")
+            raise InvalidArgument("columns", "columns with declared ranges are needed")
         if isinstance(self.outcome, Categories) and self.outcome.slots != 2:
-            raise Refused("outcome", "two categories are needed, or a range of numbers")
+            raise InvalidArgument("outcome", "two categories are needed, or a range of numbers")
         if not 0 <= self.coefficient < self.coefficients <= MOST_COEFFICIENTS:
-            raise Refused("coefficient", f"one of {self.coefficients} is needed, of {MOST_COEFFICIENTS} at most")
+            raise InvalidArgument(
+                "coefficient", f"one of {self.coefficients} is needed, of {MOST_COEFFICIENTS} at most"
+            )
 
     @property
     def outcome(self) -> Axis | Categories:
@@ -258,24 +267,24 @@ class CountQuery(Query):
     """Counts of records in each cell.
 
     Attributes:
-        read: What will be read from the counts.
+        use: What will be read from the counts.
         hint: What is said of the records before they are seen, if anything.
 
     Raises:
-        ValueError: `read` or `hint` is none of the choices.
+        ValueError: `use` or `hint` is none of the choices.
     """
 
-    read: Read
+    use: CountUse
     hint: Hint | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "read", chosen("read", self.read, Read))
+        object.__setattr__(self, "use", parse_choice("use", self.use, CountUse))
         if self.hint is not None:
-            object.__setattr__(self, "hint", chosen("hint", self.hint, Hint, also=", or none"))
+            object.__setattr__(self, "hint", parse_choice("hint", self.hint, Hint, also=", or none"))
 
     @property
-    def of_prefixes(self) -> bool:
-        return self.read.of_prefixes
+    def uses_prefixes(self) -> bool:
+        return self.use.uses_prefixes
 
 
 MOST_DOUBLINGS = 20
@@ -286,16 +295,16 @@ class UnitSizesQuery(CountQuery):
     """Counts of units by the number of their records: 1, 2, up to 4, up to 8, ..., and above ``2**20``.
 
     A unit lies in one cell, so this is a count of units and not of records, and is planned under an adjacency of one
-    record each (`AnyRows.of_units`). Rows without a unit are one unit together.
+    record each (`AdjacencyWithoutBound.unit_adjacency`). Rows without a unit are one unit together.
     """
 
     @classmethod
-    def of(cls, column: str) -> Self:
+    def from_column(cls, column: str) -> Self:
         """The count of units that this column names."""
-        return cls((_doublings(column),), Read.CELLS)
+        return cls((_unit_size_axis(column),), CountUse.CELLS)
 
     @property
-    def read_axes(self) -> tuple[Axis | Categories, ...]:
+    def input_axes(self) -> tuple[Axis | Categories, ...]:
         """No column of values is read."""
         return ()
 
@@ -308,17 +317,17 @@ class SizedUnitsQuery(CountQuery):
     """
 
     @classmethod
-    def of(cls, column: str, values: Axis) -> Self:
+    def from_column(cls, column: str, values: Axis) -> Self:
         """The count of units that this column names, by values in these cells."""
-        return cls((_doublings(column), values), Read.CELLS)
+        return cls((_unit_size_axis(column), values), CountUse.CELLS)
 
     @property
-    def read_axes(self) -> tuple[Axis | Categories, ...]:
+    def input_axes(self) -> tuple[Axis | Categories, ...]:
         """The column of values."""
         return self.axes[1:]
 
 
-def _doublings(column: str) -> Axis:
+def _unit_size_axis(column: str) -> Axis:
     cells = MOST_DOUBLINGS + 2
     return Axis(f"doublings of records of {column}", Grid(0, cells, cells=cells))
 
@@ -327,7 +336,7 @@ LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, slots=True)
-class NamesQuery(Query):
+class PartitionSelectionQuery(Query):
     """Names that many units have in the one column, which nobody listed, with how many these are.
 
     Its table has a row for each name of at most 200 bytes of UTF-8 that occurs: the bytes, and the units that have it.
@@ -336,29 +345,31 @@ class NamesQuery(Query):
     takes_delta = True
 
     @classmethod
-    def of(cls, column: str) -> Self:
+    def from_column(cls, column: str) -> Self:
         """The names of this column."""
-        return cls((Unlisted(column),))
+        return cls((UnlistedCategories(column),))
 
 
 @dataclass(frozen=True, slots=True)
-class RankedNamesQuery(Query):
+class UniverseSelectionQuery(Query):
     """Names of a public universe that many units have, with how many these are; names that nobody has may be told, too.
 
-    Its table is that of a `NamesQuery`.
+    Its table is that of a `PartitionSelectionQuery`.
 
     Raises:
         ValueError: no universe is named.
     """
 
     def __post_init__(self) -> None:
-        if not (len(self.axes) == 1 and isinstance(self.axes[0], Unlisted) and self.axes[0].universe is not None):
-            raise Refused("universe", "one is needed, as in Unlisted(column, universe=Texts('a-z', 12))")
+        if not (
+            len(self.axes) == 1 and isinstance(self.axes[0], UnlistedCategories) and self.axes[0].universe is not None
+        ):
+            raise InvalidArgument("universe", "one is needed, as in Unlisted(column, universe=Texts('a-z', 12))")
 
     @property
     def universe(self) -> Universe:
         """The names that there may be."""
-        return cast("Universe", cast("Unlisted", self.axes[0]).universe)
+        return cast("Universe", cast("UnlistedCategories", self.axes[0]).universe)
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,29 +379,29 @@ class PartitionQuery(Query):
     Attributes:
         tilings: From coarse to fine, each the first cells of its intervals, which rise from 0. Every interval is a
             union of intervals of the next tiling. They may depend on earlier answers, never on records.
-        turn: The number of the turn. The same tilings under another number are another question, with noise of its own.
+        round_number: The number of the turn. The same tilings under another number are another question, with noise of its own.
 
     Raises:
         ValueError: a tiling does not begin at 0, does not rise, leaves the axis, or is not nested in the next one.
     """
 
     tilings: tuple[range | tuple[int, ...], ...]
-    turn: int = 0
+    round_number: int = 0
 
     def __post_init__(self) -> None:
-        whole = all(_tiles(tiling, self.cells) for tiling in self.tilings)
-        nested = all(_holds(fine, coarse) for coarse, fine in pairwise(self.tilings))
+        whole = all(_is_tiling(tiling, self.cells) for tiling in self.tilings)
+        nested = all(_is_refinement(fine, coarse) for coarse, fine in pairwise(self.tilings))
         if not (self.tilings and whole and nested):
-            raise Refused("tilings", "each begins at cell 0, rises, and is nested in the next one")
+            raise InvalidArgument("tilings", "each begins at cell 0, rises, and is nested in the next one")
 
 
-def _tiles(starts: range | tuple[int, ...], cells: int) -> bool:
+def _is_tiling(starts: range | tuple[int, ...], cells: int) -> bool:
     if isinstance(starts, range):  # however long
         return len(starts) > 0 and starts[0] == 0 and starts.step > 0 and starts[-1] < cells
     return bool(starts) and starts[0] == 0 and all(map(lt, starts, (*starts[1:], cells)))
 
 
-def _holds(fine: range | tuple[int, ...], coarse: range | tuple[int, ...]) -> bool:
+def _is_refinement(fine: range | tuple[int, ...], coarse: range | tuple[int, ...]) -> bool:
     return all(map(fine.__contains__, coarse)) if isinstance(fine, range) else frozenset(fine).issuperset(coarse)
 
 
@@ -410,7 +421,7 @@ class SumQuery(Query):
     half: int
 
     def __post_init__(self) -> None:
-        make_whole(self, half="half")
+        convert_to_integers(self, half="half")
 
     @property
     def per_record_sensitivity(self) -> int:
@@ -442,9 +453,9 @@ class QuantileCutsQuery(Query):
     pieces: int
 
     def __post_init__(self) -> None:
-        make_whole(self, pieces="pieces")
+        convert_to_integers(self, pieces="pieces")
         if self.pieces > MOST_PIECES:
-            raise Refused("pieces", f"at most {MOST_PIECES} are cut, got {self.pieces}")
+            raise InvalidArgument("pieces", f"at most {MOST_PIECES} are cut, got {self.pieces}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,12 +475,12 @@ class TreePartitionQuery(Query):
     least: int
 
     def __post_init__(self) -> None:
-        make_each_whole(self, fans="fans")
-        make_whole(self, least="least")
+        convert_tuples_to_integers(self, fans="fans")
+        convert_to_integers(self, least="least")
         if len(self.fans) != len(self.axes) or min(self.fans, default=0) < 1:
-            raise Refused("fans", f"one of at least 1 is needed for each axis, got {self.fans}")
+            raise InvalidArgument("fans", f"one of at least 1 is needed for each axis, got {self.fans}")
         if not 0 <= self.least <= LARGEST_LEAST:
-            raise Refused("least", f"a number from 0 to {LARGEST_LEAST} is needed, got {self.least}")
+            raise InvalidArgument("least", f"a number from 0 to {LARGEST_LEAST} is needed, got {self.least}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,26 +488,28 @@ class PrefixQuery(Query):
     """Counts of records in the first slots of a table whose last axis is on a grid. Cells are not laid out.
 
     Rows lie one behind the other. Priced as all such counts together, once: other counts of the same table are then
-    free. Its table has one integer for each entry of `at`, and behind them that of the missing cell.
+    free. Its table has one integer for each entry of `prefix_lengths`, and behind them that of the missing cell.
 
     Attributes:
-        at: How many slots each count takes, in any order; none where nothing but the price is asked.
+        prefix_lengths: How many slots each count takes, in any order; none where nothing but the price is asked.
 
     Raises:
         ValueError: the last axis is on no grid, or there are fewer slots.
         TypeError: an entry is no whole number.
     """
 
-    is_laid_out = False
+    is_dense = False
 
-    at: tuple[int, ...]
+    prefix_lengths: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        make_each_whole(self, at="at")
+        convert_tuples_to_integers(self, at="at")
         if not self.axes or not isinstance(self.axes[-1], Axis):
-            raise Refused("axes", "prefixes are counted along a column of numbers")
-        if any(not 0 <= slots <= self.slots for slots in self.at):
-            raise Refused("at", f"whole numbers from 0 to {self.slots} are needed, got {self.at}")
+            raise InvalidArgument("axes", "prefixes are counted along a column of numbers")
+        if any(not 0 <= slots <= self.slots for slots in self.prefix_lengths):
+            raise InvalidArgument(
+                "prefix_lengths", f"whole numbers from 0 to {self.slots} are needed, got {self.prefix_lengths}"
+            )
 
     @property
     def slots(self) -> int:
@@ -504,11 +517,11 @@ class PrefixQuery(Query):
         return self.rows * self.cells
 
     @property
-    def paid_as(self) -> Self:
+    def charged_query(self) -> Self:
         """The counts of this table together."""
-        return replace(self, at=())
+        return replace(self, prefix_lengths=())
 
-    def below(self, edges: Iterable[int]) -> Self:
+    def with_edges(self, edges: Iterable[int]) -> Self:
         """Counts of each row below these edges of the grid, below its ends, and of all of the row.
 
         >>> PrefixQuery((Axis("x", Grid(0, 8, cells=8)),), at=()).below((2, 5)).at
@@ -518,11 +531,13 @@ class PrefixQuery(Query):
         grid = axis.grid  # type: ignore[union-attr]  # the last axis is on one
         apart = int(grid.outside is Outside.APART)
         own = sorted({edge + apart for edge in (0, *edges, grid.cells)} | {axis.slots})
-        return replace(self, at=tuple(row * axis.slots + each for row in range(self.rows) for each in own if each))
+        return replace(
+            self, prefix_lengths=tuple(row * axis.slots + each for row in range(self.rows) for each in own if each)
+        )
 
     @property
-    def named_slots(self) -> tuple[int, ...]:
-        return self.at
+    def requested_slots(self) -> tuple[int, ...]:
+        return self.prefix_lengths
 
 
 class ThresholdComparison(NamedTuple):
@@ -568,19 +583,21 @@ class ThresholdQuery(Query):
     most: int
 
     def __post_init__(self) -> None:
-        make_whole(self, most="most")
+        convert_to_integers(self, most="most")
         size = prod(self.shape)
         if not self.comparisons or any(len(each.weights) != size for each in self.comparisons):
-            raise Refused("comparisons", f"at least one is needed, each with {size} weights")
+            raise InvalidArgument("comparisons", f"at least one is needed, each with {size} weights")
         if len(self.comparisons) * size > MOST_WEIGHTS:
-            raise Refused("comparisons", f"at most {MOST_WEIGHTS} weights together are allowed")
+            raise InvalidArgument("comparisons", f"at most {MOST_WEIGHTS} weights together are allowed")
         if any(abs(weight) > LARGEST_WEIGHT for each in self.comparisons for weight in each.weights):
-            raise Refused("comparisons", "weights are whole numbers up to 2**31")
+            raise InvalidArgument("comparisons", "weights are whole numbers up to 2**31")
         if not 1 <= self.most <= len(self.comparisons):
-            raise Refused("most", f"a whole number from 1 to {len(self.comparisons)} is needed, got {self.most}")
+            raise InvalidArgument(
+                "most", f"a whole number from 1 to {len(self.comparisons)} is needed, got {self.most}"
+            )
 
     @property
-    def compared(self) -> Comparisons:
+    def comparison_matrix(self) -> Comparisons:
         """The comparisons, with their weights laid out."""
         weights = np.array([each.weights for each in self.comparisons], dtype=np.int64)
         return Comparisons(weights, tuple(each.threshold for each in self.comparisons), self.most, step=1)
@@ -607,25 +624,25 @@ class CoverageQuery(Query):
     spare: int = 0
 
     def __post_init__(self) -> None:
-        make_whole(self, spare="spare")
+        convert_to_integers(self, spare="spare")
         (axis,) = self.axes if len(self.axes) == 1 else (None,)
         apart = isinstance(axis, Axis) and axis.grid.outside is Outside.APART
         if not (isinstance(axis, Axis) and apart and axis.grid.cells % 2 and 3 <= axis.grid.cells <= MOST_BOUNDED):
-            raise Refused(
+            raise InvalidArgument(
                 "axes", f"bounds need one column on an odd number of cells, from 3 to {MOST_BOUNDED}, outside apart"
             )
         if not (0 < self.coverage <= 1 and self.coverage.denominator <= FINEST_SHARE):
             share = float(self.coverage)
-            raise Refused("coverage", f"a share above 0 and up to 1, of 6 decimals, is needed, got {share}")
+            raise InvalidArgument("coverage", f"a share above 0 and up to 1, of 6 decimals, is needed, got {share}")
         if not 0 <= self.spare <= LARGEST_LEAST:
-            raise Refused("spare", f"a number from 0 to {LARGEST_LEAST} is needed, got {self.spare}")
+            raise InvalidArgument("spare", f"a number from 0 to {LARGEST_LEAST} is needed, got {self.spare}")
 
     @property
     def grid(self) -> Grid:
         """The cells around whose middle bounds are laid."""
         (axis,) = self.axes
         if not isinstance(axis, Axis):
-            raise WrongKind("axes", "one column of numbers is needed")
+            raise WrongArgumentType("axes", "one column of numbers is needed")
         return axis.grid
 
     @property
@@ -634,7 +651,7 @@ class CoverageQuery(Query):
         return (self.grid.cells + 1) // 2
 
     @property
-    def compared(self) -> Comparisons:
+    def comparison_matrix(self) -> Comparisons:
         """Interval i covers the share p / q if ``q * (inside + spare) - p * all`` is not below 0.
 
         The last interval needs no comparison: it is the answer if no other is.
@@ -659,8 +676,8 @@ class MergePartitionQuery(Query):
     least: int
 
     def __post_init__(self) -> None:
-        make_whole(self, least="least")
+        convert_to_integers(self, least="least")
         if len(self.axes) != 1:
-            raise Refused("axes", "cells are joined along one axis")
+            raise InvalidArgument("axes", "cells are joined along one axis")
         if not 1 <= self.least <= LARGEST_LEAST:
-            raise Refused("least", f"a whole number from 1 to {LARGEST_LEAST} is needed, got {self.least}")
+            raise InvalidArgument("least", f"a whole number from 1 to {LARGEST_LEAST} is needed, got {self.least}")

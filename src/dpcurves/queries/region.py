@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused, make_each_whole
+from ..arguments import InvalidArgument, convert_tuples_to_integers
 from ..arrays import IntArray
-from .query import Places, Query, Read, laid_out
+from .query import CountUse, Places, Query, places_to_array
 
 MOST_EXPECTED = 2**62
 
@@ -30,9 +30,9 @@ class RegionQuery(Query):
             on earlier answers, never on records.
         tilings: From coarse to fine, each the first places of its regions in that order, which rise from 0. Every
             region is a union of regions of the next tiling. They may depend on earlier answers, never on records.
-        read: `CELLS`: just these tilings are counted, each with the same share of the loss. `PREFIXES`: sums of the
+        use: `CELLS`: just these tilings are counted, each with the same share of the loss. `PREFIXES`: sums of the
             first regions will be read, so regions of the one tiling may be counted in groups, too.
-        turn: Tells queries apart that may come to name the same regions: each is paid, and answered, on its own.
+        round_number: Tells queries apart that may come to name the same regions: each is paid, and answered, on its own.
 
     Raises:
         ValueError: the order lacks a cell, or has one twice; a tiling does not begin at 0, does not rise, leaves the
@@ -41,23 +41,23 @@ class RegionQuery(Query):
 
     order: Places
     tilings: tuple[Places, ...]
-    read: Read
-    turn: int = 0
+    use: CountUse
+    round_number: int = 0
 
     def __post_init__(self) -> None:
         size = prod(self.shape)
-        if len(self.order) != size or _distinct(self.order, size) != size:
-            raise Refused("order", f"all {size} cells of the table are needed, each once")
-        tilings = [laid_out(tiling) for tiling in self.tilings]
-        if not tilings or not all(_rises(tiling, size) for tiling in tilings):
-            raise Refused("tilings", f"each begins at place 0, rises, and ends before place {size}")
+        if len(self.order) != size or _count_distinct(self.order, size) != size:
+            raise InvalidArgument("order", f"all {size} cells of the table are needed, each once")
+        tilings = [places_to_array(tiling) for tiling in self.tilings]
+        if not tilings or not all(_is_rising(tiling, size) for tiling in tilings):
+            raise InvalidArgument("tilings", f"each begins at place 0, rises, and ends before place {size}")
         if not all(np.isin(coarse, fine, assume_unique=True).all() for coarse, fine in pairwise(tilings)):
-            raise Refused("tilings", "each is nested in the next one")
-        if self.read.of_prefixes and len(tilings) > 1:
-            raise Refused("tilings", "prefixes are read of one tiling")
+            raise InvalidArgument("tilings", "each is nested in the next one")
+        if self.use.uses_prefixes and len(tilings) > 1:
+            raise InvalidArgument("tilings", "prefixes are read of one tiling")
 
-    def arranged(self, table: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(table[np.append(laid_out(self.order), len(table) - 1)])
+    def reorder_table(self, table: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(table[np.append(places_to_array(self.order), len(table) - 1)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +77,10 @@ class IntervalPartitionQuery(Query):
     order: Places
 
     def __post_init__(self) -> None:
-        if not self.order or _distinct(self.order, prod(self.shape)) != len(self.order):
-            raise Refused("order", f"different cells of the {prod(self.shape)} of the table are needed, at least one")
+        if not self.order or _count_distinct(self.order, prod(self.shape)) != len(self.order):
+            raise InvalidArgument(
+                "order", f"different cells of the {prod(self.shape)} of the table are needed, at least one"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +101,10 @@ class WaveletQuery(Query):
 
     def __post_init__(self) -> None:
         if min(self.sides, default=0) < 1:
-            raise Refused("sides", f"at least 1 cell along each axis is needed, got {self.sides}")
+            raise InvalidArgument("sides", f"at least 1 cell along each axis is needed, got {self.sides}")
         size, needed = prod(self.shape), prod(self.sides)
-        if len(self.order) != needed or _distinct(self.order, size) != needed:
-            raise Refused("order", f"{needed} different cells of the {size} of the table are needed")
+        if len(self.order) != needed or _count_distinct(self.order, size) != needed:
+            raise InvalidArgument("order", f"{needed} different cells of the {size} of the table are needed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,26 +125,28 @@ class WorstBoxQuery(Query):
     expected: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        make_each_whole(self, expected="expected")
+        convert_tuples_to_integers(self, expected="expected")
         if not self.boxes or not all(_lies_within(box, self.shape) for box in self.boxes):
-            raise Refused("boxes", f"at least one is needed, each with cells of a table of shape {self.shape}")
+            raise InvalidArgument("boxes", f"at least one is needed, each with cells of a table of shape {self.shape}")
         if len(self.expected) != len(self.boxes):
-            raise Refused("expected", f"one for each of {len(self.boxes)} boxes is needed, got {len(self.expected)}")
+            raise InvalidArgument(
+                "expected", f"one for each of {len(self.boxes)} boxes is needed, got {len(self.expected)}"
+            )
         if max(map(abs, self.expected)) > MOST_EXPECTED:
-            raise Refused("expected", "whole numbers up to 2**62 are needed")
+            raise InvalidArgument("expected", "whole numbers up to 2**62 are needed")
 
 
-def _distinct(order: Places, size: int) -> int:
+def _count_distinct(order: Places, size: int) -> int:
     """The number of different cells of a table; -1 if any other is among them."""
     if order == range(size):
         return size
-    cells = laid_out(order)
+    cells = places_to_array(order)
     if not cells.size or cells.min() < 0 or cells.max() >= size:
         return -1
     return int(np.count_nonzero(np.bincount(cells)))
 
 
-def _rises(tiling: NDArray[np.int64], size: int) -> bool:
+def _is_rising(tiling: NDArray[np.int64], size: int) -> bool:
     return bool(len(tiling) and tiling[0] == 0 and tiling[-1] < size and np.all(np.diff(tiling) > 0))
 
 
@@ -163,13 +167,13 @@ class Boxes(NamedTuple):
         """The number of cells of each along each axis."""
         return self.upper - self.lower
 
-    def where(self, kept: NDArray[np.bool_]) -> Boxes:
+    def select(self, mask: NDArray[np.bool_]) -> Boxes:
         """Some of them, in the same order."""
-        return Boxes(self.lower[kept], self.upper[kept])
+        return Boxes(self.lower[mask], self.upper[mask])
 
 
 @dataclass(frozen=True, slots=True)
-class Splitting:
+class SplitRule:
     """The rule that divides boxes: w cells along an axis with fan-out f into ``min(f, w)`` parts along it.
 
     Parts differ by at most one cell. An axis with fan-out 1 is never divided.
@@ -183,7 +187,7 @@ class Splitting:
     fans: tuple[int, ...]
 
     @property
-    def whole(self) -> Boxes:
+    def whole_box(self) -> Boxes:
         """The one box of all cells."""
         return Boxes(np.zeros((1, len(self.shape)), dtype=np.int64), np.array([self.shape], dtype=np.int64))
 
@@ -196,19 +200,19 @@ class Splitting:
     def height(self) -> int:
         """The number of times that a box, then one of its parts, and so on, can be divided.
 
-        >>> Splitting((4, 9), (2, 2)).height, Splitting((4, 9), (2, 1)).height, Splitting((1,), (2,)).height
+        >>> SplitRule((4, 9), (2, 2)).height, SplitRule((4, 9), (2, 1)).height, SplitRule((1,), (2,)).height
         (4, 2, 0)
         """
-        return max(_divisions(cells, fan) for cells, fan in zip(self.shape, self.fans, strict=True))
+        return max(_count_divisions(cells, fan) for cells, fan in zip(self.shape, self.fans, strict=True))
 
-    def divisible(self, boxes: Boxes) -> NDArray[np.bool_]:
+    def is_divisible(self, boxes: Boxes) -> NDArray[np.bool_]:
         """Mark the boxes with more than one part."""
         return np.asarray(((boxes.width > 1) & (np.array(self.fans) > 1)).any(axis=1), dtype=np.bool_)
 
-    def divided(self, boxes: Boxes) -> Boxes:
+    def divide(self, boxes: Boxes) -> Boxes:
         """Parts of all boxes, in the order of the boxes, and in each the last axis fastest.
 
-        >>> Splitting((5,), (3,)).divided(Splitting((5,), (3,)).whole)
+        >>> SplitRule((5,), (3,)).divide(SplitRule((5,), (3,)).whole)
         Boxes(lower=array([[0],
                [1],
                [3]]), upper=array([[1],
@@ -216,39 +220,39 @@ class Splitting:
                [5]]))
         """
         for axis, fan in enumerate(self.fans):
-            boxes = _along(boxes, axis, fan)
+            boxes = _divide_axis(boxes, axis, fan)
         return boxes
 
-    def leaves(self, decisions: Sequence[int]) -> Boxes:
+    def find_leaves(self, decisions: Sequence[int]) -> Boxes:
         """The boxes that are not divided further: they hold each cell once. In no particular order.
 
         Args:
             decisions: Whether boxes are divided (1) or not (0), those that can be: the whole, then its parts, then
-                theirs, each generation in the order of `divided`.
+                theirs, each generation in the order of `divide`.
 
         Raises:
             ValueError: there are too few or too many decisions.
 
-        >>> Splitting((4,), (2,)).leaves([1, 0, 1]).lower.tolist()
+        >>> SplitRule((4,), (2,)).leaves([1, 0, 1]).lower.tolist()
         [[0], [2], [3]]
         """
-        taken, boxes, kept = np.asarray(decisions, dtype=np.int64), self.whole, []
+        taken, boxes, kept = np.asarray(decisions, dtype=np.int64), self.whole_box, []
         while len(boxes.lower):
-            open_ = self.divisible(boxes)
+            open_ = self.is_divisible(boxes)
             count = int(open_.sum())
             if len(taken) < count:
-                raise Refused("decisions", "they end before all boxes are decided")
+                raise InvalidArgument("decisions", "they end before all boxes are decided")
             divided = np.zeros(len(open_), dtype=np.bool_)
             divided[open_] = taken[:count] == 1
             taken = taken[count:]
-            kept.append(boxes.where(~divided))
-            boxes = self.divided(boxes.where(divided))
+            kept.append(boxes.select(~divided))
+            boxes = self.divide(boxes.select(divided))
         if len(taken):
-            raise Refused("decisions", "there are more than boxes to decide on")
+            raise InvalidArgument("decisions", "there are more than boxes to decide on")
         return Boxes(*(np.concatenate(ends) for ends in zip(*kept, strict=True)))
 
 
-def _divisions(cells: int, fan: int) -> int:
+def _count_divisions(cells: int, fan: int) -> int:
     """The number of times an interval can be divided; the longest of its parts has ``ceil(cells / fan)`` cells."""
     times = 0
     while fan > 1 and cells > 1:
@@ -257,7 +261,7 @@ def _divisions(cells: int, fan: int) -> int:
     return times
 
 
-def _along(boxes: Boxes, axis: int, fan: int) -> Boxes:
+def _divide_axis(boxes: Boxes, axis: int, fan: int) -> Boxes:
     width = boxes.width[:, axis]
     parts = np.minimum(fan, width)
     box = np.repeat(np.arange(len(parts)), parts)

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arguments import Refused, WrongKind, chosen, make_whole, require_kind
+from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers, parse_choice, require_type
 from ..arrays import FloatArray, IntArray
 from ..data import Axis, Categories, Grid, Weights
-from .query import Query, Read
+from .query import CountUse, Query
 
 LARGEST_HALF = 2**20
 LARGEST_SPREAD = 2**10
@@ -19,7 +19,7 @@ COARSE = 2**8
 
 
 @dataclass(frozen=True, slots=True)
-class WeighedQuery(Query):
+class WeightedQuery(Query):
     """Sums, in each cell, of something that one record adds at most a fixed amount of, by its weight.
 
     Its table has a number for each cell, and behind them one more, of which each kind says what it holds. What is
@@ -33,19 +33,19 @@ class WeighedQuery(Query):
     """
 
     tells_missing: ClassVar[bool] = False
-    is_weighed: ClassVar[bool] = True
+    is_weighted: ClassVar[bool] = True
 
     weights: Weights
 
     def __post_init__(self) -> None:
-        require_kind("weight", self.weights, Weights, "a column of weights with its cap")
+        require_type("weight", self.weights, Weights, "a column of weights with its cap")
 
     @property
-    def read_axes(self) -> tuple[Axis | Categories, ...]:
+    def input_axes(self) -> tuple[Axis | Categories, ...]:
         """The axes and, behind them, the column of weights."""
         return (*self.axes, self.weights.axis)
 
-    def total_of(self, records: int | None) -> int | None:
+    def public_total(self, records: int | None) -> int | None:
         """The total over all records is not public."""
         return None
 
@@ -54,7 +54,7 @@ class WeighedQuery(Query):
         """The grid of the last axis. Raises `TypeError`: it has none."""
         axis = self.axes[-1] if self.axes else None
         if not isinstance(axis, Axis):
-            raise WrongKind("axes", "weighted sums need a column of numbers, last")
+            raise WrongArgumentType("axes", "weighted sums need a column of numbers, last")
         return axis.grid
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
@@ -67,31 +67,31 @@ class WeighedQuery(Query):
         raise NotImplementedError
 
     @property
-    def of_a_missing_record(self) -> int:
+    def missing_amount(self) -> int:
         """Amount that a missing record adds to the number behind the cells."""
         return 0
 
 
 @dataclass(frozen=True, slots=True)
-class WeightQuery(WeighedQuery):
+class WeightQuery(WeightedQuery):
     """Sums of weights in each cell, in steps of ``cap / 2**16``.
 
     Behind the cells stands what all weights lack to the cap, of missing records the whole cap: so each record adds
     ``2**16`` in all, whatever its weight is, and where the number of records is public, so is the sum of the table.
 
     Attributes:
-        read: What will be read from the sums.
+        use: What will be read from the sums.
 
     Formal guarantees: a record adds ``(w, 2**16 - w)`` to its cell and behind the cells, of L1 norm ``2**16`` and of L2
     norm at most that: neighbours' tables differ as those of counts do, ``2**16`` times. So all noise of counts serves,
     at that scale. All amounts are at least 0, so what comes and what goes add up in squares at most.
     """
 
-    read: Read
+    use: CountUse
 
     def __post_init__(self) -> None:
-        WeighedQuery.__post_init__(self)
-        object.__setattr__(self, "read", chosen("read", self.read, Read))
+        WeightedQuery.__post_init__(self)
+        object.__setattr__(self, "use", parse_choice("use", self.use, CountUse))
 
     @property
     def hint(self) -> None:
@@ -103,10 +103,10 @@ class WeightQuery(WeighedQuery):
         return Weights.STEPS
 
     @property
-    def of_prefixes(self) -> bool:
-        return self.read.of_prefixes
+    def uses_prefixes(self) -> bool:
+        return self.use.uses_prefixes
 
-    def total_of(self, records: int | None) -> int | None:
+    def public_total(self, records: int | None) -> int | None:
         """The cap of each record, in steps."""
         return None if records is None else records * Weights.STEPS
 
@@ -114,12 +114,12 @@ class WeightQuery(WeighedQuery):
         return steps, Weights.STEPS - steps
 
     @property
-    def of_a_missing_record(self) -> int:
+    def missing_amount(self) -> int:
         return Weights.STEPS
 
 
 @dataclass(frozen=True, slots=True)
-class SquaredWeightQuery(WeighedQuery):
+class SquaredWeightQuery(WeightedQuery):
     """Sums of squared weights in each cell, in steps of ``cap**2 / 2**16``, to the nearest.
 
     Behind the cells stands what squared weights of used records lack to that of the cap: so all numbers together tell
@@ -139,7 +139,7 @@ class SquaredWeightQuery(WeighedQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class WeighedSumQuery(WeighedQuery):
+class WeightedSumQuery(WeightedQuery):
     """Sums, in each cell, of weights times distances of the last axis' values from the middle of their cell.
 
     Distances are those of `SumQuery`, in ``-half, ..., half``. A missing record adds 0.
@@ -159,10 +159,10 @@ class WeighedSumQuery(WeighedQuery):
     half: int
 
     def __post_init__(self) -> None:
-        WeighedQuery.__post_init__(self)
-        make_whole(self, half="half")
+        WeightedQuery.__post_init__(self)
+        convert_to_integers(self, half="half")
         if not 1 <= self.half <= LARGEST_HALF:
-            raise Refused("half", f"a whole number from 1 to {LARGEST_HALF} is needed, got {self.half}")
+            raise InvalidArgument("half", f"a whole number from 1 to {LARGEST_HALF} is needed, got {self.half}")
         _ = self.grid
 
     @property
@@ -174,7 +174,7 @@ class WeighedSumQuery(WeighedQuery):
 
 
 @dataclass(frozen=True, slots=True)
-class WeighedSpreadQuery(WeighedQuery):
+class WeightedSpreadQuery(WeightedQuery):
     """Sums, in each cell, of squared weights times squared distances of values from a public place, as `center` says.
 
     It tells how far a weighted mean scatters over samples. Weights are in 256 steps of the cap here, distances in
@@ -196,10 +196,10 @@ class WeighedSpreadQuery(WeighedQuery):
     center: int
 
     def __post_init__(self) -> None:
-        WeighedQuery.__post_init__(self)
-        make_whole(self, half="half", center="center")
+        WeightedQuery.__post_init__(self)
+        convert_to_integers(self, half="half", center="center")
         if not 1 <= self.half <= LARGEST_SPREAD or abs(self.center) > self.half:
-            raise Refused("half", f"from 1 to {LARGEST_SPREAD}, and a center no further off, are needed")
+            raise InvalidArgument("half", f"from 1 to {LARGEST_SPREAD}, and a center no further off, are needed")
         _ = self.grid
 
     @property

@@ -15,27 +15,27 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import Refused, WrongKind, shown
-from ..arrays import BoolArray, FloatArray, IntArray, compiled
+from ..arguments import InvalidArgument, WrongArgumentType, describe_value
+from ..arrays import BoolArray, FloatArray, IntArray, compile_loop
 from ..data import (
     Axis,
     Categories,
     Category,
     DurationAxis,
-    FoundCategories,
     Grid,
-    Hashed,
+    HashUniverse,
     Predictor,
+    SelectedCategories,
     TypedAxis,
-    Unlisted,
+    UnlistedCategories,
 )
 from ..data.universe import BITS_A_DIGIT
 from ..privacy import Unit
 from ..queries import query as queries
-from ..queries.weighed import WeighedQuery
+from ..queries.weighed import WeightedQuery
 from .engines import engine as engines
-from .source import DURATION, Column, Kind, hidden, place_of
-from .value_names import key_of, written_for
+from .source import DURATION, Column, ColumnKind, find_column, hide_failure
+from .value_names import category_key, suggest_spelling
 
 # SENSITIVE. Regressions in disjoint subsets: each a function of the records of its own subset, in no order.
 
@@ -50,7 +50,7 @@ LARGEST_LOGIT = 40.0
 LONGEST_STEP = 4.0
 
 
-def confirmed(query: queries.SubsetQuery, columns: Sequence[FloatArray], subset: FloatArray) -> int:
+def count_confirming_subsets(query: queries.SubsetQuery, columns: Sequence[FloatArray], subset: FloatArray) -> int:
     """In how many subsets the fit exists and the coefficient lies between the bounds.
 
     Formal guarantees: what one subset says depends on the multiset of its records alone. They are sorted by all that
@@ -64,59 +64,61 @@ def confirmed(query: queries.SubsetQuery, columns: Sequence[FloatArray], subset:
         subset: The subset of each record.
     """
     whole = ~np.any([np.isnan(column) for column in columns], axis=0)
-    parts = [_scaled(axis, column[whole]) for axis, column in zip(query.axes, columns, strict=True)]
+    parts = [_scale_column(axis, column[whole]) for axis, column in zip(query.axes, columns, strict=True)]
     outcome, design = parts[0][:, -1], np.concatenate([np.ones((int(whole.sum()), 1)), *parts[1:]], axis=1)
     order = np.lexsort((*design.T, outcome, subset[whole]))
     starts = np.searchsorted(subset[whole][order], np.arange(query.subsets + 1))
-    found, exists = _fitted(design[order], outcome[order], starts, isinstance(query.outcome, Categories))
-    low, high = _bounds(query)
+    found, exists = _fit_subsets(design[order], outcome[order], starts, isinstance(query.outcome, Categories))
+    low, high = _scaled_bounds(query)
     own = found[:, 1 + query.coefficient]
     return int(np.count_nonzero(exists & (low < own) & (own < high)))
 
 
-def _scaled(axis: Axis | Categories, values: FloatArray) -> FloatArray:
+def _scale_column(axis: Axis | Categories, values: FloatArray) -> FloatArray:
     """Numbers from -1 to 1 in their declared range; for each category but the first, 1 where it is."""
     if isinstance(axis, Categories):
         return np.asarray(values[:, None] == np.arange(1, axis.slots), dtype=np.float64)
-    middle, half = _range(axis)
+    middle, half = _middle_and_half_width(axis)
     clipped = np.clip(values, axis.grid.lower, axis.grid.upper)
     return np.asarray((clipped - middle) / half + 0.0)[:, None]  # a zero has one sign, so that equal rows are the same
 
 
-def _range(axis: Axis) -> tuple[float, float]:
+def _middle_and_half_width(axis: Axis) -> tuple[float, float]:
     return axis.grid.lower / 2 + axis.grid.upper / 2, axis.grid.upper / 2 - axis.grid.lower / 2
 
 
-def _bounds(query: queries.SubsetQuery) -> tuple[float, float]:
+def _scaled_bounds(query: queries.SubsetQuery) -> tuple[float, float]:
     """The bounds of the coefficient of scaled columns."""
     own = [axis for axis in query.axes[1:] for _ in range(1 if isinstance(axis, Axis) else axis.slots - 1)]
     axis, outcome = own[query.coefficient], query.outcome
-    scale = (_range(axis)[1] if isinstance(axis, Axis) else 1.0) / (
-        _range(outcome)[1] if isinstance(outcome, Axis) else 1.0
+    scale = (_middle_and_half_width(axis)[1] if isinstance(axis, Axis) else 1.0) / (
+        _middle_and_half_width(outcome)[1] if isinstance(outcome, Axis) else 1.0
     )
     return query.above * scale, query.below * scale
 
 
-def _fitted(design: FloatArray, outcome: FloatArray, starts: IntArray, logistic: bool) -> tuple[FloatArray, BoolArray]:
+def _fit_subsets(
+    design: FloatArray, outcome: FloatArray, starts: IntArray, logistic: bool
+) -> tuple[FloatArray, BoolArray]:
     """Coefficients of each subset, and whether its fit exists. Least squares take one step, from 0."""
     width = design.shape[1]
     found = np.zeros((len(starts) - 1, width))
     sizes = np.diff(starts)
     exists = sizes > width
     for _ in range(STEPS if logistic else 1):
-        gradient, curvature = _sums(design, outcome, starts, found, logistic)
-        step, solved = _solved(curvature, gradient, sizes)
+        gradient, curvature = _gradient_and_curvature(design, outcome, starts, found, logistic)
+        step, solved = _solve_newton_step(curvature, gradient, sizes)
         exists = exists & solved
         if logistic:
             step = np.clip(step, -LONGEST_STEP, LONGEST_STEP)
         found = found + step
-    gradient, _ = _sums(design, outcome, starts, found, logistic)
+    gradient, _ = _gradient_and_curvature(design, outcome, starts, found, logistic)
     settled = (np.abs(gradient) <= SETTLED * (1 + sizes[:, None])).all(axis=1)
     return found, exists & settled & np.isfinite(found).all(axis=1)
 
 
-@compiled
-def _sums(
+@compile_loop
+def _gradient_and_curvature(
     design: FloatArray, outcome: FloatArray, starts: IntArray, found: FloatArray, logistic: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Gradient and curvature of each subset, record by record."""
@@ -137,8 +139,8 @@ def _sums(
     return gradient, curvature
 
 
-@compiled
-def _solved(curvature: FloatArray, gradient: FloatArray, sizes: IntArray) -> tuple[FloatArray, BoolArray]:
+@compile_loop
+def _solve_newton_step(curvature: FloatArray, gradient: FloatArray, sizes: IntArray) -> tuple[FloatArray, BoolArray]:
     """The step of each subset by its Cholesky factor, in place; a pivot too small for one ends in no fit."""
     step, solved = gradient.copy(), np.ones(len(sizes), dtype=np.bool_)
     for subset in range(len(sizes)):
@@ -168,8 +170,8 @@ def _solved(curvature: FloatArray, gradient: FloatArray, sizes: IntArray) -> tup
 # SENSITIVE. Records of one holder, and the exact integers that are counted from them.
 
 
-TEXTS = {Kind.TEXT, Kind.OBJECTS}
-LABELLED_ANYHOW = {Kind.FIELDS, Kind.OBJECTS}
+TEXTS = {ColumnKind.TEXT, ColumnKind.OBJECTS}
+LABELLED_ANYHOW = {ColumnKind.FIELDS, ColumnKind.OBJECTS}
 """Kinds of columns whose labels may be numbers or text; which, nothing public tells."""
 LARGEST_SQUARED = 2**26
 """The largest half of a cell, in steps, whose squares are added up without leaving 64 bits."""
@@ -239,7 +241,7 @@ class Records:
 
     Formal guarantees: let two data sets differ in one unit. Their `counts` differ by at most ``unit.records`` in L1
     norm if it came or went, and by twice that if it was replaced; their `sums` by at most `half` times that, their
-    `squares` by ``half**2`` times that, and what is `weighed` by the query's sensitivity times that. After `check`, no
+    `squares` by ``half**2`` times that, and what is `weighted_sums` by the query's sensitivity times that. After `check`, no
     record makes any of these fail.
 
     Raises:
@@ -264,7 +266,7 @@ class Records:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def renamed(self, names: Mapping[str, str]) -> Records:
+    def with_column_names(self, names: Mapping[str, str]) -> Records:
         """Let questions call columns by these names, each with that of the schema."""
         return Records(self._engine, self._one_at_a_time, dict(names))
 
@@ -272,11 +274,11 @@ class Records:
         """Give `take` one column for each axis, batch by batch: numbers, or the places of categories; NaN: missing."""
         self.check(axes)
 
-        def read() -> None:
-            for batch in self._engine.numbers(self._resolved(axes)):
-                take(_worked_out(axes, batch) if _has_model(axes) else batch)
+        def read_batches() -> None:
+            for batch in self._engine.numbers(self._resolve_members(axes)):
+                take(_apply_models(axes, batch) if _has_model(axes) else batch)
 
-        self._hidden(read)
+        self._hide_failure(read_batches)
 
     def close(self) -> None:
         """Let go of the records, and of all that was kept of them."""
@@ -290,9 +292,9 @@ class Records:
     def state(self) -> int | None:
         """A number of the state of the table alone, whatever is written elsewhere; None: this engine knows none."""
         engine = self._engine
-        return self._hidden(engine.state) if isinstance(engine, TellsState) else None
+        return self._hide_failure(engine.state) if isinstance(engine, TellsState) else None
 
-    def using(self, unit: Unit) -> Records | None:
+    def with_unit(self, unit: Unit) -> Records | None:
         """These rows in their present state, of which another number of each unit is used; None: open them anew."""
         engine = self._engine
         if not isinstance(engine, SharesRows):
@@ -307,7 +309,7 @@ class Records:
             ValueError: it does not.
         """
         if not isinstance(self._engine, CountsUnits):
-            raise Refused("rows_per_unit", "this engine does not count rows of units: state a bound")
+            raise InvalidArgument("rows_per_unit", "this engine does not count rows of units: state a bound")
 
     def check(self, axes: Axes) -> None:
         """Refuse, by the schema alone, axes that cannot be counted.
@@ -318,27 +320,29 @@ class Records:
                 and parted by categories that are none.
         """
         if not axes:
-            raise Refused("axes", "at least one is needed")
+            raise InvalidArgument("axes", "at least one is needed")
         engines.require_known_axes(axes)
-        for axis, column, *_ in self._bound(axes):
-            taken = {Kind.NUMBERS, Kind.UNTYPED, Kind.FIELDS} | (TEXTS if isinstance(axis, Categories) else set())
+        for axis, column, *_ in self._bind_axes(axes):
+            taken = {ColumnKind.NUMBERS, ColumnKind.UNTYPED, ColumnKind.FIELDS} | (
+                TEXTS if isinstance(axis, Categories) else set()
+            )
             if column.kind not in taken:
-                rule = f"{axis.column!r} holds {column.kind.value}, {_needed(axis, column.kind)}"
-                raise Refused("column", rule, str(axis.column))
-            if isinstance(axis, Unlisted) and not isinstance(self._engine, ListsNames):
-                raise Refused("by", "this engine does not list names that nobody declared: give Categories")
-            if isinstance(axis, Categories) and not isinstance(axis, Unlisted | FoundCategories):
-                require_named_values(axis, column)
-        _require_numbers_among(self._bound(axes))
+                rule = f"{axis.column!r} holds {column.kind.value}, {_describe_needed_kind(axis, column.kind)}"
+                raise InvalidArgument("column", rule, str(axis.column))
+            if isinstance(axis, UnlistedCategories) and not isinstance(self._engine, ListsNames):
+                raise InvalidArgument("by", "this engine does not list names that nobody declared: give Categories")
+            if isinstance(axis, Categories) and not isinstance(axis, UnlistedCategories | SelectedCategories):
+                require_matching_values(axis, column)
+        _require_numeric_columns(self._bind_axes(axes))
         with self._one_at_a_time:
-            self._engine.prepare(self._bound(axes))
+            self._engine.prepare(self._bind_axes(axes))
 
     def counts(self, axes: Axes) -> NDArray[np.int64]:
         """Used records per cell, the last axis fastest, and behind them those that are missing on any axis."""
         if _has_model(axes):
-            return self._tallied(axes, engines.CellCounts(_cells(axes))).found
+            return self._tally(axes, engines.CellCounts(_slot_cells(axes))).found
         self.check(axes)
-        return self._hidden(lambda: self._engine.counts(self._resolved(axes)))
+        return self._hide_failure(lambda: self._engine.counts(self._resolve_members(axes)))
 
     def missing_reasons(self, axes: Axes) -> IntArray:
         """Used records that are missing on any axis, by `MissingReason`: each has one, so they add up to that cell.
@@ -349,8 +353,8 @@ class Records:
         self.check(axes)
         engine = self._engine
         if not isinstance(engine, TellsReasons):
-            raise Refused("data", "this engine does not tell why records are missing")
-        return self._hidden(lambda: engine.missing_reasons(self._resolved(axes)))
+            raise InvalidArgument("data", "this engine does not tell why records are missing")
+        return self._hide_failure(lambda: engine.missing_reasons(self._resolve_members(axes)))
 
     def sums(self, axes: Axes, half: int) -> list[int]:
         """Per cell the exact sum of ``Grid.offset_of(values, half)`` of the last axis; behind them a 0.
@@ -359,9 +363,9 @@ class Records:
             ValueError: the last axis has no grid, or `half` is no half.
         """
         if _has_model(axes):
-            return self._tallied(axes, engines.CellSums(_cells(axes), engines.offsets(half))).found
+            return self._tally(axes, engines.CellSums(_slot_cells(axes), engines.offset_amounts(half))).totals
         self._check_sums(axes, half)
-        return self._hidden(lambda: self._engine.sums(self._resolved(axes), half))
+        return self._hide_failure(lambda: self._engine.sums(self._resolve_members(axes), half))
 
     def squares(self, axes: Axes, half: int) -> list[int]:
         """Per cell the exact sum of ``2 * offset**2 - half**2`` of those offsets; behind them a 0.
@@ -370,16 +374,16 @@ class Records:
             ValueError: as `sums`; or `half` is above 2**26.
         """
         if _has_model(axes):
-            return self._tallied(axes, engines.CellSums(_cells(axes), engines.squared_offsets(half))).found
+            return self._tally(axes, engines.CellSums(_slot_cells(axes), engines.squared_offset_amounts(half))).totals
         self._check_sums(axes, half)
         if half > LARGEST_SQUARED:
-            raise Refused("half", f"a whole number up to {LARGEST_SQUARED} is needed for squares, got {half}")
-        return self._hidden(lambda: self._engine.squares(self._resolved(axes), half))
+            raise InvalidArgument("half", f"a whole number up to {LARGEST_SQUARED} is needed for squares, got {half}")
+        return self._hide_failure(lambda: self._engine.squares(self._resolve_members(axes), half))
 
     def _check_sums(self, axes: Axes, half: int) -> None:
         self.check(axes)
         if not isinstance(axes[-1], Axis):
-            raise Refused("column", f"{axes[-1].column!r} is summed, so it needs a grid", str(axes[-1].column))
+            raise InvalidArgument("column", f"{axes[-1].column!r} is summed, so it needs a grid", str(axes[-1].column))
         axes[-1].grid.offset_of(np.empty(0), half)  # refuses a wrong half where this may still be said
 
     def prefixes(self, axes: Axes, at: Sequence[int]) -> list[int]:
@@ -391,11 +395,11 @@ class Records:
             ValueError: the last axis has no grid.
         """
         if _has_model(axes):
-            return self._tallied(axes, engines.PrefixCounts(axes, at, _told(axes))).found
+            return self._tally(axes, engines.PrefixCounts(axes, at, _slot_flags(axes))).totals
         self.check(axes)
         if not isinstance(axes[-1], Axis):
-            raise Refused("axes", "prefixes are counted along a column of numbers")
-        return self._hidden(lambda: self._engine.prefixes(self._resolved(axes), at))
+            raise InvalidArgument("axes", "prefixes are counted along a column of numbers")
+        return self._hide_failure(lambda: self._engine.prefixes(self._resolve_members(axes), at))
 
     def places(self, axes: Axes) -> NDArray[np.int64]:
         """The cell of each used record, the last axis fastest; one that is missing on any axis lies behind them all.
@@ -404,39 +408,39 @@ class Records:
         """
         if not _has_model(axes):
             self.check(axes)
-            return self._hidden(lambda: self._engine.places(self._resolved(axes)))
-        found, cells = [np.empty(0, dtype=np.int64)], _cells(axes)
+            return self._hide_failure(lambda: self._engine.places(self._resolve_members(axes)))
+        found, cells = [np.empty(0, dtype=np.int64)], _slot_cells(axes)
         self.each_batch(axes, lambda columns: found.append(cells.places(columns)))
         return np.concatenate(found)
 
-    def weighed(self, query: WeighedQuery) -> list[int]:
+    def weighted_sums(self, query: WeightedQuery) -> list[int]:
         """Per cell what the used records add by their weights, and behind them what the query says.
 
         Raises:
             ValueError: the column of weights is not there, or holds no numbers.
         """
-        return self._tallied(query.read_axes, engines.CellAmounts(_cells(query.axes), query)).found
+        return self._tally(query.input_axes, engines.CellAmounts(_slot_cells(query.axes), query)).totals
 
-    def _tallied(self, axes: Axes, tally: Tally) -> Tally:
+    def _tally(self, axes: Axes, tally: Tally) -> Tally:
         self.each_batch(axes, tally.add)
         return tally
 
-    def confirmed(self, query: queries.SubsetQuery) -> int:
+    def count_confirming_subsets(self, query: queries.SubsetQuery) -> int:
         """In how many subsets of the units the coefficient lies between its bounds."""
         self.check(query.axes)
 
-        def fit() -> int:
-            bound = self._resolved(query.axes)
+        def fit_subsets() -> int:
+            bound = self._resolve_members(query.axes)
             batches = list(self._engine.in_subsets(bound, query.subsets))
             joined = [np.concatenate([np.empty(0), *(batch[i] for batch in batches)]) for i in range(len(bound) + 1)]
-            return confirmed(query, joined[:-1], joined[-1])
+            return count_confirming_subsets(query, joined[:-1], joined[-1])
 
-        return self._hidden(fit)
+        return self._hide_failure(fit_subsets)
 
     def units(self) -> int:
         """The number of units; the records without a unit are one together."""
         if self._counted_units is None:
-            self._counted_units = self._hidden(self._engine.units)
+            self._counted_units = self._hide_failure(self._engine.units)
         return self._counted_units
 
     def names(self, axis: Categories) -> dict[str, int]:
@@ -449,7 +453,7 @@ class Records:
         """
         self.check([axis])
         engine: Any = self._engine
-        return dict(self._hidden(lambda: engine.names(self._bound([axis])[0])))
+        return dict(self._hide_failure(lambda: engine.names(self._bind_axes([axis])[0])))
 
     def unit_sizes(self, doublings: int) -> IntArray:
         """Units that have 1, 2, up to 4, ..., up to ``2**doublings`` rows, and more; whatever rows are used.
@@ -462,7 +466,7 @@ class Records:
         self.check_unit_sizes()
         engine: Any = self._engine
         found = np.zeros(doublings + 2, dtype=np.int64)
-        for rows, units in self._hidden(engine.unit_sizes).items():
+        for rows, units in self._hide_failure(engine.unit_sizes).items():
             found[min((rows - 1).bit_length(), doublings + 1)] += units
         return found
 
@@ -477,52 +481,52 @@ class Records:
         self.check([axis])
         engine = self._engine
         if not isinstance(engine, CountsUnits):
-            raise Refused("rows_per_unit", "this engine does not count rows of units: state a bound")
-        return self._hidden(lambda: engine.sized_units(self._resolved([axis])[0], doublings))
+            raise InvalidArgument("rows_per_unit", "this engine does not count rows of units: state a bound")
+        return self._hide_failure(lambda: engine.sized_units(self._resolve_members([axis])[0], doublings))
 
-    def time_of(self, column: str) -> str:
+    def time_kind(self, column: str) -> str:
         """Tell what type of time the schema says that a column is of: a date, a moment, a duration or none."""
         columns = self._engine.columns
-        return columns[place_of(column, columns)].time
+        return columns[find_column(column, columns)].time
 
-    def _hidden(self, action: Callable[[], Result]) -> Result:
+    def _hide_failure(self, action: Callable[[], Result]) -> Result:
         with self._one_at_a_time:
-            return hidden(action, self._engine.failure)
+            return hide_failure(action, self._engine.failure)
 
-    def _bound(self, axes: Axes) -> list[engines.BoundAxis]:
+    def _bind_axes(self, axes: Axes) -> list[engines.BoundAxis]:
         """The columns that are read, as the schema calls them: each axis itself, or the columns of its model."""
-        columns, own = self._engine.columns, [each for axis in axes for each in _inputs(axis)]
+        columns, own = self._engine.columns, [each for axis in axes for each in _input_axes(axis)]
         if self._names:
             own = [replace(each, column=self._names.get(each.column, each.column)) for each in own]
-        places = [place_of(axis.column, columns) for axis in own]
+        places = [find_column(axis.column, columns) for axis in own]
         return [
-            engines.BoundAxis(axis, _as_typed(axis, columns[place]), place)
+            engines.BoundAxis(axis, _adapt_column(axis, columns[place]), place)
             for axis, place in zip(own, places, strict=True)
         ]
 
-    def _resolved(self, axes: Axes) -> list[engines.BoundAxis]:
+    def _resolve_members(self, axes: Axes) -> list[engines.BoundAxis]:
         """The columns that are read, with the names of records that groups of a hashed universe stand for.
 
         Names are hashed here, by the function that selected the groups, and on no engine: an engine compares names.
         """
-        return [self._with_members(each) for each in self._bound(axes)]
+        return [self._with_members(each) for each in self._bind_axes(axes)]
 
     def _with_members(self, bound: engines.BoundAxis) -> engines.BoundAxis:
         axis = bound.axis
-        if not isinstance(axis, FoundCategories) or not axis.digits:
+        if not isinstance(axis, SelectedCategories) or not axis.digits:
             return bound
         engine: Any = self._engine
-        hashed, members = Hashed(axis.digits * BITS_A_DIGIT), {label: list[str]() for label in axis.values}
+        hashed, members = HashUniverse(axis.digits * BITS_A_DIGIT), {label: list[str]() for label in axis.values}
         for name in engine.names(bound):
             members.get(hashed.label(name), []).append(name)
         return bound._replace(members=tuple(map(tuple, members.values())))
 
 
-def _as_typed(axis: Axis | Categories, column: Column) -> Column:
+def _adapt_column(axis: Axis | Categories, column: Column) -> Column:
     """The column as the axis reads it: of a type of time as numbers, where the axis takes what the schema declares."""
     takes_it = isinstance(axis, TypedAxis) and (column.time == DURATION or not isinstance(axis, DurationAxis))
-    if takes_it and column.elapsed is not None:
-        return replace(column, kind=Kind.NUMBERS, number=column.elapsed)
+    if takes_it and column.elapsed_time is not None:
+        return replace(column, kind=ColumnKind.NUMBERS, number=column.elapsed_time)
     return column
 
 
@@ -531,69 +535,69 @@ def tabulate(records: Records, query: queries.Query) -> NDArray[Any]:
 
     Sensitive: for trust models alone, which add noise to it at once.
     """
-    return _table(query, records)
+    return _tabulate_query(query, records)
 
 
 @singledispatch
-def _table(query: queries.Query, records: Records) -> NDArray[Any]:
+def _tabulate_query(query: queries.Query, records: Records) -> NDArray[Any]:
     return records.counts(query.axes)
 
 
-@_table.register
+@_tabulate_query.register
 def _(query: queries.SubsetQuery, records: Records) -> NDArray[Any]:
-    return np.array([records.confirmed(query), 0])
+    return np.array([records.count_confirming_subsets(query), 0])
 
 
-@_table.register(queries.NamesQuery)
-@_table.register(queries.RankedNamesQuery)
+@_tabulate_query.register(queries.PartitionSelectionQuery)
+@_tabulate_query.register(queries.UniverseSelectionQuery)
 def _(query: queries.Query, records: Records) -> NDArray[Any]:
     (axis,) = query.axes
     if not isinstance(axis, Categories):
-        raise WrongKind("axes", "names are listed of a column of categories")
+        raise WrongArgumentType("axes", "names are listed of a column of categories")
     found = sorted(records.names(axis).items())
     return np.array([(name.encode(), units) for name, units in found], dtype=object).reshape(-1, 2)
 
 
-@_table.register
+@_tabulate_query.register
 def _(query: queries.UnitSizesQuery, records: Records) -> NDArray[Any]:
     return np.append(records.unit_sizes(queries.MOST_DOUBLINGS), 0)
 
 
-@_table.register
+@_tabulate_query.register
 def _(query: queries.SizedUnitsQuery, records: Records) -> NDArray[Any]:
-    (axis,) = query.read_axes
+    (axis,) = query.input_axes
     return records.sized_units(axis, queries.MOST_DOUBLINGS)
 
 
-@_table.register
+@_tabulate_query.register
 def _(query: queries.SumQuery, records: Records) -> NDArray[Any]:
     return np.array(records.sums(query.axes, query.half), dtype=object)
 
 
-@_table.register
+@_tabulate_query.register
 def _(query: queries.SquareQuery, records: Records) -> NDArray[Any]:
     return np.array(records.squares(query.axes, query.half), dtype=object)
 
 
-@_table.register
+@_tabulate_query.register
 def _(query: queries.PrefixQuery, records: Records) -> NDArray[Any]:
-    return np.array(records.prefixes(query.axes, query.at))
+    return np.array(records.prefixes(query.axes, query.prefix_lengths))
 
 
-@_table.register
-def _(query: WeighedQuery, records: Records) -> NDArray[Any]:
-    return np.array(records.weighed(query), dtype=object)
+@_tabulate_query.register
+def _(query: WeightedQuery, records: Records) -> NDArray[Any]:
+    return np.array(records.weighted_sums(query), dtype=object)
 
 
-def _needed(axis: Axis | Categories, kind: Kind) -> str:
+def _describe_needed_kind(axis: Axis | Categories, kind: ColumnKind) -> str:
     """The kind of values that a column needs, and the way it gets there where that is not plain."""
     if kind in TEXTS and isinstance(axis, Axis):
         return "a number is needed; name a column of numbers, and count labels with --by NAME beside it"
-    instead = "; give days or seconds as numbers (of dates: since a public day)" if kind is Kind.TIMES else ""
+    instead = "; give days or seconds as numbers (of dates: since a public day)" if kind is ColumnKind.TIMES else ""
     return f"{'a number' if isinstance(axis, Axis) else 'a number or text'} is needed{instead}"
 
 
-def require_named_values(axis: Categories, column: Column) -> None:
+def require_matching_values(axis: Categories, column: Column) -> None:
     """Refuse text that names no value of the declared type: it would find nothing, and be paid for.
 
     Where the schema declares text, or no type, both classes must be named: 0 and 1 would find nothing among yes and no.
@@ -603,25 +607,34 @@ def require_named_values(axis: Categories, column: Column) -> None:
             default in a column of text or of no declared type.
     """
     if axis.is_implied and column.kind in LABELLED_ANYHOW:
-        rule = f"{axis.column!r} declares no type, and its labels may be text; {_both(axis.named)}"
-        raise Refused(axis.named[-1], rule)
-    for argument, value in zip(axis.named[::-1], axis.values[::-1], strict=True):  # the positive label first
-        if column.kind is Kind.TEXT and not isinstance(value, str):
-            raise Refused(argument, f"{shown(value)} is no text, but {axis.column!r} holds text; {_as_text(axis)}")
-        if column.kind is Kind.NUMBERS and isinstance(value, str) and key_of(value, column.value_type) is None:
-            declared = column.declared or column.value_type.value
-            instead = written_for(value, column.value_type)
-            raise Refused(
-                argument, f"{shown(value)}: column `{axis.column}` is {declared} in the schema; write {instead}"
+        rule = f"{axis.column!r} declares no type, and its labels may be text; {_suggest_both_classes(axis.argument_names)}"
+        raise InvalidArgument(axis.argument_names[-1], rule)
+    for argument, value in zip(axis.argument_names[::-1], axis.values[::-1], strict=True):  # the positive label first
+        if column.kind is ColumnKind.TEXT and not isinstance(value, str):
+            raise InvalidArgument(
+                argument, f"{describe_value(value)} is no text, but {axis.column!r} holds text; {_suggest_text(axis)}"
             )
-    if axis.is_implied and column.kind is Kind.TEXT:
-        rule = f"{shown(axis.values[-1])} is a usual label, but {axis.column!r} holds text; {_both(axis.named)}"
-        raise Refused(axis.named[-1], rule)
-    keys = [key_of(value, column.value_type) for value in axis.values]
+        if (
+            column.kind is ColumnKind.NUMBERS
+            and isinstance(value, str)
+            and category_key(value, column.value_type) is None
+        ):
+            declared = column.declared_type or column.value_type.value
+            instead = suggest_spelling(value, column.value_type)
+            raise InvalidArgument(
+                argument,
+                f"{describe_value(value)}: column `{axis.column}` is {declared} in the schema; write {instead}",
+            )
+    if axis.is_implied and column.kind is ColumnKind.TEXT:
+        rule = f"{describe_value(axis.values[-1])} is a usual label, but {axis.column!r} holds text; {_suggest_both_classes(axis.argument_names)}"
+        raise InvalidArgument(axis.argument_names[-1], rule)
+    keys = [category_key(value, column.value_type) for value in axis.values]
     for at, key in enumerate(keys):
         if key is not None and key in keys[:at]:
-            one, other = (shown(axis.values[place]) for place in (keys.index(key), at))
-            raise Refused(axis.named[at], f"{one} and {other} are the same value of column `{axis.column}`")
+            one, other = (describe_value(axis.values[place]) for place in (keys.index(key), at))
+            raise InvalidArgument(
+                axis.argument_names[at], f"{one} and {other} are the same value of column `{axis.column}`"
+            )
 
 
 def _is_number(label: Category) -> bool:
@@ -633,7 +646,7 @@ def _is_number(label: Category) -> bool:
     return False
 
 
-def _require_numbers_among(bound: Sequence[engines.BoundAxis]) -> None:
+def _require_numeric_columns(bound: Sequence[engines.BoundAxis]) -> None:
     """Refuse a column without a declared type that is read as numbers and parted by its own labels, which are text.
 
     No record has both: it would be paid for, and every count would be noise. Labels that are found in private may be
@@ -644,23 +657,27 @@ def _require_numbers_among(bound: Sequence[engines.BoundAxis]) -> None:
     """
     numbers = {each.place for each in bound if isinstance(each.axis, Axis)}
     for axis, column, place, _ in bound:
-        if place not in numbers or column.kind not in {Kind.FIELDS, Kind.UNTYPED} or not isinstance(axis, Categories):
+        if (
+            place not in numbers
+            or column.kind not in {ColumnKind.FIELDS, ColumnKind.UNTYPED}
+            or not isinstance(axis, Categories)
+        ):
             continue
-        is_found = isinstance(axis, Unlisted | FoundCategories)
+        is_found = isinstance(axis, UnlistedCategories | SelectedCategories)
         if is_found or not all(map(_is_number, axis.values)):
             rule = (
                 f"{axis.column!r} is read as numbers here, but its labels are text or not declared, so no record would "
                 f"be counted; name a column of numbers beside --by {axis.column}"
             )
-            raise Refused("column", rule, str(axis.column))
+            raise InvalidArgument("column", rule, str(axis.column))
 
 
-def _as_text(axis: Categories) -> str:
+def _suggest_text(axis: Categories) -> str:
     """The way to name text: of two classes, both."""
-    return _both(axis.named) if axis.is_implied else "name it in quotes"
+    return _suggest_both_classes(axis.argument_names) if axis.is_implied else "name it in quotes"
 
 
-def _both(arguments: tuple[str, ...]) -> str:
+def _suggest_both_classes(arguments: tuple[str, ...]) -> str:
     """The way to name two classes, whose arguments are these, the negative one first."""
     negative, positive = arguments
     options = [f"--{each.replace('_', '-')}" for each in (positive, negative)]
@@ -675,7 +692,7 @@ def _has_model(axes: Axes) -> bool:
     return any(isinstance(axis.column, Predictor) for axis in axes)
 
 
-def _inputs(axis: Axis | Categories) -> list[Any]:
+def _input_axes(axis: Axis | Categories) -> list[Any]:
     if not isinstance(axis.column, Predictor):
         return [axis]
     return [
@@ -684,20 +701,20 @@ def _inputs(axis: Axis | Categories) -> list[Any]:
     ]
 
 
-def _worked_out(axes: Axes, columns: Sequence[FloatArray]) -> list[FloatArray]:
+def _apply_models(axes: Axes, columns: Sequence[FloatArray]) -> list[FloatArray]:
     """A column for each axis: as it was read, or what its model makes of several."""
     left, found = list(columns), []
     for axis in axes:
-        width = len(_inputs(axis))
+        width = len(_input_axes(axis))
         own, left = left[:width], left[width:]
-        found.append(axis.column.values(own) if isinstance(axis.column, Predictor) else own[0])
+        found.append(axis.column.compute_values(own) if isinstance(axis.column, Predictor) else own[0])
     return found
 
 
-def _told(axes: Axes) -> list[bool]:
+def _slot_flags(axes: Axes) -> list[bool]:
     """Columns of categories are slots as they are read."""
     return [isinstance(axis, Categories) for axis in axes]
 
 
-def _cells(axes: Axes) -> engines.SlotCells:
-    return engines.SlotCells(axes, _told(axes))
+def _slot_cells(axes: Axes) -> engines.SlotCells:
+    return engines.SlotCells(axes, _slot_flags(axes))

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from ..data import CsvFile
 
 FIRST_BYTES = 64
@@ -45,20 +45,20 @@ def require_csv(file: CsvFile, first: bytes, *, is_unpacked: bool) -> None:
     """
     if first.startswith(GZIP):
         if is_unpacked:
-            raise Refused("data", f"{file.name} is compressed twice by gzip; unpack it once")
+            raise InvalidArgument("data", f"{file.name} is compressed twice by gzip; unpack it once")
         helps = "unpack it" if isinstance(file.file, bytes) else "let its name end in .csv.gz"
-        raise Refused("data", f"{file.name} is compressed by gzip; {helps}")
+        raise InvalidArgument("data", f"{file.name} is compressed by gzip; {helps}")
     if first.startswith(ZIP):
         is_workbook = EXCEL_ENTRY in first
         what, helps = ("an Excel file (.xlsx)", EXPORT) if is_workbook else ("a zip file, or an Excel file", UNPACK)
-        raise Refused("data", f"{file.name} is {what}; {helps}")
+        raise InvalidArgument("data", f"{file.name} is {what}; {helps}")
     for begins, (what, helps) in FORMATS.items():
         if first.startswith(begins):
-            raise Refused("data", f"{file.name} is {what}; {helps}")
+            raise InvalidArgument("data", f"{file.name} is {what}; {helps}")
     if first.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
-        raise Refused("data", f"{file.name} {UTF_32}")
+        raise InvalidArgument("data", f"{file.name} {UTF_32}")
     if first.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Refused("data", f"{file.name} {UTF_16}")
+        raise InvalidArgument("data", f"{file.name} {UTF_16}")
 
 
 def require_gzip(file: CsvFile, first: bytes) -> None:
@@ -68,10 +68,10 @@ def require_gzip(file: CsvFile, first: bytes) -> None:
         ValueError: it is none.
     """
     if first and not first.startswith(GZIP):
-        raise Refused("data", f"{file.name} is not compressed by gzip; let its name end in .csv, if it is CSV")
+        raise InvalidArgument("data", f"{file.name} is not compressed by gzip; let its name end in .csv, if it is CSV")
 
 
-def names_in_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
+def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
     """The names of the columns, read off the first line.
 
     Args:
@@ -85,26 +85,26 @@ def names_in_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
     line = header.removesuffix(b"\n").removesuffix(b"\r")
     rule = f"the first line of {file.name} must be a header, the names of the columns in {file.codec.upper()}"
     if b"\x00" in line:
-        raise Refused("data", f"{rule}; it holds zero bytes, as a file in UTF-16 does: save it in UTF-8")
+        raise InvalidArgument("data", f"{rule}; it holds zero bytes, as a file in UTF-16 does: save it in UTF-8")
     if b"\r" in line:
-        raise Refused(
+        raise InvalidArgument(
             "data", f"{rule}; it holds carriage returns (CR): lines must end with a line feed (LF), or with CR LF"
         )
     if len(header) >= longest:
-        raise Refused("data", f"{rule}; it is longer than {longest:,} bytes")
+        raise InvalidArgument("data", f"{rule}; it is longer than {longest:,} bytes")
     if not line.strip():
-        raise Refused("data", f"{rule}; it is empty")
+        raise InvalidArgument("data", f"{rule}; it is empty")
     if line.count(b'"') % 2:
-        raise Refused(
+        raise InvalidArgument(
             "data",
             f'{rule}; a quote (") in it is not closed: a name must not hold a line break, nor a single quote mark',
         )
     try:
         text = line.decode("utf-8-sig" if file.codec == "utf-8" else file.codec)
     except ValueError:
-        raise Refused("data", f"{rule}; say its encoding (--encoding latin-1 or cp1252)") from None
+        raise InvalidArgument("data", f"{rule}; say its encoding (--encoding latin-1 or cp1252)") from None
     try:
         (names,) = csv.reader([text], delimiter=file.delimiter, strict=True)
     except (ValueError, csv.Error):
-        raise Refused("data", f"{rule}; a quoted name must end at a delimiter") from None
+        raise InvalidArgument("data", f"{rule}; a quoted name must end at a delimiter") from None
     return names

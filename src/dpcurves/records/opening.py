@@ -19,14 +19,14 @@ import numpy as np
 from arro3.core import Array, ArrayReader, ChunkedArray, DataType, RecordBatch, struct_field
 from numpy.typing import NDArray
 
-from ..arguments import Refused, WrongKind
+from ..arguments import InvalidArgument, WrongArgumentType
 from ..arrays import IntArray
 from ..data import CsvFile
 from ..privacy import EACH_RECORD, Unit
 from . import csv_header
 from . import source as sources
 from .counting import Records
-from .engines.duckdb import DuckEngine, Engine
+from .engines.duckdb import DuckConnection, DuckEngine
 from .engines.engine import EngineTable
 
 if TYPE_CHECKING:
@@ -60,46 +60,46 @@ class CsvSource:
 
     file: CsvFile
     columns: tuple[sources.Column, ...]
-    costly: bool = True
+    is_costly: bool = True
 
     @property
-    def lacking(self) -> Mapping[int, str]:
+    def unreadable_columns(self) -> Mapping[int, str]:
         return {}
 
     @property
     def line_place(self) -> int:
-        """The place, behind all columns, of what is wrong with a line: see `Lines.faults`."""
+        """The place, behind all columns, of what is wrong with a line: see `LineBlock.faults`."""
         return len(self.columns)
 
     def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        return self._registered(connection, places, whole=False)
+        return self._register_lines(connection, places, whole=False)
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        return self._registered(connection, places, whole=True)
+        return self._register_lines(connection, places, whole=True)
 
-    def _registered(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int], whole: bool) -> str:
-        names = [*map(sources.called, places), *([WHOLE] if whole else [])]
+    def _register_lines(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int], whole: bool) -> str:
+        names = [*map(sources.sql_name, places), *([WHOLE] if whole else [])]
         schema = sources.schema_of((name, DataType.binary()) for name in names)
 
-        def batches() -> Iterator[RecordBatch]:
-            for lines in self._lines():
+        def make_batches() -> Iterator[RecordBatch]:
+            for lines in self._read_blocks():
                 fields = [lines.field(place) if place < self.line_place else lines.faults() for place in places]
                 yield RecordBatch.from_arrays([*fields, *([lines.texts()] if whole else [])], schema=schema)
 
-        return sources.register(connection, schema, batches)
+        return sources.register_batches(connection, schema, make_batches)
 
-    def _lines(self) -> Iterator[Lines]:
+    def _read_blocks(self) -> Iterator[LineBlock]:
         codec = self.file.codec
-        with opened_csv(self.file) as file:
-            header_of(file)
-            for read in whole_lines(file):
+        with open_csv(self.file) as file:
+            read_header(file)
+            for read in read_line_blocks(file):
                 block = read
                 if codec != "utf-8":  # byte by byte, so that no line reaches another
                     block = np.frombuffer(read.tobytes().decode(codec, "replace").encode(), dtype=np.uint8)
-                yield Lines.of(block, ord(self.file.delimiter), len(self.columns))
+                yield LineBlock.from_block(block, ord(self.file.delimiter), len(self.columns))
 
 
-def opened_csv(file: CsvFile) -> BinaryIO:
+def open_csv(file: CsvFile) -> BinaryIO:
     """The bytes of a file from their beginning, decompressed where its name ends in ``.gz``."""
     if isinstance(file.file, bytes):
         return BytesIO(file.file)
@@ -119,31 +119,33 @@ def source_of_csv(file: CsvFile) -> CsvSource:
     rule = f"{file.name} cannot be read"
     is_packed = not isinstance(file.file, bytes) and Path(file.file).suffix.lower() == ".gz"
     if is_packed:
-        with sources.hidden(lambda: Path(cast("str | Path", file.file)).open("rb"), rule) as packed:
-            csv_header.require_gzip(file, sources.hidden(lambda: packed.read(csv_header.FIRST_BYTES), rule))
-    with sources.hidden(lambda: opened_csv(file), rule) as opened:
-        first = sources.hidden(lambda: opened.read(csv_header.FIRST_BYTES), rule)
+        with sources.hide_failure(lambda: Path(cast("str | Path", file.file)).open("rb"), rule) as packed:
+            csv_header.require_gzip(file, sources.hide_failure(lambda: packed.read(csv_header.FIRST_BYTES), rule))
+    with sources.hide_failure(lambda: open_csv(file), rule) as opened:
+        first = sources.hide_failure(lambda: opened.read(csv_header.FIRST_BYTES), rule)
         csv_header.require_csv(file, first, is_unpacked=is_packed)
         opened.seek(0)
-        header = sources.hidden(lambda: header_of(opened), rule)
+        header = sources.hide_failure(lambda: read_header(opened), rule)
         if isinstance(opened, gzip.GzipFile):
-            sources.hidden(lambda: _read_through(opened), f"{rule}: it is no whole file of gzip")
-    names = csv_header.names_in_header(file, header, sources.LONGEST_TEXT)
-    number, days = sources.number_in_text(file), sources.days_in_text(file)
-    return CsvSource(file, tuple(sources.Column(name, sources.Kind.FIELDS, number, elapsed=days) for name in names))
+            sources.hide_failure(lambda: _check_gzip(opened), f"{rule}: it is no whole file of gzip")
+    names = csv_header.parse_header(file, header, sources.LONGEST_TEXT)
+    number, days = sources.number_sql(file), sources.days_sql(file)
+    return CsvSource(
+        file, tuple(sources.Column(name, sources.ColumnKind.FIELDS, number, elapsed_time=days) for name in names)
+    )
 
 
-def _read_through(file: gzip.GzipFile) -> None:
+def _check_gzip(file: gzip.GzipFile) -> None:
     while file.read(READ_AT_ONCE):
         pass
 
 
-def header_of(file: BinaryIO) -> bytes:
+def read_header(file: BinaryIO) -> bytes:
     """The first line, as far as a line may reach."""
     return file.readline(sources.LONGEST_TEXT)
 
 
-def whole_lines(file: BinaryIO) -> Iterator[Bytes]:
+def read_line_blocks(file: BinaryIO) -> Iterator[Bytes]:
     """The rest of the file, in blocks of whole lines; of a line that is too long more than `LONGEST_TEXT`."""
     rest = b""
     while read := file.read(READ_AT_ONCE):
@@ -158,24 +160,24 @@ def whole_lines(file: BinaryIO) -> Iterator[Bytes]:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Lines:
+class LineBlock:
     """A block of lines, and where the fields of the well-formed ones end.
 
     Attributes:
-        starts: Where each line starts, and behind the last one where the block ends.
-        formed: Which lines are well-formed.
-        fault: For each line a letter: why it is malformed; a space if it is not.
-        ends: For each well-formed line, where its fields end.
+        line_starts: Where each line starts, and behind the last one where the block ends.
+        is_well_formed: Which lines are well-formed.
+        fault_letters: For each line a letter: why it is malformed; a space if it is not.
+        field_ends: For each well-formed line, where its fields end.
     """
 
     block: Bytes
-    starts: IntArray
-    formed: NDArray[np.bool_]
-    fault: Bytes
-    ends: IntArray
+    line_starts: IntArray
+    is_well_formed: NDArray[np.bool_]
+    fault_letters: Bytes
+    field_ends: IntArray
 
     @classmethod
-    def of(cls, block: Bytes, delimiter: int, fields: int) -> Lines:
+    def from_block(cls, block: Bytes, delimiter: int, fields: int) -> LineBlock:
         """Split the block. Each step is done for all lines at once, whatever they hold."""
         places = np.flatnonzero((block == LINE_FEED) | (block == QUOTE) | (block == delimiter))
         marks = block[places]
@@ -196,28 +198,28 @@ class Lines:
 
     def texts(self) -> Array:
         """Each line as it stands; null where it is too long: how much of that is here depends on other lines."""
-        return _binary(self.starts, self.block, np.diff(self.starts) <= sources.LONGEST_TEXT)
+        return _make_binary_array(self.line_starts, self.block, np.diff(self.line_starts) <= sources.LONGEST_TEXT)
 
     def faults(self) -> Array:
         """For each line a letter that says why it is malformed; null if it is not."""
-        places = np.concatenate([[0], np.cumsum(~self.formed)])
-        return _binary(places, self.fault[~self.formed], ~self.formed)
+        places = np.concatenate([[0], np.cumsum(~self.is_well_formed)])
+        return _make_binary_array(places, self.fault_letters[~self.is_well_formed], ~self.is_well_formed)
 
     def field(self, number: int) -> Array:
         """The field of each line; null where it is empty or the line is malformed."""
-        first = self.ends[:, number - 1] + 1 if number else self.starts[:-1][self.formed]
-        end = self.ends[:, number]
+        first = self.field_ends[:, number - 1] + 1 if number else self.line_starts[:-1][self.is_well_formed]
+        end = self.field_ends[:, number]
         quoted = (end - first >= 2) & (self.block[first] == QUOTE) & (self.block[end - 1] == QUOTE)
         first, end = first + quoted, end - quoted
-        lengths = np.zeros(len(self.formed), dtype=np.int64)
-        lengths[self.formed] = end - first
+        lengths = np.zeros(len(self.is_well_formed), dtype=np.int64)
+        lengths[self.is_well_formed] = end - first
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         # Each byte that is taken stands this far behind where it goes to.
-        shift = np.repeat(first - offsets[:-1][self.formed], end - first)
-        return _binary(*_with_single_quotes(offsets, self.block[shift + np.arange(len(shift))]), lengths > 0)
+        shift = np.repeat(first - offsets[:-1][self.is_well_formed], end - first)
+        return _make_binary_array(*_unescape_quotes(offsets, self.block[shift + np.arange(len(shift))]), lengths > 0)
 
 
-def _with_single_quotes(offsets: IntArray, text: Bytes) -> tuple[IntArray, Bytes]:
+def _unescape_quotes(offsets: IntArray, text: Bytes) -> tuple[IntArray, Bytes]:
     """The fields, where each second of the quotes that stand next to each other in a field has gone."""
     quotes = np.flatnonzero(text == QUOTE)
     field = np.searchsorted(offsets, quotes, side="right")
@@ -228,9 +230,9 @@ def _with_single_quotes(offsets: IntArray, text: Bytes) -> tuple[IntArray, Bytes
     return offsets - np.searchsorted(gone, offsets), np.delete(text, gone)
 
 
-def _binary(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_]) -> Array:
+def _make_binary_array(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_]) -> Array:
     bits = np.packbits(valid, bitorder="little")
-    return sources.of_buffers(DataType.binary(), len(valid), bits, offsets.astype(np.int32), text)
+    return sources.array_from_buffers(DataType.binary(), len(valid), bits, offsets.astype(np.int32), text)
 
 
 # SENSITIVE. Records in a Parquet file.
@@ -251,35 +253,35 @@ class ParquetSource:
 
     Attributes:
         names: The names of its columns.
-        plain: Which columns DuckDB reads by itself.
-        by_arrow: All of them, by way of Arrow.
-        lacking: What `Source` says of it.
-        opened_by: The DuckDB that must stay open as long as the file is read.
+        read_by_duckdb: Which columns DuckDB reads by itself.
+        arrow_source: All of them, by way of Arrow.
+        unreadable_columns: What `Source` says of it.
+        owner: The DuckDB that must stay open as long as the file is read.
     """
 
     path: Path
     names: tuple[str, ...]
-    plain: tuple[bool, ...]
-    by_arrow: sources.ArrowSource
-    lacking: Mapping[int, str]
-    costly: bool = False
-    opened_by: Engine | None = None
+    read_by_duckdb: tuple[bool, ...]
+    arrow_source: sources.ArrowSource
+    unreadable_columns: Mapping[int, str]
+    is_costly: bool = False
+    owner: DuckConnection | None = None
 
     @property
     def columns(self) -> tuple[sources.Column, ...]:
-        return self.by_arrow.columns
+        return self.arrow_source.columns
 
     def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
         sources.require_readable(self, places)
-        if not (has_clear_names(self.names) and all(self.plain[place] for place in places)):
-            return self.by_arrow.scan(connection, places)
-        return f"(SELECT {_named(self.names, places)} FROM {_scanned(self.path)})"
+        if not (has_distinct_names(self.names) and all(self.read_by_duckdb[place] for place in places)):
+            return self.arrow_source.scan(connection, places)
+        return f"(SELECT {_format_columns(self.names, places)} FROM {_format_scan(self.path)})"
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
-        return sources.with_whole_rows(self.scan(connection, range(len(self.columns))), self.columns, places)
+        return sources.add_whole_row_column(self.scan(connection, range(len(self.columns))), self.columns, places)
 
 
-def has_clear_names(names: Sequence[str]) -> bool:
+def has_distinct_names(names: Sequence[str]) -> bool:
     """Tell whether names differ not only in the case of their letters, to which SQL is blind."""
     return len({name.lower() for name in names}) == len(names)
 
@@ -296,23 +298,23 @@ def source_of_parquet(path: Path) -> ParquetSource:
 def _parquet_by_pyarrow(path: Path) -> ParquetSource:
     import pyarrow.parquet as pq
 
-    schema = sources.hidden(lambda: pq.read_schema(path), NO_PARQUET.format(path.name))
-    names, types = _each_once(path, schema.names), tuple(DataType.from_arrow(each) for each in schema.types)
+    schema = sources.hide_failure(lambda: pq.read_schema(path), NO_PARQUET.format(path.name))
+    names, types = _require_distinct(path, schema.names), tuple(DataType.from_arrow(each) for each in schema.types)
 
-    def read(places: Sequence[int]) -> Iterator[Sequence[Any]]:
+    def read_batches(places: Sequence[int]) -> Iterator[Sequence[Any]]:
         wanted = [names[place] for place in places]
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=ROWS_AT_ONCE, columns=wanted):
                 yield batch.select(wanted).columns
 
-    columns = tuple(map(sources.column_of, names, types))
+    columns = tuple(map(sources.column_from_arrow_type, names, types))
     plain = tuple(sources.is_number(held) and not DataType.is_float16(held) for held in types)
-    return ParquetSource(path, names, plain, sources.ArrowSource(columns, types, read, costly=False), {})
+    return ParquetSource(path, names, plain, sources.ArrowSource(columns, types, read_batches, is_costly=False), {})
 
 
-def _each_once(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+def _require_distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     if len(set(names)) < len(names):
-        raise Refused("data", f"two columns of {path.name!r} have the same name")
+        raise InvalidArgument("data", f"two columns of {path.name!r} have the same name")
     return tuple(names)
 
 
@@ -323,31 +325,31 @@ def _parquet_by_duckdb(path: Path) -> ParquetSource:
     Read in both ways a text is the same only where nothing is wrong, and is missing elsewhere. Moments in milliseconds
     and times of a day are refused as well, where they are too large: columns of these are not read at all.
     """
-    engine = Engine()
+    engine = DuckConnection()
     engine.connection.execute("SET arrow_large_buffer_size = true")
-    fields = sources.hidden(lambda: _fields_of(engine.connection, path), NO_PARQUET.format(path.name))
-    names = _each_once(path, [field.name for field in fields])
+    fields = sources.hide_failure(lambda: _read_fields(engine.connection, path), NO_PARQUET.format(path.name))
+    names = _require_distinct(path, [field.name for field in fields])
     lacking = {place: NOT_BY_DUCKDB for place, field in enumerate(fields) if not field.is_readable}
-    if not has_clear_names(names):
+    if not has_distinct_names(names):
         lacking = dict.fromkeys(range(len(names)), NOT_CLEAR)
     read = [place for place in range(len(names)) if place not in lacking]
-    texts = [place for place in read if fields[place].held == "VARCHAR"]
+    texts = [place for place in read if fields[place].duckdb_type == "VARCHAR"]
     values = [
-        f"a.{sources.called(place)}" if place in read else f"NULL AS {sources.called(place)}"
+        f"a.{sources.sql_name(place)}" if place in read else f"NULL AS {sources.sql_name(place)}"
         for place in range(len(names))
     ]
     for place in texts:
-        values[place] = "CASE WHEN a.{0} = b.{0} THEN a.{0} END AS {0}".format(sources.called(place))
-    rows = f"(SELECT {_named(names, read) or 'NULL'} FROM {_scanned(path, 'replace')}) AS a"
+        values[place] = "CASE WHEN a.{0} = b.{0} THEN a.{0} END AS {0}".format(sources.sql_name(place))
+    rows = f"(SELECT {_format_columns(names, read) or 'NULL'} FROM {_format_scan(path, 'replace')}) AS a"
     if texts:
-        rows += f" POSITIONAL JOIN (SELECT {_named(names, texts)} FROM {_scanned(path, 'ignore')}) AS b"
+        rows += f" POSITIONAL JOIN (SELECT {_format_columns(names, texts)} FROM {_format_scan(path, 'ignore')}) AS b"
     found = source_of_relation(engine.connection.sql(f"SELECT {', '.join(values)} FROM {rows}"), sources.LONGEST_TEXT)
     columns = [replace(column, name=name) for name, column in zip(names, found.columns, strict=True)]
     for place in lacking:
         columns[place] = replace(columns[place], kind=fields[place].kind)
     by_arrow = replace(found, columns=tuple(columns))
-    plain = tuple(field.held in NUMBERS for field in fields)
-    return ParquetSource(path, names, plain, by_arrow, lacking, opened_by=engine)
+    plain = tuple(field.duckdb_type in NUMBERS for field in fields)
+    return ParquetSource(path, names, plain, by_arrow, lacking, owner=engine)
 
 
 NOT_BY_DUCKDB = "holds neither numbers, text, dates nor moments in micro- or nanoseconds"
@@ -361,39 +363,45 @@ class _Field(NamedTuple):
     """
 
     name: str
-    stored: str | None
-    logical: str
-    held: str
+    physical_type: str | None
+    logical_type: str
+    duckdb_type: str
 
     @property
     def is_readable(self) -> bool:
         """Tell whether DuckDB reads its values whatever they are."""
-        if self.stored is None or self.stored == "INT96":
+        if self.physical_type is None or self.physical_type == "INT96":
             return False
-        if self.held in NUMBERS:
-            return not self.logical.lower().startswith("decimal")
-        if self.held.startswith("TIMESTAMP"):
-            return any(unit in self.logical for unit in ("MicroSeconds", "NanoSeconds", "TIMESTAMP_MICROS"))
-        if self.held == "VARCHAR":
-            return self.logical in {"StringType()", "UTF8"}
-        return self.held in {"DATE", "DECIMAL", '"NULL"'} or (self.held == "BLOB" and not self.logical)
+        if self.duckdb_type in NUMBERS:
+            return not self.logical_type.lower().startswith("decimal")
+        if self.duckdb_type.startswith("TIMESTAMP"):
+            return any(unit in self.logical_type for unit in ("MicroSeconds", "NanoSeconds", "TIMESTAMP_MICROS"))
+        if self.duckdb_type == "VARCHAR":
+            return self.logical_type in {"StringType()", "UTF8"}
+        return self.duckdb_type in {"DATE", "DECIMAL", '"NULL"'} or (
+            self.duckdb_type == "BLOB" and not self.logical_type
+        )
 
     @property
-    def kind(self) -> sources.Kind:
+    def kind(self) -> sources.ColumnKind:
         """What it holds, where it is not read."""
-        if self.stored is None:
-            return sources.Kind.OTHER
-        if self.held in NUMBERS or self.held == "DECIMAL":
-            return sources.Kind.NUMBERS
-        if self.held in {"VARCHAR", "JSON", "UUID", "BLOB"}:
-            return sources.Kind.TEXT
-        return sources.Kind.TIMES if self.held.startswith(("DATE", "TIME", "INTERVAL")) else sources.Kind.OTHER
+        if self.physical_type is None:
+            return sources.ColumnKind.OTHER
+        if self.duckdb_type in NUMBERS or self.duckdb_type == "DECIMAL":
+            return sources.ColumnKind.NUMBERS
+        if self.duckdb_type in {"VARCHAR", "JSON", "UUID", "BLOB"}:
+            return sources.ColumnKind.TEXT
+        return (
+            sources.ColumnKind.TIMES
+            if self.duckdb_type.startswith(("DATE", "TIME", "INTERVAL"))
+            else sources.ColumnKind.OTHER
+        )
 
 
-def _fields_of(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Field]:
+def _read_fields(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Field]:
     in_one_row = "CASE WHEN repetition_type <> 'REPEATED' THEN type END"
     facts = f"num_children, name, {in_one_row}, coalesce(logical_type, converted_type, ''), coalesce(duckdb_type, '')"
-    query = f"SELECT {facts} FROM parquet_schema({_literal(path)}) ORDER BY column_id"
+    query = f"SELECT {facts} FROM parquet_schema({_quote_path(path)}) ORDER BY column_id"
     root, *below = connection.execute(query).fetchall()
     fields, left = [], [root[0]]
     for children, name, stored, logical, held in below:
@@ -406,16 +414,16 @@ def _fields_of(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Field
     return fields
 
 
-def _named(names: Sequence[str], places: Iterable[int]) -> str:
+def _format_columns(names: Sequence[str], places: Iterable[int]) -> str:
     quoted = ((names[place].replace('"', '""'), place) for place in places)
-    return ", ".join(f'"{name}" AS {sources.called(place)}' for name, place in quoted)
+    return ", ".join(f'"{name}" AS {sources.sql_name(place)}' for name, place in quoted)
 
 
-def _scanned(path: Path, wrong_text: str = "strict") -> str:
-    return f"read_parquet({_literal(path)}, hive_partitioning = false, utf8_validation = '{wrong_text}')"
+def _format_scan(path: Path, wrong_text: str = "strict") -> str:
+    return f"read_parquet({_quote_path(path)}, hive_partitioning = false, utf8_validation = '{wrong_text}')"
 
 
-def _literal(path: Path) -> str:
+def _quote_path(path: Path) -> str:
     """The path in quotes, where no character stands for others."""
     plain = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path.absolute()))
     return "'" + plain.replace("'", "''") + "'"
@@ -448,20 +456,20 @@ def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = 
     kinds = [str(each.id) for each in relation.types]
     by_few = longest is None and sources.has_pyarrow()
     most = longest or (sources.LONGEST_TEXT if by_few else LONGEST_OF_MANY)
-    plain = relation.project(", ".join(_taken(place, kind, most) for place, kind in enumerate(kinds)))
-    types = sources.types_from(plain.limit(0))
+    plain = relation.project(", ".join(_format_value(place, kind, most) for place, kind in enumerate(kinds)))
+    types = sources.read_types(plain.limit(0))
 
-    def read(places: Sequence[int]) -> Iterator[Sequence[Array]]:
+    def read_batches(places: Sequence[int]) -> Iterator[Sequence[Array]]:
         rows = plain.project(", ".join(f"#{place + 1}" for place in places))
         if by_few and not all(kinds[place] in TAKEN for place in places):
             rows = rows.to_arrow_reader(TEXTS_AT_ONCE)
-        return sources.batches_from(rows)
+        return sources.read_batches(rows)
 
-    columns = (_column(*each) for each in zip(relation.columns, kinds, types, strict=True))
-    return sources.ArrowSource(tuple(columns), tuple(types), read, costly=False)
+    columns = (_make_column(*each) for each in zip(relation.columns, kinds, types, strict=True))
+    return sources.ArrowSource(tuple(columns), tuple(types), read_batches, is_costly=False)
 
 
-def _taken(place: int, kind: str, longest: int) -> str:
+def _format_value(place: int, kind: str, longest: int) -> str:
     value = f"#{place + 1}"
     if kind not in TAKEN:
         text = f"CAST({value} AS VARCHAR)"
@@ -469,13 +477,13 @@ def _taken(place: int, kind: str, longest: int) -> str:
     return f"{value} AS c{place}"
 
 
-def _column(name: str, kind: str, declared: DataType) -> sources.Column:
+def _make_column(name: str, kind: str, declared: DataType) -> sources.Column:
     if kind in WIDE:
-        return sources.wide_numbers(name)
-    column = sources.column_of(name, declared)
+        return sources.decimal_column(name)
+    column = sources.column_from_arrow_type(name, declared)
     if kind in TAKEN | TEXTS:
         return column
-    return sources.Column(name, sources.Kind.TIMES if kind in TIMES else sources.Kind.OTHER, column.number)
+    return sources.Column(name, sources.ColumnKind.TIMES if kind in TIMES else sources.ColumnKind.OTHER, column.number)
 
 
 # SENSITIVE. Records that are in memory: data frames, Arrow tables, and mappings from names to arrays.
@@ -484,14 +492,19 @@ def _column(name: str, kind: str, declared: DataType) -> sources.Column:
 UNREAD = "a column cannot be read (what it says is not shown: it may quote a record)"
 NAMES_OF_TEXT = {"str", "string", "large_string"}
 KINDS_OF_NUMPY = MappingProxyType(
-    {"U": sources.Kind.TEXT, "S": sources.Kind.TEXT, "O": sources.Kind.OBJECTS, "m": sources.Kind.TIMES}
+    {
+        "U": sources.ColumnKind.TEXT,
+        "S": sources.ColumnKind.TEXT,
+        "O": sources.ColumnKind.OBJECTS,
+        "m": sources.ColumnKind.TIMES,
+    }
 )
 ARROW = {"pyarrow", "arro3"}
 """Libraries whose arrays are taken as they are."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Held:
+class MemoryColumn:
     """A column in memory, converted when it is read, and the arrays it lies in, one after the other."""
 
     column: sources.Column
@@ -499,19 +512,19 @@ class Held:
     load: Callable[[], Sequence[Array]]
 
 
-def source_of_columns(held: Sequence[Held]) -> sources.ArrowSource:
+def source_of_columns(held: Sequence[MemoryColumn]) -> sources.ArrowSource:
     """The columns side by side. Each is converted at most once."""
     loads = [cache(each.load) for each in held]
 
-    def read(places: Sequence[int]) -> Iterator[Sequence[Array]]:
-        return _side_by_side([loads[place]() for place in places])
+    def read_batches(places: Sequence[int]) -> Iterator[Sequence[Array]]:
+        return _align_batches([loads[place]() for place in places])
 
     return sources.ArrowSource(
-        tuple(each.column for each in held), tuple(each.type for each in held), read, costly=False
+        tuple(each.column for each in held), tuple(each.type for each in held), read_batches, is_costly=False
     )
 
 
-def _side_by_side(columns: Sequence[Sequence[Array]]) -> Iterator[Sequence[Array]]:
+def _align_batches(columns: Sequence[Sequence[Array]]) -> Iterator[Sequence[Array]]:
     """Batches, each of which lies in one array of every column."""
     ends = [np.cumsum([len(array) for array in column], dtype=np.int64) for column in columns]
     (rows,) = {int(each[-1]) if len(each) else 0 for each in ends}
@@ -531,20 +544,23 @@ def source_of_table(data: Any) -> sources.ArrowSource:
         rows = [Array.from_arrow(data)]
         declared = rows[0].type
     if any(batch.null_count for batch in rows):
-        raise Refused("data", "rows of a table cannot be missing as a whole")
+        raise InvalidArgument("data", "rows of a table cannot be missing as a whole")
     held = [
-        (place, field.type, sources.column_of(field.name, field.type)) for place, field in enumerate(declared.fields)
+        (place, field.type, sources.column_from_arrow_type(field.name, field.type))
+        for place, field in enumerate(declared.fields)
     ]
-    return source_of_columns([Held(column, kind, partial(_parts, rows, place)) for place, kind, column in held])
+    return source_of_columns(
+        [MemoryColumn(column, kind, partial(_column_chunks, rows, place)) for place, kind, column in held]
+    )
 
 
-def _parts(rows: Sequence[Array], place: int) -> list[Array]:
+def _column_chunks(rows: Sequence[Array], place: int) -> list[Array]:
     return [struct_field(batch, place) for batch in rows]
 
 
 def source_of_frame(frame: nw.DataFrame[Any]) -> sources.ArrowSource:
     """A data frame that is in memory."""
-    return source_of_columns([held_series(str(name), frame[name]) for name in frame.columns])
+    return source_of_columns([column_from_series(str(name), frame[name]) for name in frame.columns])
 
 
 def source_of_lazy_frame(frame: nw.LazyFrame[Any]) -> sources.ArrowSource:
@@ -553,11 +569,11 @@ def source_of_lazy_frame(frame: nw.LazyFrame[Any]) -> sources.ArrowSource:
     names = list(frame.collect_schema().names())
     empty = source_of_frame(frame.head(0).collect(backend))
 
-    def read(places: Sequence[int]) -> Iterator[Sequence[Any]]:
+    def read_batches(places: Sequence[int]) -> Iterator[Sequence[Any]]:
         collected = source_of_frame(frame.select([names[place] for place in places]).collect(backend))
-        yield from collected.read(range(len(places)))
+        yield from collected.read_batches(range(len(places)))
 
-    return sources.ArrowSource(empty.columns, empty.types, read, costly=True)
+    return sources.ArrowSource(empty.columns, empty.types, read_batches, is_costly=True)
 
 
 def source_of_mapping(data: Mapping[str, Any]) -> sources.ArrowSource:
@@ -567,43 +583,49 @@ def source_of_mapping(data: Mapping[str, Any]) -> sources.ArrowSource:
         ValueError: the lengths differ, or an array has not one axis.
         TypeError: a value is no array.
     """
-    held = [_held_values(str(name), values) for name, values in data.items()]
+    held = [_column_from_values(str(name), values) for name, values in data.items()]
     if len({len(values) for values in data.values()}) > 1:
-        raise Refused("data", "all columns must be equally long")
+        raise InvalidArgument("data", "all columns must be equally long")
     return source_of_columns(held)
 
 
-def held_arrow(name: str, values: Any) -> Held:
+def column_from_arrow(name: str, values: Any) -> MemoryColumn:
     """An Arrow array, in one piece or many."""
     array = ChunkedArray.from_arrow(values)
-    return Held(sources.column_of(name, array.type), array.type, lambda: array.chunks)
+    return MemoryColumn(sources.column_from_arrow_type(name, array.type), array.type, lambda: array.chunks)
 
 
-def held_series(name: str, series: nw.Series[Any]) -> Held:
+def column_from_series(name: str, series: nw.Series[Any]) -> MemoryColumn:
     """A column of a data frame. Objects are read as text: their type shows in their values alone."""
     import narwhals as nw
 
     dtype, native, by_pandas = series.dtype, series.to_native(), series.implementation.is_pandas_like()
     if isinstance(dtype, nw.Int128 | nw.UInt128):
-        return Held(sources.wide_numbers(name), DataType.large_binary(), lambda: [sources.texts(series.to_list())])
+        return MemoryColumn(
+            sources.decimal_column(name), DataType.large_binary(), lambda: [sources.to_text_array(series.to_list())]
+        )
     if isinstance(dtype, nw.Object) or (by_pandas and isinstance(dtype, nw.String | nw.Categorical | nw.Enum)):
-        return _held_texts(name, _kind_of_texts(series), series.to_list)
+        return _column_from_texts(name, _text_kind(series), series.to_list)
     if by_pandas and isinstance(dtype, nw.Unknown):
-        return _held_texts(name, sources.Kind.OTHER, series.to_list)
+        return _column_from_texts(name, sources.ColumnKind.OTHER, series.to_list)
     if series.implementation.is_pandas() and (held := _numpy_type_of(native.dtype)) is not None:
         declared = _array_of_pandas(native.head(0), held).type
-        return Held(sources.column_of(name, declared), declared, lambda: [_array_of_pandas(native, held)])
+        return MemoryColumn(
+            sources.column_from_arrow_type(name, declared), declared, lambda: [_array_of_pandas(native, held)]
+        )
 
-    def given(some: nw.Series[Any]) -> ChunkedArray:
+    def to_arrow(some: nw.Series[Any]) -> ChunkedArray:
         native = some.to_native()
         as_it_is = not by_pandas and hasattr(native, "__arrow_c_stream__")
         return ChunkedArray.from_arrow(native if as_it_is else some.to_arrow())
 
     if str(native.dtype) == "Null":  # whose arrays have a buffer too many in Polars
         nothing = DataType.null()
-        return Held(sources.column_of(name, nothing), nothing, lambda: given(series.cast(nw.Float64)).chunks)
-    declared = given(series.head(0)).type
-    return Held(sources.column_of(name, declared), declared, lambda: given(series).chunks)
+        return MemoryColumn(
+            sources.column_from_arrow_type(name, nothing), nothing, lambda: to_arrow(series.cast(nw.Float64)).chunks
+        )
+    declared = to_arrow(series.head(0)).type
+    return MemoryColumn(sources.column_from_arrow_type(name, declared), declared, lambda: to_arrow(series).chunks)
 
 
 def _numpy_type_of(declared: Any) -> np.dtype[Any] | None:
@@ -618,55 +640,63 @@ def _numpy_type_of(declared: Any) -> np.dtype[Any] | None:
 
 def _array_of_pandas(series: Any, held: np.dtype[Any]) -> Array:
     if held.kind == "M":
-        return sources.array_of(series.to_numpy(dtype=held))
+        return sources.to_arrow_array(series.to_numpy(dtype=held))
     if held.kind == "m":
         unit: Any = np.datetime_data(held)[0]
-        return sources.seen_as(sources.array_of(series.to_numpy().view(f"datetime64[{unit}]")), DataType.duration(unit))
+        return sources.reinterpret(
+            sources.to_arrow_array(series.to_numpy().view(f"datetime64[{unit}]")), DataType.duration(unit)
+        )
     if series.dtype == held and held.kind != "f":
-        return sources.array_of(series.to_numpy())
+        return sources.to_arrow_array(series.to_numpy())
     values = series.to_numpy(dtype=held, na_value=held.type(0))
-    return sources.array_of(np.ma.MaskedArray(values, mask=series.isna().to_numpy()))
+    return sources.to_arrow_array(np.ma.MaskedArray(values, mask=series.isna().to_numpy()))
 
 
-def _kind_of_texts(series: nw.Series[Any]) -> sources.Kind:
+def _text_kind(series: nw.Series[Any]) -> sources.ColumnKind:
     """The declared kind, whatever narwhals infers for objects: that would be read off their values."""
     declared: Any = series.to_native().dtype
     held = declared.categories.dtype if hasattr(declared, "categories") else declared
-    return sources.Kind.TEXT if str(held).partition("[")[0] in NAMES_OF_TEXT else sources.Kind.OBJECTS
+    return sources.ColumnKind.TEXT if str(held).partition("[")[0] in NAMES_OF_TEXT else sources.ColumnKind.OBJECTS
 
 
-def _held_values(name: str, values: Any) -> Held:
+def _column_from_values(name: str, values: Any) -> MemoryColumn:
     if isinstance(values, list | tuple | range):
-        return _held_texts(name, sources.Kind.UNTYPED, lambda: values)
+        return _column_from_texts(name, sources.ColumnKind.UNTYPED, lambda: values)
     if isinstance(values, np.ndarray):
-        return _held_numpy(name, values)
+        return _column_from_numpy(name, values)
     if type(values).__module__.partition(".")[0] not in ARROW:
         import narwhals as nw
 
         series = nw.from_native(values, series_only=True, pass_through=True)
         if isinstance(series, nw.Series):
-            return held_series(name, series)
+            return column_from_series(name, series)
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
-        return sources.hidden(lambda: held_arrow(name, values), UNREAD)
-    raise WrongKind("data", f"column {name!r} is a {type(values).__name__}; an array, a series or a list is needed")
-
-
-def _held_numpy(name: str, values: np.ndarray[Any, Any]) -> Held:
-    if values.ndim != 1:
-        raise Refused("data", f"column {name!r} must have one axis, not {values.ndim}")
-    if values.dtype.kind in "fiubM":
-        declared = sources.array_of(values[:0]).type
-        return Held(sources.column_of(name, declared), declared, lambda: [sources.array_of(values)])
-    kind = KINDS_OF_NUMPY.get(values.dtype.kind, sources.Kind.OTHER)
-    return Held(
-        sources.Column(name, kind, sources.NUMBER_IN_TEXT), DataType.large_binary(), lambda: [sources.array_of(values)]
+        return sources.hide_failure(lambda: column_from_arrow(name, values), UNREAD)
+    raise WrongArgumentType(
+        "data", f"column {name!r} is a {type(values).__name__}; an array, a series or a list is needed"
     )
 
 
-def _held_texts(name: str, kind: sources.Kind, values: Callable[[], Iterable[Any]]) -> Held:
-    days = sources.days_in_text(CsvFile(b"")) if kind is sources.Kind.UNTYPED else None
-    column = sources.Column(name, kind, sources.NUMBER_IN_TEXT, elapsed=days)
-    return Held(column, DataType.large_binary(), lambda: [sources.texts(values())])
+def _column_from_numpy(name: str, values: np.ndarray[Any, Any]) -> MemoryColumn:
+    if values.ndim != 1:
+        raise InvalidArgument("data", f"column {name!r} must have one axis, not {values.ndim}")
+    if values.dtype.kind in "fiubM":
+        declared = sources.to_arrow_array(values[:0]).type
+        return MemoryColumn(
+            sources.column_from_arrow_type(name, declared), declared, lambda: [sources.to_arrow_array(values)]
+        )
+    kind = KINDS_OF_NUMPY.get(values.dtype.kind, sources.ColumnKind.OTHER)
+    return MemoryColumn(
+        sources.Column(name, kind, sources.NUMBER_IN_TEXT),
+        DataType.large_binary(),
+        lambda: [sources.to_arrow_array(values)],
+    )
+
+
+def _column_from_texts(name: str, kind: sources.ColumnKind, values: Callable[[], Iterable[Any]]) -> MemoryColumn:
+    days = sources.days_sql(CsvFile(b"")) if kind is sources.ColumnKind.UNTYPED else None
+    column = sources.Column(name, kind, sources.NUMBER_IN_TEXT, elapsed_time=days)
+    return MemoryColumn(column, DataType.large_binary(), lambda: [sources.to_text_array(values())])
 
 
 # SENSITIVE. Opening: which kind of data is it, and does its schema fit?
@@ -700,38 +730,40 @@ def open_records(data: Any, *, unit: Unit, key: bytes, columns: Sequence[str] = 
     """
     if isinstance(data, EngineTable):
         return Records(data.open(unit, key))
-    source = source_of(data, delimiter)
+    source = open_source(data, delimiter)
     for name in columns:
-        sources.place_of(name, source.columns)
+        sources.find_column(name, source.columns)
     if unit != EACH_RECORD:
-        sources.place_of(unit.column, source.columns, "unit")
+        sources.find_column(unit.column, source.columns, "unit")
         sources.require_readable(source, range(len(source.columns)))
     if not source.columns:
-        raise Refused("data", "there is no column")
+        raise InvalidArgument("data", "there is no column")
     return Records(DuckEngine(source, unit, key))
 
 
-def source_of(data: Any, delimiter: str) -> sources.Source:
+def open_source(data: Any, delimiter: str) -> sources.Source:
     """Rows that can be scanned, from any kind of data. Looks at the schema alone.
 
     Raises:
         TypeError, ValueError: as `open_records`.
     """
     if isinstance(data, CsvFile):
-        return source_of_csv(data) if isinstance(data.file, bytes) else _file(Path(data.file), data)
+        return source_of_csv(data) if isinstance(data.file, bytes) else _open_file(Path(data.file), data)
     if isinstance(data, str | Path):
-        return _file(Path(data), delimiter)
+        return _open_file(Path(data), delimiter)
     if isinstance(data, Mapping):
         return source_of_mapping(data)
     if isinstance(data, duckdb.DuckDBPyRelation):
-        return sources.hidden(lambda: source_of_relation(data), "the DuckDB relation cannot be read")
-    source = sources.hidden(lambda: _frame(data), "the frame cannot be read; do its columns have names, each its own?")
+        return sources.hide_failure(lambda: source_of_relation(data), "the DuckDB relation cannot be read")
+    source = sources.hide_failure(
+        lambda: _open_frame(data), "the frame cannot be read; do its columns have names, each its own?"
+    )
     if source is None:
-        raise WrongKind("data", f"{KINDS} is needed, got {type(data).__name__}")
+        raise WrongArgumentType("data", f"{KINDS} is needed, got {type(data).__name__}")
     return source
 
 
-def _frame(data: Any) -> sources.Source | None:
+def _open_frame(data: Any) -> sources.Source | None:
     if type(data).__module__.partition(".")[0] in ARROW and hasattr(data, "__arrow_c_stream__"):
         return source_of_table(data)
     import narwhals as nw
@@ -749,17 +781,17 @@ def _frame(data: Any) -> sources.Source | None:
     return source_of_table(data) if gives_arrow else None
 
 
-def _file(path: Path, form: str | CsvFile) -> sources.Source:
+def _open_file(path: Path, form: str | CsvFile) -> sources.Source:
     if not os.path.exists(path):
-        raise Refused("data", f"there is no file {path.name!r}")
+        raise InvalidArgument("data", f"there is no file {path.name!r}")
     if not os.path.isfile(path):
-        raise Refused("data", f"{path.name or str(path)!r} is no file")
+        raise InvalidArgument("data", f"{path.name or str(path)!r} is no file")
     if os.path.getsize(path) == 0:
-        raise Refused("data", f"the file {path.name!r} is empty")
+        raise InvalidArgument("data", f"the file {path.name!r} is empty")
     if path.suffix.lower() == ".parquet":
         if isinstance(form, CsvFile):
-            raise Refused("data", f"a form of CSV is declared, and {path.name!r} is a Parquet file")
+            raise InvalidArgument("data", f"a form of CSV is declared, and {path.name!r} is a Parquet file")
         return source_of_parquet(path)
     if path.name.lower().endswith((".csv", ".csv.gz")):
         return source_of_csv(form if isinstance(form, CsvFile) else CsvFile(path, form))
-    raise Refused("data", f"the name of a file must end in .csv, .csv.gz or .parquet, got {path.name!r}")
+    raise InvalidArgument("data", f"the name of a file must end in .csv, .csv.gz or .parquet, got {path.name!r}")

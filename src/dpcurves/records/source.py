@@ -29,9 +29,9 @@ from arro3.core import (
 )
 from numpy.typing import NDArray
 
-from ..arguments import NotInstalled, Refused
+from ..arguments import InvalidArgument, MissingPackage
 from ..arrays import FloatArray
-from .value_names import ValueType, name_of
+from .value_names import ValueType, value_name
 
 if TYPE_CHECKING:
     from arro3.core.types import ArrowArrayExportable, ArrowSchemaExportable
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _POINTER, _NUMBER, _OBJECT = ctypes.c_void_p, ctypes.c_int64, ctypes.py_object
 
 
-def _fields(kind: type[Any], names: str) -> list[tuple[str, type[Any]]]:
+def _struct_fields(kind: type[Any], names: str) -> list[tuple[str, type[Any]]]:
     return [(name, kind) for name in names.split()]
 
 
@@ -54,8 +54,8 @@ class _Schema(ctypes.Structure):
     """The struct ArrowSchema."""
 
     _fields_ = (
-        *_fields(_POINTER, "format name metadata"), *_fields(_NUMBER, "flags n_children"),
-        *_fields(_POINTER, "children dictionary release private_data"),
+        *_struct_fields(_POINTER, "format name metadata"), *_struct_fields(_NUMBER, "flags n_children"),
+        *_struct_fields(_POINTER, "children dictionary release private_data"),
     )  # fmt: skip
 
 
@@ -63,15 +63,15 @@ class _Array(ctypes.Structure):
     """The struct ArrowArray."""
 
     _fields_ = (
-        *_fields(_NUMBER, "length null_count offset n_buffers n_children"),
-        *_fields(_POINTER, "buffers children dictionary release private_data"),
+        *_struct_fields(_NUMBER, "length null_count offset n_buffers n_children"),
+        *_struct_fields(_POINTER, "buffers children dictionary release private_data"),
     )
 
 
 class _Stream(ctypes.Structure):
     """The struct ArrowArrayStream: four functions, and a number that identifies ours."""
 
-    _fields_ = (*_fields(_POINTER, "get_schema get_next get_last_error release private_data"),)
+    _fields_ = (*_struct_fields(_POINTER, "get_schema get_next get_last_error release private_data"),)
 
 
 _SCHEMA, _ARRAY, _STREAM = b"arrow_schema", b"arrow_array", b"arrow_array_stream"
@@ -83,7 +83,7 @@ _new_capsule = ctypes.PYFUNCTYPE(_OBJECT, _POINTER, ctypes.c_char_p, _POINTER)((
 _held_by = ctypes.PYFUNCTYPE(_POINTER, _OBJECT, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
-def seen_as(array: Array, held: DataType) -> Array:
+def reinterpret(array: Array, held: DataType) -> Array:
     """See the bytes of an array as values of another type that is laid out alike. Nothing is checked."""
     return Array.from_arrow_pycapsule(held.__arrow_c_schema__(), array.__arrow_c_array__()[1])
 
@@ -98,20 +98,22 @@ _lent: dict[int, tuple[Any, ...]] = {}
 _numbers = count(1)
 
 
-def of_buffers(held: DataType, length: int, *buffers: NDArray[Any]) -> Array:
+def array_from_buffers(held: DataType, length: int, *buffers: NDArray[Any]) -> Array:
     """The array that lies in memory: bits of what is not missing, then what the type asks for, each without gaps."""
     number = next(_numbers)
     places = (_POINTER * len(buffers))(*(each.ctypes.data for each in buffers))
-    made = _Array(length, -1, 0, len(buffers), 0, ctypes.addressof(places), None, None, _place(_LET_GO), number)
+    made = _Array(
+        length, -1, 0, len(buffers), 0, ctypes.addressof(places), None, None, _function_address(_LET_GO), number
+    )
     _lent[number] = places, buffers
     try:
         capsule = _new_capsule(ctypes.addressof(made), _ARRAY, None)
         return Array.from_arrow_pycapsule(held.__arrow_c_schema__(), capsule)
     finally:
-        _released(made)  # if it was not taken
+        _release_struct(made)  # if it was not taken
 
 
-def _let_go(array: int) -> None:
+def _release_buffers(array: int) -> None:
     with suppress(BaseException):
         given = _Array.from_address(array)
         kept = _lent.pop(given.private_data, None)
@@ -119,13 +121,13 @@ def _let_go(array: int) -> None:
         del kept
 
 
-def _released(given: _Schema | _Array) -> None:
+def _release_struct(given: _Schema | _Array) -> None:
     """Let the library that made it free what it holds, if it still does."""
     if given.release:
         _RELEASE(given.release)(ctypes.addressof(given))
 
 
-def _ends_of(text: Array) -> NDArray[np.int64]:
+def _read_offsets(text: Array) -> NDArray[np.int64]:
     """Offsets of texts, in 64 bits: the beginning of each, and the end of the last one."""
     capsule = text.__arrow_c_array__()[1]
     array = _Array.from_address(_held_by(capsule, _ARRAY))
@@ -140,7 +142,7 @@ class _Batches:
     def __init__(self, given: Any) -> None:
         self._capsule = given.__arrow_c_stream__()  # which releases the stream
         self._stream = _Stream.from_address(_held_by(self._capsule, _STREAM))
-        with self._got(self._stream.get_schema, _Schema()) as schema:
+        with self._fetch(self._stream.get_schema, _Schema()) as schema:
             self.schema = Schema.from_arrow_pycapsule(_new_capsule(ctypes.addressof(schema), _SCHEMA, None))
 
     def __iter__(self) -> Iterator[list[Array]]:
@@ -148,7 +150,7 @@ class _Batches:
         places = range(len(self.schema))
         rows = DataType.struct([self.schema.field(place) for place in places])
         while True:
-            with self._got(self._stream.get_next, _Array()) as array:
+            with self._fetch(self._stream.get_next, _Array()) as array:
                 if not array.release:
                     return
                 capsule = _new_capsule(ctypes.addressof(array), _ARRAY, None)
@@ -156,28 +158,28 @@ class _Batches:
             yield [struct_field(batch, place) for place in places]
 
     @contextmanager
-    def _got(self, function: int, into: Struct) -> Iterator[Struct]:
+    def _fetch(self, function: int, into: Struct) -> Iterator[Struct]:
         if _TAKE(function)(ctypes.addressof(self._stream), ctypes.addressof(into)):  # other threads of Python go on
             raise RuntimeError("a batch could not be read")
         try:
             yield into
         finally:
-            _released(into)
+            _release_struct(into)
 
 
-def types_from(stream: Any) -> list[DataType]:
+def read_types(stream: Any) -> list[DataType]:
     """The types of the columns of a stream."""
     return _Batches(stream).schema.types
 
 
-def batches_from(stream: Any) -> Iterator[list[Array]]:
+def read_batches(stream: Any) -> Iterator[list[Array]]:
     """The columns of each batch of a stream."""
     yield from _Batches(stream)
 
 
-def doubles_from(stream: Any) -> Iterator[list[FloatArray]]:
+def read_doubles(stream: Any) -> Iterator[list[FloatArray]]:
     """The columns of each batch of a stream whose columns are doubles, none of them missing."""
-    for batch in batches_from(stream):
+    for batch in read_batches(stream):
         yield [column.to_numpy() for column in batch]
 
 
@@ -203,12 +205,12 @@ class Stream:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         number = next(_numbers)
-        stream = _Stream(*map(_place, _FUNCTIONS), number)
+        stream = _Stream(*map(_function_address, _FUNCTIONS), number)
         _open[number] = (self._schema, self._read(), stream)
         return _new_capsule(ctypes.addressof(stream), _STREAM, None)
 
 
-def _move(capsule: Any, name: bytes, kind: type[_Schema | _Array], to: int) -> None:
+def _move_capsule(capsule: Any, name: bytes, kind: type[_Schema | _Array], to: int) -> None:
     """Give away what a capsule holds, which lets go of it."""
     held = kind.from_address(_held_by(capsule, name))
     ctypes.memmove(to, ctypes.addressof(held), ctypes.sizeof(kind))
@@ -218,7 +220,7 @@ def _move(capsule: Any, name: bytes, kind: type[_Schema | _Array], to: int) -> N
 def _give_schema(stream: int, to: int) -> int:
     try:
         schema, _, _ = _open[_Stream.from_address(stream).private_data]
-        _move(schema.__arrow_c_schema__(), _SCHEMA, _Schema, to)
+        _move_capsule(schema.__arrow_c_schema__(), _SCHEMA, _Schema, to)
     except BaseException:
         return EIO
     return 0
@@ -231,7 +233,7 @@ def _give_next(stream: int, to: int) -> int:
         if batch is None:
             _Array.from_address(to).release = None  # the end
         else:
-            _move(batch.__arrow_c_array__()[1], _ARRAY, _Array, to)
+            _move_capsule(batch.__arrow_c_array__()[1], _ARRAY, _Array, to)
     except BaseException:  # it may quote a record
         return EIO
     return 0
@@ -241,7 +243,7 @@ def _say_last_error(_: int) -> int:
     return ctypes.addressof(_failure)
 
 
-def _release(stream: int) -> None:
+def _release_stream(stream: int) -> None:
     with suppress(BaseException):
         opened = _Stream.from_address(stream)
         kept = _open.pop(opened.private_data, None)  # what is released may lie in it
@@ -249,12 +251,17 @@ def _release(stream: int) -> None:
         del kept
 
 
-def _place(function: Any) -> int | None:
+def _function_address(function: Any) -> int | None:
     return ctypes.cast(function, _POINTER).value
 
 
-_FUNCTIONS: list[Any] = [_TAKE(_give_schema), _TAKE(_give_next), _LAST_ERROR(_say_last_error), _RELEASE(_release)]
-_LET_GO: Any = _RELEASE(_let_go)
+_FUNCTIONS: list[Any] = [
+    _TAKE(_give_schema),
+    _TAKE(_give_next),
+    _LAST_ERROR(_say_last_error),
+    _RELEASE(_release_stream),
+]
+_LET_GO: Any = _RELEASE(_release_buffers)
 for _each in (*_FUNCTIONS, _LET_GO):
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_each))  # what outlives this module is released by it, too
 
@@ -289,7 +296,7 @@ DATES = {
 }
 
 
-def number_in_text(file: CsvFile) -> str:
+def number_sql(file: CsvFile) -> str:
     """SQL of the number in a text in the declared form: nothing is read off other records."""
     number = NUMBER_IN_TEXT
     if file.decimal == ",":
@@ -299,7 +306,7 @@ def number_in_text(file: CsvFile) -> str:
         )
     if file.origin is None:
         return number
-    form, parts = DATES[file.between]
+    form, parts = DATES[file.date_separator]
     day = f"CAST(try_strptime({TRIMMED}, '{parts}') AS DATE)"
     days = f"CAST({day} - DATE '{file.origin.isoformat()}' AS DOUBLE)"
     return f"CASE WHEN regexp_full_match({TRIMMED}, '{form}') THEN {days} ELSE {number} END"
@@ -313,7 +320,7 @@ US_PER_MINUTE = 60_000_000
 US_PER_DAY = 86_400_000_000
 
 
-def days_in_text(file: CsvFile) -> str | None:
+def days_sql(file: CsvFile) -> str | None:
     """SQL of the number in a text, or of the days since the beginning of 1970 to a date or moment as ISO 8601 has it.
 
     None where a form of dates is declared: then that alone is read.
@@ -326,10 +333,10 @@ def days_in_text(file: CsvFile) -> str | None:
     ahead = f"coalesce(TRY_CAST({hours} AS BIGINT), 0) * 60 + coalesce(TRY_CAST({minutes} AS BIGINT), 0)"
     passed = f"(epoch_us({moment}) - ({ahead}) * {US_PER_MINUTE})::DOUBLE / {US_PER_DAY}"
     days = f"CASE WHEN regexp_full_match({TRIMMED}, '{ISO}') THEN {passed} END"
-    return f"coalesce({number_in_text(file)}, {days})"
+    return f"coalesce({number_sql(file)}, {days})"
 
 
-class Kind(Enum):
+class ColumnKind(Enum):
     """The kind of values that a schema declares for a column."""
 
     NUMBERS = "numbers"
@@ -355,48 +362,48 @@ class Column:
         text: SQL of its value as text.
         unit: SQL of the unit that it names; NULL: missing.
         moment: SQL of its moment in microseconds since 1970, where the type says what it counts in.
-        elapsed: SQL of days (of dates) or seconds as a double, where the type is one of time: see `TypedAxis`.
+        elapsed_time: SQL of days (of dates) or seconds as a double, where the type is one of time: see `TypedAxis`.
         time: What the type is one of: dates, moments or durations (`DATE`, `MOMENT`, `DURATION`); else nothing.
-        values: The type of its values, of which their names depend; None: the usual one of its kind.
-        declared: The type as its schema calls it, for messages.
+        declared_value_type: The type of its values, of which their names depend; None: the usual one of its kind.
+        declared_type: The type as its schema calls it, for messages.
     """
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     number: str
     text: str = TEXT
     unit: str = "{0}"
     moment: str | None = None
-    elapsed: str | None = None
+    elapsed_time: str | None = None
     time: str = ""
-    values: ValueType | None = None
-    declared: str = ""
+    declared_value_type: ValueType | None = None
+    declared_type: str = ""
 
     @property
     def value_type(self) -> ValueType:
         """The type of its values, by which they are named and compared."""
-        return self.values or _USUAL_TYPES.get(self.kind, ValueType.UNDECLARED)
+        return self.declared_value_type or _USUAL_TYPES.get(self.kind, ValueType.UNDECLARED)
 
 
-_USUAL_TYPES = {Kind.NUMBERS: ValueType.DOUBLE, Kind.TEXT: ValueType.TEXT}
+_USUAL_TYPES = {ColumnKind.NUMBERS: ValueType.DOUBLE, ColumnKind.TEXT: ValueType.TEXT}
 
 
-def wide_numbers(name: str, declared: str = "DECIMAL") -> Column:
+def decimal_column(name: str, declared: str = "DECIMAL") -> Column:
     """A column of numbers with more digits than a double has, given as text: the nearest double is read from it."""
     number, text = f"TRY_CAST({TEXT} AS DOUBLE)", _DECIMAL_NAME
-    return Column(name, Kind.NUMBERS, number, text, values=ValueType.DECIMAL, declared=declared)
+    return Column(name, ColumnKind.NUMBERS, number, text, declared_value_type=ValueType.DECIMAL, declared_type=declared)
 
 
 _DECIMAL_NAME = f"CASE WHEN contains({TEXT}, '.') THEN rtrim(rtrim({TEXT}, '0'), '.') ELSE {TEXT} END"
 """Text of a decimal number without trailing zeros, as `value_names` has it."""
 
 
-def called(place: int) -> str:
+def sql_name(place: int) -> str:
     """The SQL name of the column at `place`. (Names in the data may differ in case alone, to which SQL is blind.)"""
     return f"c{place}"
 
 
-def place_of(name: object, columns: Sequence[Column], argument: str = "column") -> int:
+def find_column(name: object, columns: Sequence[Column], argument: str = "column") -> int:
     """The position of the column of this name. (A model has none: a source that cannot compute scores refuses it.)
 
     Raises:
@@ -407,15 +414,19 @@ def place_of(name: object, columns: Sequence[Column], argument: str = "column") 
         known = [repr(each.name) for each in columns]
         more = [f"{len(known) - MOST_NAMED} more"] if len(known) > MOST_NAMED else []
         listed = ", ".join(known[:MOST_NAMED] + more) or "no columns"
-        raise Refused(argument, f"{name!r} is not in the data, which has {listed}{_hint(columns)}", str(name))
+        raise InvalidArgument(
+            argument, f"{name!r} is not in the data, which has {listed}{_delimiter_hint(columns)}", str(name)
+        )
     if len(places) > 1:
-        raise Refused(argument, f"{name!r} stands {len(places)} times in the data; names must differ", str(name))
+        raise InvalidArgument(
+            argument, f"{name!r} stands {len(places)} times in the data; names must differ", str(name)
+        )
     return places[0]
 
 
-def _hint(columns: Sequence[Column]) -> str:
+def _delimiter_hint(columns: Sequence[Column]) -> str:
     """A single column, the name of which has other delimiters in it: a line of CSV was not taken apart."""
-    if len(columns) != 1 or columns[0].kind is not Kind.FIELDS:
+    if len(columns) != 1 or columns[0].kind is not ColumnKind.FIELDS:
         return ""
     found = max(DELIMITERS, key=columns[0].name.count)
     return (
@@ -430,18 +441,18 @@ Result = TypeVar("Result")
 FAILURE = "the records could not be read (what the engine says is not shown: it may quote a record)"
 
 
-def hidden(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:
+def hide_failure(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:
     """The result of `action`; if it fails, a refusal of `argument` that says `rule` and chains no other exception.
 
     That an extra is not installed is said as it is: it stands in no record.
     """
     try:
         return action()
-    except (KeyboardInterrupt, SystemExit, NotInstalled):
+    except (KeyboardInterrupt, SystemExit, MissingPackage):
         raise
     except BaseException:  # what Polars panics with is no Exception
         pass  # Raised inside of this block, the new exception would carry the old one along.
-    raise Refused(argument, rule)
+    raise InvalidArgument(argument, rule)
 
 
 QUOTE_FAULT, FIELDS_FAULT, LONG_FAULT = b"qfl"
@@ -459,18 +470,18 @@ class HasLines(Protocol):
 
 
 class Source(Protocol):
-    """Rows that DuckDB can scan, each column under the name `called` of its place."""
+    """Rows that DuckDB can scan, each column under the name `sql_name` of its place."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the schema, and the way to read them."""
 
     @property
-    def costly(self) -> bool:
+    def is_costly(self) -> bool:
         """Tell whether scanning again is so slow that what is needed is better kept."""
 
     @property
-    def lacking(self) -> Mapping[int, str]:
+    def unreadable_columns(self) -> Mapping[int, str]:
         """The places of columns that are read by pyarrow alone, where that is not installed, and why."""
 
     def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
@@ -487,25 +498,25 @@ def require_readable(source: Source, places: Iterable[int]) -> None:
         ImportError: one of them is read by pyarrow alone.
     """
     for place in places:
-        if place in source.lacking:
-            rule = f"column {source.columns[place].name!r} {source.lacking[place]}; pyarrow reads it"
-            raise NotInstalled("data", f"{rule}: pip install 'dpcurves[arrow]'")
+        if place in source.unreadable_columns:
+            rule = f"column {source.columns[place].name!r} {source.unreadable_columns[place]}; pyarrow reads it"
+            raise MissingPackage("data", f"{rule}: pip install 'dpcurves[arrow]'")
 
 
 def has_pyarrow() -> bool:
-    """Tell whether pyarrow is installed, which nothing here needs but what `Source.lacking` names."""
+    """Tell whether pyarrow is installed, which nothing here needs but what `Source.unreadable_columns` names."""
     return find_spec("pyarrow") is not None
 
 
-def with_whole_rows(rows: str, columns: Sequence[Column], places: Sequence[int]) -> str:
+def add_whole_row_column(rows: str, columns: Sequence[Column], places: Sequence[int]) -> str:
     """A FROM clause for `scan_whole`, from one that has all columns.
 
     In a text all but plain characters are written as codes, so it holds neither of the two that stand between texts
     and for what is missing: what is joined can be taken apart again.
     """
-    texts = (column.text.format(called(place)) for place, column in enumerate(columns))
+    texts = (column.text.format(sql_name(place)) for place, column in enumerate(columns))
     parts = ", ".join(f"coalesce({text}, chr(30))" for text in texts)
-    kept = "".join(f"{called(place)}, " for place in places)
+    kept = "".join(f"{sql_name(place)}, " for place in places)
     return f"(SELECT {kept}encode(concat_ws(chr(31), {parts})) AS whole FROM {rows})"
 
 
@@ -516,15 +527,15 @@ MISSING = {"None", "nan", "NaT", "<NA>"}
 DATE_UNITS = {"D", "s", "ms", "us", "ns"}
 
 
-def texts(values: Iterable[Any]) -> Array:
+def to_text_array(values: Iterable[Any]) -> Array:
     """Each value as the bytes of its text; what is missing, or has no text, is null."""
-    return Array([text_of(value) for value in values], DataType.large_binary())
+    return Array([encode_text(value) for value in values], DataType.large_binary())
 
 
-def text_of(value: Any) -> bytes | None:
+def encode_text(value: Any) -> bytes | None:
     """The text of one value, by which it is read, compared and ranked. Never fails.
 
-    >>> text_of("né"), text_of(True), text_of(2.50), text_of(float("nan"))
+    >>> encode_text("né"), encode_text(True), encode_text(2.50), encode_text(float("nan"))
     (b'n\\xc3\\xa9', b'True', b'2.5', None)
     """
     try:
@@ -535,59 +546,59 @@ def text_of(value: Any) -> bytes | None:
             return value
         if isinstance(value, str):
             return value.encode("utf-8", "backslashreplace")
-        text = _text_of_number(value) if isinstance(value, float | np.floating | Decimal) else str(value)
+        text = _format_number(value) if isinstance(value, float | np.floating | Decimal) else str(value)
         return None if text in MISSING else text.encode("utf-8", "backslashreplace")
     except Exception:  # an object may do anything when it is asked for its text
         return None
 
 
-def _text_of_number(value: float | np.floating[Any] | Decimal) -> str:
+def _format_number(value: float | np.floating[Any] | Decimal) -> str:
     """The name of a number whose type shows in itself alone; what is NaN has none."""
     if isinstance(value, Decimal):
-        return str(name_of(value, ValueType.DECIMAL))
+        return str(value_name(value, ValueType.DECIMAL))
     width = value.dtype.itemsize if isinstance(value, np.floating) else DOUBLE_BYTES
-    return str(name_of(value, _FLOATS_BY_BYTES.get(width, ValueType.DOUBLE)))
+    return str(value_name(value, _FLOATS_BY_BYTES.get(width, ValueType.DOUBLE)))
 
 
 DOUBLE_BYTES = 8
 _FLOATS_BY_BYTES = {2: ValueType.HALF, 4: ValueType.SINGLE, DOUBLE_BYTES: ValueType.DOUBLE}
 
 
-def array_of(values: NDArray[Any]) -> Array:
+def to_arrow_array(values: NDArray[Any]) -> Array:
     """A NumPy array as numbers or times where its type says so, else as texts."""
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     values = np.asarray(values)
     if values.dtype.kind in "fiub":
-        native = _native(values)
+        native = _to_native_order(values)
         found = Array.from_numpy(native)
-        return found if mask is None else _masked(found.type, native, mask)
+        return found if mask is None else _mask_values(found.type, native, mask)
     if values.dtype.kind == "M":
         unit, steps = np.datetime_data(values.dtype)
         if unit not in DATE_UNITS or steps != 1:
             # By way of femtoseconds where a second has more parts than NumPy converts at once.
             values = (values.astype("datetime64[fs]") if unit == "as" else values).astype("datetime64[s]")
         missing = np.isnat(values) if mask is None else np.isnat(values) | mask
-        return _masked(*_times(_native(values)), missing)
-    found_texts = [text_of(value) for value in (values.tolist() if values.dtype.kind in "OUS" else values)]
+        return _mask_values(*_time_values(_to_native_order(values)), missing)
+    found_texts = [encode_text(value) for value in (values.tolist() if values.dtype.kind in "OUS" else values)]
     if mask is not None:
         found_texts = [None if hides else text for text, hides in zip(found_texts, mask, strict=True)]
     return Array(found_texts, DataType.large_binary())
 
 
-def _times(values: NDArray[Any]) -> tuple[DataType, NDArray[Any]]:
+def _time_values(values: NDArray[Any]) -> tuple[DataType, NDArray[Any]]:
     """The type that says what days or moments count in, and how many of it each is. What is no time is any."""
     unit: Any = np.datetime_data(values.dtype)[0]
     counted = values.view(np.int64)
     return (DataType.date32(), counted.astype(np.int32)) if unit == "D" else (DataType.timestamp(unit), counted)
 
 
-def _masked(held: DataType, values: NDArray[Any], missing: NDArray[np.bool_]) -> Array:
+def _mask_values(held: DataType, values: NDArray[Any], missing: NDArray[np.bool_]) -> Array:
     """The values, but for those that are missing."""
     kept = np.packbits(values, bitorder="little") if values.dtype.kind == "b" else values
-    return of_buffers(held, len(values), np.packbits(~missing, bitorder="little"), kept)
+    return array_from_buffers(held, len(values), np.packbits(~missing, bitorder="little"), kept)
 
 
-def _native(values: NDArray[Any]) -> NDArray[Any]:
+def _to_native_order(values: NDArray[Any]) -> NDArray[Any]:
     """In the byte order of this machine, and in doubles where Arrow has no type as long."""
     kind = np.dtype(np.float64) if values.dtype.kind == "f" and values.dtype.itemsize > 8 else values.dtype
     with np.errstate(all="ignore"):  # what no double holds becomes an infinity, and nobody hears of it
@@ -605,24 +616,26 @@ _MOMENTS = {
 """By the unit that a type counts in."""
 
 
-def column_of(name: str, declared: ArrowSchemaExportable) -> Column:
+def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column:
     """The column that an Arrow type declares."""
-    held = _held(DataType.from_arrow(declared))
+    held = _decode_type(DataType.from_arrow(declared))
     if _is_decimal(held):
-        return wide_numbers(name, "DECIMAL" + _called_by_arrow(held).lstrip(DECIMALS_OF_ARROW))
-    kind = _kind(held)
-    if kind not in {Kind.NUMBERS, Kind.UNTYPED}:
-        return Column(name, kind, NUMBER_IN_TEXT, moment=_moment(held), elapsed=_elapsed(held), time=_time(held))
+        return decimal_column(name, "DECIMAL" + _arrow_type_name(held).lstrip(DECIMALS_OF_ARROW))
+    kind = _column_kind(held)
+    if kind not in {ColumnKind.NUMBERS, ColumnKind.UNTYPED}:
+        return Column(
+            name, kind, NUMBER_IN_TEXT, moment=_moment_sql(held), elapsed_time=_elapsed_sql(held), time=_time_kind(held)
+        )
     unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if DataType.is_floating(held) else "{0}"
-    values, declared_as = _TYPES_OF_NUMBERS.get(_called_by_arrow(held), (None, ""))
-    return Column(name, kind, NUMBER, unit=unit, values=values, declared=declared_as)
+    values, declared_as = _TYPES_OF_NUMBERS.get(_arrow_type_name(held), (None, ""))
+    return Column(name, kind, NUMBER, unit=unit, declared_value_type=values, declared_type=declared_as)
 
 
 DECIMALS_OF_ARROW = "decimal0123456789"
 """Letters of the name of Arrow's types of decimal numbers, before their digits in brackets."""
 
 
-def _called_by_arrow(held: DataType) -> str:
+def _arrow_type_name(held: DataType) -> str:
     """The name of a type, as in ``int64`` and ``decimal128(10, 2)``."""
     return str(held).strip().partition("<")[2].removesuffix(">").lower()
 
@@ -641,8 +654,8 @@ _TYPES_OF_NUMBERS: Mapping[str, tuple[ValueType, str]] = MappingProxyType({
 
 def plain_type(declared: ArrowSchemaExportable) -> DataType:
     """The type that `plain_array` gives."""
-    held = _held(DataType.from_arrow(declared))
-    if _is_counted(held):
+    held = _decode_type(DataType.from_arrow(declared))
+    if _is_integer_time(held):
         return DataType.int32() if held.bit_width == 32 else DataType.int64()
     if DataType.is_null(held) or DataType.is_float16(held):
         return DataType.float64()
@@ -658,69 +671,69 @@ def plain_array(values: ArrowArrayExportable) -> Array:
     if DataType.is_dictionary(array.type):
         return plain_array(dictionary_dictionary(array)).take(dictionary_indices(array))
     held, plain = array.type, plain_type(array.type)
-    if (decoded := _encoded(held)) is not None:
+    if (decoded := _encoded_value_type(held)) is not None:
         return plain_array(array.cast(decoded))
-    if _is_counted(held):
-        return seen_as(array, plain)
+    if _is_integer_time(held):
+        return reinterpret(array, plain)
     if not DataType.is_large_binary(plain):
         return array if is_number(held) and held == plain else array.cast(plain)
     if _is_decimal(held):
         array = array.cast(DataType.large_string())
-    return _not_too_long(_bytes(array) if _is_text(array.type) else _texts_of(array))
+    return _drop_long_texts(_text_to_bytes(array) if _is_text(array.type) else _nested_to_texts(array))
 
 
-def _bytes(array: Array) -> Array:
+def _text_to_bytes(array: Array) -> Array:
     """Text as bytes, which nobody takes for UTF-8."""
     held = array.type
     if DataType.is_large_string(held):
-        return seen_as(array, DataType.large_binary())
+        return reinterpret(array, DataType.large_binary())
     if DataType.is_string(held):
-        array = seen_as(array, DataType.binary())
+        array = reinterpret(array, DataType.binary())
     if DataType.is_string_view(held):
-        array = seen_as(array, DataType.binary_view())
+        array = reinterpret(array, DataType.binary_view())
     return array.cast(DataType.large_binary())
 
 
 NESTED = "holds lists, other nested values or intervals"
 
 
-def _texts_of(array: Array) -> Array:
+def _nested_to_texts(array: Array) -> Array:
     """Nested values and intervals, as Python writes them."""
     import pyarrow
 
-    return texts(pyarrow.array(array))
+    return to_text_array(pyarrow.array(array))
 
 
-def _not_too_long(text: Array) -> Array:
+def _drop_long_texts(text: Array) -> Array:
     """Texts as they are; null where one has too many bytes."""
     if text.nbytes <= LONGEST_TEXT:
         return text
-    short = np.diff(_ends_of(text)) <= LONGEST_TEXT
-    return text if short.all() else text.take(_masked(DataType.int64(), np.arange(len(text)), ~short))
+    short = np.diff(_read_offsets(text)) <= LONGEST_TEXT
+    return text if short.all() else text.take(_mask_values(DataType.int64(), np.arange(len(text)), ~short))
 
 
-def _held(declared: DataType) -> DataType:
+def _decode_type(declared: DataType) -> DataType:
     """The type of the values, however they are encoded."""
-    encoded = _encoded(declared)
-    return declared if encoded is None else _held(encoded)
+    encoded = _encoded_value_type(declared)
+    return declared if encoded is None else _decode_type(encoded)
 
 
-def _encoded(declared: DataType) -> DataType | None:
+def _encoded_value_type(declared: DataType) -> DataType | None:
     """The type of the values of a dictionary, or of a run-end encoded array; None: these are values themselves."""
     return None if DataType.is_nested(declared) else declared.value_type
 
 
-def _kind(held: DataType) -> Kind:
+def _column_kind(held: DataType) -> ColumnKind:
     if is_number(held):
-        return Kind.NUMBERS
+        return ColumnKind.NUMBERS
     if DataType.is_null(held):
-        return Kind.UNTYPED
+        return ColumnKind.UNTYPED
     if DataType.is_temporal(held):
-        return Kind.TIMES
-    return Kind.TEXT if _is_text(held) else Kind.OTHER
+        return ColumnKind.TIMES
+    return ColumnKind.TEXT if _is_text(held) else ColumnKind.OTHER
 
 
-def _moment(held: DataType) -> str | None:
+def _moment_sql(held: DataType) -> str | None:
     """SQL for microseconds since 1970, from the integers of `plain_array`."""
     if DataType.is_timestamp(held):
         return _MOMENTS[str(held.time_unit)]
@@ -733,13 +746,13 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MS_PER_DAY = 86_400_000
 
 
-def _time(held: DataType) -> str:
+def _time_kind(held: DataType) -> str:
     if DataType.is_duration(held):
         return DURATION
     return DATE if DataType.is_date(held) else MOMENT if DataType.is_timestamp(held) else ""
 
 
-def _elapsed(held: DataType) -> str | None:
+def _elapsed_sql(held: DataType) -> str | None:
     """SQL for days or seconds, from the integers of `plain_array`; None of what is no time, or has several parts."""
     if DataType.is_date32(held):
         return NUMBER
@@ -756,11 +769,11 @@ def is_number(held: DataType) -> bool:
 
 
 def _is_read_in_python(declared: DataType) -> bool:
-    held = _held(declared)
+    held = _decode_type(declared)
     return DataType.is_large_binary(plain_type(held)) and not (_is_decimal(held) or _is_text(held))
 
 
-def _is_counted(held: DataType) -> bool:
+def _is_integer_time(held: DataType) -> bool:
     """Tell whether values are times that are integers of 32 or 64 bits."""
     return DataType.is_temporal(held) and (held.bit_width or 128) <= 64
 
@@ -789,30 +802,32 @@ class ArrowSource:
 
     columns: tuple[Column, ...]
     types: tuple[DataType, ...]
-    read: Callable[[Sequence[int]], Iterable[Sequence[Any]]]
-    costly: bool
+    read_batches: Callable[[Sequence[int]], Iterable[Sequence[Any]]]
+    is_costly: bool
 
     @property
-    def lacking(self) -> Mapping[int, str]:
+    def unreadable_columns(self) -> Mapping[int, str]:
         nested = [place for place, held in enumerate(self.types) if _is_read_in_python(held)]
         return {} if not nested or has_pyarrow() else dict.fromkeys(nested, NESTED)
 
     def scan(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
         require_readable(self, places)
-        schema = schema_of((called(place), plain_type(self.types[place])) for place in places)
+        schema = schema_of((sql_name(place), plain_type(self.types[place])) for place in places)
 
-        def plain() -> Iterator[RecordBatch]:
-            for batch in self.read(places):
+        def convert_batches() -> Iterator[RecordBatch]:
+            for batch in self.read_batches(places):
                 yield RecordBatch.from_arrays([*map(plain_array, batch)], schema=schema)
 
-        return register(connection, schema, plain)
+        return register_batches(connection, schema, convert_batches)
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, places: Sequence[int]) -> str:
         rows = self.scan(connection, range(len(self.columns)))
-        return with_whole_rows(rows, self.columns, places)
+        return add_whole_row_column(rows, self.columns, places)
 
 
-def register(connection: duckdb.DuckDBPyConnection, schema: Schema, read: Callable[[], Iterator[RecordBatch]]) -> str:
+def register_batches(
+    connection: duckdb.DuckDBPyConnection, schema: Schema, read: Callable[[], Iterator[RecordBatch]]
+) -> str:
     """Give DuckDB the batches under a name."""
     connection.register(SCANNED, Stream(schema, read))
     return SCANNED

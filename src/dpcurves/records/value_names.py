@@ -1,7 +1,7 @@
 """Names of values: the text by which a value of a column is selected, counted, compared and hashed, on every engine.
 
 Each engine renders this specification in its own SQL (`engines/duckdb.py`, and `postgres_sql.py` and `spark_sql.py` of
-`dpcurves_engines`); all of them are held against `name_of` by `tests/engines/test_value_names.py`.
+`dpcurves_engines`); all of them are held against `value_name` by `tests/engines/test_value_names.py`.
 
 =============  ====================================  =====================================================
 type           name                                  missing
@@ -66,15 +66,15 @@ FLOATS = frozenset(_FLOATS)
 """Types whose names are computed in Python from the double that an engine reads."""
 
 
-def name_of(value: Any, declared: ValueType) -> str | None:
+def value_name(value: Any, declared: ValueType) -> str | None:
     """Return the name of a value; None: it is missing.
 
     Args:
         value: A double for `FLOATS`, else its text as an engine gives it, or Python's own value of the type.
         declared: The type of its column.
 
-    >>> name_of(0.10000000149011612, ValueType.SINGLE), name_of(-0.0, ValueType.DOUBLE), name_of("7.00",
-    ... ValueType.DECIMAL), name_of(True, ValueType.TRUTH), name_of(float("nan"), ValueType.DOUBLE)
+    >>> value_name(0.10000000149011612, ValueType.SINGLE), value_name(-0.0, ValueType.DOUBLE), value_name("7.00",
+    ... ValueType.DECIMAL), value_name(True, ValueType.TRUTH), value_name(float("nan"), ValueType.DOUBLE)
     ('0.1', '0.0', '7', 'true', None)
     """
     if value is None:
@@ -85,16 +85,16 @@ def name_of(value: Any, declared: ValueType) -> str | None:
         return None if np.isnan(number) else str(number + 0)
     if declared is ValueType.DECIMAL:
         number = Decimal(str(value))
-        return None if number.is_nan() else _plain(number)
+        return None if number.is_nan() else _format_plain_decimal(number)
     if declared is ValueType.TRUTH:
         return str(value).lower()
     return str(value)
 
 
-def _plain(number: Decimal) -> str:
+def _format_plain_decimal(number: Decimal) -> str:
     """Digits of a decimal number without an exponent and without trailing zeros.
 
-    >>> _plain(Decimal("7.00")), _plain(Decimal("-0E-18")), _plain(Decimal("1E+3"))
+    >>> _format_plain_decimal(Decimal("7.00")), _format_plain_decimal(Decimal("-0E-18")), _format_plain_decimal(Decimal("1E+3"))
     ('7', '0', '1000')
     """
     if number.is_infinite():
@@ -108,40 +108,40 @@ Key = str | float
 """A name, or a double, that the value of a record is compared with."""
 
 
-def key_of(category: Category, declared: ValueType) -> Key | None:
+def category_key(category: Category, declared: ValueType) -> Key | None:
     """Return what values of a column are compared with to find a category; None: no value of the type equals it.
 
     A category that is text stands for the value with that name; where the type is one of numbers, it may also be
     written as a plain number, without ``.0`` or with zeros behind the point of a decimal. A category that is a number,
     or True or False, stands for the value of the type that is this number.
 
-    >>> key_of("01", ValueType.UNDECLARED), key_of("1", ValueType.WHOLE), key_of("01", ValueType.WHOLE)
+    >>> category_key("01", ValueType.UNDECLARED), category_key("1", ValueType.WHOLE), category_key("01", ValueType.WHOLE)
     ('01', 1.0, None)
-    >>> key_of(0.1, ValueType.SINGLE), key_of("7", ValueType.DOUBLE), key_of("7.00", ValueType.DECIMAL)
+    >>> category_key(0.1, ValueType.SINGLE), category_key("7", ValueType.DOUBLE), category_key("7.00", ValueType.DECIMAL)
     (0.10000000149011612, 7.0, '7')
     """
     if isinstance(category, str):
         return category if declared in (ValueType.TEXT, ValueType.UNDECLARED) else _KEYS_OF_TEXT[declared](category)
     if declared is ValueType.TEXT:
         return None
-    return _key_of_number(category, declared)
+    return _number_key(category, declared)
 
 
-def _key_of_number(number: int | float | bool, declared: ValueType) -> Key | None:
+def _number_key(number: int | float | bool, declared: ValueType) -> Key | None:
     if declared in FLOATS:
-        return _as_float(number, declared)
+        return _nearest_float(number, declared)
     if declared is ValueType.TRUTH:
         return float(number) if number in (0, 1) else None
     if declared is ValueType.DECIMAL:
-        return _plain(Decimal(str(number) if isinstance(number, float) else int(number)))
+        return _format_plain_decimal(Decimal(str(number) if isinstance(number, float) else int(number)))
     if isinstance(number, int):
         return float(number) if abs(number) < EXACT_IN_DOUBLES else str(int(number))
     if declared is ValueType.UNDECLARED:
         return number
-    return _key_of_number(int(number), declared) if number.is_integer() else None
+    return _number_key(int(number), declared) if number.is_integer() else None
 
 
-def _as_float(number: int | float | bool, declared: ValueType) -> float | None:
+def _nearest_float(number: int | float | bool, declared: ValueType) -> float | None:
     """The value of the type that is nearest to a number; None: it has no value so large."""
     with suppress(OverflowError), np.errstate(over="ignore"):
         nearest = float(_FLOATS[declared](float(number)))
@@ -149,48 +149,48 @@ def _as_float(number: int | float | bool, declared: ValueType) -> float | None:
     return None
 
 
-def _truth_in(text: str) -> Key | None:
+def _parse_truth(text: str) -> Key | None:
     truths = (*TRUTHS, "0", "1")
     return float(truths.index(text.lower()) % 2) if text.lower() in truths else None
 
 
-def _whole_in(text: str) -> Key | None:
+def _parse_integer(text: str) -> Key | None:
     is_plain = PLAIN_NUMBER.fullmatch(text) is not None and "." not in text and text != "-0"
-    return _key_of_number(int(text), ValueType.WHOLE) if is_plain else None
+    return _number_key(int(text), ValueType.WHOLE) if is_plain else None
 
 
-def _float_in(declared: ValueType) -> Callable[[str], Key | None]:
-    def key(text: str) -> Key | None:
-        number = number_in(text)
-        known = None if number is None else _as_float(number, declared)
+def _make_float_parser(declared: ValueType) -> Callable[[str], Key | None]:
+    def parse_key(text: str) -> Key | None:
+        number = parse_number(text)
+        known = None if number is None else _nearest_float(number, declared)
         if known is None:
             return None
-        return known if text in (name_of(known, declared), _without_point(known)) else None
+        return known if text in (value_name(known, declared), _without_point(known)) else None
 
-    return key
+    return parse_key
 
 
 def _without_point(number: float) -> str:
     return str(int(number)) if np.isfinite(number) and number.is_integer() else ""
 
 
-def _decimal_in(text: str) -> Key | None:
+def _parse_decimal(text: str) -> Key | None:
     if text in ("inf", "-inf"):
         return text
     is_plain = PLAIN_NUMBER.fullmatch(text) is not None and (text[0] != "-" or bool(Decimal(text)))
-    return _plain(Decimal(text)) if is_plain else None
+    return _format_plain_decimal(Decimal(text)) if is_plain else None
 
 
 _KEYS_OF_TEXT: Mapping[ValueType, Callable[[str], Key | None]] = MappingProxyType({
-    ValueType.TRUTH: _truth_in, ValueType.WHOLE: _whole_in, ValueType.DECIMAL: _decimal_in,
-    **{each: _float_in(each) for each in FLOATS},
+    ValueType.TRUTH: _parse_truth, ValueType.WHOLE: _parse_integer, ValueType.DECIMAL: _parse_decimal,
+    **{each: _make_float_parser(each) for each in FLOATS},
 })  # fmt: skip
 
 
-def number_in(text: str) -> int | float | None:
+def parse_number(text: str) -> int | float | None:
     """The number that a text spells in any way; None: it spells none, or NaN.
 
-    >>> number_in("01"), number_in("2.50"), number_in("AA")
+    >>> parse_number("01"), parse_number("2.50"), parse_number("AA")
     (1, 2.5, None)
     """
     for kind in (int, float):
@@ -200,19 +200,19 @@ def number_in(text: str) -> int | float | None:
     return None
 
 
-def written_for(category: Category, declared: ValueType) -> str:
+def suggest_spelling(category: Category, declared: ValueType) -> str:
     """Say what to write instead of a category that no value of the type equals.
 
-    >>> written_for("01", ValueType.WHOLE), written_for("+2.50", ValueType.DOUBLE), written_for("x", ValueType.TRUTH)
+    >>> suggest_spelling("01", ValueType.WHOLE), suggest_spelling("+2.50", ValueType.DOUBLE), suggest_spelling("x", ValueType.TRUTH)
     ('1', '2.5', 'true or false')
     """
     if declared is ValueType.TRUTH:
         return " or ".join(TRUTHS[::-1])
-    number = number_in(category) if isinstance(category, str) else category
+    number = parse_number(category) if isinstance(category, str) else category
     if number is not None and declared is ValueType.DECIMAL and isinstance(category, str):
         with suppress(ArithmeticError):
-            return _plain(Decimal(category.strip()))
-    key = None if number is None else _key_of_number(number, declared)
+            return _format_plain_decimal(Decimal(category.strip()))
+    key = None if number is None else _number_key(number, declared)
     if key is None or isinstance(key, str):
         return key or ("a whole number" if declared is ValueType.WHOLE else "a number")
-    return _without_point(key) or str(name_of(key, declared))
+    return _without_point(key) or str(value_name(key, declared))

@@ -1,7 +1,14 @@
-from .least_change import AtMost, Ceiling, Exactly, smooth_absolute, smooth_squares
-from .noise_graph import NoiseGraph, noise_graph, noisy_prefixes, prefix_graph
+from .least_change import AtMost, Ceiling, Exactly, project_isotonic_l1, project_isotonic_l2
+from .noise_graph import NoiseGraph, build_noise_graph, build_prefix_graph, estimate_prefixes
 
 __all__ = [
-    "AtMost", "Ceiling", "Exactly", "NoiseGraph", "noise_graph", "noisy_prefixes", "prefix_graph",
-    "smooth_absolute", "smooth_squares",
+    "AtMost",
+    "Ceiling",
+    "Exactly",
+    "NoiseGraph",
+    "build_noise_graph",
+    "build_prefix_graph",
+    "estimate_prefixes",
+    "project_isotonic_l1",
+    "project_isotonic_l2",
 ]  # fmt: skip

@@ -8,27 +8,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import Refused
-from ..arrays import FloatArray, compiled
-from .noise_graph import Elimination, Indices, NoiseGraph, Slots
+from ..arguments import InvalidArgument
+from ..arrays import FloatArray, compile_loop
+from .noise_graph import EdgeSlots, Elimination, Indices, NoiseGraph
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownCount:
     count: float
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.count) and self.count >= 0):
-            raise Refused("count", f"a finite number of at least zero is needed, got {self.count}")
+            raise InvalidArgument("count", f"a finite number of at least zero is needed, got {self.count}")
 
 
-class AtMost(_Known):
+class AtMost(_KnownCount):
     """The last point is `count` or less."""
 
     __slots__ = ()
 
 
-class Exactly(_Known):
+class Exactly(_KnownCount):
     """The last point is `count`: it stands at the public maximum, and the number of records is public."""
 
     __slots__ = ()
@@ -38,7 +38,7 @@ Ceiling = AtMost | Exactly | None
 """The constraint on the last point; None: there is none."""
 
 
-def steps_to(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray:
+def compute_steps(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray:
     """The rises from 0 to the first point, from point to point, and from the last to the ceiling: (points + 1,).
 
     Without a ceiling, the last is infinite.
@@ -48,13 +48,13 @@ def steps_to(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray:
     """
     curve = np.asarray(noisy, dtype=np.float64)
     if curve.shape != (points,):
-        raise Refused("noisy", f"{points} points are needed, got an array of shape {curve.shape}")
+        raise InvalidArgument("noisy", f"{points} points are needed, got an array of shape {curve.shape}")
     if not np.all(np.isfinite(curve)):
-        raise Refused("noisy", "finite numbers are needed")
+        raise InvalidArgument("noisy", "finite numbers are needed")
     return np.diff(curve, prepend=0.0, append=np.inf if ceiling is None else ceiling.count)
 
 
-def curve_of(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
+def cumulate_steps(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
     """The curve that rises by these steps, (points,), and keeps to its ceiling whatever was rounded."""
     curve = np.cumsum(steps[:-1])
     if ceiling is None:
@@ -64,7 +64,7 @@ def curve_of(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
     return np.minimum(curve, ceiling.count)
 
 
-def is_smooth(steps: FloatArray, ceiling: Ceiling) -> bool:
+def is_monotone(steps: FloatArray, ceiling: Ceiling) -> bool:
     """Tell whether the curve does not fall, and keeps to its ceiling."""
     return not np.any(steps < 0) and not (isinstance(ceiling, Exactly) and steps[-1] > 0)
 
@@ -76,7 +76,7 @@ ROUNDING = 1e-13  # of all that was added up to a step: a fall below it is none
 INFEASIBLE = 1e-9  # of the same: a step under pressure that still falls by more
 
 
-class Change(NamedTuple):
+class NoiseChange(NamedTuple):
     """A change of the noises of a curve, and the steps of the curve after it.
 
     Attributes:
@@ -88,7 +88,7 @@ class Change(NamedTuple):
     noise: FloatArray
 
 
-def smooth_squares(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> FloatArray:
+def project_isotonic_l2(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> FloatArray:
     """The monotone curve from 0 on with the smallest change of the noises, in squares over their variances.
 
     Exact but for rounding. The changes are ``z = V D' p``, where V holds the variances, D takes noises to steps, and
@@ -96,7 +96,7 @@ def smooth_squares(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> Flo
     steps, s the smoothed ones, and K = D V D' is the Laplacian of the graph. K is an M-matrix: a step that is pressed
     once stays pressed, so solving for the pressed steps and adding those that fall ends at the solution (Chandrasekaran
     1970). A solve is linear in the number of points; some ten are needed where noise is a tree. (Where it is
-    independent from point to point there can be as many as points: that is what `non_decreasing` is for.)
+    independent from point to point there can be as many as points: that is what `isotonic_projection` is for.)
 
     Args:
         noisy: Counts below each point, with noise, (points,).
@@ -108,42 +108,42 @@ def smooth_squares(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> Flo
 
     Formal guarantees: post-processing. It costs nothing if `noisy`, `graph` and `ceiling` are public.
 
-    Source: Barczewski, Mawass and Ramon, equation 3 with p = 2, over all subsets of points (`NoiseGraph.at`); here for
+    Source: Barczewski, Mawass and Ramon, equation 3 with p = 2, over all subsets of points (`NoiseGraph.restrict_to_points`); here for
     counts, where the paper divides by their number.
 
     Raises:
         ValueError: the curve does not fit the graph, or no change of the noises can make it monotone.
 
-    >>> from dpcurves.smoothing import AtMost, noise_graph
-    >>> graph = noise_graph(4, first=[0, 1, 2, 3], last=[1, 2, 3, 4], variance=[1, 1, 1, 1])
-    >>> smooth_squares([3, 0, 4, 9], graph, AtMost(8)).tolist()
+    >>> from dpcurves.smoothing import AtMost, build_noise_graph
+    >>> graph = build_noise_graph(4, first=[0, 1, 2, 3], last=[1, 2, 3, 4], variance=[1, 1, 1, 1])
+    >>> project_isotonic_l2([3, 0, 4, 9], graph, AtMost(8)).tolist()
     [1.5, 1.5, 4.0, 8.0]
     """
-    steps = steps_to(noisy, graph.points, ceiling)
-    if is_smooth(steps, ceiling):
+    steps = compute_steps(noisy, graph.points, ceiling)
+    if is_monotone(steps, ceiling):
         return np.array(noisy, dtype=np.float64)
-    return curve_of(least_squares_change(steps, graph, ceiling).steps, ceiling)
+    return cumulate_steps(solve_least_squares(steps, graph, ceiling).steps, ceiling)
 
 
-def least_squares_change(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> Change:
+def solve_least_squares(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> NoiseChange:
     """The change with the least sum of squares over variances, from the noisy steps.
 
     Raises:
         ValueError: no change makes all steps at least 0.
     """
-    pressed = _first_pressed(steps, ceiling)
+    pressed = _initial_active_set(steps, ceiling)
     while True:
-        (smoothed, noise), size = _change(steps, graph, pressed)
+        (smoothed, noise), size = _solve_active_set(steps, graph, pressed)
         falling = (smoothed < -ROUNDING * size) & ~pressed
         if not falling.any():
             break
         pressed |= falling
     if np.any(smoothed < -INFEASIBLE * size):
-        raise Refused("noisy", "it falls between points that noise does not move apart")
-    return Change(np.where(pressed, 0.0, np.maximum(smoothed, 0)), noise)
+        raise InvalidArgument("noisy", "it falls between points that noise does not move apart")
+    return NoiseChange(np.where(pressed, 0.0, np.maximum(smoothed, 0)), noise)
 
 
-def _first_pressed(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_]:
+def _initial_active_set(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_]:
     """Steps that are 0 in the solution: those that fall; but what meets its ceiling may lift others before they do."""
     if not isinstance(ceiling, Exactly):
         return steps < 0
@@ -152,17 +152,21 @@ def _first_pressed(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_]:
     return last
 
 
-def _change(steps: FloatArray, graph: NoiseGraph, pressed: NDArray[np.bool_]) -> tuple[Change, FloatArray]:
+def _solve_active_set(
+    steps: FloatArray, graph: NoiseGraph, pressed: NDArray[np.bool_]
+) -> tuple[NoiseChange, FloatArray]:
     """The change that takes the pressed steps to 0, and the size of what was added up to each step."""
     ground = np.where(pressed, 0.0, np.inf)
-    pressure = Elimination.of(graph, graph.variance, ground).solve(np.where(pressed, -steps, 0.0))
-    change, size = Change(steps.copy(), np.empty(len(graph.variance))), np.abs(steps)
-    _press(graph.slots, graph.variance, pressure, change, size)
+    pressure = Elimination.from_graph(graph, graph.variance, ground).solve(np.where(pressed, -steps, 0.0))
+    change, size = NoiseChange(steps.copy(), np.empty(len(graph.variance))), np.abs(steps)
+    _apply_pressure(graph.slots, graph.variance, pressure, change, size)
     return change, size
 
 
-@compiled
-def _press(slots: Slots, variance: FloatArray, pressure: FloatArray, change: Change, size: FloatArray) -> None:
+@compile_loop
+def _apply_pressure(
+    slots: EdgeSlots, variance: FloatArray, pressure: FloatArray, change: NoiseChange, size: FloatArray
+) -> None:
     for slot in range(len(variance)):
         lower, upper = slots.lower[slot], slots.upper[slot]
         noise = variance[slot] * (pressure[lower] - pressure[upper])
@@ -185,7 +189,7 @@ NEARLY_ALL = 0.9995  # of the way to the nearest bound
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Programme:
+class LinearProgramme:
     """Minimise ``c x`` over ``x >= 0`` with ``A x = -b``, where ``A = [D, -D, -I]``.
 
     D takes noises to the steps that they move, as in `NoiseGraph`. The variables are the changes of the noises
@@ -199,7 +203,7 @@ class Programme:
         upper: Last step of each of them.
         cost: The cost of a unit of change in each of them.
         steps: The noisy steps b, (points + 1,).
-        bounded: How many steps must not be negative: all of them, or all but the last.
+        bounded_steps: How many steps must not be negative: all of them, or all but the last.
         last_ground: The ground of a last step that is not bounded: 0 if it must be 0, infinite if it is free.
     """
 
@@ -209,34 +213,34 @@ class Programme:
     upper: Indices
     cost: FloatArray
     steps: FloatArray
-    bounded: int
+    bounded_steps: int
     last_ground: float
 
-    def factors(self, weight: FloatArray) -> Elimination:
+    def factor_laplacian(self, weight: FloatArray) -> Elimination:
         """Factor ``A diag(weight) A'``: the Laplacian of the graph, with weights of the bounded steps as its ground."""
         noises = len(self.slots)
         of_slot, ground = np.zeros(len(self.graph.variance)), np.full(len(self.steps), self.last_ground)
         of_slot[self.slots] = weight[:noises] + weight[noises : 2 * noises]
-        ground[: self.bounded] = weight[2 * noises :]
-        return Elimination.of(self.graph, of_slot, ground)
+        ground[: self.bounded_steps] = weight[2 * noises :]
+        return Elimination.from_graph(self.graph, of_slot, ground)
 
     def slack_change(self, pressure: FloatArray) -> FloatArray:
         """``-A'p``."""
-        change = np.empty(2 * len(self.slots) + self.bounded)
-        _slacken(self.lower, self.upper, pressure, change)
+        change = np.empty(2 * len(self.slots) + self.bounded_steps)
+        _fill_slack_change(self.lower, self.upper, pressure, change)
         return change
 
-    def moved(self, value: FloatArray) -> FloatArray:
+    def apply_constraints(self, value: FloatArray) -> FloatArray:
         """``A x``, but 0 at a free step."""
         steps = np.zeros(len(self.steps))
-        steps[: self.bounded] -= value[2 * len(self.slots) :]
-        _move(self.lower, self.upper, value, steps)
+        steps[: self.bounded_steps] -= value[2 * len(self.slots) :]
+        _add_noise_to_steps(self.lower, self.upper, value, steps)
         if self.last_ground == np.inf:
             steps[-1] = 0.0
         return steps
 
 
-class Inside(NamedTuple):
+class InteriorPoint(NamedTuple):
     """A point where nothing is at its bound, and slacks fit pressures; or the way from one to the next.
 
     Attributes:
@@ -250,7 +254,7 @@ class Inside(NamedTuple):
     pressure: FloatArray
 
 
-def least_cost(programme: Programme) -> Inside:
+def solve_interior_point(programme: LinearProgramme) -> InteriorPoint:
     """The solution, by the predictor-corrector method of Mehrotra (1992); each round is linear in the points.
 
     It comes near the middle of several solutions: the analytic centre of all of them.
@@ -258,84 +262,93 @@ def least_cost(programme: Programme) -> Inside:
     Raises:
         ArithmeticError: rounding keeps it from the solution.
     """
-    point = _start(programme)
+    point = _initial_point(programme)
     enough = SHORTFALL + ROUNDING * float(np.abs(programme.steps).max())
     noises = len(programme.slots)
     for _ in range(ROUNDS):
         gap = GAP * float(programme.cost @ (point.value[:noises] + point.value[noises : 2 * noises]))
-        short = float(np.abs(programme.moved(point.value) + programme.steps).max())
+        short = float(np.abs(programme.apply_constraints(point.value) + programme.steps).max())
         if short <= enough and float(point.value @ point.slack) <= gap:
             return point
-        _advance(programme, point, gap / 2, enough / 8)
+        _take_predictor_corrector_step(programme, point, gap / 2, enough / 8)
     raise ArithmeticError(f"noisy: not smoothed in {ROUNDS} rounds: numbers or variances are too far apart")
 
 
-def _start(programme: Programme) -> Inside:
+def _initial_point(programme: LinearProgramme) -> InteriorPoint:
     """Least squares, moved inside: the slacks are exact from here on."""
     pressure = np.full(len(programme.steps), programme.cost.min() / 2)
     if programme.last_ground == np.inf:
         pressure[-1] = 0.0
     slack = programme.slack_change(pressure)
     slack[: 2 * len(programme.slots)] += np.tile(programme.cost, 2)
-    equal = programme.factors(np.ones(len(slack)))
+    equal = programme.factor_laplacian(np.ones(len(slack)))
     value = -programme.slack_change(equal.solve(-programme.steps))
     value += max(-1.5 * float(value.min()), 0.0)
     value += 0.5 * float(value @ slack) / float(slack.sum())
-    return Inside(value, slack, pressure)
+    return InteriorPoint(value, slack, pressure)
 
 
-def _advance(programme: Programme, point: Inside, gap: float, enough: float) -> None:
+def _take_predictor_corrector_step(programme: LinearProgramme, point: InteriorPoint, gap: float, enough: float) -> None:
     """A predictor-corrector step, not too near to any bound.
 
     A smaller gap than `gap` is not aimed at, and equations that hold up to `enough` are not corrected: rounding is felt
     there. Nearer to the bounds it grows until the equations can not be met any more.
     """
-    factors = programme.factors(point.value / point.slack)
+    factors = programme.factor_laplacian(point.value / point.slack)
     aim = np.zeros(len(point.value))
-    straight = _direction(programme, factors, point, aim)
-    ahead = _product(point, straight, _reach(point.value, straight.value), _reach(point.slack, straight.slack))
+    straight = _newton_direction(programme, factors, point, aim)
+    ahead = _complementarity(
+        point,
+        straight,
+        _feasible_step_length(point.value, straight.value),
+        _feasible_step_length(point.slack, straight.slack),
+    )
     product = float(point.value @ point.slack)
-    _bend(point, straight, max(product * (ahead / product) ** 3, gap) / len(aim), aim)
-    way = _direction(programme, factors, point, aim)
-    _correct(programme, factors, point, way, enough)
-    value_part = NEARLY_ALL * _reach(point.value, way.value)
-    slack_part = NEARLY_ALL * _reach(point.slack, way.slack)
-    _go(point.value, way.value, value_part)
-    _go(point.slack, way.slack, slack_part)
-    _go(point.pressure, way.pressure, slack_part)
+    _fill_corrector_aim(point, straight, max(product * (ahead / product) ** 3, gap) / len(aim), aim)
+    way = _newton_direction(programme, factors, point, aim)
+    _refine_direction(programme, factors, point, way, enough)
+    value_part = NEARLY_ALL * _feasible_step_length(point.value, way.value)
+    slack_part = NEARLY_ALL * _feasible_step_length(point.slack, way.slack)
+    _add_scaled(point.value, way.value, value_part)
+    _add_scaled(point.slack, way.slack, slack_part)
+    _add_scaled(point.pressure, way.pressure, slack_part)
 
 
-def _direction(programme: Programme, factors: Elimination, point: Inside, aim: FloatArray) -> Inside:
+def _newton_direction(
+    programme: LinearProgramme, factors: Elimination, point: InteriorPoint, aim: FloatArray
+) -> InteriorPoint:
     """Newton's step to where each value is what it aims at, but for what its slack changes."""
-    pressure = factors.solve(-programme.steps - programme.moved(aim))
+    pressure = factors.solve(-programme.steps - programme.apply_constraints(aim))
     slack = programme.slack_change(pressure)
     value = aim - point.value
-    _yield(point, slack, value)
-    return Inside(value, slack, pressure)
+    _subtract_slack_effect(point, slack, value)
+    return InteriorPoint(value, slack, pressure)
 
 
-def _correct(programme: Programme, factors: Elimination, point: Inside, way: Inside, enough: float) -> None:
+def _refine_direction(
+    programme: LinearProgramme, factors: Elimination, point: InteriorPoint, way: InteriorPoint, enough: float
+) -> None:
     """Solve again for what rounding left of the equations: near bounds, slacks are small differences of pressures."""
     for _ in range(CORRECTIONS):
-        left = -programme.steps - programme.moved(point.value + way.value)
+        left = -programme.steps - programme.apply_constraints(point.value + way.value)
         if float(np.abs(left).max()) <= enough:
             break
         rest = factors.solve(left)
         slack = programme.slack_change(rest)
-        _yield(point, slack, way.value)
-        _go(way.slack, slack, 1.0)
-        _go(way.pressure, rest, 1.0)
+        _subtract_slack_effect(point, slack, way.value)
+        _add_scaled(way.slack, slack, 1.0)
+        _add_scaled(way.pressure, rest, 1.0)
 
 
-@compiled
-def _yield(point: Inside, slack_change: FloatArray, value_change: FloatArray) -> None:
+@compile_loop
+def _subtract_slack_effect(point: InteriorPoint, slack_change: FloatArray, value_change: FloatArray) -> None:
     """Lower values as their slacks rise."""
     for i in range(len(value_change)):
         value_change[i] -= point.value[i] / point.slack[i] * slack_change[i]
 
 
-@compiled
-def _reach(place: FloatArray, change: FloatArray) -> float:
+@compile_loop
+def _feasible_step_length(place: FloatArray, change: FloatArray) -> float:
     """The part of the change that can be made before the first is 0, at most 1."""
     rate = 1.0
     for i in range(len(place)):
@@ -343,8 +356,8 @@ def _reach(place: FloatArray, change: FloatArray) -> float:
     return 1 / rate
 
 
-@compiled
-def _product(point: Inside, way: Inside, value_part: float, slack_part: float) -> float:
+@compile_loop
+def _complementarity(point: InteriorPoint, way: InteriorPoint, value_part: float, slack_part: float) -> float:
     """The sum of values times slacks, some part of the way ahead."""
     product = 0.0
     for i in range(len(point.value)):
@@ -353,21 +366,21 @@ def _product(point: Inside, way: Inside, value_part: float, slack_part: float) -
     return product
 
 
-@compiled
-def _bend(point: Inside, straight: Inside, centre: float, aim: FloatArray) -> None:
+@compile_loop
+def _fill_corrector_aim(point: InteriorPoint, straight: InteriorPoint, centre: float, aim: FloatArray) -> None:
     """Aim at one product of values and slacks for all, and against the curvature of the straight way."""
     for i in range(len(aim)):
         aim[i] = (centre - straight.value[i] * straight.slack[i]) / point.slack[i]
 
 
-@compiled
-def _go(place: FloatArray, change: FloatArray, part: float) -> None:
+@compile_loop
+def _add_scaled(place: FloatArray, change: FloatArray, part: float) -> None:
     for i in range(len(place)):
         place[i] += part * change[i]
 
 
-@compiled
-def _slacken(lower: Indices, upper: Indices, pressure: FloatArray, change: FloatArray) -> None:
+@compile_loop
+def _fill_slack_change(lower: Indices, upper: Indices, pressure: FloatArray, change: FloatArray) -> None:
     noises = len(lower)
     for i in range(noises):
         push = pressure[lower[i]] - pressure[upper[i]]
@@ -376,8 +389,8 @@ def _slacken(lower: Indices, upper: Indices, pressure: FloatArray, change: Float
         change[2 * noises + i] = pressure[i]
 
 
-@compiled
-def _move(lower: Indices, upper: Indices, value: FloatArray, steps: FloatArray) -> None:
+@compile_loop
+def _add_noise_to_steps(lower: Indices, upper: Indices, value: FloatArray, steps: FloatArray) -> None:
     noises = len(lower)
     for i in range(noises):
         change = value[i] - value[noises + i]
@@ -391,7 +404,7 @@ def _move(lower: Indices, upper: Indices, value: FloatArray, steps: FloatArray) 
 ZERO = 1e-9  # of the largest fall: a step below it, under pressure, is 0
 
 
-def smooth_absolute(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> FloatArray:
+def project_isotonic_l1(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> FloatArray:
     """A monotone curve from 0 on with the smallest change of the noises, in absolute values.
 
     Changes count in units of the standard deviation of their noise, so that the curve is a most likely one if the
@@ -408,25 +421,25 @@ def smooth_absolute(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> Fl
 
     Formal guarantees: post-processing. It costs nothing if `noisy`, `graph` and `ceiling` are public.
 
-    Source: Barczewski, Mawass and Ramon, equation 3 with p = 1, over all subsets of points (`NoiseGraph.at`). The paper
+    Source: Barczewski, Mawass and Ramon, equation 3 with p = 1, over all subsets of points (`NoiseGraph.restrict_to_points`). The paper
     leaves out the absolute values, without which there is no least change.
 
     Raises:
         ValueError: the curve does not fit the graph, or no change of the noises can make it monotone.
         ArithmeticError: numbers or variances are too far apart for the precision of doubles.
 
-    >>> from dpcurves.smoothing import AtMost, noise_graph
-    >>> graph = noise_graph(4, first=[0, 0, 2, 0, 1, 2, 3], last=[4, 2, 4, 1, 2, 3, 4], variance=[1, 1, 1, 4, 4, 4, 4])
-    >>> smooth_absolute([-2, 3, 4, 9], graph, AtMost(8)).round(6).tolist()
+    >>> from dpcurves.smoothing import AtMost, build_noise_graph
+    >>> graph = build_noise_graph(4, first=[0, 0, 2, 0, 1, 2, 3], last=[4, 2, 4, 1, 2, 3, 4], variance=[1, 1, 1, 4, 4, 4, 4])
+    >>> project_isotonic_l1([-2, 3, 4, 9], graph, AtMost(8)).round(6).tolist()
     [0.0, 3.0, 4.0, 8.0]
     """
-    steps = steps_to(noisy, graph.points, ceiling)
-    if is_smooth(steps, ceiling):
+    steps = compute_steps(noisy, graph.points, ceiling)
+    if is_monotone(steps, ceiling):
         return np.array(noisy, dtype=np.float64)
-    return curve_of(least_absolute_change(steps, graph, ceiling).steps, ceiling)
+    return cumulate_steps(solve_least_absolute(steps, graph, ceiling).steps, ceiling)
 
 
-def least_absolute_change(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> Change:
+def solve_least_absolute(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> NoiseChange:
     """The change with the least sum of absolute values over standard deviations, from noisy steps that are not smooth.
 
     Where several noises are in one slot, the one with the largest variance is changed.
@@ -434,22 +447,22 @@ def least_absolute_change(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling
     Raises:
         ValueError: no change makes all steps at least 0.
     """
-    least_squares_change(steps, graph, ceiling)  # raises the error
+    solve_least_squares(steps, graph, ceiling)  # raises the error
     finite = np.where(np.isfinite(steps), steps, 0.0)
     fall = max(float(-finite.min()), abs(float(finite[-1])) if steps[-1] < np.inf else 0.0)
-    programme = _programme(finite / fall, graph, ceiling)
-    found, noises = least_cost(programme), len(programme.slots)
+    programme = _build_programme(finite / fall, graph, ceiling)
+    found, noises = solve_interior_point(programme), len(programme.slots)
     smoothed, noise = np.zeros(len(steps)), np.zeros(len(graph.variance))
     noise[programme.slots] = fall * (found.value[:noises] - found.value[noises : 2 * noises])
     bounded = found.value[2 * noises :]
-    pressed = (bounded < ZERO) & (bounded < found.pressure[: programme.bounded])
-    smoothed[: programme.bounded] = np.where(pressed, 0.0, fall * bounded)
-    return Change(smoothed, noise)
+    pressed = (bounded < ZERO) & (bounded < found.pressure[: programme.bounded_steps])
+    smoothed[: programme.bounded_steps] = np.where(pressed, 0.0, fall * bounded)
+    return NoiseChange(smoothed, noise)
 
 
-def _programme(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> Programme:
+def _build_programme(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> LinearProgramme:
     slots = np.flatnonzero(graph.variance)
     spread = np.sqrt(graph.largest[slots])
     bounded = graph.points + isinstance(ceiling, AtMost)
     ends, cost = (graph.slots.lower[slots], graph.slots.upper[slots]), spread.min() / spread
-    return Programme(graph, slots, *ends, cost, steps, bounded, np.inf if ceiling is None else 0.0)
+    return LinearProgramme(graph, slots, *ends, cost, steps, bounded, np.inf if ceiling is None else 0.0)

@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import Refused
-from ..arrays import FloatArray, IntArray, compiled
+from ..arguments import InvalidArgument
+from ..arrays import FloatArray, IntArray, compile_loop
 from ..laws import IntervalSums, NoisySums
 
 Indices = NDArray[np.int32]
 
 
-class Blocks(NamedTuple):
+class NoiseBlocks(NamedTuple):
     """Noises, each of which is added to a stretch of points.
 
     Attributes:
@@ -33,7 +33,7 @@ class Blocks(NamedTuple):
     largest: FloatArray
 
 
-class Slots(NamedTuple):
+class EdgeSlots(NamedTuple):
     """The places of the edges of a graph, and the elimination order of its vertices.
 
     The first slots, one for each point, join neighbours. Each further one is made when the vertex inside is
@@ -42,14 +42,14 @@ class Slots(NamedTuple):
     Attributes:
         lower: First step of each slot, (2 * points - 1,).
         upper: Its last step.
-        left: The slot between `lower` and the vertex inside, (points - 1,): of all slots but those of neighbours.
-        right: The slot between the vertex inside and `upper`.
+        left_slot: The slot between `lower` and the vertex inside, (points - 1,): of all slots but those of neighbours.
+        right_slot: The slot between the vertex inside and `upper`.
     """
 
     lower: Indices
     upper: Indices
-    left: Indices
-    right: Indices
+    left_slot: Indices
+    right_slot: Indices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,11 +70,11 @@ class NoiseGraph:
     """
 
     points: int
-    slots: Slots
+    slots: EdgeSlots
     variance: FloatArray
     largest: FloatArray
 
-    def at(self, points: Sequence[int] | NDArray[np.integer]) -> NoiseGraph:
+    def restrict_to_points(self, points: Sequence[int] | NDArray[np.integer]) -> NoiseGraph:
         """The graph of the same noises at these points alone.
 
         Points that are left out are free. Noises that can no longer be told apart become one.
@@ -84,14 +84,14 @@ class NoiseGraph:
         """
         kept = np.asarray(points, dtype=np.int64)
         if kept.ndim != 1 or not len(kept) or kept[0] < 0 or kept[-1] >= self.points or np.any(np.diff(kept) < 1):
-            raise Refused("points", f"rising numbers from 0 to {self.points - 1} are needed")
+            raise InvalidArgument("points", f"rising numbers from 0 to {self.points - 1} are needed")
         before = np.searchsorted(kept, np.arange(self.points + 1)).astype(np.int32)
         first, last = before[self.slots.lower], before[self.slots.upper]
         some = (first < last) & (self.variance > 0)
-        return _graph(len(kept), Blocks(first[some], last[some], self.variance[some], self.largest[some]))
+        return _assemble_graph(len(kept), NoiseBlocks(first[some], last[some], self.variance[some], self.largest[some]))
 
 
-def noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: ArrayLike) -> NoiseGraph:
+def build_noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: ArrayLike) -> NoiseGraph:
     """The graph of noises that are added to the points ``first`` to ``last - 1`` each.
 
     Args:
@@ -104,34 +104,34 @@ def noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: ArrayL
         ValueError: a stretch is empty or outside of the points, a variance is negative or not finite, or two stretches
             cross: they overlap, and neither holds the other.
 
-    >>> noise_graph(4, [0, 0, 2], [4, 2, 4], 3.0).variance
+    >>> build_noise_graph(4, [0, 0, 2], [4, 2, 4], 3.0).variance
     array([0., 0., 0., 0., 3., 3., 3.])
     """
     starts, ends = np.asarray(first, dtype=np.int64), np.asarray(last, dtype=np.int64)
     variances = np.broadcast_to(np.asarray(variance, dtype=np.float64), starts.shape)
     if points < 1:
-        raise Refused("points", f"at least 1 is needed, got {points}")
+        raise InvalidArgument("points", f"at least 1 is needed, got {points}")
     if starts.shape != ends.shape or starts.ndim != 1 or np.any((starts < 0) | (starts >= ends) | (ends > points)):
-        raise Refused("first, last", f"stretches of one point or more between 0 and {points} are needed")
+        raise InvalidArgument("first, last", f"stretches of one point or more between 0 and {points} are needed")
     if not np.all((variances >= 0) & np.isfinite(variances)):
-        raise Refused("variance", "finite numbers of at least 0 are needed")
+        raise InvalidArgument("variance", "finite numbers of at least 0 are needed")
     some = variances > 0
-    noisy = Blocks(starts[some].astype(np.int32), ends[some].astype(np.int32), variances[some], variances[some])
-    return _graph(points, noisy)
+    noisy = NoiseBlocks(starts[some].astype(np.int32), ends[some].astype(np.int32), variances[some], variances[some])
+    return _assemble_graph(points, noisy)
 
 
-def _graph(points: int, blocks: Blocks) -> NoiseGraph:
+def _assemble_graph(points: int, blocks: NoiseBlocks) -> NoiseGraph:
     count = 2 * points - 1
-    slots = Slots(*(np.empty(length, dtype=np.int32) for length in (count, count, points - 1, points - 1)))
+    slots = EdgeSlots(*(np.empty(length, dtype=np.int32) for length in (count, count, points - 1, points - 1)))
     variance, largest = np.zeros(count), np.zeros(count)
-    order = _inner_first(points, blocks.first, blocks.last)
-    if not _fill(order, blocks, slots, variance, largest):
-        raise Refused("first, last", "no two stretches may cross")
+    order = _order_inner_first(points, blocks.first, blocks.last)
+    if not _fill_slots(order, blocks, slots, variance, largest):
+        raise InvalidArgument("first, last", "no two stretches may cross")
     return NoiseGraph(points, slots, variance, largest)
 
 
-@compiled
-def _inner_first(points: int, first: Indices, last: Indices) -> Indices:
+@compile_loop
+def _order_inner_first(points: int, first: Indices, last: Indices) -> Indices:
     """The order of stretches by their ends, and of those with one end, the shortest first: two counting sorts."""
     order = np.arange(len(first)).astype(np.int32)
     for falling, key in ((True, first), (False, last)):
@@ -148,13 +148,15 @@ def _inner_first(points: int, first: Indices, last: Indices) -> Indices:
     return order
 
 
-@compiled
-def _fill(order: Indices, blocks: Blocks, slots: Slots, variance: FloatArray, largest: FloatArray) -> bool:
+@compile_loop
+def _fill_slots(
+    order: Indices, blocks: NoiseBlocks, slots: EdgeSlots, variance: FloatArray, largest: FloatArray
+) -> bool:
     """Sweep from left to right; below the sweep lie the steps not yet eliminated, each with its slot to the one before.
 
     A stretch eliminates the steps inside it, from the last to the first. False where two stretches cross.
     """
-    points = len(slots.left) + 1
+    points = len(slots.left_slot) + 1
     open_steps, open_slots = np.zeros(points + 1, dtype=np.int32), np.zeros(points + 1, dtype=np.int32)
     top, block, made = 0, 0, points
     for end in range(1, points + 1):
@@ -166,7 +168,7 @@ def _fill(order: Indices, blocks: Blocks, slots: Slots, variance: FloatArray, la
                 break
             start = blocks.first[order[block]] if noisy else 0  # after the last stretch, all that is left is eliminated
             while open_steps[top] > start:
-                slots.left[made - points], slots.right[made - points] = open_slots[top], slot
+                slots.left_slot[made - points], slots.right_slot[made - points] = open_slots[top], slot
                 slots.lower[made], slots.upper[made] = open_steps[top - 1], end
                 slot, made, top = made, made + 1, top - 1
             if open_steps[top] != start:
@@ -198,7 +200,7 @@ class Elimination:
     inverse_pivot: FloatArray
 
     @classmethod
-    def of(cls, graph: NoiseGraph, weight: FloatArray, ground: FloatArray) -> Elimination:
+    def from_graph(cls, graph: NoiseGraph, weight: FloatArray, ground: FloatArray) -> Elimination:
         """Eliminate every step.
 
         Args:
@@ -218,15 +220,15 @@ class Elimination:
         return solution
 
 
-@compiled
-def _eliminate(slots: Slots, weight: FloatArray, pivot: FloatArray) -> None:
+@compile_loop
+def _eliminate(slots: EdgeSlots, weight: FloatArray, pivot: FloatArray) -> None:
     """`weight` is folded in place; `pivot` holds the ground at first, and inverse pivots at last."""
-    points = len(slots.left) + 1
+    points = len(slots.left_slot) + 1
     for i in range(points):
         inner = i < points - 1  # at last, the end of the last slot is eliminated
-        slot = slots.left[i] if inner else 2 * points - 2
+        slot = slots.left_slot[i] if inner else 2 * points - 2
         step = slots.upper[slot]
-        to_left, to_right = weight[slot], weight[slots.right[i]] if inner else 0.0
+        to_left, to_right = weight[slot], weight[slots.right_slot[i]] if inner else 0.0
         total = to_left + to_right + pivot[step]
         held = np.isinf(total) or total == 0
         inverse = 0.0 if held else 1 / total
@@ -239,12 +241,12 @@ def _eliminate(slots: Slots, weight: FloatArray, pivot: FloatArray) -> None:
     pivot[0] = 0.0 if np.isinf(pivot[0]) or pivot[0] == 0 else 1 / pivot[0]
 
 
-@compiled
-def _substitute(slots: Slots, weight: FloatArray, inverse: FloatArray, value: FloatArray) -> None:
+@compile_loop
+def _substitute(slots: EdgeSlots, weight: FloatArray, inverse: FloatArray, value: FloatArray) -> None:
     """`value` holds the right hand side at first, and the solution at last."""
     last = len(value) - 1
     for i in range(last - 1):
-        left, right = slots.left[i], slots.right[i]
+        left, right = slots.left_slot[i], slots.right_slot[i]
         share = value[slots.upper[left]] * inverse[slots.upper[left]]
         value[slots.lower[last + i]] += share * weight[left]
         value[slots.upper[last + i]] += share * weight[right]
@@ -252,7 +254,7 @@ def _substitute(slots: Slots, weight: FloatArray, inverse: FloatArray, value: Fl
     value[0] = (value[0] + value[last] * inverse[last] * across) * inverse[0]
     value[last] = (value[last] + across * value[0]) * inverse[last]
     for i in range(last - 2, -1, -1):
-        left, right = slots.left[i], slots.right[i]
+        left, right = slots.left_slot[i], slots.right_slot[i]
         inflow = weight[left] * value[slots.lower[last + i]] + weight[right] * value[slots.upper[last + i]]
         value[slots.upper[left]] = (value[slots.upper[left]] + inflow) * inverse[slots.upper[left]]
 
@@ -260,7 +262,7 @@ def _substitute(slots: Slots, weight: FloatArray, inverse: FloatArray, value: Fl
 # The prefixes that contain the noise of each block of cells.
 
 
-def prefix_graph(bounds: Sequence[IntArray], variances: Sequence[float]) -> NoiseGraph:
+def build_prefix_graph(bounds: Sequence[IntArray], variances: Sequence[float]) -> NoiseGraph:
     """The point that ends cell i has the noise of the fewest blocks that make up all cells up to it.
 
     The root if it ends with the root; else the children on the left of the one that it lies in, and so on (Chan, Shi
@@ -274,22 +276,22 @@ def prefix_graph(bounds: Sequence[IntArray], variances: Sequence[float]) -> Nois
     Raises:
         ValueError: levels are not nested, or there are not as many variances.
     """
-    each, cells = variance_of_each(bounds, variances), int(bounds[-1][-1])
+    each, cells = repeat_variances(bounds, variances), int(bounds[-1][-1])
     first = np.concatenate([ends[1:] - 1 for ends in bounds])
     parents = [np.full(len(bounds[0]) - 1, cells + 1)]
     for coarse, fine in pairwise(bounds):
         parents.append(coarse[np.searchsorted(coarse, fine[1:])])
     last = np.concatenate(parents) - 1
     used = first < last
-    return noise_graph(cells, first[used], last[used], each[used])
+    return build_noise_graph(cells, first[used], last[used], each[used])
 
 
-def variance_of_each(bounds: Sequence[IntArray], variances: Sequence[float]) -> FloatArray:
+def repeat_variances(bounds: Sequence[IntArray], variances: Sequence[float]) -> FloatArray:
     """The variances of all blocks, level by level, from left to right."""
     if len(bounds) != len(variances) or not bounds:
-        raise Refused("variances", f"one for each of {len(bounds)} levels is needed, got {len(variances)}")
+        raise InvalidArgument("variances", f"one for each of {len(bounds)} levels is needed, got {len(variances)}")
     if not all(np.isin(coarse, fine).all() for coarse, fine in pairwise(bounds)):
-        raise Refused("bounds", "every block must be a union of blocks of the next level")
+        raise InvalidArgument("bounds", "every block must be a union of blocks of the next level")
     return np.repeat(np.asarray(variances, dtype=np.float64), [len(ends) - 1 for ends in bounds])
 
 
@@ -311,14 +313,14 @@ class NoisyCurve(NamedTuple):
     graph: NoiseGraph
 
 
-def nested_prefixes(law: IntervalSums, values: Sequence[int] | FloatArray) -> NoisyCurve:
+def estimate_nested_prefixes(law: IntervalSums, values: Sequence[int] | FloatArray) -> NoisyCurve:
     """The counts of one row that a release of nested intervals gives without mixing its noises.
 
     >>> from fractions import Fraction
     >>> from dpcurves.laws import Family, Tier, Noise
     >>> noise = Noise(Family.LAPLACE, Fraction(1))
     >>> law = IntervalSums(1, 4, (Tier((0, 2), noise), Tier((0, 1, 2, 3), noise)), None)
-    >>> nested_prefixes(law, [10, 20, 4, 7, 9, 8]).counts.tolist()
+    >>> estimate_nested_prefixes(law, [10, 20, 4, 7, 9, 8]).counts.tolist()
     [4.0, 10.0, 19.0, 30.0]
     """
     bounds = [level.bounds(law.cells) for level in law.levels]
@@ -331,16 +333,16 @@ def nested_prefixes(law: IntervalSums, values: Sequence[int] | FloatArray) -> No
         whole = np.minimum(parent, len(below) - 1)
         below = below[whole] + summed - summed[np.searchsorted(each, ends[whole])]
         ends = each
-    short = law.of_intervals
+    short = law.interval_law
     levels = [level.bounds(short.cells) for level in short.levels]
-    graph = prefix_graph(levels, [level.noise.variance for level in short.levels])
+    graph = build_prefix_graph(levels, [level.noise.variance for level in short.levels])
     return NoisyCurve(ends[1:], below[1:], graph)
 
 
-def noisy_prefixes(law: NoisySums, values: Sequence[int], total: int | None) -> NoisyCurve:
+def estimate_prefixes(law: NoisySums, values: Sequence[int], total: int | None) -> NoisyCurve:
     """The counts of one row, whatever the law of its noise.
 
-    Where nested intervals were counted, see `nested_prefixes`. Else the counts are the unbiased ones, and each has a
+    Where nested intervals were counted, see `estimate_nested_prefixes`. Else the counts are the unbiased ones, and each has a
     noise of its own: what they share is not told apart. So the least change of squares is the nearest curve that rises,
     in squared distances over variances. It is never further from the truth in these than the counts were, for the truth
     rises, too, and such curves are a convex set.
@@ -348,14 +350,14 @@ def noisy_prefixes(law: NoisySums, values: Sequence[int], total: int | None) -> 
     >>> from fractions import Fraction
     >>> from dpcurves.laws import Family, Noise, ToeplitzSums
     >>> law = ToeplitzSums(1, 3, 1, 20, Noise(Family.GAUSSIAN, Fraction(4)), None)
-    >>> noisy_prefixes(law, [2**20, 2**19, 3 * 2**17], None).counts.round(6).tolist()
+    >>> estimate_prefixes(law, [2**20, 2**19, 3 * 2**17], None).counts.round(6).tolist()
     [1.0, 1.0, 1.0]
     """
     released = np.asarray(values, dtype=np.float64)
     if law.is_nested:
-        return nested_prefixes(law.nested.required(IntervalSums), law.debiased(released))
+        return estimate_nested_prefixes(law.nested_law.require_type(IntervalSums), law.debias(released))
     ends, points = law.bounds[1:], np.arange(len(law.bounds) - 1)
     cells, _ = law.reconstruct(released, total)
     variances = law.prefix_variances(total is not None)[0, ends]
-    graph = noise_graph(len(ends), points, points + 1, np.maximum(variances, LEAST * variances.max()))
+    graph = build_noise_graph(len(ends), points, points + 1, np.maximum(variances, LEAST * variances.max()))
     return NoisyCurve(ends, np.cumsum(cells[0])[ends - 1], graph)

@@ -19,9 +19,9 @@ from ..arrays import FloatArray
 from ..conversation import Plan, Release
 from ..data import Axis, Grid
 from ..laws import Family, IntervalSums, Noise
-from ..privacy import AnyRows
-from ..privacy.adjacency import records_in_words
-from ..queries import CountQuery, PartitionQuery, Read, SizedUnitsQuery, SumQuery, UnitSizesQuery
+from ..privacy import AdjacencyWithoutBound
+from ..privacy.adjacency import format_record_count
+from ..queries import CountQuery, CountUse, PartitionQuery, SizedUnitsQuery, SumQuery, UnitSizesQuery
 from ..queries.query import MOST_DOUBLINGS
 
 # A bound on the records of a unit costs records, and every record more costs noise. Units are counted by the number of
@@ -79,12 +79,12 @@ PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67
 """Multiples of their roots fill the unit cube evenly: draws that are the same everywhere."""
 
 
-def bounds() -> list[int]:
+def candidate_bounds() -> list[int]:
     """The bounds that may be chosen: powers of two, the last numbers of all cells but the last."""
     return [2**power for power in range(MOST_DOUBLINGS + 1)]
 
 
-def _levels(size: int) -> FloatArray:
+def _unit_count_levels(size: int) -> FloatArray:
     """Numbers of units that a cell may have, beside none."""
     return np.asarray(2.0 ** (LOWEST + STEP * np.arange(size)))
 
@@ -101,10 +101,10 @@ class UnitSizes(NamedTuple):
     records: FloatArray
 
     @classmethod
-    def of(cls, units: FloatArray, slopes: FloatArray) -> UnitSizes:
+    def from_slopes(cls, units: FloatArray, slopes: FloatArray) -> UnitSizes:
         """These units; inside cells, their numbers go on with slopes of logarithms to base 2.
 
-        >>> UnitSizes.of(np.ones((1, 4)), np.array([[0.0, 0.0, 0.0, -2.0]])).records.round(2).tolist()
+        >>> UnitSizes.from_slopes(np.ones((1, 4)), np.array([[0.0, 0.0, 0.0, -2.0]])).records.round(2).tolist()
         [[1.0, 2.0, 2.89, 5.33]]
         """
         lowest = np.append([1.0, 2.0], 2.0 ** np.arange(1, units.shape[1] - 1))
@@ -115,19 +115,19 @@ class UnitSizes(NamedTuple):
         return cls(units, records)
 
     @property
-    def whole(self) -> FloatArray:
+    def total_records(self) -> FloatArray:
         """Number of records in all, (paths, 1)."""
         return np.asarray(np.maximum((self.units * self.records).sum(axis=1, keepdims=True), 1))
 
     @property
-    def kept(self) -> FloatArray:
+    def kept_records_per_unit(self) -> FloatArray:
         """Records of a unit of each cell that each bound keeps, (paths, cells, bounds)."""
-        return np.minimum(self.records[:, :, None], np.array(bounds(), dtype=np.float64))
+        return np.minimum(self.records[:, :, None], np.array(candidate_bounds(), dtype=np.float64))
 
     @property
-    def used(self) -> FloatArray:
+    def used_records(self) -> FloatArray:
         """Records that each bound keeps, (paths, bounds)."""
-        return np.asarray(np.maximum((self.units[:, :, None] * self.kept).sum(axis=1), 1))
+        return np.asarray(np.maximum((self.units[:, :, None] * self.kept_records_per_unit).sum(axis=1), 1))
 
 
 VALUES = 4
@@ -137,13 +137,13 @@ UNRELATED, STEEP, APART = 0.65, 0.05, 0.001
 number doubles, if they do; and how far shares may be apart in any case."""
 
 
-def look_at_units(column: str, question: object, growth: NoiseGrowth) -> CountQuery:
+def build_unit_size_query(column: str, question: object, growth: NoiseGrowth) -> CountQuery:
     """The count of units by their records, and for shares along a grid by one record's value, too."""
     values, grid = getattr(question, "column", None), getattr(question, "grid", None)
     if growth.readings or not isinstance(values, str) or not isinstance(grid, Grid) or grid.cells < VALUES:
-        return UnitSizesQuery.of(column)
+        return UnitSizesQuery.from_column(column)
     cuts = [round(grid.cells * part / VALUES) for part in range(1, VALUES)]
-    return SizedUnitsQuery.of(column, Axis(values, grid.cut(cuts)))
+    return SizedUnitsQuery.from_column(column, Axis(values, grid.merge_cells(cuts)))
 
 
 class NoiseGrowth(NamedTuple):
@@ -158,7 +158,7 @@ class NoiseGrowth(NamedTuple):
     readings: int
 
 
-def growth_of(plans: Sequence[Plan], noise: float) -> NoiseGrowth:
+def estimate_noise_growth(plans: Sequence[Plan], noise: float) -> NoiseGrowth:
     """The growth of the noise from plans for two records of each unit.
 
     Args:
@@ -169,77 +169,77 @@ def growth_of(plans: Sequence[Plan], noise: float) -> NoiseGrowth:
     errors = [plan.error / step for plan, step in zip(plans, steps, strict=True)]
     known = [error for error in errors if isfinite(error) and error > 0] or [noise]
     queries = [plan.query for plan in plans]
-    if all(type(each) is CountQuery and each.read is Read.CELLS for each in queries):
+    if all(type(each) is CountQuery and each.use is CountUse.CELLS for each in queries):
         return NoiseGrowth(min(known) / 2, max(each.rows * each.cells for each in queries))
-    smoothed = any(isinstance(each, PartitionQuery) or each.of_prefixes for each in queries)
+    smoothed = any(isinstance(each, PartitionQuery) or each.uses_prefixes for each in queries)
     return NoiseGrowth(min(known) / 2 * (SMOOTHED if smoothed else 1.0), 0)
 
 
 @dataclass(frozen=True, slots=True)
-class RowBound:
+class ChosenContributionBound:
     """A bound that noisy counts chose.
 
     Attributes:
         rows: The most records of a unit that are used.
-        share: The share of the loss that found it.
-        left: About which share of all records is left out.
-        interval: The share that is left out at 0.95: its lower end holds in any case, its upper end if no unit has more
-            than `most` records, of which no noisy count tells.
-        most: The end of the last cell that does not seem to be empty.
+        budget_fraction: The share of the loss that found it.
+        excluded_share: About which share of all records is left out.
+        excluded_interval: The share that is left out at 0.95: its lower end holds in any case, its upper end if no unit has more
+            than `largest_size` records, of which no noisy count tells.
+        largest_size: The end of the last cell that does not seem to be empty.
     """
 
     rows: int
-    share: Fraction
-    left: float
-    interval: tuple[float, float]
-    most: int
+    budget_fraction: Fraction
+    excluded_share: float
+    excluded_interval: tuple[float, float]
+    largest_size: int
 
-    def note(self, column: str) -> str:
+    def describe(self, column: str) -> str:
         """The bound in a line."""
-        low, high = self.interval
-        used = f"{records_in_words(self.rows)} of each {column} {'is' if self.rows == 1 else 'are'} used"
+        low, high = self.excluded_interval
+        used = f"{format_record_count(self.rows)} of each {column} {'is' if self.rows == 1 else 'are'} used"
         return (
             f"at most {used}, as noisy counts of {column} by their records, "
-            f"for {self.share} of the loss, chose; they leave out about {self.left:.1%} of the records (at 95%: at "
-            f"least {low:.1%}, and at most {high:.1%} if none has more than {self.most:,})"
+            f"for {self.budget_fraction} of the loss, chose; they leave out about {self.excluded_share:.1%} of the records (at 95%: at "
+            f"least {low:.1%}, and at most {high:.1%} if none has more than {self.largest_size:,})"
         )
 
 
-def chosen(release: Release, growth: NoiseGrowth) -> int:
+def choose_bound(release: Release, growth: NoiseGrowth) -> int:
     """The bound of the least expected error, from noisy counts of units: by how much larger it is than the least.
 
     Args:
         release: Noisy counts of units by the number of their records.
         growth: How the noise of the question grows.
     """
-    counts = _noisy(release)
-    sizes = likely(counts.sums, counts.noise, counts.cells)
+    counts = _collect_counts(release)
+    sizes = sample_unit_sizes(counts.sums, counts.noise, counts.cells)
     if growth.readings:
-        return least_expected([(1.0, errors_of_counts(sizes, growth, counts.noise.family))])
+        return minimise_expected_error([(1.0, count_errors(sizes, growth, counts.noise.family))])
     if counts.cells > 1:
-        return least_expected(_errors_seen(sizes, growth, counts))
-    return least_expected([(1.0, each) for each in _errors_of_shares(sizes, growth)])
+        return minimise_expected_error(_share_errors_by_value(sizes, growth, counts))
+    return minimise_expected_error([(1.0, each) for each in _share_errors(sizes, growth)])
 
 
-def least_expected(errors: Sequence[tuple[float, FloatArray]]) -> int:
+def minimise_expected_error(errors: Sequence[tuple[float, FloatArray]]) -> int:
     """The bound whose errors, (paths, bounds) of each way with its chance, are the fewest times the least ones."""
     total = sum(chance * np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for chance, error in errors)
-    return bounds()[int(np.argmin(total))]
+    return candidate_bounds()[int(np.argmin(total))]
 
 
-def described(release: Release, rows: int) -> RowBound:
+def describe_bound(release: Release, rows: int) -> ChosenContributionBound:
     """A bound, with the share of the records that it leaves out."""
-    counts = _noisy(release)
-    sizes = likely(counts.sums, counts.noise, counts.cells)
+    counts = _collect_counts(release)
+    sizes = sample_unit_sizes(counts.sums, counts.noise, counts.cells)
     found = np.flatnonzero((sizes.units > 0).mean(axis=0) > 1 / 2)
-    most = bounds()[min(int(found[-1]), MOST_DOUBLINGS)] if len(found) else 1
-    low, high = _interval(counts, rows, most)
+    most = candidate_bounds()[min(int(found[-1]), MOST_DOUBLINGS)] if len(found) else 1
+    low, high = _excluded_interval(counts, rows, most)
     kept = (sizes.units * np.minimum(sizes.records, rows)).sum(axis=1, keepdims=True)
-    left = 1 - float(np.median(kept / sizes.whole))
-    return RowBound(rows, LOOK, min(max(left, low), high), (low, high), most)
+    left = 1 - float(np.median(kept / sizes.total_records))
+    return ChosenContributionBound(rows, LOOK, min(max(left, low), high), (low, high), most)
 
 
-class _Counts(NamedTuple):
+class _UnitCounts(NamedTuple):
     """Noisy counts of units by their records, (sizes, cells of values), and the noise of each."""
 
     table: FloatArray
@@ -256,37 +256,37 @@ class _Counts(NamedTuple):
         return int(self.table.shape[1])
 
 
-def _noisy(release: Release) -> _Counts:
-    law = release.plan.law.required(IntervalSums)
+def _collect_counts(release: Release) -> _UnitCounts:
+    law = release.plan.law.require_type(IntervalSums)
     query, sizes = release.plan.query, MOST_DOUBLINGS + 2
     table = np.asarray(release.values[: query.cells * query.rows], dtype=np.float64).reshape(sizes, -1)
-    return _Counts(table, law.levels[0].noise)
+    return _UnitCounts(table, law.levels[0].noise)
 
 
-def likely(noisy: FloatArray, noise: Noise, added: int = 1) -> UnitSizes:
+def sample_unit_sizes(noisy: FloatArray, noise: Noise, added: int = 1) -> UnitSizes:
     """Numbers of units in each cell as they may have been, given noisy ones, sums of so many each.
 
     Drawn forwards and backwards along cells, in the same way for the same noisy counts: see the chances above. What
     stands alone far behind the others is noise more often than not.
     """
-    return _likely(tuple(noisy.tolist()), noise, added)
+    return _sample_unit_sizes(tuple(noisy.tolist()), noise, added)
 
 
 @lru_cache(4)
-def _likely(found_units: tuple[float, ...], noise: Noise, added: int) -> UnitSizes:
-    """See `likely`: a bound is chosen and described by the same counts."""
+def _sample_unit_sizes(found_units: tuple[float, ...], noise: Noise, added: int) -> UnitSizes:
+    """See `sample_unit_sizes`: a bound is chosen and described by the same counts."""
     noisy = np.array(found_units)
     deviation = max(sqrt(added * noise.variance), 1e-3)
     most = max(float(noisy.max()) + 3 * deviation, 2.0)
-    levels = _levels(ceil((log2(most) - LOWEST) / STEP) + 1)
-    slopes, counts, moves = _slopes(), np.append(0.0, levels), _moves(len(levels))
+    levels = _unit_count_levels(ceil((log2(most) - LOWEST) / STEP) + 1)
+    slopes, counts, moves = _candidate_slopes(), np.append(0.0, levels), _transition_matrix(len(levels))
     scale = np.sqrt(deviation**2 + (LEVELLED * counts) ** 2 + counts)
     state = np.append(EMPTY, np.full(len(moves) - 1, (1 - EMPTY) / (len(moves) - 1)))
     forward = np.zeros((len(noisy), len(moves)))
     for cell, found in enumerate(noisy):
         off = np.abs(found - counts) / scale
         fit = -np.log(scale) - (sqrt(2) * off if noise.family is Family.LAPLACE and added == 1 else off**2 / 2)
-        state = (state if cell == 0 else state @ moves) * _of_states(np.exp(fit - fit.max())) + 1e-300
+        state = (state if cell == 0 else state @ moves) * _repeat_for_states(np.exp(fit - fit.max())) + 1e-300
         state /= state.sum()
         forward[cell] = state
     draws = np.outer(np.sqrt(PRIMES[: len(noisy)]), np.arange(PATHS) + 0.5) % 1
@@ -297,25 +297,25 @@ def _likely(found_units: tuple[float, ...], noise: Noise, added: int) -> UnitSiz
         for after in np.unique(following):
             risen, own = np.cumsum(forward[cell] if last else forward[cell] * moves[:, after]), following == after
             paths[own, cell] = np.minimum(np.searchsorted(risen, draws[cell][own] * risen[-1]), len(moves) - 1)
-    units = _of_states(counts)[paths]
+    units = _repeat_for_states(counts)[paths]
     slope = np.append(ENDING, np.tile(slopes, len(levels)))[paths]
     onwards = np.append(slope[:, 1:], np.full((PATHS, 1), ENDING), axis=1)
-    return UnitSizes.of(np.where((noisy > 5 * deviation) & (units > 0), noisy, units), (slope + onwards) / 2)
+    return UnitSizes.from_slopes(np.where((noisy > 5 * deviation) & (units > 0), noisy, units), (slope + onwards) / 2)
 
 
-def _slopes() -> FloatArray:
+def _candidate_slopes() -> FloatArray:
     return np.arange(-SLOPES, SLOPES + STEP / 2, STEP)
 
 
-def _of_states(counts: FloatArray) -> FloatArray:
+def _repeat_for_states(counts: FloatArray) -> FloatArray:
     """Repeat values of each number of units for its states: none, and each number with each slope that led to it."""
-    return np.append(counts[0], np.repeat(counts[1:], len(_slopes())))
+    return np.append(counts[0], np.repeat(counts[1:], len(_candidate_slopes())))
 
 
 @lru_cache(2)
-def _moves(levels: int) -> FloatArray:
+def _transition_matrix(levels: int) -> FloatArray:
     """Chances of the state of a cell, by that of the cell before."""
-    slopes = _slopes()
+    slopes = _candidate_slopes()
     bent = np.exp(-np.abs(slopes - slopes[:, None] + FALL) / BENT)
     bent *= (1 - ENDS - ANEW) / bent.sum(axis=1, keepdims=True)
     size = levels * len(slopes)
@@ -330,20 +330,22 @@ def _moves(levels: int) -> FloatArray:
     return moves
 
 
-def errors_of_counts(sizes: UnitSizes, growth: NoiseGrowth, family: Family) -> FloatArray:
+def count_errors(sizes: UnitSizes, growth: NoiseGrowth, family: Family) -> FloatArray:
     """Mean absolute errors of a count under each bound, (paths, bounds): counts lack what is left out."""
-    lost = np.maximum(sizes.whole - sizes.used, 0) / growth.readings
-    return expected_error(lost, growth.error * np.array(bounds(), dtype=np.float64), family)
+    lost = np.maximum(sizes.total_records - sizes.used_records, 0) / growth.readings
+    return expected_error(lost, growth.error * np.array(candidate_bounds(), dtype=np.float64), family)
 
 
-def _errors_of_shares(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
+def _share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
     """Errors of a share under each bound, in three ways that are as likely.
 
     Shares are those of the records that are used: these may be like the others, or each unit may have a law of its own,
     so that it matters how much weights of units change, or records of units that have many may differ.
     """
-    alike, own = _of_shares(sizes, growth)
-    return [np.sqrt(each) for each in (alike, own, alike + (UNLIKE * (1 - sizes.used / sizes.whole)) ** 2)]
+    alike, own = _squared_share_errors(sizes, growth)
+    return [
+        np.sqrt(each) for each in (alike, own, alike + (UNLIKE * (1 - sizes.used_records / sizes.total_records)) ** 2)
+    ]
 
 
 def expected_error(lost: FloatArray, deviation: FloatArray, family: Family) -> FloatArray:
@@ -360,20 +362,24 @@ def expected_error(lost: FloatArray, deviation: FloatArray, family: Family) -> F
     return np.asarray(lost * (2 * ndtr(parts) - 1) + deviation * sqrt(2 / pi) * np.exp(-(parts**2) / 2))
 
 
-def _of_shares(sizes: UnitSizes, growth: NoiseGrowth) -> tuple[FloatArray, FloatArray]:
+def _squared_share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> tuple[FloatArray, FloatArray]:
     """Squared errors of shares, if records of all units are alike, and if each unit has a law of its own."""
-    used, rows = sizes.used, np.array(bounds(), dtype=np.float64)
-    drawn = SPREAD**2 * np.maximum(1 / used - 1 / sizes.whole, 0)
+    used, rows = sizes.used_records, np.array(candidate_bounds(), dtype=np.float64)
+    drawn = SPREAD**2 * np.maximum(1 / used - 1 / sizes.total_records, 0)
     alike = (growth.error * rows / used) ** 2 + drawn
-    return alike, alike + OWN**2 * (sizes.units[:, :, None] * _moved(sizes) ** 2).sum(axis=1)
+    return alike, alike + OWN**2 * (sizes.units[:, :, None] * _weight_changes(sizes) ** 2).sum(axis=1)
 
 
-def _moved(sizes: UnitSizes) -> FloatArray:
+def _weight_changes(sizes: UnitSizes) -> FloatArray:
     """By how much a bound changes the weight of one unit of each size among all records: (paths, sizes, bounds)."""
-    return np.asarray(sizes.kept / sizes.used[:, None, :] - (sizes.records / sizes.whole)[:, :, None])
+    return np.asarray(
+        sizes.kept_records_per_unit / sizes.used_records[:, None, :] - (sizes.records / sizes.total_records)[:, :, None]
+    )
 
 
-def _errors_seen(sizes: UnitSizes, growth: NoiseGrowth, counts: _Counts) -> list[tuple[float, FloatArray]]:
+def _share_errors_by_value(
+    sizes: UnitSizes, growth: NoiseGrowth, counts: _UnitCounts
+) -> list[tuple[float, FloatArray]]:
     """Errors of shares in four ways, with their chances: values depend on the number of records, or do not; units have
     laws of their own, or do not.
 
@@ -381,23 +387,23 @@ def _errors_seen(sizes: UnitSizes, growth: NoiseGrowth, counts: _Counts) -> list
     counts: a bound moves weights from units of many records to those of few, and with these the share.
     """
     mean, along = sizes.units.mean(axis=0), np.log2(sizes.records)
-    lever = (sizes.units[:, :, None] * _moved(sizes) * along[:, :, None]).sum(axis=1)  # (paths, bounds)
+    lever = (sizes.units[:, :, None] * _weight_changes(sizes) * along[:, :, None]).sum(axis=1)  # (paths, bounds)
     bent, clear = np.zeros_like(lever), 0.0
     for number, below in enumerate(np.cumsum(counts.table, axis=1).T[:-1], start=1):
-        slope, variance = _slope(below, mean, along.mean(axis=0), number * counts.noise.variance)
+        slope, variance = _fit_slope(below, mean, along.mean(axis=0), number * counts.noise.variance)
         kept = STEEP**2 / (variance + STEEP**2)
         bent += ((slope * kept) ** 2 + STEEP**2 * (1 - kept)) / counts.cells * lever**2
     for inside in counts.table.T:  # of which the noises are independent
-        slope, variance = _slope(inside, mean, along.mean(axis=0), counts.noise.variance)
+        slope, variance = _fit_slope(inside, mean, along.mean(axis=0), counts.noise.variance)
         kept = STEEP**2 / (variance + STEEP**2)
         clear += (log(1 - kept) + slope**2 / variance * kept) / 2
     related = 1 / (1 + exp(min(-clear, MOST_ODDS)) * UNRELATED / (1 - UNRELATED))
-    far = (APART * (1 - sizes.used / sizes.whole)) ** 2
+    far = (APART * (1 - sizes.used_records / sizes.total_records)) ** 2
     ways = (1 - related, far), (related, far + bent)
-    return [(chance, np.sqrt(each + more)) for each in _of_shares(sizes, growth) for chance, more in ways]
+    return [(chance, np.sqrt(each + more)) for each in _squared_share_errors(sizes, growth) for chance, more in ways]
 
 
-def _slope(inside: FloatArray, units: FloatArray, along: FloatArray, noise: float) -> tuple[float, float]:
+def _fit_slope(inside: FloatArray, units: FloatArray, along: FloatArray, noise: float) -> tuple[float, float]:
     """By how much the share of units inside cells of values rises as the number of records doubles, and its variance.
 
     Args:
@@ -413,7 +419,7 @@ def _slope(inside: FloatArray, units: FloatArray, along: FloatArray, noise: floa
     return float((weights * apart) @ (inside / np.maximum(units, 1.0))) / known, 1 / known
 
 
-def _reach(noise: Noise, added: int, error: float) -> float:
+def _upper_noise_bound(noise: Noise, added: int, error: float) -> float:
     """A number that the sum of so many noises is above with at most this chance.
 
     Several two-sided geometric noises, which are nowhere further than a step beyond Laplace noise, by the bound of
@@ -427,12 +433,12 @@ def _reach(noise: Noise, added: int, error: float) -> float:
     return added + float(noise.parameter) * float(((log(1 / error) - added * np.log(1 - steep**2)) / steep).min())
 
 
-def _interval(counts: _Counts, rows: int, most: int) -> tuple[float, float]:
+def _excluded_interval(counts: _UnitCounts, rows: int, most: int) -> tuple[float, float]:
     """Ends of the share that is left out, if each cell is within what noise leaves open for all of them at once."""
     noisy = counts.sums
-    wide = _reach(counts.noise, counts.cells, (1 - LEVEL) / 2 / len(noisy))
+    wide = _upper_noise_bound(counts.noise, counts.cells, (1 - LEVEL) / 2 / len(noisy))
     low, high = np.maximum(noisy - wide, 0.0), np.maximum(noisy + wide, 0.0)
-    ends = np.array(bounds(), dtype=np.float64)
+    ends = np.array(candidate_bounds(), dtype=np.float64)
     least, largest = np.append(0.0, ends) + 1, np.append(ends, inf)
     over, inside = least > rows, largest <= most
     lost = float(low[over] @ (least[over] - rows))
@@ -442,7 +448,7 @@ def _interval(counts: _Counts, rows: int, most: int) -> tuple[float, float]:
     return lost / (lost + others) if lost else 0.0, found / (found + kept) if found else 0.0
 
 
-def notes_on_price(adjacency: AnyRows, look: Plan) -> tuple[str, ...]:
+def describe_bound_price(adjacency: AdjacencyWithoutBound, look: Plan) -> tuple[str, ...]:
     """The price of the bound, and what it is for, before anything is charged."""
     values = ", by a value of one record," if isinstance(look.query, SizedUnitsQuery) else ""
     return (

@@ -9,12 +9,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..arguments import Refused, WrongKind, make_whole
+from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers
 from ..arrays import FloatArray
-from ..conversation import ALL, Axes, Counted, Evidence, Release, Setting, Step, Strategy
+from ..conversation import ALL, Axes, Evidence, Release, Setting, Step, Strategy, TableCounts
 from ..data import Axis, Grid, Outside
-from ..laws import Family, IntervalSums, Noise, Tier, least_squares, printed
-from ..queries import PartitionQuery, Places, QuantileCutsQuery, Splitting, TreePartitionQuery
+from ..laws import Family, IntervalSums, Noise, Tier, least_squares, round_error
+from ..queries import PartitionQuery, Places, QuantileCutsQuery, SplitRule, TreePartitionQuery
 
 # Groups of neighbouring leaves that are worth counting beside the leaves: public, from their number alone.
 
@@ -23,7 +23,7 @@ MOST_LEVELS = 5
 _LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
 
 
-def leaf_tilings(starts: Sequence[int], family: Family, *, pinned: bool) -> tuple[Places, ...]:
+def choose_leaf_tilings(starts: Sequence[int], family: Family, *, total_is_public: bool) -> tuple[Places, ...]:
     """Nested tilings over leaves, from coarse to fine, with the least mean variance of a prefix of leaves.
 
     A prefix of K leaves is the sum of K noises, or of a few that groups of leaves have; but tilings share the loss. Of
@@ -32,18 +32,20 @@ def leaf_tilings(starts: Sequence[int], family: Family, *, pinned: bool) -> tupl
     Args:
         starts: The first cells of the leaves, rising from 0.
         family: The family of the noise: h tilings need noise of h times the scale (Laplace) or variance (Gaussian).
-        pinned: Whether the number of all records is public.
+        total_is_public: Whether the number of all records is public.
 
-    >>> leaf_tilings(range(0, 40, 2), Family.GAUSSIAN, pinned=True)
+    >>> choose_leaf_tilings(range(0, 40, 2), Family.GAUSSIAN, pinned=True)
     (range(0, 40, 8), range(0, 40, 4), range(0, 40, 2))
     """
     leaves = len(starts)
-    joined = min(_groupings(leaves), key=lambda widths: _variance(leaves, widths, family, pinned))
+    joined = min(
+        _candidate_groupings(leaves), key=lambda widths: _mean_prefix_variance(leaves, widths, family, total_is_public)
+    )
     tilings = (starts[::width] for width in joined)
     return tuple(each if isinstance(each, range) else tuple(map(int, each)) for each in tilings)
 
 
-def _groupings(leaves: int) -> Iterator[tuple[int, ...]]:
+def _candidate_groupings(leaves: int) -> Iterator[tuple[int, ...]]:
     """The number of leaves that the intervals of each tiling join, from coarse to fine."""
     yield (1,)
     for levels in range(2, MOST_LEVELS + 1):
@@ -53,10 +55,10 @@ def _groupings(leaves: int) -> Iterator[tuple[int, ...]]:
                 yield tuple(radix**level for level in reversed(range(levels)))
 
 
-def _variance(leaves: int, widths: tuple[int, ...], family: Family, pinned: bool) -> float:
+def _mean_prefix_variance(leaves: int, widths: tuple[int, ...], family: Family, total_is_public: bool) -> float:
     levels = tuple(Tier(range(0, leaves, width), Noise(family, len(widths) * _LARGE)) for width in widths)
     law = IntervalSums(1, leaves, levels, Noise(family, _LARGE))
-    return printed(law.mean_prefix_variance(pinned))
+    return round_error(law.mean_prefix_variance(total_is_public))
 
 
 # The last turn of a distribution function whose intervals earlier turns chose: they are counted, and groups of them.
@@ -64,9 +66,9 @@ def _variance(leaves: int, widths: tuple[int, ...], family: Family, pinned: bool
 # Inside an interval the curve is linear.
 
 
-def counted_between(
-    axes: Axes, starts: Iterable[int], before: Sequence[Release], setting: Setting, *, share: Fraction
-) -> Strategy[Counted]:
+def count_between(
+    axes: Axes, starts: Iterable[int], before: Sequence[Release], setting: Setting, *, budget_fraction: Fraction
+) -> Strategy[TableCounts]:
     """Ask how many records lie in each interval.
 
     Args:
@@ -76,23 +78,23 @@ def counted_between(
             counted apart they are counted alone: they are no neighbours to interpolate to.
         before: The answers of the turns that chose the intervals.
         setting: What is public.
-        share: What is left of the loss.
+        budget_fraction: What is left of the loss.
     """
-    axis, pinned = along(axes), setting.adjacency.total is not None
+    axis, pinned = require_axis(axes), setting.adjacency.public_record_count is not None
     ends = {1, axis.slots - 1} if axis.grid.outside is Outside.APART else set()
-    tilings = leaf_tilings(sorted({0, *starts, *ends}), Family.of(setting.loss), pinned=pinned)
-    counts = yield Step(PartitionQuery(axes, tilings), share)
-    return Counted.last_of((*before, counts))
+    tilings = choose_leaf_tilings(sorted({0, *starts, *ends}), Family.from_loss(setting.loss), total_is_public=pinned)
+    counts = yield Step(PartitionQuery(axes, tilings), budget_fraction)
+    return TableCounts.from_last_release((*before, counts))
 
 
-def along(axes: Axes) -> Axis:
+def require_axis(axes: Axes) -> Axis:
     """The column that is counted along its grid.
 
     Raises:
         TypeError: the last axis is none.
     """
     if not isinstance(axes[-1], Axis):
-        raise WrongKind("axes", "the last one is a column of numbers on a grid")
+        raise WrongArgumentType("axes", "the last one is a column of numbers on a grid")
     return axes[-1]
 
 
@@ -127,13 +129,13 @@ class Bisection:
     rounds: int
 
     def __post_init__(self) -> None:
-        make_whole(self, rounds="rounds")
+        convert_to_integers(self, rounds="rounds")
         if not 1 <= self.rounds <= MOST_ROUNDS:
-            raise Refused("rounds", f"a whole number from 1 to {MOST_ROUNDS} is needed, got {self.rounds}")
+            raise InvalidArgument("rounds", f"a whole number from 1 to {MOST_ROUNDS} is needed, got {self.rounds}")
 
-    def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
+    def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
         """Halve, count, halve, count; count again."""
-        axis = along(axes)
+        axis = require_axis(axes)
         seen = list[Release]()
         starts = [0, 1, axis.slots - 1] if axis.grid.outside is Outside.APART else [0]
         counts = np.diff([*starts, axis.slots]).astype(np.float64)
@@ -141,27 +143,27 @@ class Bisection:
         for _ in range(turns):
             _halve_fullest(starts, counts, axis.slots)
             seen.append((yield Step(PartitionQuery((axis,), (tuple(starts),)), TURNS_SHARE / turns)))
-            counts = counts_of_intervals(together(seen))
+            counts = estimate_intervals(merge_releases(seen))
         _halve_fullest(starts, counts, axis.slots)
         share = ALL - TURNS_SHARE if seen else ALL
-        return (yield from counted_between(axes, starts, seen, setting, share=share))
+        return (yield from count_between(axes, starts, seen, setting, budget_fraction=share))
 
     def __str__(self) -> str:
         return f"by {self.rounds} bisections"
 
 
-def together(releases: Sequence[Release]) -> Evidence:
+def merge_releases(releases: Sequence[Release]) -> Evidence:
     """Counts of nested partitions as one release of all of them; the missing are those that the last one counted."""
-    parts = [Evidence.of(release) for release in releases]
-    levels = tuple(level for part in parts for level in part.measured.levels)
-    last = parts[-1].measured
+    parts = [Evidence.from_release(release) for release in releases]
+    levels = tuple(level for part in parts for level in part.interval_sums.levels)
+    last = parts[-1].interval_sums
     values = tuple(value for part in parts for value in part.values[:-1])
     return Evidence(IntervalSums(1, last.cells, levels, last.missing), (*values, parts[-1].values[-1]), parts[-1].total)
 
 
-def counts_of_intervals(evidence: Evidence) -> FloatArray:
+def estimate_intervals(evidence: Evidence) -> FloatArray:
     """Estimate the counts of the finest intervals by least squares: over intervals, for cells are many."""
-    law = evidence.measured
+    law = evidence.interval_sums
     finest = np.asarray(law.levels[-1].starts)
     levels = tuple(
         Tier(tuple(np.searchsorted(finest, np.asarray(level.starts)).tolist()), level.noise) for level in law.levels
@@ -209,20 +211,20 @@ class GrownPartition:
     least: int = 0
 
     def __post_init__(self) -> None:
-        make_whole(self, fan="fan", least="least")
+        convert_to_integers(self, fan="fan", least="least")
         if not 2 <= self.fan <= MOST_PARTS:
-            raise Refused("fan", f"a whole number from 2 to {MOST_PARTS} is needed, got {self.fan}")
-        self._partition(Axis("any", Grid(0, 1, cells=1)))  # refuses what the query refuses
+            raise InvalidArgument("fan", f"a whole number from 2 to {MOST_PARTS} is needed, got {self.fan}")
+        self._partition_query(Axis("any", Grid(0, 1, cells=1)))  # refuses what the query refuses
 
-    def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
+    def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
         """Ask for a partition, then for counts of its leaves."""
-        axis = along(axes)
-        grown = yield Step(self._partition(axis), PARTITION_SHARE)
-        leaves = Splitting((axis.slots,), (self.fan,)).leaves(grown.values)
+        axis = require_axis(axes)
+        grown = yield Step(self._partition_query(axis), PARTITION_SHARE)
+        leaves = SplitRule((axis.slots,), (self.fan,)).find_leaves(grown.values)
         starts = leaves.lower[:, 0].tolist()
-        return (yield from counted_between(axes, starts, [grown], setting, share=ALL - PARTITION_SHARE))
+        return (yield from count_between(axes, starts, [grown], setting, budget_fraction=ALL - PARTITION_SHARE))
 
-    def _partition(self, axis: Axis) -> TreePartitionQuery:
+    def _partition_query(self, axis: Axis) -> TreePartitionQuery:
         return TreePartitionQuery((axis,), (self.fan,), self.least)
 
     def __str__(self) -> str:
@@ -256,17 +258,17 @@ class QuantileCuts:
     pieces: int
 
     def __post_init__(self) -> None:
-        make_whole(self, pieces="pieces")
+        convert_to_integers(self, pieces="pieces")
         if self.pieces < 2:
-            raise Refused("pieces", f"at least 2 are needed, got {self.pieces}")
+            raise InvalidArgument("pieces", f"at least 2 are needed, got {self.pieces}")
 
-    def turns(self, axes: Axes, setting: Setting) -> Strategy[Counted]:
+    def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
         """Ask for cuts, then for counts between them."""
-        axis = along(axes)
+        axis = require_axis(axes)
         cuts = yield Step(QuantileCutsQuery((axis,), self.pieces), CUTS_SHARE)
         first = int(axis.grid.outside is Outside.APART)  # the slot of the first cell
         starts = [cut + first for cut in cuts.values if cut < axis.grid.cells]
-        return (yield from counted_between(axes, starts, [cuts], setting, share=ALL - CUTS_SHARE))
+        return (yield from count_between(axes, starts, [cuts], setting, budget_fraction=ALL - CUTS_SHARE))
 
     def __str__(self) -> str:
         return f"between {self.pieces} private quantiles"

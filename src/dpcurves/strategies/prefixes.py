@@ -11,29 +11,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray
-from ..conversation import ALL, Below, Brackets, Counted, Evidence, Prefixes, Release, Setting, Step, Strategy
+from ..conversation import (
+    ALL,
+    CountsBelowWorkload,
+    Evidence,
+    PrefixWorkload,
+    QuantileSearchWorkload,
+    Release,
+    Setting,
+    Step,
+    Strategy,
+    TableCounts,
+)
 from ..data import MOST_LAID_OUT, Axis
 from ..data.grid import split_at_round_numbers
-from ..estimation import JointEstimate, Splits, layout_of, least_squares_total
-from ..estimation.binary_tree import WHOLE, Dyadic, Layout, beginnings, largest_below, undivided
+from ..estimation import JointEstimate, TreeEstimate, build_layout, least_squares_total
+from ..estimation.binary_tree import WHOLE, DyadicLayout, Layout, find_leaves, first_cells_of_nodes, subtree_maxima
 from ..inference import Bracket, PathQuantile
-from ..laws import Family, IntervalSums, Noise, Tier, printed
-from ..queries import CountQuery, Hint, PartitionQuery, Places, PrefixQuery, Read
+from ..laws import Family, IntervalSums, Noise, Tier, round_error
+from ..queries import CountQuery, CountUse, Hint, PartitionQuery, Places, PrefixQuery
 
 # Refinement: the next public partition, from earlier releases. Nothing here is secret, nothing is drawn.
 #
-# A conversation of three turns, at 15, 10 and 75 % of the loss, or 10, 10 and 80 (`parts`). The first has a fixed
-# partition (`first_turn`). Where records are known to be few for the noise it is coarse, has 25 %, and is followed by
-# the last one. The others split intervals whose halves are not known well enough (`refinement`). If the second turn
+# A conversation of three turns, at 15, 10 and 75 % of the loss, or 10, 10 and 80 (`choose_budget_fractions`). The first has a fixed
+# partition (`first_tilings`). Where records are known to be few for the noise it is coarse, has 25 %, and is followed by
+# the last one. The others split intervals whose halves are not known well enough (`refine_tilings`). If the second turn
 # would need many intervals, data are rough nearly everywhere: where single cells seem to hold most (`has_atoms`), it
-# looks for them in one tiling (`overall_look`). Else, or if the first one finds no unevenness, all that is left is
-# spent at once. If cells hold many records each (`is_dense`), or there is next to no noise (`is_exact`), one turn
+# looks for them in one tiling (`find_atom_tilings`). Else, or if the first one finds no unevenness, all that is left is
+# spent at once. If cells hold many records each (`is_dense`), or there is next to no noise (`is_nearly_exact`), one turn
 # over all cells does better. Under zero-concentrated privacy the first turn takes 10 %, unless it is coarse, and 5 %
 # where cells are known to hold many records; if it shows that the last one would count much of the grid
 # (`is_widespread`), all cells are counted instead: in tilings, whose splits can be smoothed, or by a square root of
 # prefix sums, if there is little to smooth (`is_uneven`).
 #
-# The last turn does more (`last_refinement`): it also splits what holds many records, for inside an interval a band
+# The last turn does more (`refine_last_tilings`): it also splits what holds many records, for inside an interval a band
 # is as wide as all that it holds. Whole years on a fine grid have one full cell among empty ones, which an estimate
 # knows after the first turn; a band knows only what the last one counts. So a band is only as good as the loss of the
 # last turn: what the turns before it cost makes it wider, what they save in intervals narrower.
@@ -98,7 +109,7 @@ OVERVIEWS = (1.0, 1.3, 1.6, 2.0)
 MOST_TILINGS = 5
 UNSURE, MARGIN = 2.0, 4.0
 """Standard deviations that a quantile may be off, where counts close in on it, and so many of the noise of a count of
-the turn itself: see `around`. Like the other constants of such turns, they were chosen on a lognormal law and on two
+the turn itself: see `refine_around_quantiles`. Like the other constants of such turns, they were chosen on a lognormal law and on two
 normal ones beside each other, 3,000 records at epsilon 1."""
 FAR, LARGE = 4.0, 8.0
 """Deviations that a quantile may be off before an interval of so many times the records that it may hold stays whole:
@@ -106,7 +117,7 @@ beside a quantile, an interval with nearly all records would be the whole of its
 releases of 3,000 records whose number is private: mean widths 0.61 times, errors 0.93 times."""
 SAMPLED = 0.5
 PRIVATE_TILING = 64.0
-"""Intervals of a first turn where the number of records is private: see `first_depth`."""
+"""Intervals of a first turn where the number of records is private: see `choose_first_depth`."""
 _LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
 DENSE = 5.5  # records in a cell, in units of the noise of a split in a turn of three tilings
 DENSE_EXACT = 2.0  # the same with little noise
@@ -114,26 +125,26 @@ NEARLY_EXACT = 0.25  # variance of a count, in a single tiling, of which four in
 FULL = 1.0  # records in a cell, in the same units, from which on a short turn shows them
 
 
-def first_turn(layout: Dyadic, thirds: int = 3) -> Tilings:
+def first_tilings(layout: DyadicLayout, thirds: int = 3) -> Tilings:
     """The first tilings: a third as deep as cells, two thirds, and all the way, or less of these.
 
-    >>> first_turn(Dyadic.plain(8)), first_turn(Dyadic.plain(8), thirds=1)
+    >>> first_tilings(DyadicLayout.from_cells(8)), first_tilings(DyadicLayout.from_cells(8), thirds=1)
     ((range(0, 8, 4), range(0, 8, 2), range(0, 8)), (range(0, 8, 4),))
     """
     depths = sorted({max(min(layout.depth, 1), round(layout.depth * third / 3)) for third in range(1, thirds + 1)})
-    return tuple(_starts(layout, layout.at_depth(depth)) for depth in depths)
+    return tuple(_starts_of_nodes(layout, layout.nodes_at_depth(depth)) for depth in depths)
 
 
-def at_depth(layout: Dyadic, depth: int) -> Tilings:
+def tiling_at_depth(layout: DyadicLayout, depth: int) -> Tilings:
     """A tiling, so many halvings below the whole.
 
-    >>> at_depth(Dyadic.plain(8), 2)
+    >>> tiling_at_depth(DyadicLayout.from_cells(8), 2)
     (range(0, 8, 2),)
     """
-    return (_starts(layout, layout.at_depth(depth)),)
+    return (_starts_of_nodes(layout, layout.nodes_at_depth(depth)),)
 
 
-def first_depth(layout: Dyadic, total: float | None, noise: Noise) -> int:
+def choose_first_depth(layout: DyadicLayout, total: float | None, noise: Noise) -> int:
     """The number of halvings at which intervals hold about as much as noise moves the count below a middle one.
 
     With m intervals that is the noise of m / 4 counts, as one adds up those of the shorter side, which have it half.
@@ -142,7 +153,7 @@ def first_depth(layout: Dyadic, total: float | None, noise: Noise) -> int:
     return min(max(round(log2(max(tilings, 2.0))), 2), layout.depth)
 
 
-def thirds_seen(total: float | None, alone: Noise) -> int:
+def choose_first_thirds(total: float | None, alone: Noise) -> int:
     """The depth of a first turn in thirds of the way down to the cells: see `FAINT`.
 
     Args:
@@ -166,7 +177,7 @@ def is_dense(cells: int, total: float | None, alone: Noise) -> bool:
     return total is not None and total / cells > least * _split_variance(alone, 3)
 
 
-def is_full(cells: int, total: float | None, alone: Noise) -> bool:
+def is_fairly_dense(cells: int, total: float | None, alone: Noise) -> bool:
     """Tell whether cells are known to hold many records on average, but not so many that there is nothing to look for.
 
     Arguments are those of `is_dense`.
@@ -174,7 +185,7 @@ def is_full(cells: int, total: float | None, alone: Noise) -> bool:
     return total is not None and total / cells > FULL * _split_variance(alone, 3)
 
 
-def is_exact(cells: int, total: float | None, alone: Noise) -> bool:
+def is_nearly_exact(cells: int, total: float | None, alone: Noise) -> bool:
     """Tell whether there is so little noise that counts of single cells, most of them exact, add up to less than a
     tree's.
 
@@ -186,25 +197,27 @@ def is_exact(cells: int, total: float | None, alone: Noise) -> bool:
     if alone.variance > NEARLY_EXACT:
         return False
     last = replace(alone, parameter=alone.parameter / (1 - FIRST_TURN - SECOND_TURN))
-    flat, nested = ((range(cells),), alone), (first_turn(Dyadic.plain(cells)), last)
-    one, other = (_variance_of_prefixes(tilings, cells, noise, total is not None) for tilings, noise in (flat, nested))
+    flat, nested = ((range(cells),), alone), (first_tilings(DyadicLayout.from_cells(cells)), last)
+    one, other = (
+        _shared_prefix_variance(tilings, cells, noise, total is not None) for tilings, noise in (flat, nested)
+    )
     return one < other
 
 
-def parts(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Fraction, Fraction]:
+def choose_budget_fractions(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Fraction, Fraction]:
     """Losses of the three turns, as parts of the whole loss: public before anything is asked.
 
     Arguments are those of `is_dense`.
 
-    >>> parts(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
+    >>> choose_budget_fractions(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
     """
-    reasons = (alone.family is Family.GAUSSIAN) + is_full(cells, total, alone)
-    first = COARSE_TURN if thirds_seen(total, alone) == 1 else (FIRST_TURN, SHORT_TURN, SHORTEST_TURN)[reasons]
+    reasons = (alone.family is Family.GAUSSIAN) + is_fairly_dense(cells, total, alone)
+    first = COARSE_TURN if choose_first_thirds(total, alone) == 1 else (FIRST_TURN, SHORT_TURN, SHORTEST_TURN)[reasons]
     return first, SECOND_TURN, 1 - first - SECOND_TURN
 
 
-def refinement(splits: Splits, alone: Noise) -> Tilings:
+def refine_tilings(splits: TreeEstimate, alone: Noise) -> Tilings:
     """The next nested tilings, from coarse to fine, all with the same noise.
 
     An interval is split, down to single cells, if it or an interval in it has a split whose posterior variance is
@@ -219,11 +232,11 @@ def refinement(splits: Splits, alone: Noise) -> Tilings:
         splits: What is known before.
         alone: The noise of a count, if all that the turn may lose were spent on a single tiling.
     """
-    leaves, tilings = _leaves(splits, alone, ((inf,),) * len(TOLERANCE))
-    return _in_steps(splits.layout, leaves, tilings, OVERVIEW)
+    leaves, tilings = _select_leaves(splits, alone, ((inf,),) * len(TOLERANCE))
+    return _coarsen_geometrically(splits.layout, leaves, tilings, OVERVIEW)
 
 
-def has_atoms(splits: Splits) -> bool:
+def has_atoms(splits: TreeEstimate) -> bool:
     """Tell whether records seem to lie in single cells, with few beside them.
 
     Expected squares of what halves differ by, in the two finest halvings and beyond what chance alone makes, are then
@@ -237,7 +250,7 @@ def has_atoms(splits: Splits) -> bool:
     return square > ATOMS * largest
 
 
-def overall_look(splits: Splits, alone: Noise) -> Tilings:
+def find_atom_tilings(splits: TreeEstimate, alone: Noise) -> Tilings:
     """The tilings of a second turn if many splits are unclear and records lie in atoms: any number of intervals, once.
 
     It finds cells that hold much by themselves: the last turn counts intervals closely, but inside an interval that it
@@ -248,12 +261,12 @@ def overall_look(splits: Splits, alone: Noise) -> Tilings:
         splits: What is known before.
         alone: The noise of a count in the turn.
     """
-    risk = largest_below(splits.layout, splits.variance)
-    return (_starts(splits.layout, undivided(splits.layout, risk > HARDLY * _split_variance(alone, 1))),)
+    risk = subtree_maxima(splits.layout, splits.variance)
+    return (_starts_of_nodes(splits.layout, find_leaves(splits.layout, risk > HARDLY * _split_variance(alone, 1))),)
 
 
-def last_refinement(
-    splits: Splits, alone: Noise, several: NDArray[np.bool_] | None = None, least: FloatArray | None = None
+def refine_last_tilings(
+    splits: TreeEstimate, alone: Noise, several: NDArray[np.bool_] | None = None, least: FloatArray | None = None
 ) -> Tilings:
     """Refine for the last turn: an interval is also split if it seems to hold more than `SPANNED` records.
 
@@ -272,49 +285,55 @@ def last_refinement(
         least: The number of records that each node is taken to hold at least, (nodes,); None: 0.
     """
     layout = splits.layout
-    leaves, fewest = _leaves(splits, alone, SPANNED[alone.family], several, least)
+    leaves, fewest = _select_leaves(splits, alone, SPANNED[alone.family], several, least)
     if alone.family is Family.LAPLACE:
-        return _in_steps(layout, leaves, fewest, OVERVIEW)
+        return _coarsen_geometrically(layout, leaves, fewest, OVERVIEW)
     tried = (
-        _in_steps(layout, leaves, tilings, overview)
+        _coarsen_geometrically(layout, leaves, tilings, overview)
         for tilings in range(fewest, MOST_TILINGS + 1)
         for overview in OVERVIEWS
     )
-    return min(tried, key=lambda tilings: _prefix_variance(layout, tilings))
+    return min(tried, key=lambda tilings: _gaussian_prefix_variance(layout, tilings))
 
 
-def _leaves(
-    splits: Splits,
+def _select_leaves(
+    splits: TreeEstimate,
     alone: Noise,
     spanned: tuple[tuple[float, ...], ...],
     several: NDArray[np.bool_] | None = None,
     least: FloatArray | None = None,
 ) -> tuple[NDArray[np.int64], int]:
     """The intervals that are not to be split, and in how many tilings they were judged."""
-    layout, risk = splits.layout, largest_below(splits.layout, splits.variance)
-    tolerance, caps = _tolerance(splits, alone), enumerate((*LARGEST[alone.family], layout.cells), start=1)
+    layout, risk = splits.layout, subtree_maxima(splits.layout, splits.variance)
+    tolerance, caps = _tolerated_variances(splits, alone), enumerate((*LARGEST[alone.family], layout.cells), start=1)
     counts = splits.counts if least is None else np.maximum(splits.counts, least)
     held = counts / np.clip(np.sqrt(TYPICAL * layout.cells / np.maximum(layout.width, 1)), LEAST, MOST)
     for tilings, most, limit in ((each, most, limit) for each, most in caps for limit in spanned[each - 1]):
         noise = _split_variance(alone, tilings)
         full, risky = held > limit * sqrt(2 * noise), risk > tolerance[tilings - 1] * noise
         split = full | risky
-        leaves = undivided(layout, split if several is None else split & several)
+        leaves = find_leaves(layout, split if several is None else split & several)
         if len(leaves) <= most:
             break
     return leaves, tilings
 
 
-def _in_steps(layout: Layout, leaves: NDArray[np.int64], tilings: int, overview: float) -> Tilings:
+def _coarsen_geometrically(layout: Layout, leaves: NDArray[np.int64], tilings: int, overview: float) -> Tilings:
     """Tilings of even steps, the last of which are the leaves."""
-    held = _held(layout, leaves)
+    held = _count_leaves(layout, leaves)
     steps = [overview * len(leaves) ** (step / tilings) for step in range(tilings - 1, 0, -1)]
-    coarser = [undivided(layout, held > max(1, floor(step))) for step in steps]
-    return tuple(_starts(layout, nodes) for nodes in [*coarser, leaves])
+    coarser = [find_leaves(layout, held > max(1, floor(step))) for step in steps]
+    return tuple(_starts_of_nodes(layout, nodes) for nodes in [*coarser, leaves])
 
 
-def around(
-    splits: Splits, alone: Noise, shares: tuple[float, ...], spread: float, least: float, *, sampled: bool = False
+def refine_around_quantiles(
+    splits: TreeEstimate,
+    alone: Noise,
+    shares: tuple[float, ...],
+    spread: float,
+    least: float,
+    *,
+    population: bool = False,
 ) -> tuple[int, ...]:
     """A tiling that is fine where quantiles may lie, and as coarse as halvings allow elsewhere: its first cells.
 
@@ -334,22 +353,24 @@ def around(
         shares: Which quantiles.
         spread: The variance of the estimated number of records; 0 where it is public.
         least: See above.
-        sampled: Whether the quantiles of a population are to be read, too.
+        population: Whether the quantiles of a population are to be read, too.
     """
     layout, counts = splits.layout, splits.counts
     halved, held = np.zeros(layout.nodes, dtype=np.bool_), least * sqrt(alone.variance)
     edge = MARGIN * sqrt(alone.variance)
     for share in shares:
-        halved |= _may_hold(splits, share, spread, 0.0, edge) & (counts > held)
-        halved |= _may_hold(splits, share, spread, 0.0, edge, unsure=FAR) & (counts > LARGE * held)
+        halved |= _may_hold_quantile(splits, share, spread, 0.0, edge) & (counts > held)
+        halved |= _may_hold_quantile(splits, share, spread, 0.0, edge, unsure=FAR) & (counts > LARGE * held)
         sampling = counts[WHOLE] * share * (1 - share)
-        if sampled:
-            halved |= _may_hold(splits, share, spread, sampling, edge) & (counts > max(held, SAMPLED * sqrt(sampling)))
-    return tuple(beginnings(layout, undivided(layout, halved)).tolist())
+        if population:
+            halved |= _may_hold_quantile(splits, share, spread, sampling, edge) & (
+                counts > max(held, SAMPLED * sqrt(sampling))
+            )
+    return tuple(first_cells_of_nodes(layout, find_leaves(layout, halved)).tolist())
 
 
-def _may_hold(
-    splits: Splits, share: float, spread: float, sampling: float, edge: float, *, unsure: float = UNSURE
+def _may_hold_quantile(
+    splits: TreeEstimate, share: float, spread: float, sampling: float, edge: float, *, unsure: float = UNSURE
 ) -> NDArray[np.bool_]:
     """The nodes in which the quantile may lie."""
     layout, counts = splits.layout, splits.counts
@@ -365,7 +386,7 @@ def _may_hold(
     return np.asarray((below - first <= place) & (place <= below + counts + last))
 
 
-def is_glance(tilings: Tilings, instead: Tilings, splits: Splits, family: Family) -> bool:
+def is_worth_pilot_query(tilings: Tilings, instead: Tilings, splits: TreeEstimate, family: Family) -> bool:
     """Tell whether a second turn is worth its price; else everything is spent on one turn.
 
     Not if it has many intervals; nor if records seem to lie evenly, for then there is nothing to look for; nor if the
@@ -377,10 +398,10 @@ def is_glance(tilings: Tilings, instead: Tilings, splits: Splits, family: Family
         splits: What is known before.
         family: The family of the noise.
     """
-    return len(tilings[-1]) <= GLANCE and splits.even <= CLEAR and len(instead[-1]) <= ANYHOW[family]
+    return len(tilings[-1]) <= GLANCE and splits.even_probability <= CLEAR and len(instead[-1]) <= ANYHOW[family]
 
 
-def is_widespread(tilings: Tilings, splits: Splits, alone: Noise) -> bool:
+def is_widespread(tilings: Tilings, splits: TreeEstimate, alone: Noise) -> bool:
     """Tell whether a last turn would count so many of the cells that counting all of them at once is no worse.
 
     So it is with Gaussian noise: what adds up all cells has noise that hardly grows with their number. With Laplace
@@ -397,30 +418,30 @@ def is_widespread(tilings: Tilings, splits: Splits, alone: Noise) -> bool:
     return alone.family is Family.GAUSSIAN and len(tilings[-1]) > most
 
 
-def is_uneven(tilings: Tilings, splits: Splits) -> bool:
+def is_uneven(tilings: Tilings, splits: TreeEstimate) -> bool:
     """Tell whether so many splits are unclear that cells seem to be unlike their neighbours: smoothing tells little
     then.
 
     Args:
-        tilings: What `refinement` would count; a last turn also counts what holds much, however clear it is.
+        tilings: What `refine_tilings` would count; a last turn also counts what holds much, however clear it is.
         splits: What is known before.
     """
-    return len(tilings[-1]) > UNEVEN * splits.layout.cells and splits.even <= CLEAR
+    return len(tilings[-1]) > UNEVEN * splits.layout.cells and splits.even_probability <= CLEAR
 
 
-def all_depths(layout: Dyadic) -> Tilings:
+def full_tree_tilings(layout: DyadicLayout) -> Tilings:
     """A binary tree over all cells but for its root.
 
-    >>> all_depths(Dyadic.plain(8))
+    >>> full_tree_tilings(DyadicLayout.from_cells(8))
     (range(0, 8, 4), range(0, 8, 2), range(0, 8))
     """
     depths = range(min(layout.depth, 1), layout.depth + 1)
-    return tuple(_starts(layout, layout.at_depth(depth)) for depth in depths)
+    return tuple(_starts_of_nodes(layout, layout.nodes_at_depth(depth)) for depth in depths)
 
 
-def _tolerance(splits: Splits, alone: Noise) -> tuple[float, ...]:
+def _tolerated_variances(splits: TreeEstimate, alone: Noise) -> tuple[float, ...]:
     """The tolerated variance of a split in a turn of 1, 2, ... tilings, from released and public numbers."""
-    if splits.even > CLEAR:
+    if splits.even_probability > CLEAR:
         return UNHURRIED
     return TOLERANCE if splits.counts[WHOLE] > ENOUGH_RECORDS * sqrt(alone.variance) else CAUTIOUS
 
@@ -430,21 +451,21 @@ def _split_variance(alone: Noise, tilings: int) -> float:
     return Noise(alone.family, alone.parameter * tilings).variance / 2
 
 
-def _prefix_variance(layout: Layout, tilings: Tilings) -> float:
+def _gaussian_prefix_variance(layout: Layout, tilings: Tilings) -> float:
     """The mean variance of a prefix of intervals by Gaussian noise, in some unit; the number of records is public."""
     noise, missing = (Noise(Family.GAUSSIAN, parts * _LARGE) for parts in (len(tilings), 1))
     law = IntervalSums(1, layout.cells, tuple(Tier(starts, noise) for starts in tilings), missing)
-    return printed(law.of_intervals.mean_prefix_variance(True))
+    return round_error(law.interval_law.mean_prefix_variance(True))
 
 
-def _variance_of_prefixes(tilings: Tilings, cells: int, alone: Noise, pinned: bool) -> float:
+def _shared_prefix_variance(tilings: Tilings, cells: int, alone: Noise, total_is_public: bool) -> float:
     """The mean variance of a prefix of cells by tilings that share the loss."""
     noise = replace(alone, parameter=len(tilings) * alone.parameter)
     law = IntervalSums(1, cells, tuple(Tier(starts, noise) for starts in tilings), missing=alone)
-    return law.mean_prefix_variance(pinned)
+    return law.mean_prefix_variance(total_is_public)
 
 
-def _held(layout: Layout, leaves: NDArray[np.int64]) -> FloatArray:
+def _count_leaves(layout: Layout, leaves: NDArray[np.int64]) -> FloatArray:
     """The number of leaves in each node; a leaf holds one."""
     held = np.zeros(layout.nodes)
     held[leaves] = 1
@@ -453,43 +474,47 @@ def _held(layout: Layout, leaves: NDArray[np.int64]) -> FloatArray:
     return held
 
 
-def _starts(layout: Layout, nodes: NDArray[np.int64]) -> Places:
+def _starts_of_nodes(layout: Layout, nodes: NDArray[np.int64]) -> Places:
     """The first cells of nodes that tile the cells; as a range, if they are evenly spaced."""
-    begin = beginnings(layout, nodes)
+    begin = first_cells_of_nodes(layout, nodes)
     even = range(0, layout.cells, int(begin[1]) if len(begin) > 1 else layout.cells)
     return even if len(even) == len(begin) and np.array_equal(begin, even) else tuple(begin.tolist())
 
 
-def below(workload: Below, setting: Setting) -> Strategy[Counted]:
+def count_below(workload: CountsBelowWorkload, setting: Setting) -> Strategy[TableCounts]:
     """Ask how many records of each class lie below these edges of the grid, below its ends, and in all."""
-    query = PrefixQuery(workload.axes, at=()).below(workload.edges)
+    query = PrefixQuery(workload.axes, prefix_lengths=()).with_edges(workload.edges)
     turn = yield Step(query, ALL)
-    cut = workload.axis.grid.cut(workload.edges)
-    return Counted((turn,), (Evidence.of(turn).in_cells(query.rows),), cut)
+    cut = workload.axis.grid.merge_cells(workload.edges)
+    return TableCounts((turn,), (Evidence.from_release(turn).as_cell_counts(query.rows),), cut)
 
 
-def brackets(workload: Brackets, setting: Setting) -> Strategy[Counted]:
+def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strategy[TableCounts]:
     """Count below the middles of all brackets, and all records, until each bracket is one cell.
 
     There are ``ceil(log2(slots))`` turns, for the quantiles and both ends of their intervals at once, and for those of
     intervals for the population where units are single records. All read the one tree of noises that is paid for.
     """
-    axis, each = workload.axis, 1 - (1 - workload.level) / len(workload.shares)
+    axis, each = workload.axis, 1 - (1 - workload.level) / len(workload.quantile_levels)
     alone = setting.adjacency.unit.records == 1
-    first = yield _turn(axis, {axis.slots, Bracket(0, axis.slots).middle() or axis.slots})
-    seen = Evidence.of(first)
+    first = yield _prefix_step(axis, {axis.slots, Bracket(0, axis.slots).next_threshold() or axis.slots})
+    seen = Evidence.from_release(first)
     while asked := {
-        at for share in workload.shares for at in PathQuantile.of(seen, share, each, independent=alone).asked
+        at
+        for share in workload.quantile_levels
+        for at in PathQuantile.from_evidence(seen, share, each, independent=alone).next_thresholds
     }:
-        more = Evidence.of((yield _turn(axis, asked)))  # counts of two turns that read one tree
-        law, counted = seen.path, len(seen.path.at)
-        values = (*seen.values[:counted], *more.values[: len(more.path.at)], *seen.values[counted:])
-        seen = Evidence(replace(law, at=law.at + more.path.at), values, seen.total)
-    return Counted((first,), (seen,), axis.grid)
+        more = Evidence.from_release((yield _prefix_step(axis, asked)))  # counts of two turns that read one tree
+        law, counted = seen.path_sums, len(seen.path_sums.prefix_lengths)
+        values = (*seen.values[:counted], *more.values[: len(more.path_sums.prefix_lengths)], *seen.values[counted:])
+        seen = Evidence(
+            replace(law, prefix_lengths=law.prefix_lengths + more.path_sums.prefix_lengths), values, seen.total
+        )
+    return TableCounts((first,), (seen,), axis.grid)
 
 
-def _turn(axis: Axis, slots: Iterable[int]) -> Step:
-    return Step(PrefixQuery((axis,), at=tuple(sorted(slots))), ALL)
+def _prefix_step(axis: Axis, slots: Iterable[int]) -> Step:
+    return Step(PrefixQuery((axis,), prefix_lengths=tuple(sorted(slots))), ALL)
 
 
 # Count, refine, refine: three counts of one column, each on intervals that the answers before made worth counting.
@@ -521,39 +546,39 @@ Chosen on whole numbers of three laws, smooth, heaped and zero-inflated (121 and
 """
 
 
-def one_table(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
+def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
     """Ask as the named method does; where none is named, once for the counts of all cells."""
-    if workload.way is not None:
-        return (yield from workload.way.turns(workload.axes, setting))
+    if workload.method is not None:
+        return (yield from workload.method.ask_rounds(workload.axes, setting))
     hint = None if workload.hint is Hint.SPREAD else workload.hint
-    return Counted.last_of([(yield Step(CountQuery(workload.axes, Read.PREFIXES, hint), ALL))])
+    return TableCounts.from_last_release([(yield Step(CountQuery(workload.axes, CountUse.PREFIXES, hint), ALL))])
 
 
-def refined(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
-    """Count as `_refined` does; on cells that part round numbers from others, if the workload wants that.
+def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
+    """Count as `_count_in_rounds` does; on cells that part round numbers from others, if the workload wants that.
 
     Formal guarantees: cells are split by a function of the public grid alone.
     """
     *others, axis = workload.axes
-    if not (workload.split and isinstance(axis, Axis)):
-        return (yield from _refined(workload, setting))
+    if not (workload.has_separate_round_numbers and isinstance(axis, Axis)):
+        return (yield from _count_in_rounds(workload, setting))
     grid = split_at_round_numbers(axis.grid)
     axes = (*others, replace(axis, grid=grid))
-    counts = yield from _refined(replace(workload, axes=axes, split=False), setting)
+    counts = yield from _count_in_rounds(replace(workload, axes=axes, has_separate_round_numbers=False), setting)
     return replace(counts, grid=grid)
 
 
-def _refined(workload: Prefixes, setting: Setting) -> Strategy[Counted]:
+def _count_in_rounds(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
     """Ask as the named method does; where none is named, in three turns, all of them read, if that pays, or one."""
     axis = workload.axes[0] if len(workload.axes) == 1 else None
-    if workload.way is None and isinstance(axis, Axis) and is_worth_closing_in(axis, workload, setting):
-        return (yield from closing_in(axis, workload.around, setting))
-    if workload.way is None and isinstance(axis, Axis) and is_worth_refining(axis, workload.hint, setting):
-        return (yield from refining(axis, setting))
-    return (yield from one_table(workload, setting))
+    if workload.method is None and isinstance(axis, Axis) and is_worth_searching_quantiles(axis, workload, setting):
+        return (yield from search_quantiles(axis, workload.quantile_levels, setting))
+    if workload.method is None and isinstance(axis, Axis) and is_worth_refining(axis, workload.hint, setting):
+        return (yield from refine_in_rounds(axis, setting))
+    return (yield from count_once(workload, setting))
 
 
-def is_worth_closing_in(axis: Axis, workload: Prefixes, setting: Setting) -> bool:
+def is_worth_searching_quantiles(axis: Axis, workload: PrefixWorkload, setting: Setting) -> bool:
     """Tell whether counts close in on a few quantiles. A function of public facts alone.
 
     Not with a hint that changes anything, nor with next to no noise. Where the number of records is private, on a
@@ -565,7 +590,11 @@ def is_worth_closing_in(axis: Axis, workload: Prefixes, setting: Setting) -> boo
         or not FEWEST_CELLS <= axis.slots <= MOST_LAID_OUT
     ):
         return False
-    quantiles, total, alone = len(workload.around), setting.adjacency.total, setting.noise()
+    quantiles, total, alone = (
+        len(workload.quantile_levels),
+        setting.adjacency.public_record_count,
+        setting.count_noise(),
+    )
     if not 1 <= quantiles <= MOST_QUANTILES or alone.variance < NEARLY_EXACT:
         return False
     if total is None:
@@ -573,7 +602,7 @@ def is_worth_closing_in(axis: Axis, workload: Prefixes, setting: Setting) -> boo
     return total >= RECORDS_TO_CLOSE_IN * quantiles**3 * sqrt(alone.variance)
 
 
-def closing_in(axis: Axis, shares: tuple[float, ...], setting: Setting) -> Strategy[Counted]:
+def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) -> Strategy[TableCounts]:
     """Ask for a fixed partition, then for intervals that are short where the quantiles may lie, until these are few.
 
     Formal guarantees: each turn is priced as `PartitionQuery`, whatever was answered before; its intervals are
@@ -584,20 +613,26 @@ def closing_in(axis: Axis, shares: tuple[float, ...], setting: Setting) -> Strat
     fixed losses, the second of which is one of several that are all priced the same: pure losses and rho add up to what
     was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
-    layout, alone, left = layout_of(axis.slots), setting.noise(), ALL - CLOSER
-    total, sampled = setting.adjacency.total, setting.adjacency.unit.records == 1
+    layout, alone, left = build_layout(axis.slots), setting.count_noise(), ALL - CLOSER
+    total, sampled = setting.adjacency.public_record_count, setting.adjacency.unit.records == 1
     glance = Noise(alone.family, alone.parameter / CLOSER)
-    releases = [(yield Step(PartitionQuery((axis,), at_depth(layout, first_depth(layout, total, glance))), CLOSER))]
+    releases = [
+        (
+            yield Step(
+                PartitionQuery((axis,), tiling_at_depth(layout, choose_first_depth(layout, total, glance))), CLOSER
+            )
+        )
+    ]
     while True:
-        joint, turn = JointEstimate.of(releases), len(releases)
-        spread = 0.0 if total is not None else 1 / least_squares_total(joint.known)[1]
+        joint, turn = JointEstimate.from_releases(releases), len(releases)
+        spread = 0.0 if total is not None else 1 / least_squares_total(joint.measurements)[1]
         rest = Noise(alone.family, alone.parameter / left)
-        last = around(joint.splits, rest, shares, spread, HELD_AT_LAST, sampled=sampled)
+        last = refine_around_quantiles(joint.tree_estimate, rest, shares, spread, HELD_AT_LAST, population=sampled)
         if turn == MOST_TURNS - 1 or (turn > 1 and len(last) <= FEW_ENOUGH * len(shares)):
-            releases.append((yield Step(PartitionQuery((axis,), (last,), turn=turn), left)))
-            return _all_read(tuple(releases))
-        starts = around(joint.splits, glance, shares, spread, HELD_BEFORE)
-        releases.append((yield Step(PartitionQuery((axis,), (starts,), turn=turn), CLOSER)))
+            releases.append((yield Step(PartitionQuery((axis,), (last,), round_number=turn), left)))
+            return _combine_rounds(tuple(releases))
+        starts = refine_around_quantiles(joint.tree_estimate, glance, shares, spread, HELD_BEFORE)
+        releases.append((yield Step(PartitionQuery((axis,), (starts,), round_number=turn), CLOSER)))
         left -= CLOSER
 
 
@@ -613,10 +648,10 @@ def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
         return False
     if hint in (Hint.PEAKED, Hint.ATOMS):
         return hint is Hint.PEAKED
-    known = axis.slots, setting.adjacency.total, setting.noise()
+    known = axis.slots, setting.adjacency.public_record_count, setting.count_noise()
     if axis.grid.values is not None and are_worth_counting(*known):
         return False
-    return axis.slots >= FEWEST and not is_dense(*known) and not is_exact(*known)
+    return axis.slots >= FEWEST and not is_dense(*known) and not is_nearly_exact(*known)
 
 
 def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
@@ -630,7 +665,7 @@ def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
     return values <= FEW_VALUES if total is None else total >= RECORDS_TO_A_VALUE * values * sqrt(noise.variance)
 
 
-def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
+def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
     """Ask for a fixed partition, then for intervals that were not clear, and once more.
 
     Two turns do if records are known to be few, or seem to lie evenly, or if nearly nothing was clear or the last turn
@@ -644,50 +679,52 @@ def refining(axis: Axis, setting: Setting) -> Strategy[Counted]:
     mechanisms of fixed losses, the second of which is one of several that are all priced the same: pure losses and rho
     add up to what was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
-    layout, alone = layout_of(axis.slots), setting.noise()
-    total = setting.adjacency.total
-    first, glance, rest = parts(axis.slots, total, alone)
-    thirds = thirds_seen(total, alone)
-    releases = [(yield Step(PartitionQuery((axis,), first_turn(layout, thirds)), first))]
-    joint = JointEstimate.of(releases)
-    last = _worth_counting(joint, (glance + rest) / first, last_refinement)
-    if is_widespread(last, joint.splits, alone):
-        all_cells = _all_cells(axis, joint, (glance + rest) / first)
-        return _all_read((*releases, (yield Step(all_cells, glance + rest))))
-    tilings = _worth_counting(joint, glance / first, refinement)
-    glanced = thirds > 1 and is_glance(tilings, last, joint.splits, joint.noise.family)
-    if not glanced and thirds > 1 and joint.splits.even <= CLEAR and has_atoms(joint.splits):
-        glanced, tilings = True, _worth_counting(joint, glance / first, overall_look)
+    layout, alone = build_layout(axis.slots), setting.count_noise()
+    total = setting.adjacency.public_record_count
+    first, glance, rest = choose_budget_fractions(axis.slots, total, alone)
+    thirds = choose_first_thirds(total, alone)
+    releases = [(yield Step(PartitionQuery((axis,), first_tilings(layout, thirds)), first))]
+    joint = JointEstimate.from_releases(releases)
+    last = _choose_next_tilings(joint, (glance + rest) / first, refine_last_tilings)
+    if is_widespread(last, joint.tree_estimate, alone):
+        all_cells = _build_all_cells_query(axis, joint, (glance + rest) / first)
+        return _combine_rounds((*releases, (yield Step(all_cells, glance + rest))))
+    tilings = _choose_next_tilings(joint, glance / first, refine_tilings)
+    glanced = thirds > 1 and is_worth_pilot_query(tilings, last, joint.tree_estimate, joint.noise.family)
+    if not glanced and thirds > 1 and joint.tree_estimate.even_probability <= CLEAR and has_atoms(joint.tree_estimate):
+        glanced, tilings = True, _choose_next_tilings(joint, glance / first, find_atom_tilings)
     if glanced:
-        releases.append((yield Step(PartitionQuery((axis,), tilings, turn=1), glance)))
-        last = _worth_counting(JointEstimate.of(releases), rest / first, last_refinement)
+        releases.append((yield Step(PartitionQuery((axis,), tilings, round_number=1), glance)))
+        last = _choose_next_tilings(JointEstimate.from_releases(releases), rest / first, refine_last_tilings)
     else:
         rest += glance
-    releases.append((yield Step(PartitionQuery((axis,), last, turn=2), rest)))
-    return _all_read(tuple(releases))
+    releases.append((yield Step(PartitionQuery((axis,), last, round_number=2), rest)))
+    return _combine_rounds(tuple(releases))
 
 
-def _all_read(releases: tuple[Release, ...]) -> Counted:
+def _combine_rounds(releases: tuple[Release, ...]) -> TableCounts:
     """Read all turns together; a tree over all cells that are not halved as those of the turns are, alone."""
-    told = tuple(Evidence.of(release) for release in releases)
-    if releases[-1].plan.query.of_prefixes and not told[-1].sums.is_convolved:
-        return Counted.last_of(releases)
-    return Counted(releases, told)
+    told = tuple(Evidence.from_release(release) for release in releases)
+    if releases[-1].plan.query.uses_prefixes and not told[-1].sums.is_convolved:
+        return TableCounts.from_last_release(releases)
+    return TableCounts(releases, told)
 
 
-def _all_cells(axis: Axis, joint: JointEstimate, times: Fraction) -> CountQuery | PartitionQuery:
+def _build_all_cells_query(axis: Axis, joint: JointEstimate, times: Fraction) -> CountQuery | PartitionQuery:
     """The query that counts every cell, with so many times the loss of the first turn: see `is_uneven`.
 
     A square root of prefix sums has less noise than a tree, but nothing of it can be smoothed.
     """
-    if is_uneven(_worth_counting(joint, times, refinement), joint.splits):
-        return CountQuery((axis,), Read.UNEVEN)
-    return PartitionQuery((axis,), all_depths(layout_of(axis.slots)), turn=1)
+    if is_uneven(_choose_next_tilings(joint, times, refine_tilings), joint.tree_estimate):
+        return CountQuery((axis,), CountUse.UNEVEN)
+    return PartitionQuery((axis,), full_tree_tilings(build_layout(axis.slots)), round_number=1)
 
 
-def _worth_counting(joint: JointEstimate, times: Fraction, refine: Callable[[Splits, Noise], Tilings]) -> Tilings:
+def _choose_next_tilings(
+    joint: JointEstimate, times: Fraction, refine: Callable[[TreeEstimate, Noise], Tilings]
+) -> Tilings:
     """The next query, with so many times the loss of the first turn; all cells, if nothing stands out."""
-    levels = joint.turns[0].measured.levels
+    levels = joint.rounds[0].interval_sums.levels
     alone = Noise(joint.noise.family, joint.noise.parameter / len(levels) / times)
-    tilings = refine(joint.splits, alone)
+    tilings = refine(joint.tree_estimate, alone)
     return tilings if len(tilings[-1]) > 1 else tuple(level.starts for level in levels)

@@ -42,22 +42,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays import FloatArray, multiples_of
-from ..conversation import ALL, Anywhere, Counted, Evidence, Range, Release, Setting, Step, Strategy, UnsupportedQuery
+from ..conversation import (
+    ALL,
+    AutomaticGridWorkload,
+    AutomaticRangeWorkload,
+    Evidence,
+    Release,
+    Setting,
+    Step,
+    Strategy,
+    TableCounts,
+    UnsupportedQuery,
+)
 from ..data import Grid, Outside, TypedAxis
 from ..estimation import (
     JointEstimate,
     Layout,
-    Splits,
-    beginnings,
-    estimate,
-    nested_in,
-    reestimate,
-    reweighed_total,
-    undivided,
+    TreeEstimate,
+    build_nested_layout,
+    estimate_tree,
+    find_leaves,
+    first_cells_of_nodes,
+    reestimate_tree,
+    reweighted_total,
 )
 from ..laws import LEAST_VARIANCE, Tier
 from ..queries import PartitionQuery
-from .prefixes import CLEAR, Tilings, has_atoms, last_refinement, overall_look
+from .prefixes import CLEAR, Tilings, find_atom_tilings, has_atoms, refine_last_tilings
 
 LARGEST = 1e300
 """The last edge: values beyond are counted in cells of their own, with the infinities."""
@@ -131,7 +142,7 @@ FEWEST = 1.5
 """Cells from which on an interval is cut."""
 
 
-class Alone(Enum):
+class SingletonRule(Enum):
     """Numbers that have cells of their own, because values may be heaped on them."""
 
     ZERO = auto()
@@ -143,58 +154,58 @@ class Alone(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Looks:
+class PilotCounts:
     """Noisy counts of all turns of a search for a range so far, each on the cells of the finest turn.
 
     Attributes:
         edges: The edges of the grid.
-        turns: Counts of these cells, turn by turn.
+        rounds: Counts of these cells, turn by turn.
     """
 
     edges: tuple[float, ...]
-    turns: tuple[Evidence, ...] = ()
+    rounds: tuple[Evidence, ...] = ()
 
     @property
     def grid(self) -> Grid:
         """The cells, with values beyond counted apart."""
         return Grid.from_edges(self.edges, outside=Outside.APART)
 
-    def upon(self, edges: tuple[float, ...]) -> Looks:
+    def move_to_edges(self, edges: tuple[float, ...]) -> PilotCounts:
         """Move the answers to finer cells, whose edges contain these."""
         starts = np.append(0, np.searchsorted(np.array(edges), np.array(self.edges)) + 1)
 
-        def finer(turn: Evidence) -> Evidence:
-            (tier,) = turn.measured.levels
-            moved = Tier(tuple(starts[tier.first].tolist()), tier.noise)
-            return replace(turn, law=replace(turn.measured, cells=len(edges) + 1, levels=(moved,)))
+        def refine_evidence(turn: Evidence) -> Evidence:
+            (tier,) = turn.interval_sums.levels
+            moved = Tier(tuple(starts[tier.first_cells].tolist()), tier.noise)
+            return replace(turn, law=replace(turn.interval_sums, cells=len(edges) + 1, levels=(moved,)))
 
-        return Looks(edges, tuple(map(finer, self.turns)))
+        return PilotCounts(edges, tuple(map(refine_evidence, self.rounds)))
 
     @property
     def counts(self) -> FloatArray:
         """The count of each cell of the finest look, without bias; those beyond are left out."""
-        return _averaged(self._finest)[0]
+        return _average_rounds(self._finest_rounds)[0]
 
     @property
     def noise(self) -> float:
         """The standard deviation of the noise of `counts`."""
-        return _averaged(self._finest)[1]
+        return _average_rounds(self._finest_rounds)[1]
 
     @property
     def records(self) -> float:
         """The number of records, roughly: what stretches of decades hold that stand out of their noise."""
-        totals, noises, _ = self.decades
-        return max(standing_out(totals, noises**2), self.noise)
+        totals, noises, _ = self.decade_counts
+        return max(sum_significant_stretches(totals, noises**2), self.noise)
 
     @property
-    def decades(self) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
+    def decade_counts(self) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
         """Counts of the intervals of the first look from all looks, deviations of their noise, and where cells lie."""
         decade = np.searchsorted(DECADES, np.array(self.edges[:-1]), side="right") - 1
         of_slots = np.concatenate([[-1], decade, [-1]])
         totals, weights = np.zeros((2, len(DECADES) - 1))
-        for turn in self.turns:
-            (tier,) = turn.measured.levels
-            own = of_slots[tier.first]
+        for turn in self.rounds:
+            (tier,) = turn.interval_sums.levels
+            own = of_slots[tier.first_cells]
             inside = own >= 0
             values = np.array(turn.values[: len(own)], dtype=np.float64)[inside]
             pieces = np.bincount(own[inside], minlength=len(totals))
@@ -206,78 +217,80 @@ class Looks:
         return totals / weights, 1 / np.sqrt(weights), decade
 
     @property
-    def holding(self) -> NDArray[np.bool_]:
+    def occupied_decades(self) -> NDArray[np.bool_]:
         """Mark the intervals of the first look that hold records: their counts stand out, or nearly, beside such."""
-        totals, noises, _ = self.decades
-        return beside(totals > STANDS_OUT * noises, totals > BESIDE * noises)
+        totals, noises, _ = self.decade_counts
+        return extend_to_runs(totals > STANDS_OUT * noises, totals > BESIDE * noises)
 
     @property
-    def wide(self) -> NDArray[np.bool_]:
+    def wide_cells(self) -> NDArray[np.bool_]:
         """Mark the intervals that have more than one number."""
         edges = np.array(self.edges)
         return np.asarray(edges[1:] != np.nextafter(edges[:-1], inf))
 
     @property
-    def heaped(self) -> bool:
+    def has_heaps(self) -> bool:
         """Tell whether single numbers, of those that have cells of their own, hold many records; zero does not count.
 
         They hold none of a density.
         """
         edges = np.array(self.edges)
-        alone = ~self.wide & (edges[:-1] != 0)
+        alone = ~self.wide_cells & (edges[:-1] != 0)
         held = float(self.counts[alone].sum())
         return held > max(HEAPS * self.noise * sqrt(alone.sum()), HEAPED * self.records)
 
     @property
-    def _finest(self) -> list[Evidence]:
-        return self._counted(max(len(turn.measured.levels[0].starts) for turn in self.turns))
+    def _finest_rounds(self) -> list[Evidence]:
+        return self._rounds_of_size(max(len(turn.interval_sums.levels[0].starts) for turn in self.rounds))
 
-    def _counted(self, intervals: int) -> list[Evidence]:
-        return [turn for turn in self.turns if len(turn.measured.levels[0].starts) == intervals]
+    def _rounds_of_size(self, intervals: int) -> list[Evidence]:
+        return [turn for turn in self.rounds if len(turn.interval_sums.levels[0].starts) == intervals]
 
-    def believed(self, total: int | None) -> FloatArray:
+    def estimate_significant_counts(self, total: int | None) -> FloatArray:
         """The number of records that each cell seems to hold, from all looks, by empirical Bayes; 0 if that is unclear.
 
         Args:
             total: The public number of records; None where it is private.
         """
-        splits = self.splits(total)
-        return splits.clear(DOUBT)[splits.layout.single][1:-1]
+        splits = self.estimate_tree(total)
+        return splits.keep_significant_counts(DOUBT)[splits.layout.cell_nodes][1:-1]
 
-    def likely(self, total: int | None) -> FloatArray:
+    def estimate_likely_counts(self, total: int | None) -> FloatArray:
         """The number of records that each interval of the finest look seems to hold, where also few may tell.
 
-        What `believed` takes for nothing because of the noise of many empty intervals beside may be clear by itself.
+        What `estimate_significant_counts` takes for nothing because of the noise of many empty intervals beside may be clear by itself.
         """
-        splits = self.splits(total)
-        clear, expected = (each[splits.layout.single][1:-1] for each in (splits.clear(DOUBT), splits.counts))
-        seen = self.counts > np.where(within_reach(clear > 0, REACH), SEEN_THERE, FAINT) * self.noise
+        splits = self.estimate_tree(total)
+        clear, expected = (
+            each[splits.layout.cell_nodes][1:-1] for each in (splits.keep_significant_counts(DOUBT), splits.counts)
+        )
+        seen = self.counts > np.where(dilate_mask(clear > 0, REACH), SEEN_THERE, FAINT) * self.noise
         return np.where(seen, np.maximum(np.maximum(clear, expected), self.counts - self.noise), clear)
 
-    def expected(self, total: int | None) -> FloatArray:
-        """The expected number of records of each cell: see `splits`."""
-        return self.splits(total).cells[1:-1]
+    def estimate_expected_counts(self, total: int | None) -> FloatArray:
+        """The expected number of records of each cell: see `estimate_tree`."""
+        return self.estimate_tree(total).cells[1:-1]
 
-    def splits(self, total: int | None, halved: Layout | None = None) -> Splits:
+    def estimate_tree(self, total: int | None, layout: Layout | None = None) -> TreeEstimate:
         """Expected counts of all intervals, by empirical Bayes, twice: of many empty intervals each noise adds up.
 
         Args:
             total: The public number of records; None where it is private.
-            halved: The tree that the intervals are of; None: `halved`.
+            layout: The tree that the intervals are of; None: `layout`.
         """
-        joint = JointEstimate(self.turns, halved or self.halved)
+        joint = JointEstimate(self.rounds, layout or self.layout)
         records = self.records if total is None else joint.total
-        before = reestimate(joint.known, records, estimate(joint.known, records))
+        before = reestimate_tree(joint.measurements, records, estimate_tree(joint.measurements, records))
         if total is not None or records < WELL_SEEN * self.noise:
             return before
-        return reestimate(joint.known, reweighed_total(joint.known, before), before)
+        return reestimate_tree(joint.measurements, reweighted_total(joint.measurements, before), before)
 
     @property
-    def halved(self) -> Layout:
+    def layout(self) -> Layout:
         """The tree with the intervals of all these looks, down to single cells."""
-        return nested_in(self.turns)
+        return build_nested_layout(self.rounds)
 
-    def halved_by(self, likely: FloatArray, step: float) -> Layout:
+    def build_layout(self, likely: FloatArray, step: float) -> Layout:
         """A tree with the intervals of all looks, in which neighbours that seem to hold nothing stay together longest.
 
         Args:
@@ -285,40 +298,40 @@ class Looks:
             step: Where values are multiples of it, what lies above one is cut off it last; 0: of none.
         """
         edges, slots = np.array(self.edges), np.arange(len(self.edges) + 2)
-        bounds = self._finest[-1].measured.levels[0].bounds(len(edges) + 1)
+        bounds = self._finest_rounds[-1].interval_sums.levels[0].bounds(len(edges) + 1)
         held = np.diff(np.cumsum(np.concatenate([[0.0, 0.0], likely, [0.0]]))[bounds]) > 0
-        held_below = np.interp(slots, bounds, np.append(0.0, np.cumsum(within_reach(held, WITH_IT))))
+        held_below = np.interp(slots, bounds, np.append(0.0, np.cumsum(dilate_mask(held, WITH_IT))))
         above_single = np.zeros(len(slots), dtype=np.bool_)
         above_single[2:-1] = (edges[1:] == np.nextafter(edges[:-1], inf)) & (step > 0)
         nested = [slots[[0, -1]]]
-        for turn in self.turns:
-            bounds = turn.measured.levels[0].bounds(len(edges) + 1)
+        for turn in self.rounds:
+            bounds = turn.interval_sums.levels[0].bounds(len(edges) + 1)
             empty = np.diff(held_below[bounds]) <= 0
             changes = np.concatenate([[True], empty[1:] != empty[:-1], [True]])
             for kept in (changes, ~above_single[bounds]):
                 nested.append(np.union1d(nested[-1], bounds[kept]))
             nested.append(bounds)
-        return Layout.nested([*nested, np.union1d(bounds, slots[~above_single])])
+        return Layout.from_tilings([*nested, np.union1d(bounds, slots[~above_single])])
 
-    def step(self, guess: float = 0.0) -> tuple[float, bool]:
+    def find_step(self, guess: float = 0.0) -> tuple[float, bool]:
         """The number of whose multiples values may be, from the finest look, 0: of none; and whether they clearly are.
 
-        See `step_of` and `are_multiples`. A guess comes first: a look at all its multiples tells of each but little.
+        See `find_value_step` and `are_multiples`. A guess comes first: a look at all its multiples tells of each but little.
         """
-        if guess and are_multiples(guess, *self._below, self.records):
+        if guess and are_multiples(guess, *self._cumulative_counts, self.records):
             return guess, True
-        step = step_of(*self._below, self.records)
-        return step, step > 0 and are_multiples(step, *self._below, self.records)
+        step = find_value_step(*self._cumulative_counts, self.records)
+        return step, step > 0 and are_multiples(step, *self._cumulative_counts, self.records)
 
     @property
-    def _below(self) -> tuple[FloatArray, FloatArray, float]:
+    def _cumulative_counts(self) -> tuple[FloatArray, FloatArray, float]:
         """Ends of the intervals of the finest look, records below each, from the first on, and the noise of a count."""
-        bounds = self._finest[-1].measured.levels[0].bounds(len(self.edges) + 1)[1:-1]
-        counts, noise = _averaged(self._finest)
+        bounds = self._finest_rounds[-1].interval_sums.levels[0].bounds(len(self.edges) + 1)[1:-1]
+        counts, noise = _average_rounds(self._finest_rounds)
         return np.array(self.edges)[bounds - 1], np.append(0.0, np.cumsum(counts)), noise
 
 
-def step_of(edges: FloatArray, below: FloatArray, noise: float, records: float) -> float:
+def find_value_step(edges: FloatArray, below: FloatArray, noise: float, records: float) -> float:
     """The number of whose multiples values seem to be: of 1, 2 and 5 times powers of ten; 0: of none.
 
     Single numbers that were counted have to hold more than noise. What they hold, over what lies in so much of the line
@@ -350,7 +363,7 @@ def step_of(edges: FloatArray, below: FloatArray, noise: float, records: float) 
     apart = SPACED * float(held.sum()) / dense
     power = floor(log10(apart)) if apart > SMALLEST else 0
     for step in (digit * 10.0**each for each in range(power, power - DECADES_TRIED, -1) for digit in (5, 2, 1)):
-        off = ~are_whole(numbers, step)
+        off = ~are_whole_multiples(numbers, step)
         if step <= apart and held[off].sum() <= OFF * held.sum():
             return float(f"{step:.0e}")
     return 0.0
@@ -361,8 +374,8 @@ def are_multiples(
 ) -> bool:
     """Tell whether nearly all records between multiples of the step, each counted by itself, are such multiples.
 
-    `step_of` alone would tell a step of a density, too, some values of which are heaped on round numbers.
-    Arguments are those of `step_of`; `clearly` asks for most records, and for little noise.
+    `find_value_step` alone would tell a step of a density, too, some values of which are heaped on round numbers.
+    Arguments are those of `find_value_step`; `clearly` asks for most records, and for little noise.
 
     Formal guarantees: a pure function of released counts.
 
@@ -375,7 +388,7 @@ def are_multiples(
     """
     known = np.abs(edges[:-1]) < step * 2.0**53
     first = np.flatnonzero(known & (edges[1:] == np.nextafter(edges[:-1], inf)))
-    first = first[are_whole(edges[first], step)]
+    first = first[are_whole_multiples(edges[first], step)]
     next_one = multiples_of(step, np.rint(edges[first] / step) + 1)
     then = np.searchsorted(edges, next_one)
     one = edges[np.minimum(then, len(edges) - 1)] == next_one
@@ -387,10 +400,10 @@ def are_multiples(
     return seen > SOME_SEEN * records and off <= OFF * seen + 2 * unsure and unsure <= BETWEEN * seen
 
 
-def standing_out(counts: FloatArray, variances: FloatArray) -> float:
+def sum_significant_stretches(counts: FloatArray, variances: FloatArray) -> float:
     """The sum over the stretch that stands most deviations of its noise out of it, and over others that do by `FAINT`.
 
-    >>> standing_out(np.array([1.0, -2.0, 40.0, 20.0, 3.0, -6.0, 1.0]), np.full(7, 25.0))
+    >>> sum_significant_stretches(np.array([1.0, -2.0, 40.0, 20.0, 3.0, -6.0, 1.0]), np.full(7, 25.0))
     60.0
     """
     below, noise = (np.append(0.0, np.cumsum(each)) for each in (counts, variances))
@@ -404,20 +417,20 @@ def standing_out(counts: FloatArray, variances: FloatArray) -> float:
         out[:last, first + 1 :] = 0.0  # all stretches that have a part in this one
 
 
-def within_reach(marked: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+def dilate_mask(marked: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
     """Mark also those that are so many places from a marked one at most.
 
-    >>> within_reach(np.array([False, False, True, False, False]), 1).tolist()
+    >>> dilate_mask(np.array([False, False, True, False, False]), 1).tolist()
     [False, True, True, True, False]
     """
     found = np.convolve(marked, np.ones(2 * most + 1))[most : most + len(marked)]
     return np.asarray(found > NEARLY)
 
 
-def beside(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def extend_to_runs(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Mark what is likely, too, in each run that has something marked.
 
-    >>> beside(np.array([False, True, False, False]), np.array([True, False, False, True])).tolist()
+    >>> extend_to_runs(np.array([False, True, False, False]), np.array([True, False, False, True])).tolist()
     [True, True, False, False]
     """
     found = marked | likely
@@ -427,108 +440,119 @@ def beside(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.b
     return found
 
 
-def _averaged(alike: Sequence[Evidence]) -> tuple[FloatArray, float]:
+def _average_rounds(alike: Sequence[Evidence]) -> tuple[FloatArray, float]:
     """Counts of the same intervals, those beyond left out, and the standard deviation of their noise."""
-    weights = [1 / max(turn.measured.levels[0].noise.variance, LEAST_VARIANCE) for turn in alike]
+    weights = [1 / max(turn.interval_sums.levels[0].noise.variance, LEAST_VARIANCE) for turn in alike]
     counts = np.average(
-        [turn.values[1 : len(turn.measured.levels[0].starts) - 1] for turn in alike], axis=0, weights=weights
+        [turn.values[1 : len(turn.interval_sums.levels[0].starts) - 1] for turn in alike], axis=0, weights=weights
     )
     return np.asarray(counts, dtype=np.float64), 1 / sqrt(sum(weights))
 
 
 @dataclass(frozen=True, eq=False)
-class _Turns:
+class _SearchState:
     """Everything asked so far.
 
     Attributes:
         column: The column that is counted.
-        looks: Answers.
+        pilot_counts: Answers.
         releases: Answers as they came.
-        left: The part of the loss that is left.
+        remaining_budget: The part of the loss that is left.
     """
 
     column: str
-    looks: Looks
+    pilot_counts: PilotCounts
     releases: tuple[Release, ...] = ()
-    left: Fraction = ALL
+    remaining_budget: Fraction = ALL
 
     @property
     def slots(self) -> int:
         """The number of counted cells."""
-        return len(self.looks.edges) + 1
+        return len(self.pilot_counts.edges) + 1
 
-    def asked(self, tilings: Tilings, share: Fraction) -> Strategy[_Turns]:
+    def ask_tilings(self, tilings: Tilings, share: Fraction) -> Strategy[_SearchState]:
         """Ask for one more turn. Its number makes it another question than those before, with noise of its own."""
-        query = PartitionQuery((TypedAxis(self.column, self.looks.grid),), tilings, turn=len(self.releases))
+        query = PartitionQuery(
+            (TypedAxis(self.column, self.pilot_counts.grid),), tilings, round_number=len(self.releases)
+        )
         release = yield Step(query, share)
-        looks = replace(self.looks, turns=(*self.looks.turns, Evidence.of(release)))
-        return replace(self, looks=looks, releases=(*self.releases, release), left=self.left - share)
+        looks = replace(self.pilot_counts, rounds=(*self.pilot_counts.rounds, Evidence.from_release(release)))
+        return replace(
+            self, pilot_counts=looks, releases=(*self.releases, release), remaining_budget=self.remaining_budget - share
+        )
 
-    def looked(self, share: Fraction) -> Strategy[_Turns]:
+    def ask_pilot_query(self, share: Fraction) -> Strategy[_SearchState]:
         """Ask for a count of every cell."""
-        return (yield from self.asked((range(self.slots),), share))
+        return (yield from self.ask_tilings((range(self.slots),), share))
 
-    def finer(self, cells: float, believed: FloatArray, alone: Alone, step: float = 0.0) -> _Turns:
+    def refine_cells(self, cells: float, believed: FloatArray, alone: SingletonRule, step: float = 0.0) -> _SearchState:
         """Go on with about so many cells more, most of them where records seem to lie."""
-        edges = finer_edges(self.looks.edges, shares_of_cells(believed), cells, alone, step)
-        return replace(self, looks=self.looks.upon(edges))
+        edges = refine_edges(self.pilot_counts.edges, allocate_cells(believed), cells, alone, step)
+        return replace(self, pilot_counts=self.pilot_counts.move_to_edges(edges))
 
 
-def found(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
+def search_and_count(workload: AutomaticRangeWorkload, setting: Setting) -> Strategy[TableCounts]:
     """Look, look closer, and count: see above."""
-    turns = yield from _Turns(workload.column, Looks(DECADES)).looked(FIRST[0])
+    turns = yield from _SearchState(workload.column, PilotCounts(DECADES)).ask_pilot_query(FIRST[0])
     for share in FIRST[1:]:
-        if turns.looks.counts.max() < FAINT * turns.looks.noise:
-            turns = yield from turns.looked(share)
-    one, total = max(sqrt(setting.noise().variance), LEAST_VARIANCE), setting.adjacency.total
-    heaped, believed = False, turns.looks.likely(total)
+        if turns.pilot_counts.counts.max() < FAINT * turns.pilot_counts.noise:
+            turns = yield from turns.ask_pilot_query(share)
+    one, total = max(sqrt(setting.count_noise().variance), LEAST_VARIANCE), setting.adjacency.public_record_count
+    heaped, believed = False, turns.pilot_counts.estimate_likely_counts(total)
     for part in MOSTLY:
-        records = turns.looks.records
-        if believed[turns.looks.wide].max() < part * records:
+        records = turns.pilot_counts.records
+        if believed[turns.pilot_counts.wide_cells].max() < part * records:
             break
         wanted = max(STANDING_OUT * one / records, min(IN_CELLS * one / records, TENTH))
-        share = min(max(Fraction(round(100 * wanted), 100), CLOSER), MOST_OF_LEFT * turns.left)
-        cells = _within(LOOKED_AT, LOOKS * float(share) * records / one)
-        turns = yield from turns.finer(cells, believed, Alone.EDGES).looked(share)
-        heaped, believed = heaped or turns.looks.heaped, turns.looks.likely(total)
-    cells = _within(CELLS, turns.looks.records / (2 * one))
-    alone = Alone.ROUNDER if heaped else Alone.TWO_DIGITS if cells >= SINGLES else Alone.ZERO
-    (step, sure), glanced = turns.looks.step(), False
+        share = min(max(Fraction(round(100 * wanted), 100), CLOSER), MOST_OF_LEFT * turns.remaining_budget)
+        cells = _clip_cell_count(LOOKED_AT, LOOKS * float(share) * records / one)
+        turns = yield from turns.refine_cells(cells, believed, SingletonRule.EDGES).ask_pilot_query(share)
+        heaped, believed = heaped or turns.pilot_counts.has_heaps, turns.pilot_counts.estimate_likely_counts(total)
+    cells = _clip_cell_count(CELLS, turns.pilot_counts.records / (2 * one))
+    alone = SingletonRule.ROUNDER if heaped else SingletonRule.TWO_DIGITS if cells >= SINGLES else SingletonRule.ZERO
+    (step, sure), glanced = turns.pilot_counts.find_step(), False
     if step and not sure:
-        turns = yield from turns.finer(cells, believed, Alone.EDGES, step).looked(GLANCE)
-        (step, sure), glanced, believed = turns.looks.step(step), True, turns.looks.likely(total)
+        turns = yield from turns.refine_cells(cells, believed, SingletonRule.EDGES, step).ask_pilot_query(GLANCE)
+        (step, sure), glanced, believed = (
+            turns.pilot_counts.find_step(step),
+            True,
+            turns.pilot_counts.estimate_likely_counts(total),
+        )
     if sure:
-        finer, glanced = turns.finer(cells, believed, Alone.ZERO, step), True
+        finer, glanced = turns.refine_cells(cells, believed, SingletonRule.ZERO, step), True
     else:
-        finer, step = turns.finer(cells, believed, alone), 0.0
-    return (yield from _counted(turns, finer, believed, setting, step, glanced=glanced))
+        finer, step = turns.refine_cells(cells, believed, alone), 0.0
+    return (yield from _count_on_cells(turns, finer, believed, setting, step, atoms_searched=glanced))
 
 
-def looked_for(workload: Range, setting: Setting) -> Strategy[Counted]:
+def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[TableCounts]:
     """Look three times, with a third of the loss each: closer where an interval seems to hold many, else again.
 
     The grid goes beyond all intervals that seem to hold records, and counts values outside apart. Its cells are narrow
     where records seem to lie.
     """
     share = ALL / LOOKS_ALONE
-    turns, total = (yield from _Turns(workload.column, Looks(DECADES)).looked(share)), setting.adjacency.total
+    turns, total = (
+        (yield from _SearchState(workload.column, PilotCounts(DECADES)).ask_pilot_query(share)),
+        setting.adjacency.public_record_count,
+    )
     for _ in range(LOOKS_ALONE - 1):
-        believed = turns.looks.believed(total)
-        if believed[turns.looks.wide].max() >= MOSTLY[-1] * turns.looks.records:
-            turns = turns.finer(LOOKED_AT[0], believed, Alone.ZERO)
-        turns = yield from turns.looked(share)
-    believed = turns.looks.believed(total)
+        believed = turns.pilot_counts.estimate_significant_counts(total)
+        if believed[turns.pilot_counts.wide_cells].max() >= MOSTLY[-1] * turns.pilot_counts.records:
+            turns = turns.refine_cells(LOOKED_AT[0], believed, SingletonRule.ZERO)
+        turns = yield from turns.ask_pilot_query(share)
+    believed = turns.pilot_counts.estimate_significant_counts(total)
     inside = np.flatnonzero(believed)
     first, last = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, len(believed))
-    known, shares = turns.looks.edges[first : last + 1], shares_of_cells(believed)[first:last]
-    edges = finer_edges(*_widened(known, shares), workload.cells)
-    return Counted(turns.releases, turns.looks.turns, Grid.from_edges(edges, outside=Outside.APART))
+    known, shares = turns.pilot_counts.edges[first : last + 1], allocate_cells(believed)[first:last]
+    edges = refine_edges(*_widen_range(known, shares), workload.cells)
+    return TableCounts(turns.releases, turns.pilot_counts.rounds, Grid.from_edges(edges, outside=Outside.APART))
 
 
-def _widened(edges: tuple[float, ...], shares: FloatArray) -> tuple[tuple[float, ...], FloatArray]:
+def _widen_range(edges: tuple[float, ...], shares: FloatArray) -> tuple[tuple[float, ...], FloatArray]:
     """These intervals with one more at each end, of half the width of all, but not across zero; and parts of cells.
 
-    >>> _widened((10.0, 20.0, 50.0), np.array([1.0, 1.0]))[0], _widened((0.0, 10.0), np.array([1.0]))[0]
+    >>> _widen_range((10.0, 20.0, 50.0), np.array([1.0, 1.0]))[0], _widen_range((0.0, 10.0), np.array([1.0]))[0]
     ((0.0, 10.0, 20.0, 50.0, 70.0), (0.0, 10.0, 15.0))
     """
     low, high, half = edges[0], edges[-1], (edges[-1] - edges[0]) / 2
@@ -542,35 +566,41 @@ def _widened(edges: tuple[float, ...], shares: FloatArray) -> tuple[tuple[float,
     return (*before, *edges, *behind), shares / shares.sum()
 
 
-def _within(ends: tuple[int, int], cells: float) -> float:
+def _clip_cell_count(ends: tuple[int, int], cells: float) -> float:
     return min(max(cells, ends[0]), ends[1])
 
 
-def _counted(
-    looked: _Turns, turns: _Turns, likely: FloatArray, setting: Setting, step: float, *, glanced: bool
-) -> Strategy[Counted]:
+def _count_on_cells(
+    pilot_state: _SearchState,
+    state: _SearchState,
+    likely: FloatArray,
+    setting: Setting,
+    step: float,
+    *,
+    atoms_searched: bool,
+) -> Strategy[TableCounts]:
     """Count on cells that were chosen: at once, or with a look at all of them before, if there are atoms.
 
     Neighbours that seem to hold nothing are counted together, and so is all from a multiple of a step to the next one.
 
     Args:
-        looked: All looks, on their own cells.
-        turns: These looks, on the chosen cells.
+        pilot_state: All looks, on their own cells.
+        state: These looks, on the chosen cells.
         likely: The number of records that each cell of the looks seems to hold.
         setting: Loss and adjacency.
         step: The number of whose multiples values are; 0: of none.
-        glanced: Whether atoms were looked for.
+        atoms_searched: Whether atoms were looked for.
     """
-    total, looks = setting.adjacency.total, turns.looks
-    place = np.searchsorted(np.array(looks.edges), np.array(looked.looks.edges))
+    total, looks = setting.adjacency.public_record_count, state.pilot_counts
+    place = np.searchsorted(np.array(looks.edges), np.array(pilot_state.pilot_counts.edges))
     below = np.interp(np.arange(len(looks.edges)), place, np.append(0.0, np.cumsum(likely)))
-    halved = looks.halved_by(np.diff(below), step)
-    splits = looks.splits(total, halved)
-    if not glanced and splits.even <= CLEAR and has_atoms(splits):
-        glance = overall_look(splits, setting.noise(GLANCE))
-        turns = yield from turns.asked(_or_all(glance, turns.slots), GLANCE)
-        splits = turns.looks.splits(total, halved)
-    noise = setting.noise(turns.left)
+    halved = looks.build_layout(np.diff(below), step)
+    splits = looks.estimate_tree(total, halved)
+    if not atoms_searched and splits.even_probability <= CLEAR and has_atoms(splits):
+        glance = find_atom_tilings(splits, setting.count_noise(GLANCE))
+        state = yield from state.ask_tilings(_all_cells_if_single(glance, state.slots), GLANCE)
+        splits = state.pilot_counts.estimate_tree(total, halved)
+    noise = setting.count_noise(state.remaining_budget)
     with np.errstate(over="ignore"):
         ends = np.concatenate([[-inf], np.array(looks.edges) / (step or 1.0), [inf]])
     least, multiples = np.concatenate([below[:1], below, below[-1:]]), np.ceil(ends.clip(-LARGEST, LARGEST) - NEARLY)
@@ -579,20 +609,22 @@ def _counted(
     several |= splits.counts > max(MOST_IN_ONE[0] * looks.records, MOST_IN_ONE[1] * sqrt(noise.variance))
     if looks.records < ENOUGH * sqrt(noise.variance):
         held = np.maximum(splits.counts, least) > HELD * sqrt(noise.variance)
-        last: Tilings = (tuple(beginnings(halved, undivided(halved, held & several)).tolist()),)
+        last: Tilings = (tuple(first_cells_of_nodes(halved, find_leaves(halved, held & several)).tolist()),)
     else:
-        last = last_refinement(splits, noise, several, least)
-    turns = yield from turns.asked(_or_all(last, turns.slots), turns.left)
-    read = turns.looks.turns
-    return Counted(turns.releases, read, looks.grid, looks=len(looks.turns), by_turns=True, step=step)
+        last = refine_last_tilings(splits, noise, several, least)
+    state = yield from state.ask_tilings(_all_cells_if_single(last, state.slots), state.remaining_budget)
+    read = state.pilot_counts.rounds
+    return TableCounts(
+        state.releases, read, looks.grid, pilot_queries=len(looks.rounds), uses_all_rounds=True, step=step
+    )
 
 
-def _or_all(tilings: Tilings, slots: int) -> Tilings:
+def _all_cells_if_single(tilings: Tilings, slots: int) -> Tilings:
     """These tilings; all cells, if nothing stands out."""
     return tilings if len(tilings[-1]) > 1 else (range(slots),)
 
 
-def refused(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
+def refuse_range_search(workload: AutomaticRangeWorkload, setting: Setting) -> Strategy[TableCounts]:
     """Refuse to look for a range, where records are counted only once.
 
     Raises:
@@ -608,10 +640,10 @@ def refused(workload: Anywhere, setting: Setting) -> Strategy[Counted]:
 # The next cells, from released numbers: many where records seem to lie, with edges at numbers as people write them.
 
 
-def shares_of_cells(counts: FloatArray) -> FloatArray:
+def allocate_cells(counts: FloatArray) -> FloatArray:
     """The part of all cells that each interval is given: as records seem to lie in it, or near it.
 
-    >>> shares_of_cells(np.array([0.0, 0.0, 10.0, 0.0, 0.0])).round(2).tolist()
+    >>> allocate_cells(np.array([0.0, 0.0, 10.0, 0.0, 0.0])).round(2).tolist()
     [0.05, 0.15, 0.6, 0.15, 0.05]
     """
     own = counts if counts.any() else np.ones_like(counts)
@@ -622,8 +654,12 @@ def shares_of_cells(counts: FloatArray) -> FloatArray:
     return np.asarray(shares / shares.sum())
 
 
-def finer_edges(
-    edges: tuple[float, ...], shares: FloatArray, cells: float, alone: Alone = Alone.ZERO, step: float = 0.0
+def refine_edges(
+    edges: tuple[float, ...],
+    shares: FloatArray,
+    cells: float,
+    alone: SingletonRule = SingletonRule.ZERO,
+    step: float = 0.0,
 ) -> tuple[float, ...]:
     """Edges of about so many cells more, at round numbers.
 
@@ -637,21 +673,25 @@ def finer_edges(
     found, near = set(edges), {0.0}
     for (low, high), part in zip(pairwise(edges), shares.tolist(), strict=True):
         wanted = part * cells
-        inner = multiples_between(low, high, wanted, step) if step else round_between(low, high, wanted)
+        inner = multiples_between(low, high, wanted, step) if step else round_numbers_between(low, high, wanted)
         found.update(inner)
         near.update((low, *inner, high) if wanted > WORTH_ONE else ())
-    heaped = near.intersection(_alone(sorted(found), alone))
+    heaped = near.intersection(_select_singletons(sorted(found), alone))
     return tuple(sorted(found.union(nextafter(edge, inf) for edge in heaped if edges[0] < edge < edges[-1])))
 
 
-def _alone(edges: list[float], alone: Alone) -> list[float]:
+def _select_singletons(edges: list[float], alone: SingletonRule) -> list[float]:
     """Those of the edges, rising, that are to have cells of their own; not those where such a cell ends."""
     known = np.array(edges)
     known = np.append(known[0], known[1:][known[1:] != np.nextafter(known[:-1], inf)])
-    if alone is Alone.EDGES:
+    if alone is SingletonRule.EDGES:
         return list(known.tolist())
-    found = [edge for edge in known.tolist() if edge == 0 or (alone is not Alone.ZERO and edge == float(f"{edge:.1e}"))]
-    if alone is Alone.ROUNDER:
+    found = [
+        edge
+        for edge in known.tolist()
+        if edge == 0 or (alone is not SingletonRule.ZERO and edge == float(f"{edge:.1e}"))
+    ]
+    if alone is SingletonRule.ROUNDER:
         widths = np.diff(known)
         steps = np.minimum(np.append(widths, inf), np.append(inf, widths))
         tens = known / 10.0 ** np.ceil(np.log10(np.maximum(steps, SMALLEST)) - NEARLY)
@@ -659,28 +699,30 @@ def _alone(edges: list[float], alone: Alone) -> list[float]:
     return found
 
 
-def round_between(low: float, high: float, cells: float) -> list[float]:
+def round_numbers_between(low: float, high: float, cells: float) -> list[float]:
     """Round numbers strictly between two numbers, which cut them in about so many cells.
 
     Cells are about as wide as each other if the numbers are close, else in their logarithm, with edges at 1, 2 and 5
     times powers of ten. Edges are the doubles nearest to decimals, so values that are written so are on edges.
 
-    >>> round_between(1.0, 2.0, 4), round_between(-100.0, -80.0, 2), round_between(1.0, 1000.0, 6)
+    >>> round_numbers_between(1.0, 2.0, 4), round_numbers_between(-100.0, -80.0, 2), round_numbers_between(1.0, 1000.0, 6)
     ([1.2, 1.4, 1.6, 1.8], [-90.0], [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0])
     """
     if high <= 0:
-        return [-edge for edge in reversed(round_between(-high, -low, cells))]
+        return [-edge for edge in reversed(round_numbers_between(-high, -low, cells))]
     if cells < FEWEST or low <= 0:
         return []
     if high <= CLOSE * low:
-        return _multiples(low, high, cells)
+        return _decimal_multiples_between(low, high, cells)
     powers = range(floor(log10(low)), ceil(log10(high)) + 1)
     marks = [edge for edge in (float(f"{digit}e{power}") for power in powers for digit in TENTHS) if low < edge < high]
     if 2 * cells < len(marks):
         step = ceil(len(marks) / cells)
         return marks[step // 2 :: step]
     dense = cells / log(high / low)
-    inner = (_multiples(*ends, dense * log(ends[1] / ends[0])) for ends in pairwise([low, *marks, high]))
+    inner = (
+        _decimal_multiples_between(*ends, dense * log(ends[1] / ends[0])) for ends in pairwise([low, *marks, high])
+    )
     return sorted({*marks, *(edge for part in inner for edge in part)})
 
 
@@ -693,18 +735,18 @@ def multiples_between(low: float, high: float, cells: float, step: float) -> lis
     if (high - low) / step <= max(FEWEST * cells, FEW_MULTIPLES if cells > WORTH_ONE else 0):
         found = multiples_of(step, np.arange(floor(low / step), ceil(high / step) + 1)).tolist()
         return [edge for edge in found if low < edge < high]
-    inner = np.array(round_between(low, high, cells))
-    return list(inner[are_whole(inner, step)].tolist())
+    inner = np.array(round_numbers_between(low, high, cells))
+    return list(inner[are_whole_multiples(inner, step)].tolist())
 
 
-def are_whole(numbers: FloatArray, step: float) -> NDArray[np.bool_]:
+def are_whole_multiples(numbers: FloatArray, step: float) -> NDArray[np.bool_]:
     """Mark multiples of the step, but for rounding; numbers with no digits so small are."""
     with np.errstate(over="ignore"):
         steps = np.clip(numbers / step, -(2.0**53), 2.0**53)
     return np.asarray(np.abs(steps - np.rint(steps)) < NEARLY)
 
 
-def _multiples(low: float, high: float, cells: float) -> list[float]:
+def _decimal_multiples_between(low: float, high: float, cells: float) -> list[float]:
     """Multiples of 1, 2 or 5 times a power of ten, strictly between, which make at least so many cells."""
     if cells < FEWEST:
         return []

@@ -8,26 +8,28 @@ from math import sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import Refused, WrongKind, shown
+from ..arguments import InvalidArgument, WrongArgumentType, describe_value
 from ..arrays import FloatArray
 
 
-def numbers(name: str, given: ArrayLike) -> FloatArray:
+def as_numbers(name: str, given: ArrayLike) -> FloatArray:
     """A number or an array of them, as doubles; `name` is the argument to blame.
 
     Raises:
         TypeError: they are none.
 
-    >>> numbers("t", [1, 2]).tolist()
+    >>> as_numbers("t", [1, 2]).tolist()
     [1.0, 2.0]
     """
     try:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise WrongKind(name, f"a number is needed, or an array of numbers, got {shown(given)}") from None
+        raise WrongArgumentType(
+            name, f"a number is needed, or an array of numbers, got {describe_value(given)}"
+        ) from None
 
 
-def value_at(x: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
+def linear_value_at(x: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
     """The curve at `t`: linear inside cells, 0 below the first edge, ``y[-1]`` from the last edge on.
 
     Args:
@@ -35,13 +37,13 @@ def value_at(x: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
         y: The curve at the edges.
         t: Where to read; NaN gives NaN.
 
-    >>> value_at(np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.5, 1.0]), [-1, 0.5, 9]).tolist()
+    >>> linear_value_at(np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.5, 1.0]), [-1, 0.5, 9]).tolist()
     [0.0, 0.25, 1.0]
     """
     return np.asarray(np.interp(np.asarray(t, dtype=np.float64), x, y, left=0.0), dtype=np.float64)
 
 
-def value_below(values: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
+def step_value_at(values: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
     """The step function of declared values at `t`: what it is at the largest value that is not above `t`, else 0.
 
     Args:
@@ -49,7 +51,7 @@ def value_below(values: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
         y: The curve below the cell of each and at the end, (cells + 1,).
         t: Where to read; NaN gives NaN.
 
-    >>> value_below(np.array([1.0, 2.0]), np.array([0.0, 0.5, 1.0]), [0.9, 1, 1.9, 2]).tolist()
+    >>> step_value_at(np.array([1.0, 2.0]), np.array([0.0, 0.5, 1.0]), [0.9, 1, 1.9, 2]).tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
     at = np.asarray(t, dtype=np.float64)
@@ -75,7 +77,7 @@ def inverse_at(x: FloatArray, y: FloatArray, p: ArrayLike) -> FloatArray:
     """
     levels = np.asarray(p, dtype=np.float64)
     if not np.all((levels >= 0) & (levels <= 1)):
-        raise Refused("p", "levels between 0 and 1 are needed, as in 0.25")
+        raise InvalidArgument("p", "levels between 0 and 1 are needed, as in 0.25")
     right = np.clip(np.searchsorted(y, levels), 1, len(y) - 1)  # the edge at which the cell ends
     rise = y[right] - y[right - 1]
     share = np.divide(levels - y[right - 1], rise, out=np.ones_like(levels), where=rise > 0)
@@ -83,7 +85,7 @@ def inverse_at(x: FloatArray, y: FloatArray, p: ArrayLike) -> FloatArray:
     return np.where(levels <= y[0], x[0], np.where(share >= 1, x[right], inside))
 
 
-def on_simplex(values: FloatArray, total: float) -> FloatArray:
+def project_to_simplex(values: FloatArray, total: float) -> FloatArray:
     """The nearest numbers, in squares, that are not below zero and add up to `total`; of the shape of `values`.
 
     They are ``max(value - c, 0)`` with one c for all (Held, Wolfe and Crowder 1974). Where noise has made many values
@@ -92,11 +94,11 @@ def on_simplex(values: FloatArray, total: float) -> FloatArray:
     Raises:
         ValueError: `total` is not above zero, or there is no value.
 
-    >>> on_simplex(np.array([5.0, 1.0, -2.0]), 4.0).tolist()
+    >>> project_to_simplex(np.array([5.0, 1.0, -2.0]), 4.0).tolist()
     [4.0, 0.0, 0.0]
     """
     if not total > 0 or not values.size:
-        raise Refused("total", f"a number above zero is needed, and a value at least, got {total}")
+        raise InvalidArgument("total", f"a number above zero is needed, and a value at least, got {total}")
     values = values - values.max()  # what is cut off is the same, and the total is not lost beside huge values
     falling = np.sort(values, axis=None)[::-1]
     cuts = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
@@ -105,12 +107,12 @@ def on_simplex(values: FloatArray, total: float) -> FloatArray:
     return kept * (total / float(kept.sum()))
 
 
-def non_decreasing(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+def isotonic_projection(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     """The closest non-decreasing sequence in (weighted) least squares, by pooling adjacent violators.
 
     It is never further from the truth, which does not decrease, than `values` are.
 
-    >>> non_decreasing(np.array([0.0, 3.0, 1.0, 4.0]))
+    >>> isotonic_projection(np.array([0.0, 3.0, 1.0, 4.0]))
     array([0., 2., 2., 4.])
     """
     if np.all(np.diff(values) >= 0):
@@ -143,7 +145,7 @@ def monotone_prefixes(cells: FloatArray, upper: float | None) -> FloatArray:
     """
     prefixes = counts_to_prefixes(cells)
     for row in prefixes:
-        row[1:] = non_decreasing(row[1:])
+        row[1:] = isotonic_projection(row[1:])
     return np.clip(prefixes, 0, upper)
 
 
@@ -174,7 +176,7 @@ def roc_points(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, 
     >>> roc_points(np.array([0.0, 1.0, 3.0]), np.array([2.0, 0.0, 2.0]))
     (array([0. , 0.5, 0.5, 1. ]), array([0.  , 0.75, 1.  , 1.  ]))
     """
-    true, false = from_the_top(positive), from_the_top(negative)
+    true, false = monotone_counts_above(positive), monotone_counts_above(negative)
     if min(true[-1], false[-1]) < LEAST_MASS:
         diagonal = np.linspace(0, 1, len(true))
         return diagonal, diagonal.copy()
@@ -202,19 +204,19 @@ def auc_of_counts(positive: FloatArray, negative: FloatArray) -> FloatArray:
     return area
 
 
-def above(cells: FloatArray) -> FloatArray:
+def cumulate_from_top(cells: FloatArray) -> FloatArray:
     """Sums over the i highest cells, from none to all: (..., cells) to (..., cells + 1).
 
-    >>> above(np.array([1.0, 2.0, 4.0])).tolist()
+    >>> cumulate_from_top(np.array([1.0, 2.0, 4.0])).tolist()
     [0.0, 4.0, 6.0, 7.0]
     """
     return counts_to_prefixes(cells[..., ::-1])
 
 
-def from_the_top(cells: FloatArray) -> FloatArray:
+def monotone_counts_above(cells: FloatArray) -> FloatArray:
     """Counts above each threshold, (cells + 1,), made non-decreasing and clipped at 0."""
-    cumulated = above(cells)
-    cumulated[1:] = non_decreasing(cumulated[1:])
+    cumulated = cumulate_from_top(cells)
+    cumulated[1:] = isotonic_projection(cumulated[1:])
     return np.maximum(cumulated, 0)
 
 
@@ -242,10 +244,10 @@ def binormal_tpr(fpr: FloatArray, auc: float) -> FloatArray:
     return np.asarray(ndtr(sqrt(2) * ndtri(auc) + ndtri(fpr)))
 
 
-def class_gaps(cells: FloatArray) -> FloatArray:
+def compute_class_gaps(cells: FloatArray) -> FloatArray:
     """The distribution function of negatives less that of positives, (..., 2, cells) to (..., cells - 1): inner edges.
 
-    >>> class_gaps(np.array([[3.0, 1.0], [1.0, 3.0]])).tolist()
+    >>> compute_class_gaps(np.array([[3.0, 1.0], [1.0, 3.0]])).tolist()
     [0.5]
     """
     below = np.cumsum(cells, axis=-1)
@@ -253,13 +255,13 @@ def class_gaps(cells: FloatArray) -> FloatArray:
     return np.asarray(shares[..., 0, :] - shares[..., 1, :])
 
 
-def largest_gap_of_classes(cells: FloatArray) -> FloatArray:
+def largest_class_gap(cells: FloatArray) -> FloatArray:
     """The Kolmogorov-Smirnov statistic of two classes, (..., 2, cells) to (...): the largest of all gaps.
 
-    >>> float(largest_gap_of_classes(np.array([[3.0, 1.0], [1.0, 3.0]])))
+    >>> float(largest_class_gap(np.array([[3.0, 1.0], [1.0, 3.0]])))
     0.5
     """
-    return np.asarray(np.abs(class_gaps(cells)).max(axis=-1, initial=0.0))
+    return np.asarray(np.abs(compute_class_gaps(cells)).max(axis=-1, initial=0.0))
 
 
 def odds(threshold: FloatArray) -> FloatArray:
@@ -300,7 +302,7 @@ def precision_and_recall(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
     >>> precision.tolist(), recall.round(2).tolist()
     ([1.0, 0.5, 0.6, 0.42857142857142855], [0.0, 0.67, 1.0, 1.0])
     """
-    false, true = above(cells)
+    false, true = cumulate_from_top(cells)
     flagged = false + true
     precision = np.divide(true, flagged, out=np.ones_like(true), where=flagged > 0)
     recall = true / true[-1] if true[-1] >= LEAST_MASS else np.full_like(true, np.nan)
@@ -315,7 +317,7 @@ def average_precision(cells: FloatArray) -> FloatArray:
     >>> round(float(average_precision(np.array([[2.0, 0.0, 2.0], [0.0, 1.0, 3.0]]))), 4)
     0.6167
     """
-    false, true = np.moveaxis(np.maximum(above(cells)[..., 1:], 0.0), -2, 0)
+    false, true = np.moveaxis(np.maximum(cumulate_from_top(cells)[..., 1:], 0.0), -2, 0)
     precision = np.divide(true, false + true, out=np.zeros_like(true), where=false + true > 0)
     positive = cells[..., 1, ::-1]
     return np.asarray((positive * precision).sum(axis=-1) / np.maximum(positive.sum(axis=-1), LEAST_MASS))

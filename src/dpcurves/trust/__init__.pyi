@@ -1,6 +1,6 @@
-from .base import Planner, TrustModel, conversation
+from .base import Planner, TrustModel, run_conversation
 from .central import Central, Curator
 
 __all__ = [
-    "Central", "Curator", "Planner", "TrustModel", "conversation",
+    "Central", "Curator", "Planner", "TrustModel", "run_conversation",
 ]  # fmt: skip

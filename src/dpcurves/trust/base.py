@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any, Protocol, TypeVar
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from ..conversation import Need, Needs, Plan, Release, Setting, Step, Strategy, Workload
 from ..ledger import Allotment
 from ..noise.randomness import Randomness
@@ -23,12 +23,12 @@ class Planner(Protocol):
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
         """Strategy for a workload: its queries, and the number of turns. Chosen from public facts alone.
 
-        `strategies.at_once` serves who counts on cells that are known beforehand, `strategies.adaptively` who still has
+        `strategies.choose_one_round` serves who counts on cells that are known beforehand, `strategies.choose_adaptive` who still has
         the records after each answer; a model with a better way for a workload takes its own.
         """
         ...
 
-    def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Plan of a single query. Raises `UnsupportedQuery`; touches no data."""
         ...
 
@@ -38,7 +38,7 @@ class TrustModel(Planner, Protocol[Holder]):
 
     Fields are public. What is secret comes as an argument: a *holder* keeps records, or shares of them, and remembers.
 
-    Formal guarantees: `plan` and `turn` are pure functions of public facts, and of released answers; `run` reveals
+    Formal guarantees: `plan` and `plan_query` are pure functions of public facts, and of released answers; `run` reveals
     nothing to anyone but the release, and loses at most ``plan.loss`` under ``plan.adjacency``.
     """
 
@@ -52,17 +52,17 @@ class TrustModel(Planner, Protocol[Holder]):
         ...
 
 
-def require(allotment: Allotment, plan: Plan) -> None:
+def require_charged(allotment: Allotment, plan: Plan) -> None:
     """Refuse to run a plan that was not charged.
 
     Raises:
         ValueError: the payment is for another loss than the plan's.
     """
     if allotment.loss != plan.loss:
-        raise Refused("allotment", f"the payment is for {allotment.loss}, the plan loses {plan.loss}")
+        raise InvalidArgument("allotment", f"the payment is for {allotment.loss}, the plan loses {plan.loss}")
 
 
-class Asking(Protocol[Curve]):
+class SupportsSteps(Protocol[Curve]):
     """Interface of questions in a conversation."""
 
     def steps(self, setting: Setting) -> Needs[Curve]:
@@ -70,8 +70,8 @@ class Asking(Protocol[Curve]):
         ...
 
 
-def conversation(
-    question: Asking[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: Planner
+def run_conversation(
+    question: SupportsSteps[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: Planner
 ) -> Generator[Step, Release, Curve]:
     """Ask all queries that the trust model plans for what the question needs; return the curve.
 
@@ -83,17 +83,17 @@ def conversation(
     try:
         need = next(needs)
         while True:
-            need = needs.send((yield from _met(need, setting, trust)))
+            need = needs.send((yield from _meet_need(need, setting, trust)))
     except StopIteration as end:
         curve: Curve = end.value
         return curve
 
 
-def _met(need: Need, setting: Setting, trust: Planner) -> Generator[Step, Release, Any]:
-    turns = trust.plan(need.workload, setting.loss * need.share, setting.adjacency)
+def _meet_need(need: Need, setting: Setting, trust: Planner) -> Generator[Step, Release, Any]:
+    turns = trust.plan(need.workload, setting.loss * need.budget_fraction, setting.adjacency)
     try:
         step = next(turns)
         while True:
-            step = turns.send((yield Step(step.query, step.share * need.share)))
+            step = turns.send((yield Step(step.query, step.budget_fraction * need.budget_fraction)))
     except StopIteration as end:
         return end.value

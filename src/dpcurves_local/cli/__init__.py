@@ -1,11 +1,11 @@
 """Commands of the local model."""
 
-from dpcurves.cli.app import Group, Provided
+from dpcurves.cli.app import Group, PackageCommands
 
 from .serving import LOCAL_PLANS, SERVING_COMMANDS
 from .tasks import LOCAL_COMMANDS
 
-PROVIDED = Provided(
+PROVIDED = PackageCommands(
     plans=LOCAL_PLANS,
     groups={"local": Group("The local model: people who trust nobody.", {**LOCAL_COMMANDS, **SERVING_COMMANDS})},
 )

@@ -12,17 +12,17 @@ from dpcurves.cli.options import (
     CellOptions,
     ColumnOptions,
     Command,
-    Price,
+    LossOptions,
     SourceOptions,
-    certificate_and_key,
     option,
-    perhaps,
-    whole,
+    optional,
+    parse_certificate_and_key,
+    parse_integer,
 )
-from dpcurves.cli.terminal import Misuse, filling, require_packages, say, terminal
-from dpcurves_parties.serving.watching import Watching
+from dpcurves.cli.terminal import Misuse, make_console, print_to_console, require_packages, show_progress_bar
+from dpcurves_parties.serving.watching import MonitoringOptions
 
-from .tasks import Document, Wanted
+from .tasks import LocalTaskDocument, TaskOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dpcurves_parties.serving.channel import Channel
 
     from .. import Task
-    from ..tallied import Tallied
+    from ..tallied import AggregatedReports
 
 
 BATCH = 2**15
@@ -40,45 +40,53 @@ BATCH = 2**15
 
 
 @dataclass(frozen=True)
-class Classes:
+class ClassSizeOptions:
     """Option for the sizes of two classes whose labels are public."""
 
-    positives: str | None = perhaps(
+    positives: str | None = optional(
         "P", "How many of the people are positives: then ways to estimate the area are shown."
     )
 
-    def sizes(self, people: int) -> tuple[int, int] | None:
+    def parse_sizes(self, people: int) -> tuple[int, int] | None:
         """Positives and negatives. Raises `Misuse`: one class has nobody."""
         if self.positives is None:
             return None
-        positives = whole("positives", self.positives)
+        positives = parse_integer("positives", self.positives)
         if positives >= people:
             raise Misuse("positives", f"fewer than all {people} people are needed, got {positives}")
         return positives, people - positives
 
 
-def plan_local(column: ColumnOptions, cells: CellOptions, wanted: Wanted, price: Price, classes: Classes) -> None:
+def plan_local(
+    column: ColumnOptions, cells: CellOptions, wanted: TaskOptions, price: LossOptions, classes: ClassSizeOptions
+) -> None:
     """Show the plan of a task in the local model: levels, their randomisers, and the error.
 
     With --positives, labels are public, and the ways to estimate the area under the ROC curve are shown, best first.
 
     Example: dpcurves plan local --grid 0:1:1024 --people 1000000 --epsilon 1
     """
-    from ..tallied import Tallied
+    from ..tallied import AggregatedReports
 
-    people, loss = whole("people", wanted.people), price.loss()
-    sizes = classes.sizes(people)
-    task = wanted.task(column, cells, loss)
-    law, error = task.plan.law.required(Tallied), task.plan.error
+    people, loss = parse_integer("people", wanted.people), price.loss()
+    sizes = classes.parse_sizes(people)
+    task = wanted.make_task(column, cells, loss)
+    law, error = task.plan.law.require_type(AggregatedReports), task.plan.error
     read = "" if wanted.kernel is None else f", not of what {wanted.kernel} says"
     place = f"at one edge or cell{read}" if task.aim is None else "in the mean of the curve"
     said = f"standard error: about {error:.4g} of {people} people ({error / people:.3%}) {place}"
-    say(terminal(), f"{task.question}: {loss}, {task.plan.made_by}", _levels(law), said, _report(task))
+    print_to_console(
+        make_console(),
+        f"{task.question}: {loss}, {task.plan.made_by}",
+        _make_level_table(law),
+        said,
+        _describe_report(task),
+    )
     if sizes is not None:
-        say(terminal(), _roads(cells.declared(), loss, *sizes))
+        print_to_console(make_console(), _make_protocol_table(cells.parse_grid(), loss, *sizes))
 
 
-def _levels(law: Tallied) -> Table:
+def _make_level_table(law: AggregatedReports) -> Table:
     from rich.table import Table
 
     table = Table(caption="weight: by how many people one report can shift a count", caption_justify="left")
@@ -91,30 +99,33 @@ def _levels(law: Tallied) -> Table:
     return table
 
 
-def _report(task: Task) -> str:
+def _describe_report(task: Task) -> str:
     """Size of a report in octets, and the time that one takes on this machine."""
     import numpy as np
 
     from dpcurves.noise import Randomness
 
-    query, source = task.plan.query, Randomness.system()
-    missing, names = np.full(BATCH, query.rows * query.cells), np.frombuffer(source.octets(8 * BATCH), dtype=np.uint8)
-    task.said(names.reshape(-1, 8)[:16], missing[:16], source)
+    query, source = task.plan.query, Randomness.from_system()
+    missing, names = (
+        np.full(BATCH, query.rows * query.cells),
+        np.frombuffer(source.random_bytes(8 * BATCH), dtype=np.uint8),
+    )
+    task.randomize_slots(names.reshape(-1, 8)[:16], missing[:16], source)
     start = process_time()
-    task.said(names.reshape(-1, 8), missing, source)
+    task.randomize_slots(names.reshape(-1, 8), missing, source)
     taken = (process_time() - start) / BATCH * 1e6
     return f"a report: {len(task.randomize(None))} octets with its header, {taken:.2g} us each, many at once, here"
 
 
-def _roads(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Table:
+def _make_protocol_table(grid: Grid, loss: PrivacyLoss, positives: int, negatives: int) -> Table:
     from rich.table import Table
 
-    from .. import area_roads
+    from .. import compare_area_protocols
 
     caption = "for scores that are spread evenly; for others up to about 1.6 times as much; labels are public"
     table = Table("ways to estimate the area", caption=caption, caption_justify="left")
     table.add_column("standard error", justify="right")
-    for road in area_roads(grid, loss, positives=positives, negatives=negatives):
+    for road in compare_area_protocols(grid, loss, positives=positives, negatives=negatives):
         table.add_row(str(road), f"{road.error:.4f}")
     return table
 
@@ -126,7 +137,7 @@ NEEDED = ("httptools", "prometheus_client", "starlette", "uvicorn")
 
 
 @dataclass(frozen=True)
-class Receiving:
+class ServerOptions:
     """Options for the file of reports, and for the address, certificate and limits of the server."""
 
     store: str = option("REPORTS", "The file of reports: made if it is not there, else it grows.")
@@ -134,46 +145,46 @@ class Receiving:
     tls: str = option("FILE,FILE", "The server's certificate and its key: made if neither is there.")
     connections: str = option("N", "How many connections are kept open at a time.", "512")
     deadline: str = option("SECONDS", "How long a connection may be silent at first.", "10")
-    most: str | None = perhaps("N", "The most reports that are kept (10 times the people, if not said).")
-    of_one: str | None = perhaps("N", "The most reports a minute of one network address (any).")
-    of_all: str | None = perhaps("N", "The most reports a minute of all (any).")
+    most: str | None = optional("N", "The most reports that are kept (10 times the people, if not said).")
+    of_one: str | None = optional("N", "The most reports a minute of one network address (any).")
+    of_all: str | None = optional("N", "The most reports a minute of all (any).")
 
 
 @dataclass(frozen=True)
-class Way:
+class ConnectionOptions:
     """Options of the client's connection: the server's URL, its certificate, and the timeout."""
 
     to: str = option("https://HOST:PORT", "Where the server answers.")
-    ca: str | None = perhaps("FILE", "The server's certificate; left out: the authorities that this machine believes.")
+    ca: str | None = optional("FILE", "The server's certificate; left out: the authorities that this machine believes.")
     patience: str = option("SECONDS", "How long to wait for an answer.", "60")
 
-    def channel(self) -> Channel:
+    def open_channel(self) -> Channel:
         """TLS channel to the server. Raises `Misuse`: the URL is invalid, or the file holds no certificate."""
-        from dpcurves_parties.serving.channel import Channel, believing
-        from dpcurves_parties.serving.identity import host_of
+        from dpcurves_parties.serving.channel import Channel, make_ca_context
+        from dpcurves_parties.serving.identity import parse_host
 
-        host_of(self.to)
-        context, patience = believing(self.ca), whole("patience", self.patience)
+        parse_host(self.to)
+        context, patience = make_ca_context(self.ca), parse_integer("patience", self.patience)
         named_by = "--ca" if self.ca is not None else "a certificate that this machine believes"
-        return Channel(self.to, context, patience, named_by=named_by, renewal="it needs a new one")
+        return Channel(self.to, context, patience, identity_source=named_by, renewal_advice="it needs a new one")
 
 
 @dataclass(frozen=True)
-class Reporter:
+class ReportOptions:
     """Options for one person's report, where DATA is no file of reports."""
 
-    task: str | None = perhaps("FILE", "The task document, where DATA is no file of reports.")
-    id: str | None = perhaps("NAME", "The person's name: DATA has this one row.")
-    kept: str | None = perhaps("FILE", "The file that keeps the report: sent again, it is the same one.")
-    invitation: str | None = perhaps("WORD", "The person's invitation, where the task asks for one.")
+    task: str | None = optional("FILE", "The task document, where DATA is no file of reports.")
+    id: str | None = optional("NAME", "The person's name: DATA has this one row.")
+    kept: str | None = optional("FILE", "The file that keeps the report: sent again, it is the same one.")
+    invitation: str | None = optional("WORD", "The person's invitation, where the task asks for one.")
 
-    def report(self, source: SourceOptions) -> bytes:
+    def load_or_make_report(self, source: SourceOptions) -> bytes:
         """The person's first report, from the file that keeps it.
 
         Raises:
             Misuse: the task document, the person's name or the file that keeps the report is missing.
         """
-        from .. import Kept
+        from .. import ReportMemo
 
         if self.task is None or self.id is None or self.kept is None:
             raise Misuse(
@@ -181,13 +192,15 @@ class Reporter:
                 "one person's row needs all three, so that no second report is drawn; of more people, send the file"
                 " that dpcurves local randomize has written",
             )
-        kept = Kept.at(self.kept)
+        kept = ReportMemo.from_path(self.kept)
         return (
-            Document(self.task).read().randomize_one(source.records(), self.id, delimiter=source.delimiter, kept=kept)
+            LocalTaskDocument(self.task)
+            .read_task()
+            .randomize_one(source.records(), self.id, delimiter=source.delimiter, memo=kept)
         )
 
 
-def serve(document: Document, receiving: Receiving, watching: Watching) -> None:
+def serve(document: LocalTaskDocument, receiving: ServerOptions, watching: MonitoringOptions) -> None:
     """Take reports of one task over HTTPS, into a file that `dpcurves local aggregate` reads.
 
     It runs until it is stopped. A report is on disk before it is acknowledged. It prints one line when it listens, and
@@ -196,46 +209,58 @@ def serve(document: Document, receiving: Receiving, watching: Watching) -> None:
     Example: dpcurves local serve --task task.json --store reports.bin --listen 127.0.0.1:8443 --tls cert.pem,key.pem
     """
     require_packages("serve", "a server needs more packages; install dpcurves[servers]", *NEEDED)
-    from dpcurves_parties.serving.identity import Pair
+    from dpcurves_parties.serving.identity import CertificatePair
     from dpcurves_parties.serving.server import Address, Limits
 
     from ..report_server import Quota, ReportServer
 
-    asked, address = document.read(), Address.parse(receiving.listen)
-    limits = Limits(whole("connections", receiving.connections), whole("deadline", receiving.deadline))
-    certificate, key = certificate_and_key(receiving.tls)
-    if Pair.made(address.host, certificate, key):
-        say(terminal(), f"written: {certificate} (public: people send with --ca), and its key, which is secret")
-    console = terminal()
+    asked, address = document.read_task(), Address.parse(receiving.listen)
+    limits = Limits(parse_integer("connections", receiving.connections), parse_integer("deadline", receiving.deadline))
+    certificate, key = parse_certificate_and_key(receiving.tls)
+    if CertificatePair.write_if_missing(address.host, certificate, key):
+        print_to_console(
+            make_console(), f"written: {certificate} (public: people send with --ca), and its key, which is secret"
+        )
+    console = make_console()
     most, of_one, of_all = (
-        None if told is None else whole(name, told)
+        None if told is None else parse_integer(name, told)
         for name, told in (("most", receiving.most), ("of_one", receiving.of_one), ("of_all", receiving.of_all))
     )
     server = ReportServer(
-        asked, Path(receiving.store), certificate, key, limits, most, Quota(of_one, of_all), watching.monitoring()
+        asked,
+        Path(receiving.store),
+        certificate,
+        key,
+        limits,
+        most,
+        Quota(of_one, of_all),
+        watching.create_monitoring(),
     )
-    server.serve(address, lambda: say(console, f"task {asked.form.task.hex()} listens at {receiving.listen}"))
+    server.serve(
+        address,
+        lambda: print_to_console(console, f"task {asked.report_format.task.hex()} listens at {receiving.listen}"),
+    )
 
 
-def send(source: SourceOptions, reporter: Reporter, way: Way) -> None:
+def send(source: SourceOptions, reporter: ReportOptions, way: ConnectionOptions) -> None:
     """Send reports to a server: those of a file, or the report of one person, which is kept before it is sent.
 
     The command is idempotent: run again after any failure, it sends the same reports, and each counts once.
 
     Example: dpcurves local send reports.bin --to https://127.0.0.1:8443 --ca cert.pem
     """
-    from ..report_file import octets_of
-    from ..report_server import send as sending
+    from ..report_file import map_report_file
+    from ..report_server import send_reports
 
-    server = way.channel()
-    reports = octets_of(source.data) if _are_reports(source) else reporter.report(source)
-    with server, filling("octets of reports are sent", len(reports)) as progress:
-        sent = sending(reports, server, progress, reporter.invitation or "")
+    server = way.open_channel()
+    reports = map_report_file(source.data) if _is_report_file(source) else reporter.load_or_make_report(source)
+    with server, show_progress_bar("octets of reports are sent", len(reports)) as progress:
+        sent = send_reports(reports, server, progress, reporter.invitation or "")
     told = f"sent: {sent.new + sent.known} reports, {sent.new} of them new to the server"
-    say(terminal(), f"{told}; {sent.refused} refused")
+    print_to_console(make_console(), f"{told}; {sent.refused} refused")
 
 
-def _are_reports(source: SourceOptions) -> bool:
+def _is_report_file(source: SourceOptions) -> bool:
     from ..report_file import MAGIC
 
     try:

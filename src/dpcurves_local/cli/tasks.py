@@ -7,24 +7,24 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from dpcurves.cli.ask_file import delivered, quietly
+from dpcurves.cli.ask_file import deliver_with_notes, suppress_curve_warnings
 from dpcurves.cli.columns import Histogram2DView, HistogramView
 from dpcurves.cli.options import (
     CellOptions,
     ColumnOptions,
     Command,
+    LossOptions,
     Option,
-    Price,
     SourceOptions,
     TaskDocument,
     argument,
-    category,
     option,
-    perhaps,
-    whole,
+    optional,
+    parse_integer,
+    parse_label,
 )
 from dpcurves.cli.output import InputFile, Output, ResultView, RocView, View
-from dpcurves.cli.terminal import Misuse, say, terminal, waiting
+from dpcurves.cli.terminal import Misuse, make_console, print_to_console, show_spinner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,22 +40,22 @@ COVERED = ("for these records", "for the population")
 
 
 @dataclass(frozen=True)
-class Kernel:
+class KernelOption:
     """Option for a pair statistic that is printed below the curve."""
 
-    kernel: str | None = perhaps(
+    kernel: str | None = optional(
         "WORD", "A statistic of pairs of people: gini (mean difference), renyi2, kendall (tau-b) or auc."
     )
 
-    def said(self, curve: Any, output: Output) -> tuple[str, ...]:
+    def describe_statistic(self, curve: Any, output: Output) -> tuple[str, ...]:
         """Line with the pair statistic and its intervals; empty if none was asked for."""
         if self.kernel is None:
             return ()
-        value, interval = _read(self.kernel, curve)
-        return (f"{self.kernel}: {value:.4g}, {_covering(interval, output.simulated(), output, '.4g')}",)
+        value, interval = _compute_statistic(self.kernel, curve)
+        return (f"{self.kernel}: {value:.4g}, {_format_intervals(interval, output.simulated_level(), output, '.4g')}",)
 
 
-def _covering(interval: Callable[..., tuple[float, float]], level: float, output: Output, digits: str) -> str:
+def _format_intervals(interval: Callable[..., tuple[float, float]], level: float, output: Output, digits: str) -> str:
     wanted = (False, True) if output.population else (False,)
     ends = (interval(level, population=population) for population in wanted)
     words = (
@@ -66,14 +66,14 @@ def _covering(interval: Callable[..., tuple[float, float]], level: float, output
 
 
 @dataclass(frozen=True)
-class Pair(Kernel):
+class PairStatisticOptions(KernelOption):
     """Options for a pair statistic, and for the second column of a statistic of two columns."""
 
-    and_column: str | None = perhaps("NAME", "With --kernel kendall: another column.")
-    and_grid: str | None = perhaps("L:U:N", "Public cells of the other column, as --grid.")
+    and_column: str | None = optional("NAME", "With --kernel kendall: another column.")
+    and_grid: str | None = optional("L:U:N", "Public cells of the other column, as --grid.")
 
 
-def required(word: str | None, curve: Any) -> None:
+def require_statistic(word: str | None, curve: Any) -> None:
     """Refuse a statistic that cannot be computed from the curve of this class of question. Raises `Misuse`."""
     if word is None:
         return
@@ -90,7 +90,7 @@ _TOLD = {
 }  # fmt: skip
 
 
-def _read(word: str, curve: Any) -> tuple[float, Any]:
+def _compute_statistic(word: str, curve: Any) -> tuple[float, Any]:
     """Value of the statistic, and a function that returns its confidence interval at a level."""
     from dpcurves import curves
 
@@ -114,38 +114,38 @@ ASSUMED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted(Pair):
+class TaskOptions(PairStatisticOptions):
     """Options for the curve of a task, the approximate number of people, and the randomiser."""
 
     people: str = option("N", "About how many people will report.")
-    curve: str | None = perhaps("WORD", "cdf (the default), histogram; with --label roc (the default).")
-    label: str | None = perhaps("NAME", "The column of true labels, for scores.")
-    pos_label: str | None = perhaps("LABEL", "The positive label (1, if it is not said); other labels are missing.")
-    neg_label: str | None = perhaps("LABEL", "The negative label, where it is not clear.")
+    curve: str | None = optional("WORD", "cdf (the default), histogram; with --label roc (the default).")
+    label: str | None = optional("NAME", "The column of true labels, for scores.")
+    pos_label: str | None = optional("LABEL", "The positive label (1, if it is not said); other labels are missing.")
+    neg_label: str | None = optional("LABEL", "The negative label, where it is not clear.")
     rounding: str = option(
         "WORD", "For a histogram: simple (the default), or chance: rounds at random, without bias.", "simple"
     )
     coins: str = option(
         "WORD", "own (the default), or public: a report is one bit, and all else follows from the name.", "own"
     )
-    inviting: str | None = perhaps(
+    inviting: str | None = optional(
         "FILE", "Reports need an invitation that this secret key signs: the file is made if it is not there."
     )
 
-    def question(self, column: ColumnOptions, cells: CellOptions) -> Any:
+    def make_question(self, column: ColumnOptions, cells: CellOptions) -> Any:
         """Question of the task. Raises `Misuse`: there is no such curve, or it does not go with labels."""
         from dpcurves.curves import CdfQuestion, HistogramQuestion
 
-        grid, name = cells.declared(), column.column
+        grid, name = cells.parse_grid(), column.column
         if self.kernel is not None and self.curve is not None:
             raise Misuse("curve", "a kernel says which curve it is read from: leave one of them out")
         if self.label is not None:
-            return self._of_scores(self.label, column, grid)
+            return self._make_score_question(self.label, column, grid)
         for field in ("pos_label", "neg_label"):
             if getattr(self, field) is not None:
                 raise Misuse(field, "labels are those of a column: give --label, too")
         if self.kernel == "kendall":
-            return self._of_two_columns(column, grid)
+            return self._make_two_column_question(column, grid)
         for field in ("and_column", "and_grid"):
             if getattr(self, field) is not None:
                 raise Misuse(field, "two columns are those of --kernel kendall")
@@ -156,27 +156,27 @@ class Wanted(Pair):
         kind = HistogramQuestion if self.curve == "histogram" else CdfQuestion
         return kind(name, grid, measured_in=column.measured_in)
 
-    def task(self, column: ColumnOptions, cells: CellOptions, loss: PrivacyLoss) -> Task:
+    def make_task(self, column: ColumnOptions, cells: CellOptions, loss: PrivacyLoss) -> Task:
         """The task. For an AUC, levels are chosen to suit it; without labels it asks for the scores of one class.
 
         Raises:
             Misuse: there is no such curve, or the kernel is not read from it.
         """
-        from .. import Coins, Inviter, Read, Rounding, Task
+        from .. import Coins, CountUse, Inviter, Rounding, Task
 
-        question, area = self.question(column, cells), self.kernel == "auc"
+        question, area = self.make_question(column, cells), self.kernel == "auc"
         if not area:
-            required(self.kernel, question)
+            require_statistic(self.kernel, question)
         for field, words in (("coins", Coins), ("rounding", Rounding)):
             if getattr(self, field) not in tuple(words):
                 raise Misuse(field, f"one of {', '.join(words)} is needed, got {getattr(self, field)!r}")
         return Task(
-            question, loss, whole("people", self.people), aim=Read.AREA if area else None, coins=Coins(self.coins),
+            question, loss, parse_integer("people", self.people), aim=CountUse.AREA if area else None, coins=Coins(self.coins),
             rounding=Rounding(self.rounding),
-            invitations=None if self.inviting is None else Inviter.found(self.inviting).public,
+            invitations=None if self.inviting is None else Inviter.load_or_create(self.inviting).public_key,
         )  # fmt: skip
 
-    def _of_two_columns(self, column: ColumnOptions, grid: Grid) -> Histogram2DQuestion:
+    def _make_two_column_question(self, column: ColumnOptions, grid: Grid) -> Histogram2DQuestion:
         from dpcurves.curves import Histogram2DQuestion
         from dpcurves.data import Grid
 
@@ -186,7 +186,7 @@ class Wanted(Pair):
             raise Misuse("and_column", "kendall is of two columns: give --and-column and --and-grid")
         return Histogram2DQuestion(column.column, self.and_column, grid, Grid.parse(self.and_grid))
 
-    def _of_scores(self, label: str, column: ColumnOptions, grid: Grid) -> RocQuestion:
+    def _make_score_question(self, label: str, column: ColumnOptions, grid: Grid) -> RocQuestion:
         from dpcurves.curves import RocQuestion
 
         if self.curve not in (None, "roc"):
@@ -196,8 +196,8 @@ class Wanted(Pair):
                 raise Misuse(field, "with labels the area of the ROC curve is told, no other statistic")
         if column.measured_in:
             raise Misuse("measured_in", "scores of a ROC curve have no unit: leave it out")
-        negative = None if self.neg_label is None else category("neg_label", self.neg_label)
-        positive = category("pos_label", "1" if self.pos_label is None else self.pos_label)
+        negative = None if self.neg_label is None else parse_label("neg_label", self.neg_label)
+        positive = parse_label("pos_label", "1" if self.pos_label is None else self.pos_label)
         return RocQuestion(label, column.column, grid, positive, negative)
 
 
@@ -216,10 +216,10 @@ class NewFile:
 
 
 @dataclass(frozen=True)
-class Document(TaskDocument):
+class LocalTaskDocument(TaskDocument):
     """Option for the document of a task in the local model."""
 
-    def read(self) -> Task:
+    def read_task(self) -> Task:
         """Read the task."""
         from .. import read_task
 
@@ -227,16 +227,16 @@ class Document(TaskDocument):
 
 
 @dataclass(frozen=True)
-class Device:
+class DeviceOptions:
     """Options for a person's name, the file that keeps the first report, and the column of the value."""
 
-    id: str | None = perhaps("NAME", "The person's name, for a file with one row: one report of each name counts.")
-    kept: str | None = perhaps("FILE", "A file that keeps the report: the next call gives the same one.")
-    column: str | None = perhaps("NAME", "Where the value stands, if the file calls it otherwise than the task.")
+    id: str | None = optional("NAME", "The person's name, for a file with one row: one report of each name counts.")
+    kept: str | None = optional("FILE", "A file that keeps the report: the next call gives the same one.")
+    column: str | None = optional("NAME", "Where the value stands, if the file calls it otherwise than the task.")
 
 
 @dataclass(frozen=True)
-class FirstClass:
+class SecondRoundOptions:
     """Options of a second round: the class that reported its scores, and the size of the other class."""
 
     of: str = option("CLASS", "Whose scores were reported: negatives or positives.")
@@ -245,23 +245,25 @@ class FirstClass:
 
 
 @dataclass(frozen=True)
-class Received:
+class ReportFiles:
     """Argument for the files of reports that people sent."""
 
     reports: list[str] = argument("REPORTS...", "Files of reports.")
 
-    def added_up(self, asked: Task) -> Collection:
+    def collect_reports(self, asked: Task) -> Collection:
         """Collection of all reports in these files."""
         from .. import Collection
 
         collection = Collection(asked)
-        with waiting("reports are added up"):
+        with show_spinner("reports are added up"):
             for name in self.reports:
                 collection.add_file(name)
         return collection
 
 
-def task(column: ColumnOptions, cells: CellOptions, wanted: Wanted, price: Price, new: NewFile) -> None:
+def write_task(
+    column: ColumnOptions, cells: CellOptions, wanted: TaskOptions, price: LossOptions, new: NewFile
+) -> None:
     """Make a task for people who trust nobody.
 
     The document is public: it says what is asked, and what one report may lose.
@@ -270,35 +272,37 @@ def task(column: ColumnOptions, cells: CellOptions, wanted: Wanted, price: Price
 
     Example: dpcurves local task --column age --grid 0:100:64 --people 100000 --epsilon 2 --out task.json
     """
-    made = wanted.task(column, cells, price.loss())
+    made = wanted.make_task(column, cells, price.loss())
     made.write(new.out)
     plan = made.plan
     error = f"standard error: about {plan.error:.4g} of {made.people} people ({plan.error / made.people:.3%})"
-    say(terminal(), f"{made.question}: {made.loss}, {plan.made_by}", error, *ASSUMED, f"written: {new.out}")
+    print_to_console(
+        make_console(), f"{made.question}: {made.loss}, {plan.made_by}", error, *ASSUMED, f"written: {new.out}"
+    )
 
 
 @dataclass(frozen=True)
-class Invited:
+class InvitationOptions:
     """Options for the key that signs invitations, and for the file of names."""
 
     inviting: str = option("FILE", "The secret key that local task has made.")
     names: str = option("FILE", "A text file with the name of a person in each line.")
 
-    def people(self) -> list[str]:
+    def read_people(self) -> list[str]:
         """The names, each once. Raises `Misuse`: the file can not be read, or a name stands there twice."""
-        from ..report_file import folded
+        from ..report_file import normalize_name
 
         try:
             lines = Path(self.names).read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError):
             raise Misuse("names", f"{self.names!r} can not be read as text in UTF-8") from None
         people = [line.strip() for line in lines if line.strip()]
-        if not people or len({folded(person) for person in people}) < len(people):
+        if not people or len({normalize_name(person) for person in people}) < len(people):
             raise Misuse("names", "at least one name is needed, and each once; case and spaces make no other name")
         return people
 
 
-def invite(document: Document, invited: Invited, new: NewFile) -> None:
+def invite(document: LocalTaskDocument, invited: InvitationOptions, new: NewFile) -> None:
     """Sign an invitation for each person: a server of the task takes one report of each, and no others.
 
     The file that is written is secret: it has a line for each person, with the name and the invitation, as CSV.
@@ -310,35 +314,35 @@ def invite(document: Document, invited: Invited, new: NewFile) -> None:
 
     from .. import Inviter
 
-    asked, inviter, people = document.read(), Inviter.found(invited.inviting), invited.people()
+    asked, inviter, people = document.read_task(), Inviter.load_or_create(invited.inviting), invited.read_people()
     lines = StringIO()
     csv.writer(lines, lineterminator="\n").writerows(
-        [("person", "invitation"), *((person, inviter.invitation(asked, person)) for person in people)]
+        [("person", "invitation"), *((person, inviter.sign_invitation(asked, person)) for person in people)]
     )
     new.write(lines.getvalue().encode())
-    say(terminal(), f"written: {new.out} (secret), {len(people)} invitations")
+    print_to_console(make_console(), f"written: {new.out} (secret), {len(people)} invitations")
 
 
-def randomize(source: SourceOptions, document: Document, device: Device, new: NewFile) -> None:
+def randomize(source: SourceOptions, document: LocalTaskDocument, device: DeviceOptions, new: NewFile) -> None:
     """Randomise the value of one person, or of the people of a file, a row each. Nothing else has to leave the device.
 
     Example: dpcurves local randomize me.csv --task task.json --id anna --kept kept.db --out report.bin
     """
-    from .. import Kept
+    from .. import ReportMemo
 
-    asked, column, delimiter = document.read(), device.column, source.delimiter
+    asked, column, delimiter = document.read_task(), device.column, source.delimiter
     if device.id is None:
         if device.kept is not None:
             raise Misuse("kept", "a report is kept for a person: give --id, too")
         new.write(asked.randomize_table(source.records(), column=column, delimiter=delimiter))
     else:
-        kept = None if device.kept is None else Kept.at(device.kept)
-        report = asked.randomize_one(source.records(), device.id, column=column, delimiter=delimiter, kept=kept)
+        kept = None if device.kept is None else ReportMemo.from_path(device.kept)
+        report = asked.randomize_one(source.records(), device.id, column=column, delimiter=delimiter, memo=kept)
         new.write(report)
-    say(terminal(), f"written: {new.out}")
+    print_to_console(make_console(), f"written: {new.out}")
 
 
-def aggregate(received: Received, document: Document, kernel: Kernel, output: Output) -> None:
+def aggregate(received: ReportFiles, document: LocalTaskDocument, kernel: KernelOption, output: Output) -> None:
     """Add up reports, one of each person, and compute the curve, and a statistic of pairs of people.
 
     Example: dpcurves local aggregate reports.bin --task task.json --plot cdf.svg
@@ -346,69 +350,82 @@ def aggregate(received: Received, document: Document, kernel: Kernel, output: Ou
     from .. import SecondRound
 
     files = [InputFile("the reports", Path(name)) for name in received.reports]
-    output.require_apart(InputFile("the task document", Path(document.task)), *files)
-    asked = document.read()
+    output.require_distinct_files(InputFile("the task document", Path(document.task)), *files)
+    asked = document.read_task()
     if isinstance(asked, SecondRound):
-        _say_area(asked, received, output)
+        _print_area(asked, received, output)
         return
-    required(kernel.kernel, asked.question)
-    view = _view(asked, output)
+    require_statistic(kernel.kernel, asked.question)
+    view = _choose_view(asked, output)
     output.require_writable()
-    collection = received.added_up(asked)
-    with quietly():
+    collection = received.collect_reports(asked)
+    with suppress_curve_warnings():
         curve = collection.curve()
-    made = f"mechanism: {curve.privacy.mechanism}", told_of(collection), *ASSUMED
-    delivered(
-        asked.question, curve, view, output, lambda written: (*made, *kernel.said(curve, output), *written)
+    made = f"mechanism: {curve.privacy.mechanism}", describe_collection(collection), *ASSUMED
+    deliver_with_notes(
+        asked.question, curve, view, output, lambda written: (*made, *kernel.describe_statistic(curve, output), *written)
     )  # fmt: skip
 
 
-def publish(received: Received, document: Document, first: FirstClass, new: NewFile) -> None:
+def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRoundOptions, new: NewFile) -> None:
     """Read the scores that one class reported, and publish what the other class is asked: one bit of each person.
 
     The document is public. `dpcurves plan local` says which class to ask first, or whether to ask both at once.
 
     Example: dpcurves local publish reports.bin --task negatives.json --of negatives --people 500 --out round2.json
     """
-    from .. import First
+    from .. import FirstClass
     from .. import publish as published
 
-    if first.of not in tuple(First):
-        raise Misuse("of", f"one of {', '.join(First)} is needed, got {first.of!r}")
-    collection = received.added_up(document.read())
-    with quietly():
-        second = published(collection, First(first.of), whole("people", first.people), names=first.names)
+    if first.of not in tuple(FirstClass):
+        raise Misuse("of", f"one of {', '.join(FirstClass)} is needed, got {first.of!r}")
+    collection = received.collect_reports(document.read_task())
+    with suppress_curve_warnings():
+        second = published(collection, FirstClass(first.of), parse_integer("people", first.people), names=first.names)
     second.write(new.out)
-    say(terminal(), f"round 2: {second.plan.made_by}", told_of(collection), *ASSUMED, f"written: {new.out}")
+    print_to_console(
+        make_console(),
+        f"round 2: {second.plan.made_by}",
+        describe_collection(collection),
+        *ASSUMED,
+        f"written: {new.out}",
+    )
 
 
-def _say_area(asked: SecondRound, received: Received, output: Output) -> None:
+def _print_area(asked: SecondRound, received: ReportFiles, output: Output) -> None:
     """Print the AUC of a task of two rounds: a number without a plot."""
     for field in ("json", "plot", "csv", "xlsx", "html"):
         if getattr(output, field) is not None:
             raise Misuse(field, "of an area in two rounds a number is told, no curve: leave it out")
-    level, collection = output.simulated(), received.added_up(asked)
-    with quietly():
+    level, collection = output.simulated_level(), received.collect_reports(asked)
+    with suppress_curve_warnings():
         area = collection.curve()
-    area_said = f"AUC {area.value:.4f}: {_covering(area.interval, level, output, '.4f')}"
-    say(terminal(), area_said, f"mechanism: {asked.plan.made_by}", told_of(collection), *area.said, *ASSUMED)
+    area_said = f"AUC {area.value:.4f}: {_format_intervals(area.interval, level, output, '.4f')}"
+    print_to_console(
+        make_console(),
+        area_said,
+        f"mechanism: {asked.plan.made_by}",
+        describe_collection(collection),
+        *area.said,
+        *ASSUMED,
+    )
 
 
-def told_of(collection: Collection) -> str:
+def describe_collection(collection: Collection) -> str:
     """Line with the numbers of reports: counted, repeated and refused."""
     told = f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
     return f"{told}, {collection.met} of people who reported in the first round" if collection.met else told
 
 
-def _view(asked: Task, output: Output) -> View[Any]:
+def _choose_view(asked: Task, output: Output) -> View[Any]:
     from dpcurves.curves import Histogram2DQuestion, HistogramQuestion, RocQuestion
 
     if isinstance(asked.question, Histogram2DQuestion):
         return Histogram2DView()
     kinds: dict[type, type[ResultView]] = {RocQuestion: RocView, HistogramQuestion: HistogramView}
-    return kinds.get(type(asked.question), ResultView)(output.covering())
+    return kinds.get(type(asked.question), ResultView)(output.interval_settings())
 
 
 LOCAL_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
-    {"task": task, "invite": invite, "randomize": randomize, "aggregate": aggregate, "publish": publish}
+    {"task": write_task, "invite": invite, "randomize": randomize, "aggregate": aggregate, "publish": publish}
 )

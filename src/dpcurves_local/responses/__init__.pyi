@@ -1,16 +1,16 @@
 from .randomiser import (
     RANDOMISERS,
-    Hadamard,
-    KAry,
+    HadamardResponse,
+    KaryRandomisedResponse,
     Randomiser,
-    Subset,
+    SubsetSelection,
     Support,
-    Unary,
+    UnaryEncoding,
     choose_randomiser,
-    randomiser_named,
+    make_randomiser,
 )
 
 __all__ = [
-    "RANDOMISERS", "Hadamard", "KAry", "Randomiser", "Subset", "Support", "Unary", "choose_randomiser",
-    "randomiser_named",
+    "RANDOMISERS", "HadamardResponse", "KaryRandomisedResponse", "Randomiser", "SubsetSelection", "Support", "UnaryEncoding", "choose_randomiser",
+    "make_randomiser",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arrays import BoolArray, IntArray, compiled, loops_are_compiled
+from dpcurves.arrays import BoolArray, IntArray, compile_loop, loops_are_compiled
 from dpcurves.noise.randomness import Randomness
 
 Words = NDArray[np.uint16]
@@ -29,55 +29,55 @@ _SHORT, _LONG, _ALL = 16, 64, _COINS * BITS
 _GROUP = 32
 
 
-def rounded_down(chance: Fraction) -> int:
+def round_down(probability: Fraction) -> int:
     """The chance in parts of `WHOLE`: it never becomes 1."""
-    return min(int(chance * WHOLE), WHOLE - 1)
+    return min(int(probability * WHOLE), WHOLE - 1)
 
 
-def rounded_up(chance: Fraction) -> int:
+def round_up(probability: Fraction) -> int:
     """The chance in parts of `WHOLE`: it never becomes 0."""
-    return max(-int(-chance * WHOLE // 1), 1)
+    return max(-int(-probability * WHOLE // 1), 1)
 
 
-def heads(parts: int, size: int, randomness: Randomness) -> BoolArray:
+def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray:
     """Coins that show heads with a chance of exactly ``parts / WHOLE`` each, all on their own.
 
     A number of 64 even bits is compared with `parts`. Its first eight bits decide unless they are those of `parts`,
     and only then are the others drawn.
     """
-    first = np.frombuffer(randomness.octets(size), dtype=np.uint8)
+    first = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
     border = parts >> _REST
     found = first < border
     open_ = np.flatnonzero(first == border)
-    rest = randomness.words(open_.size) >> np.uint64(_BYTE)
+    rest = randomness.sample_words(open_.size) >> np.uint64(_BYTE)
     found[open_] = rest < np.uint64(parts & ((1 << _REST) - 1))
     return found
 
 
-def places_of(parts: int) -> int:
+def count_binary_places(parts: int) -> int:
     """The number of binary places of a chance."""
     return BITS - ((parts & -parts).bit_length() - 1) if parts else 0
 
 
-def rows_of_heads(parts: int, size: int, octets: int, randomness: Randomness) -> Octets:
-    """The coins of `heads`, eight in an octet: (size, octets)."""
-    draw = _by_places if places_of(parts) <= FEW_PLACES else _by_octets
+def sample_bernoulli_rows(parts: int, size: int, octets: int, randomness: Randomness) -> Octets:
+    """The coins of `sample_bernoulli`, eight in an octet: (size, octets)."""
+    draw = _sample_by_places if count_binary_places(parts) <= FEW_PLACES else _sample_by_octets
     return draw(parts, size * octets, randomness).reshape(size, octets)
 
 
-def _by_places(parts: int, size: int, randomness: Randomness) -> Octets:
+def _sample_by_places(parts: int, size: int, randomness: Randomness) -> Octets:
     """Coins of a chance with few places, from as many even bits: from the lowest place on that is set.
 
     Where the chance so far is c, "and" with an even bit makes ``c / 2`` of it, "or" ``(1 + c) / 2``.
     """
     found = np.zeros(size, dtype=np.uint8)
-    for place in range(BITS - places_of(parts), BITS):
-        bits = np.frombuffer(randomness.octets(size), dtype=np.uint8)
+    for place in range(BITS - count_binary_places(parts), BITS):
+        bits = np.frombuffer(randomness.random_bytes(size), dtype=np.uint8)
         found = found | bits if parts >> place & 1 else found & bits
     return found
 
 
-def _by_octets(parts: int, size: int, randomness: Randomness) -> Octets:
+def _sample_by_octets(parts: int, size: int, randomness: Randomness) -> Octets:
     """Coins of any chance: an octet is looked up by 16 even bits.
 
     So many of their values tell an octet as fit into its exact chance, a whole number of ``2**-512``; what is left of
@@ -85,96 +85,96 @@ def _by_octets(parts: int, size: int, randomness: Randomness) -> Octets:
     16 decides, nearly always by its first 64. So chances are those of eight coins, exactly, and 2 octets are drawn for
     each rather than 8.
     """
-    decided, found = _octets(parts), np.empty(size, dtype=np.uint8)
-    words = randomness.halfwords(size)
-    look_up = _looked_up_in_a_loop if loops_are_compiled() else _looked_up
+    decided, found = _make_octet_table(parts), np.empty(size, dtype=np.uint8)
+    words = randomness.sample_halfwords(size)
+    look_up = _look_up_octets_compiled if loops_are_compiled() else _look_up_octets
     open_ = look_up(words, decided, found)
     if open_.size:
-        found[open_] = decided.further(words[open_], randomness)
+        found[open_] = decided.sample_undecided(words[open_], randomness)
     return found
 
 
-class _Octets(NamedTuple):
+class _OctetTable(NamedTuple):
     """Look-up tables to draw eight biased coins at once by inversion.
 
     Attributes:
-        by_word: The octet that the first 16 bits tell, where they do.
-        told: How many values of theirs tell one: the first ones.
-        ends: Sums of what is left of the chances of the octets up to each one but the last, behind all that is told,
+        octet_by_word: The octet that the first 16 bits tell, where they do.
+        decided_words: How many values of theirs tell one: the first ones.
+        remainder_ends: Sums of what is left of the chances of the octets up to each one but the last, behind all that is told,
             in parts of ``2**512``.
-        first: Their upper 64 bits.
+        upper_ends: Their upper 64 bits.
     """
 
-    by_word: Octets
-    told: int
-    ends: tuple[int, ...]
-    first: NDArray[np.uint64]
+    octet_by_word: Octets
+    decided_words: int
+    remainder_ends: tuple[int, ...]
+    upper_ends: NDArray[np.uint64]
 
-    def further(self, words: Words, randomness: Randomness) -> Octets:
+    def sample_undecided(self, words: Words, randomness: Randomness) -> Octets:
         """The octets where 16 bits do not tell."""
         upper = words.astype(np.uint64) << np.uint64(_LONG - _SHORT)
-        bits = upper | (randomness.words(words.size) >> np.uint64(_SHORT))
-        found = np.searchsorted(self.first, bits)
-        for place in np.flatnonzero(self.first[np.minimum(found, len(self.first) - 1)] == bits):
+        bits = upper | (randomness.sample_words(words.size) >> np.uint64(_SHORT))
+        found = np.searchsorted(self.upper_ends, bits)
+        for place in np.flatnonzero(self.upper_ends[np.minimum(found, len(self.upper_ends) - 1)] == bits):
             left = _ALL - _LONG
-            whole = int(bits[place]) << left | int.from_bytes(randomness.octets(left // 8), "little")
-            found[place] = sum(end <= whole for end in self.ends)
+            whole = int(bits[place]) << left | int.from_bytes(randomness.random_bytes(left // 8), "little")
+            found[place] = sum(end <= whole for end in self.remainder_ends)
         return found.astype(np.uint8)
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def _octets(parts: int) -> _Octets:
+def _make_octet_table(parts: int) -> _OctetTable:
     chances = [parts**ones * (WHOLE - parts) ** (_COINS - ones) for ones in map(int.bit_count, range(2**_COINS))]
     told, left = zip(*(divmod(chance, 1 << _ALL - _SHORT) for chance in chances), strict=True)
     by_word = np.zeros(2**_SHORT, dtype=np.uint8)
     by_word[: sum(told)] = np.repeat(np.arange(2**_COINS), told)
     ends = tuple(accumulate(left, initial=sum(told) << _ALL - _SHORT))[1:-1]
     first = np.array([min(end >> _ALL - _LONG, 2**_LONG - 1) for end in ends], dtype=np.uint64)
-    return _Octets(by_word, sum(told), ends, first)
+    return _OctetTable(by_word, sum(told), ends, first)
 
 
-def _looked_up(words: Words, decided: _Octets, found: Octets) -> IntArray:
+def _look_up_octets(words: Words, decided: _OctetTable, found: Octets) -> IntArray:
     """Write the octets that 16 bits tell, and return the places of those that they do not."""
-    np.take(decided.by_word, words, out=found, mode="wrap")
-    return np.flatnonzero(words >= decided.told)
+    np.take(decided.octet_by_word, words, out=found, mode="wrap")
+    return np.flatnonzero(words >= decided.decided_words)
 
 
-def _looked_up_in_a_loop(words: Words, decided: _Octets, found: Octets) -> IntArray:
-    """Do as `_looked_up`, compiled, in a third of the time."""
+def _look_up_octets_compiled(words: Words, decided: _OctetTable, found: Octets) -> IntArray:
+    """Do as `_look_up_octets`, compiled, in a third of the time."""
     open_ = np.empty(words.size, dtype=np.int64)
-    return open_[: _look_up(words, decided.by_word, decided.told, found, open_)]
+    return open_[: _fill_octets(words, decided.octet_by_word, decided.decided_words, found, open_)]
 
 
-@compiled
-def _look_up(words: Words, by_word: Octets, told: int, found: Octets, open_: IntArray) -> int:
+@compile_loop
+def _fill_octets(words: Words, by_word: Octets, decided_words: int, found: Octets, open_: IntArray) -> int:
     many, whole = 0, len(words) // _GROUP * _GROUP
     for start in range(0, whole, _GROUP):  # in groups, of which few have a word that does not tell
         largest = words[start]
         for place in range(start, start + _GROUP):
             found[place] = by_word[words[place]]
             largest = max(largest, words[place])
-        for place in range(start, start + _GROUP if largest >= told else start):
+        for place in range(start, start + _GROUP if largest >= decided_words else start):
             open_[many] = place
-            many += words[place] >= told
+            many += words[place] >= decided_words
     for place in range(whole, len(words)):
         found[place] = by_word[words[place]]
         open_[many] = place
-        many += words[place] >= told
+        many += words[place] >= decided_words
     return many
 
 
-def even(outcomes: int, size: int, randomness: Randomness) -> IntArray:
+def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray:
     """Even draws from 0, ..., `outcomes` - 1, at most 2**31 of them, by multiplication and rejection (Lemire 2019).
 
     Equally many of the 2**32 products of a word and the number of outcomes have each upper half, once those are drawn
     again whose lower half is below ``2**32 % outcomes``.
     """
-    products = np.frombuffer(randomness.octets(4 * size), dtype="<u4").astype(np.uint64) * np.uint64(outcomes)
+    products = np.frombuffer(randomness.random_bytes(4 * size), dtype="<u4").astype(np.uint64) * np.uint64(outcomes)
     uneven = np.uint64((1 << _HALF) % outcomes)
     again = np.flatnonzero((products & np.uint64((1 << _HALF) - 1)) < uneven)
     drawn = (products >> np.uint64(_HALF)).astype(np.int64)
     if again.size:
-        drawn[again] = even(outcomes, again.size, randomness)
+        drawn[again] = sample_uniform(outcomes, again.size, randomness)
     return drawn
 
 
@@ -190,38 +190,40 @@ _ONE, _TWO, _FOUR, _TOP = (np.uint64(shift) for shift in (1, 2, 4, 56))
 _PAIRS, _FOURS, _EIGHTS, _EACH = (np.uint64((2**64 - 1) // divisor) for divisor in (3, 5, 17, 255))
 
 
-def even_sets(answers: IntArray, own: BoolArray, many: int, size: int, randomness: Randomness) -> Rows:
-    """Sets of `size` of `many`, each with its answer in it or without it, as `own` says, and even among all such.
+def sample_uniform_sets(
+    answers: IntArray, includes_answer: BoolArray, many: int, size: int, randomness: Randomness
+) -> Rows:
+    """Sets of `size` of `many`, each with its answer in it or without it, as `includes_answer` says, and even among all such.
 
     Args:
         answers: SECRET. One for each set.
-        own: SECRET. Whether it is in the set.
+        includes_answer: SECRET. Whether it is in the set.
         many: How many there are, at most 2**12.
         size: How many are in a set, from 1 to ``many - 1``.
         randomness: Where words come from.
     """
     words = -(-many // _WORD)
-    begun = rows_of_heads(beginning(many, size), len(answers), 8 * words, randomness)
+    begun = sample_bernoulli_rows(choose_start_probability(many, size), len(answers), 8 * words, randomness)
     rows, done = begun.view(np.uint64), 0
     rows[:, -1] &= np.uint64((1 << many - _WORD * (words - 1)) - 1)
     while done < len(answers):
-        tries = randomness.halfwords(min(_TRIES * (len(answers) - done) + _TRIES, _AT_ONCE))
-        done = put_right(rows, answers, own, many, size, tries, done)
+        tries = randomness.sample_halfwords(min(_TRIES * (len(answers) - done) + _TRIES, _AT_ONCE))
+        done = correct_set_sizes(rows, answers, includes_answer, many, size, tries, done)
     return rows
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def beginning(many: int, size: int) -> int:
+def choose_start_probability(many: int, size: int) -> int:
     """The chance of the coins with which sets are had soonest, in parts of `WHOLE`. It changes no chance of a set."""
     share, spread = size / many, sqrt(size * (1 - size / many)) / many
     coarse = [step * (WHOLE >> FEW_PLACES) for step in range(1 << FEW_PLACES)]
     fine = [int(max(share - step / 4 * spread, 0) * WHOLE) for step in range(8)]
-    return min((0, *coarse, *fine), key=lambda parts: _octets_of_sets(many, size, parts))
+    return min((0, *coarse, *fine), key=lambda parts: _estimate_set_cost(many, size, parts))
 
 
-def _octets_of_sets(many: int, size: int, parts: int) -> float:
+def _estimate_set_cost(many: int, size: int, parts: int) -> float:
     """The number of octets of even coins that take about as long as a set."""
-    places, chance, share = places_of(parts), parts / WHOLE, size / many
+    places, chance, share = count_binary_places(parts), parts / WHOLE, size / many
     lacking, spread = size - chance * many, sqrt(many * chance * (1 - chance)) or 1e-9
     normal = exp(-((lacking / spread) ** 2) / 2) / sqrt(2 * pi), (1 + erf(lacking / spread / sqrt(2))) / 2
     added = lacking * normal[1] + spread * normal[0]
@@ -229,9 +231,9 @@ def _octets_of_sets(many: int, size: int, parts: int) -> float:
     return (places if places <= FEW_PLACES else _LOOKED_UP) * many / 8 + _TRY * tries
 
 
-@compiled
-def put_right(  # noqa: PLR0917
-    rows: Rows, answers: IntArray, own: BoolArray, many: int, size: int, words: Words, done: int
+@compile_loop
+def correct_set_sizes(  # noqa: PLR0917
+    rows: Rows, answers: IntArray, includes_answer: BoolArray, many: int, size: int, words: Words, done: int
 ) -> int:
     """Make sets of the right size from row `done` on, as long as there are words: how many rows are done.
 
@@ -244,7 +246,7 @@ def put_right(  # noqa: PLR0917
     for row in range(done, len(rows)):
         at, answer = answers[row] >> 6, _ONE << np.uint64(answers[row] & 63)
         rows[row, at] &= ~answer
-        left = size - np.int64(own[row])
+        left = size - np.int64(includes_answer[row])
         for place in range(rows.shape[1]):  # bits that are set: in pairs, fours, octets and words
             bits = rows[row, place]
             bits -= bits >> _ONE & _PAIRS
@@ -268,5 +270,5 @@ def put_right(  # noqa: PLR0917
             used += 1
         if left != 0:
             return row
-        rows[row, at] = rows[row, at] & ~answer | answer * np.uint64(own[row])
+        rows[row, at] = rows[row, at] & ~answer | answer * np.uint64(includes_answer[row])
     return len(rows)

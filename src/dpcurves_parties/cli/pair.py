@@ -12,16 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 from dpcurves.cli import options as of
 from dpcurves.cli.accounts import require_lasting
-from dpcurves.cli.ask_file import Terms, delivered, quietly
-from dpcurves.cli.options import Command, option, typed
+from dpcurves.cli.ask_file import Terms, deliver_with_notes, suppress_curve_warnings
+from dpcurves.cli.options import Command, format_label, option
 from dpcurves.cli.output import InputFile, Output, View
-from dpcurves.cli.terminal import Misuse, filling, say, tell, terminal, waiting
+from dpcurves.cli.terminal import (
+    Misuse,
+    make_console,
+    print_to_console,
+    print_to_stderr,
+    show_progress_bar,
+    show_spinner,
+)
 
-from ..serving.watching import Watching
+from ..serving.watching import MonitoringOptions
 from .pair_tasks import Bearer, MeetingOptions, take_part
 from .pair_tasks import require_extra as require_pairs
 from .pair_tasks import serve as serve_people
-from .tasks import TaskFile, require_extra, require_unsaid
+from .tasks import TaskFile, refuse_options, require_extra
 
 if TYPE_CHECKING:
     from dpcurves.curves import Question
@@ -31,19 +38,19 @@ if TYPE_CHECKING:
     from ..pairs import PairTask
     from ..serving.monitoring import Monitoring
     from ..serving.server import Limits
-    from ..serving.two_servers.report_set import Earlier
+    from ..serving.two_servers.report_set import EarlierPolicy
     from ..shares import Task
 
 
 @dataclass(frozen=True)
-class Running:
+class ServerOptions:
     """Options of a server of one or more tasks."""
 
     party: str = option("0|1", "Which of the two servers this is, in all of its tasks.")
     task: str = option("FILE,...", "Task documents, with commas between them.")
     identity: str = option("FOLDER", "The folder with this server's keys.")
     store: str = option("URL", "Its reports and its ledger: sqlite:///a0.db, or postgresql+psycopg://...")
-    listen: str | None = of.perhaps("HOST:PORT", "Where to listen; left out: at the URL in the task.")
+    listen: str | None = of.optional("HOST:PORT", "Where to listen; left out: at the URL in the task.")
     peer: str = option("URL", "Where the other server is reached; left out: at its URL in the task.", "")
     patience: str = option("SECONDS", "How long the other server may take to answer.", "60")
     connections: str = option(
@@ -57,7 +64,7 @@ class Running:
         "N|tcp://HOST:PORT", "Who evaluates jobs: so many processes, or the workers of a Dask scheduler.", ""
     )
 
-    def number(self) -> int:
+    def parse_party(self) -> int:
         """Number of the party, 0 or 1."""
         if self.party not in ("0", "1"):
             raise Misuse("party", f"0 or 1 is needed, got {self.party!r}")
@@ -65,17 +72,17 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Renamed:
+class RenamedColumns:
     """Options for the names of the task's columns in the owner's table."""
 
-    column: str | None = of.perhaps("NAME", "The name of the task's column in DATA, where it is another.")
-    label: str | None = of.perhaps("NAME", "The name of the task's column of labels in DATA, where it is another.")
+    column: str | None = of.optional("NAME", "The name of the task's column in DATA, where it is another.")
+    label: str | None = of.optional("NAME", "The name of the task's column of labels in DATA, where it is another.")
 
-    def axes(self, task: Task) -> tuple[Axis | Categories, ...]:
+    def rename_axes(self, task: Task) -> tuple[Axis | Categories, ...]:
         """Axes of the task, with the column names of the table."""
-        return tuple(replace(axis, column=name or str(axis.column)) for axis, name in self._names(task))
+        return tuple(replace(axis, column=name or str(axis.column)) for axis, name in self._match_names(task))
 
-    def _names(self, task: Task) -> list[tuple[Axis | Categories, str | None]]:
+    def _match_names(self, task: Task) -> list[tuple[Axis | Categories, str | None]]:
         if task.label is None and self.label is not None:
             raise Misuse("label", "the task counts values without a label")
         *others, last = task.axes
@@ -84,7 +91,7 @@ class Renamed:
 
 
 @dataclass(frozen=True)
-class Before:
+class EarlierRecords:
     """Option for records sent earlier with the same ticket: keep or replace."""
 
     earlier: str = option(
@@ -93,14 +100,16 @@ class Before:
         "keep",
     )
 
-    def meant(self) -> Earlier:
+    def parse_earlier(self) -> EarlierPolicy:
         """Choice as it is sent to the servers."""
-        from ..serving.two_servers.report_set import Earlier
+        from ..serving.two_servers.report_set import EarlierPolicy
 
-        return of.chosen("earlier", self.earlier, {"keep": Earlier.STAYS, "replace": Earlier.GIVES_WAY})
+        return of.parse_choice(
+            "earlier", self.earlier, {"keep": EarlierPolicy.STAYS, "replace": EarlierPolicy.GIVES_WAY}
+        )
 
 
-def aggregator(running: Running, watching: Watching) -> None:
+def aggregator(running: ServerOptions, watching: MonitoringOptions) -> None:
     """Run one of the two servers of a task, or the one server of people in pairs, which is party 0.
 
     It runs until it is stopped. It prints one line when it listens, and one for each error; never a share.
@@ -114,36 +123,44 @@ def aggregator(running: Running, watching: Watching) -> None:
     from ..serving.two_servers.kinds import read_task
 
     require_lasting(running.store)
-    limits = Limits(of.whole("connections", running.connections), of.whole("deadline", running.deadline))
+    limits = Limits(
+        of.parse_integer("connections", running.connections), of.parse_integer("deadline", running.deadline)
+    )
     people = [TaskFile(file) for file in running.task.split(",")]
     if any(each.is_of_people for each in people):
-        _serve_people(people, running, limits, watching.monitoring())
+        _serve_people(people, running, limits, watching.create_monitoring())
         return
-    tasks, party = [read_task(file) for file in running.task.split(",")], running.number()
+    tasks, party = [read_task(file) for file in running.task.split(",")], running.parse_party()
     if running.workers and not running.jobs:
         raise Misuse("workers", "they evaluate jobs: name their place with --jobs, which all of them reach")
     server = Aggregator(
-        party, tasks, Identity.read(Path(running.identity)), running.store, running.peer,
-        of.whole("patience", running.patience), limits, watching.monitoring(), running.jobs, running.workers,
+        party, tasks, Identity.load(Path(running.identity)), running.store, running.peer,
+        of.parse_integer("patience", running.patience), limits, watching.create_monitoring(), running.jobs, running.workers,
     )  # fmt: skip
     listen = running.listen or tasks[0].servers[party].url.removeprefix("https://").rstrip("/")
-    console = terminal()
+    console = make_console()
     names = ", ".join(task.name for task in tasks)
-    server.serve(Address.parse(listen), lambda: say(console, f"party {party} of {names} listens at {listen}"))
+    server.serve(
+        Address.parse(listen), lambda: print_to_console(console, f"party {party} of {names} listens at {listen}")
+    )
 
 
-def _serve_people(documents: Sequence[TaskFile], running: Running, limits: Limits, monitoring: Monitoring) -> None:
+def _serve_people(
+    documents: Sequence[TaskFile], running: ServerOptions, limits: Limits, monitoring: Monitoring
+) -> None:
     from ..pairs.relay_server import RelayServer
     from ..serving.identity import Identity
 
-    if running.number() or not all(each.is_of_people for each in documents):
+    if running.parse_party() or not all(each.is_of_people for each in documents):
         raise Misuse("party", "the one server of people in pairs is party 0, and works for no other tasks beside")
-    tasks = [each.of_pairs() for each in documents]
-    server = RelayServer(tasks, Identity.read(Path(running.identity)), running.store, limits, monitoring)
+    tasks = [each.read_pair_task() for each in documents]
+    server = RelayServer(tasks, Identity.load(Path(running.identity)), running.store, limits, monitoring)
     serve_people(server, running.listen)
 
 
-def contribute(source: of.SourceOptions, document: TaskFile, bearer: Bearer, renamed: Renamed, before: Before) -> None:
+def contribute(
+    source: of.SourceOptions, document: TaskFile, bearer: Bearer, renamed: RenamedColumns, before: EarlierRecords
+) -> None:
     """Send the records of a file to both servers, each a share that alone tells nothing.
 
     Done again with the same file and ticket, nothing counts twice: begin again if it was stopped. Another file is
@@ -153,30 +170,32 @@ def contribute(source: of.SourceOptions, document: TaskFile, bearer: Bearer, ren
     Example: dpcurves contribute flights.csv --task task.json --ticket tickets/owner-1
     """
     require_extra()
-    from ..serving.two_servers.owner import Contribution, bearer_of, enrolled
-    from ..serving.two_servers.report_set import Earlier
-    from ..shares.analyst import read_places
+    from ..serving.two_servers.owner import Contribution, enrol_owner, read_owner_ticket
+    from ..serving.two_servers.report_set import EarlierPolicy
+    from ..shares.analyst import read_record_slots
     from ..shares.dap_uploads import LeaderUpload
 
-    task, ticket = document.read(), Path(bearer.ticket)
-    bearer_of(task, ticket)
-    places = read_places(task, source.records(), source.delimiter, renamed.axes(task))
-    owner = enrolled(task, ticket, bearer.seconds)
-    with filling(f"sending reports of {task.name}", len(places)) as progress:
-        contribution = Contribution.of(task, places, ticket, before.meant())
-        if task.reports_per_owner == 1 and contribution.earlier is Earlier.STAYS:
-            sent = LeaderUpload(contribution, owner).send(progress, bearer.seconds)
+    task, ticket = document.read_task(), Path(bearer.ticket)
+    read_owner_ticket(task, ticket)
+    places = read_record_slots(task, source.records(), source.delimiter, renamed.rename_axes(task))
+    owner = enrol_owner(task, ticket, bearer.timeout)
+    with show_progress_bar(f"sending reports of {task.name}", len(places)) as progress:
+        contribution = Contribution.from_ticket(task, places, ticket, before.parse_earlier())
+        if task.reports_per_owner == 1 and contribution.earlier_policy is EarlierPolicy.STAYS:
+            sent = LeaderUpload(contribution, owner).send(progress, bearer.timeout)
             said = f"sent: {sent} report, of which both servers have their part"
         else:
-            told = contribution.send(owner, progress, bearer.seconds)
+            told = contribution.send(owner, progress, bearer.timeout)
             said = f"sent: {told.reports} reports, {told.new} of them new to the servers"
-    say(terminal(), said)
+    print_to_console(make_console(), said)
 
 
 SERVER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"aggregator": aggregator, "contribute": contribute})
 
 
-def pair(source: of.SourceOptions, document: TaskFile, bearer: Bearer, meeting: MeetingOptions, before: Before) -> None:
+def pair(
+    source: of.SourceOptions, document: TaskFile, bearer: Bearer, meeting: MeetingOptions, before: EarlierRecords
+) -> None:
     """Take part in a task of pairs with the values of a file.
 
     With two servers, each gets a share of each value, and you are done. With people in pairs, the file has one row,
@@ -191,27 +210,31 @@ def pair(source: of.SourceOptions, document: TaskFile, bearer: Bearer, meeting: 
     require_pairs()
     from ..pairs import Trust
 
-    task = document.of_pairs()
+    task = document.read_pair_task()
     if task.trust is Trust.TWO_SERVERS:
-        require_unsaid(
+        refuse_options(
             "it belongs to people in pairs; the task is of two servers: leave it out", meeting, MeetingOptions()
         )
         _send_shares(task, source, bearer, before)
         return
-    require_unsaid("it belongs to shares; what people in pairs have said stays said: leave it out", before, Before())
+    refuse_options(
+        "it belongs to shares; what people in pairs have said stays said: leave it out", before, EarlierRecords()
+    )
     take_part(task, source, bearer, meeting)
 
 
-def _send_shares(task: PairTask, source: of.SourceOptions, bearer: Bearer, before: Before) -> None:
+def _send_shares(task: PairTask, source: of.SourceOptions, bearer: Bearer, before: EarlierRecords) -> None:
     from ..pairs.task import read_values
-    from ..serving.two_servers.owner import Contribution, bearer_of
+    from ..serving.two_servers.owner import Contribution, read_owner_ticket
 
     ticket = Path(bearer.ticket)
-    owner = bearer_of(task, ticket)
+    owner = read_owner_ticket(task, ticket)
     values = read_values(task, source.records(), source.delimiter)
-    with filling(f"sending shares of {task.name}", len(values)) as progress:
-        sent = Contribution.of(task, values, ticket, before.meant()).send(owner, progress, bearer.seconds)
-    say(terminal(), f"sent: shares of {sent.reports} people, {sent.new} of them new to the servers")
+    with show_progress_bar(f"sending shares of {task.name}", len(values)) as progress:
+        sent = Contribution.from_ticket(task, values, ticket, before.parse_earlier()).send(
+            owner, progress, bearer.timeout
+        )
+    print_to_console(make_console(), f"sent: shares of {sent.reports} people, {sent.new} of them new to the servers")
 
 
 PAIR_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"pair": pair})
@@ -225,7 +248,7 @@ COVERED = MappingProxyType({"for_these_records": False, "for_the_population": Tr
 class AnswerOptions:
     """Options for the JSON output file and the confidence level."""
 
-    json: str | None = of.perhaps("FILE", "Write the answer as JSON to this file; - writes it to standard output.")
+    json: str | None = of.optional("FILE", "Write the answer as JSON to this file; - writes it to standard output.")
     level: str = option("P", "The confidence level of intervals.", "0.95")
 
     def output(self) -> Output:
@@ -233,7 +256,7 @@ class AnswerOptions:
         return Output(self.json, level=self.level)
 
 
-def pairs(document: TaskFile, bearer: Bearer, told: AnswerOptions) -> None:
+def pairs(document: TaskFile, bearer: Bearer, answer_options: AnswerOptions) -> None:
     """Ask for the mean over pairs of people. Asked again, it is the same, and free.
 
     Example: dpcurves ask pairs --task task.json --ticket tickets/analyst-1 --json out.json
@@ -241,40 +264,40 @@ def pairs(document: TaskFile, bearer: Bearer, told: AnswerOptions) -> None:
     require_pairs()
     from ..pairs.task import ASSUMED
 
-    task, output = document.of_pairs(), told.output()
-    output.require_apart(
+    task, output = document.read_pair_task(), answer_options.output()
+    output.require_distinct_files(
         InputFile("the task document", Path(document.task)), InputFile("the ticket", Path(bearer.ticket))
     )
     output.require_writable()
-    level = output.certainty()
-    with waiting("the servers work it out"):
-        found = _asked(task, bearer)
-    screen = output.terminal()
+    level = output.confidence_level()
+    with show_spinner("the servers work it out"):
+        found = _ask_servers(task, bearer)
+    screen = output.make_console()
     ends = {name: found.interval(level, population=population) for name, population in COVERED.items()}
-    written = output.write_json(lambda: _document(task, found, level, ends))
+    written = output.write_json(lambda: _encode_answer(task, found, level, ends))
     if output.json is None:
-        say(
+        print_to_console(
             screen,
             f"{task.kernel_name}: {found.value:.4g}, from {found.pairs} pairs",
             *(f"{low:.4g} to {high:.4g} ({level:.0%}, {name.replace('_', ' ')})" for name, (low, high) in ends.items()),
         )
-    say(screen, f"mechanism: {found.privacy.mechanism}; {found.privacy.loss}", *ASSUMED[task.trust])
-    say(screen, *(f"written: {name}" for name in written))
+    print_to_console(screen, f"mechanism: {found.privacy.mechanism}; {found.privacy.loss}", *ASSUMED[task.trust])
+    print_to_console(screen, *(f"written: {name}" for name in written))
     for note in found.notes:
-        tell(note)
+        print_to_stderr(note)
 
 
-def _asked(task: PairTask, bearer: Bearer) -> UStatistic:
+def _ask_servers(task: PairTask, bearer: Bearer) -> UStatistic:
     from ..pairs import Trust
     from ..pairs.service import ask_pairs, ask_people
     from ..serving.task_document import Role, Ticket
 
     ask = ask_people if task.trust is Trust.PEOPLE else ask_pairs
-    with quietly():
-        return ask(task, Ticket.read(bearer.ticket, Role.ANALYST), patience=bearer.seconds)
+    with suppress_curve_warnings():
+        return ask(task, Ticket.load(bearer.ticket, Role.ANALYST), timeout=bearer.timeout)
 
 
-def _document(task: PairTask, found: UStatistic, level: float, ends: dict[str, Any]) -> str:
+def _encode_answer(task: PairTask, found: UStatistic, level: float, ends: dict[str, Any]) -> str:
     from ..pairs.task import ASSUMED
 
     return json.dumps(
@@ -306,35 +329,39 @@ ADDRESS = "--task task.json --ticket tickets/analyst-1"
 
 
 @dataclass(frozen=True)
-class Servers:
+class TaskServers:
     """Options for a task and an analyst's ticket, which replace those for a file, a privacy loss and a guarantee."""
 
     document: TaskFile
     bearer: Bearer
-    unproved: bool = of.flag("--unproved", "Read answers that are not proved, too, where servers have to prove them.")
+    accepts_unproved: bool = of.flag(
+        "--unproved", "Read answers that are not proved, too, where servers have to prove them."
+    )
 
-    def task(self, output: Output) -> Task:
+    def read_task(self, output: Output) -> Task:
         """Read the task document. Raises `Misuse` where an output file would overwrite that document or the ticket."""
         require_extra()
         document, ticket = Path(self.document.task), Path(self.bearer.ticket)
-        output.require_apart(InputFile("the task document", document), InputFile("the ticket", ticket))
-        return self.document.read()
+        output.require_distinct_files(InputFile("the task document", document), InputFile("the ticket", ticket))
+        return self.document.read_task()
 
-    def answer(self, task: Task, question: Question[Any], view: View[Any], output: Output) -> None:
+    def answer_question(self, task: Task, question: Question[Any], view: View[Any], output: Output) -> None:
         """Ask both servers, write the files that `output` names, and print the trust assumptions."""
         output.require_writable()
         from ..serving.task_document import Role, Ticket
-        from ..serving.two_servers.owner import beside
-        from ..shares.analyst import Analyst, assumed
+        from ..serving.two_servers.owner import path_of_agreed_reports
+        from ..shares.analyst import Analyst, list_assumptions
 
-        ticket, kept = Ticket.read(self.bearer.ticket, Role.ANALYST), beside(Path(self.bearer.ticket))
-        asking = Analyst(task, ticket, patience=self.bearer.seconds, kept=kept, unproved=self.unproved)
-        with asking as analyst, waiting("the servers count"), quietly():
+        ticket, kept = Ticket.load(self.bearer.ticket, Role.ANALYST), path_of_agreed_reports(Path(self.bearer.ticket))
+        asking = Analyst(
+            task, ticket, timeout=self.bearer.timeout, agreed_file=kept, allow_unproved=self.accepts_unproved
+        )
+        with asking as analyst, show_spinner("the servers count"), suppress_curve_warnings():
             curve: Any = analyst.ask(question)
         doubts = [f"doubt: {line}" for line in sorted(analyst.doubts)]
-        trust = (*assumed(task, proved=not doubts), *_dropped(analyst.dropped), *doubts)
+        trust = (*list_assumptions(task, proved=not doubts), *_describe_dropped(analyst.dropped), *doubts)
         made = f"mechanism: {curve.privacy.mechanism}"
-        delivered(question, curve, view, output, lambda written: (made, *trust, *written))
+        deliver_with_notes(question, curve, view, output, lambda written: (made, *trust, *written))
 
 
 @dataclass(frozen=True)
@@ -342,34 +369,34 @@ class TaskTerms:
     """Terms of a question to the two servers of a task."""
 
     task: Task
-    servers: Servers
+    servers: TaskServers
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Ask the servers; quantiles are found by bisection where the task counts records below thresholds."""
         from dpcurves.curves import QuantilesQuestion
 
-        from ..shares.task import Counted
+        from ..shares.task import CountKind
 
-        if isinstance(question, QuantilesQuestion) and self.task.counted is Counted.PREFIXES:
-            question = question.searching(output.covering().level)
-        self.servers.answer(self.task, question, view, output)
+        if isinstance(question, QuantilesQuestion) and self.task.count_kind is CountKind.PREFIXES:
+            question = question.with_search(output.interval_settings().level)
+        self.servers.answer_question(self.task, question, view, output)
 
 
-def asks_of(questions: Mapping[str, Command]) -> dict[str, Command]:
+def create_ask_commands(questions: Mapping[str, Command]) -> dict[str, Command]:
     """A command for each question that counts may answer."""
-    return {name: _ask_of(name, command) for name, command in _of_counts(questions)}
+    return {name: _create_ask_command(name, command) for name, command in _select_count_questions(questions)}
 
 
-def said_of(questions: Mapping[str, Command]) -> dict[str, frozenset[str]]:
+def find_declared_options(questions: Mapping[str, Command]) -> dict[str, frozenset[str]]:
     """Options that commands leave out, for the task document sets them: of questions along one grid.
 
     A question about several columns is asked in the words in which a file is; a task that does not count its table
     refuses it.
     """
-    return {name: SAID for name, command in _of_counts(questions) if _is_along_a_grid(command)}
+    return {name: SAID for name, command in _select_count_questions(questions) if _has_one_grid(command)}
 
 
-def _of_counts(questions: Mapping[str, Command]) -> list[tuple[str, Command]]:
+def _select_count_questions(questions: Mapping[str, Command]) -> list[tuple[str, Command]]:
     return [
         (name, command)
         for name, command in questions.items()
@@ -377,36 +404,36 @@ def _of_counts(questions: Mapping[str, Command]) -> list[tuple[str, Command]]:
     ]
 
 
-def _is_along_a_grid(command: Command) -> bool:
+def _has_one_grid(command: Command) -> bool:
     groups = of.groups_of(command)
     along = any(issubclass(group, of.CellOptions) for group in groups.values())
     return along and not of.names_of(groups.values()) & SECOND
 
 
-def _ask_of(name: str, command: Command) -> Command:
+def _create_ask_command(name: str, command: Command) -> Command:
     asked = {each: group for each, group in of.groups_of(command).items() if group not in (Terms, Output)}
-    along = _is_along_a_grid(command)
+    along = _has_one_grid(command)
 
-    def ask(servers: Servers, output: Output, **groups: Any) -> None:
-        task = servers.task(output)
-        said = words_of(task, of.names_of(asked.values())) if along else {}
-        told = {each: of.filled(type(group), of.values_of(group) | said) for each, group in groups.items()}
+    def ask_question(servers: TaskServers, output: Output, **groups: Any) -> None:
+        task = servers.read_task(output)
+        said = options_from_task(task, of.names_of(asked.values())) if along else {}
+        told = {each: of.build_group(type(group), of.values_of(group) | said) for each, group in groups.items()}
         command(**told, terms=TaskTerms(task, servers), output=output)
 
     left = of.names_of(asked.values()) - (SAID if along else frozenset())
-    ask.__name__, ask.__doc__ = command.__name__, _told(name, command.__doc__ or "", left)
-    ask.__annotations__ = {"servers": Servers, **asked, "output": Output}
-    return ask
+    ask_question.__name__, ask_question.__doc__ = command.__name__, _help_text(name, command.__doc__ or "", left)
+    ask_question.__annotations__ = {"servers": TaskServers, **asked, "output": Output}
+    return ask_question
 
 
-def _told(name: str, words: str, left: frozenset[str]) -> str:
+def _help_text(name: str, words: str, left: frozenset[str]) -> str:
     """Help text: the question's first sentence, and its example with the options that remain."""
     sentence, *_, example = words.split("\n\n")
     options = (f" --{option} {value}" for option, value in OPTION.findall(example) if option.replace("-", "_") in left)
     return f"{sentence}\n\nExample: dpcurves ask {name} {ADDRESS}{''.join(options)}"
 
 
-def words_of(task: Task, names: frozenset[str]) -> dict[str, str | list[str] | None]:
+def options_from_task(task: Task, names: frozenset[str]) -> dict[str, str | list[str] | None]:
     """Values of command-line options that state what the task declares, for a question with options of these names.
 
     Raises:
@@ -415,24 +442,24 @@ def words_of(task: Task, names: frozenset[str]) -> dict[str, str | list[str] | N
     column = dict.fromkeys(("column", "score", "time"), task.column)
     return {
         "hint": None, "cuts": "fixed", "measured_in": task.measured_in,
-        **column, **_words_of_grid(task.grid), **_words_of_labels(task, names),
+        **column, **_options_from_grid(task.grid), **_options_from_labels(task, names),
     }  # fmt: skip
 
 
-def _words_of_grid(grid: Grid) -> dict[str, str | None]:
+def _options_from_grid(grid: Grid) -> dict[str, str | None]:
     from dpcurves.data import Outside, Spacing, Values
 
     outside = "apart" if grid.outside is Outside.APART else None
     words = {"grid": None, "edges": None, "values": None, "outside": outside}
     if isinstance(grid, Values):
-        return {**words, "values": ",".join(map(repr, grid.declared))}
+        return {**words, "values": ",".join(map(repr, grid.declared_values))}
     if grid.spacing is Spacing.EXPLICIT:
         return {**words, "edges": ",".join(map(repr, grid.explicit))}
     form = "" if grid.spacing is Spacing.LINEAR else f"{grid.spacing.value}:"
     return {**words, "grid": f"{form}{grid.lower!r}:{grid.upper!r}:{grid.cells}"}
 
 
-def _words_of_labels(task: Task, names: frozenset[str]) -> dict[str, Any]:
+def _options_from_labels(task: Task, names: frozenset[str]) -> dict[str, Any]:
     """Words of the labels, where the task counts a column by classes, by category, or by classes of each category."""
     from dpcurves.data import Axis
 
@@ -440,34 +467,34 @@ def _words_of_labels(task: Task, names: frozenset[str]) -> dict[str, Any]:
     if not names & {"causes", "label", "event"}:
         if beside:
             raise Misuse("task", "it counts several columns together; ask about one column of a task of one")
-        return _words_of_split(label, names)
+        return _options_from_split(label, names)
     if not beside:
-        return {**_words_of_classes(label, names), **_words_of_split(None, names)}
+        return {**_options_from_classes(label, names), **_options_from_split(None, names)}
     if label is None or len(beside) > 1 or isinstance(beside[0], Axis):
         raise Misuse("task", "it counts several columns together, and not classes of one column by category")
-    return {**_words_of_classes(beside[0], names), **_words_of_split(label, names)}
+    return {**_options_from_classes(beside[0], names), **_options_from_split(label, names)}
 
 
-def _words_of_classes(label: Categories | None, names: frozenset[str]) -> dict[str, Any]:
+def _options_from_classes(label: Categories | None, names: frozenset[str]) -> dict[str, Any]:
     if "causes" in names:
         if label is None:
             raise Misuse("task", "it counts no kinds of events; such a curve needs a task with --categories")
-        censored, *causes = map(typed, label.values)
+        censored, *causes = map(format_label, label.values)
         return {"event": label.column, "censored": censored, "causes": ",".join(causes)}
     if label is None or len(label.values) != 2:
         raise Misuse("task", "it counts values without two classes; such a curve needs a task with --label")
-    negative, positive = map(typed, label.values)
+    negative, positive = map(format_label, label.values)
     classes = dict.fromkeys(("label", "event"), label.column) | dict.fromkeys(("pos_label", "came"), positive)
     return {**classes, **dict.fromkeys(("neg_label", "censored"), negative)}
 
 
-def _words_of_split(by: Categories | None, names: frozenset[str]) -> dict[str, Any]:
+def _options_from_split(by: Categories | None, names: frozenset[str]) -> dict[str, Any]:
     if by is None:
         return {"by": None, "categories": None}
     if "by" not in names:
         raise Misuse("task", f"it counts by {by.column!r}; ask for its distribution functions or its ROC curve")
-    return {"by": [by.column], "categories": ",".join(map(typed, by.values))}
+    return {"by": [by.column], "categories": ",".join(map(format_label, by.values))}
 
 
-def _dropped(reports: int) -> tuple[str, ...]:
+def _describe_dropped(reports: int) -> tuple[str, ...]:
     return (f"dropped: {reports} reports that failed the servers' check",) if reports else ()

@@ -12,9 +12,9 @@ from warnings import catch_warnings, simplefilter
 
 from dpcurves.cli import options as of
 from dpcurves.cli.options import Argument, Option
-from dpcurves.cli.terminal import Misuse, require_packages, say, terminal, waiting
+from dpcurves.cli.terminal import Misuse, make_console, print_to_console, require_packages, show_spinner
 
-from .pair_tasks import Bearer, OfPairs, Parties, create_of_pairs
+from .pair_tasks import Bearer, PairOptions, Parties, create_pair_task
 from .pair_tasks import close as close_people
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..pairs import PairTask
     from ..shares import Task
-    from ..shares.task import Reported
+    from ..shares.task import ReportKind
 
 
 SPREAD = 100.0
@@ -50,25 +50,25 @@ def suggest(
 
     Example: dpcurves task suggest published.csv --column amount
     """
-    low, high, inner = _seen(sample, column)
-    grid = proposed(low, high, inner, of.whole("cells", cells))
-    say(terminal(), f"--grid {grid}", PUBLIC)
+    low, high, inner = _find_sample_range(sample, column)
+    grid = propose_grid(low, high, inner, of.parse_integer("cells", cells))
+    print_to_console(make_console(), f"--grid {grid}", PUBLIC)
 
 
-def proposed(low: float, high: float, inner: tuple[float, float], cells: int) -> str:
+def propose_grid(low: float, high: float, central_range: tuple[float, float], cells: int) -> str:
     """The grid as an option takes it.
 
     Args:
         low: The least value that was seen.
         high: The largest one.
-        inner: Values between which most lie.
+        central_range: Values between which most lie.
         cells: The number of cells.
 
-    >>> proposed(18, 93, (22, 80), 64), proposed(0.5, 90_000, (2, 30_000), 64)
+    >>> propose_grid(18, 93, (22, 80), 64), propose_grid(0.5, 90_000, (2, 30_000), 64)
     ('10:100:64', 'geometric:0.1:100000:64')
     """
-    if inner[0] > 0 and inner[1] >= SPREAD * inner[0]:
-        least = low if low > 0 else inner[0]
+    if central_range[0] > 0 and central_range[1] >= SPREAD * central_range[0]:
+        least = low if low > 0 else central_range[0]
         ends = floor(log10(least) - 1e-9), ceil(log10(high) + 1e-9)
         return f"geometric:{float(f'1e{ends[0]}'):.15g}:{float(f'1e{ends[1]}'):.15g}:{cells}"
     width = (high - low) / STEPS if high > low else max(abs(high), 1.0) / STEPS
@@ -80,7 +80,7 @@ def proposed(low: float, high: float, inner: tuple[float, float], cells: int) ->
     return f"{first * step:.15g}:{last * step:.15g}:{cells}"
 
 
-def _seen(sample: str, column: str) -> tuple[float, float, tuple[float, float]]:
+def _find_sample_range(sample: str, column: str) -> tuple[float, float, tuple[float, float]]:
     """The least and the largest value of a public sample, and two between which most of them lie.
 
     Raises:
@@ -88,7 +88,7 @@ def _seen(sample: str, column: str) -> tuple[float, float, tuple[float, float]]:
     """
     import numpy as np
 
-    from dpcurves.curves import UnboundedCdfQuestion
+    from dpcurves.curves import AutoRangeCdfQuestion
     from dpcurves.privacy import Neighbours, PrivacyLoss
     from dpcurves.session import Session
     from dpcurves.shortcuts import EXACTLY
@@ -96,7 +96,7 @@ def _seen(sample: str, column: str) -> tuple[float, float, tuple[float, float]]:
     exact = PrivacyLoss.pure(EXACTLY)
     with catch_warnings(), Session(sample, budget=exact, adjacency=Neighbours.ADD_REMOVE) as session:
         simplefilter("ignore")  # what a released curve is warned of is no matter of a public sample
-        curve = session.ask(UnboundedCdfQuestion(column), exact)
+        curve = session.ask(AutoRangeCdfQuestion(column), exact)
     if curve.count < FEWEST:
         raise Misuse("sample", f"at least {FEWEST} records with a number in this column are needed")
     half = 0.5 / curve.count
@@ -114,7 +114,7 @@ require_extra = partial(
 
 
 @dataclass(frozen=True)
-class ServerPlace:
+class ServerKeyOptions:
     """Options for a server's folder of keys, and for its URL."""
 
     folder: str = of.argument("FOLDER", "Where its keys are kept; made if it is not there.")
@@ -122,21 +122,23 @@ class ServerPlace:
 
 
 @dataclass(frozen=True)
-class RotatedKeys:
+class KeyRotationOptions:
     """Options for the folder of keys that are rotated."""
 
     folder: str = of.argument("FOLDER", "Where its keys are kept.")
-    url: str | None = of.perhaps("URL", "Make a new certificate, too, for a server at this address: https://host:port.")
+    url: str | None = of.optional(
+        "URL", "Make a new certificate, too, for a server at this address: https://host:port."
+    )
 
 
 @dataclass(frozen=True)
 class CountedColumn:
     """Options for the column of numbers that is counted."""
 
-    column: str | None = of.perhaps("NAME", "A column of numbers, whose values are counted; or ask --pairs.")
+    column: str | None = of.optional("NAME", "A column of numbers, whose values are counted; or ask --pairs.")
     measured_in: str = of.option("UNIT", "Its unit of measurement, for the picture.", "")
 
-    def named(self) -> str:
+    def require_column(self) -> str:
         """Name of the column. Raises `Misuse`: no column was given."""
         if self.column is None:
             raise Misuse("column", "name with --column what is counted, or ask pairs of people with --pairs")
@@ -144,30 +146,30 @@ class CountedColumn:
 
 
 @dataclass(frozen=True)
-class Classes(of.Split):
+class Classes(of.SplitOptions):
     """Options for labels of two classes, for curves of a score, or for categories."""
 
-    label: str | None = of.perhaps("NAME", "The column of true labels of the scores.")
+    label: str | None = of.optional("NAME", "The column of true labels of the scores.")
     pos_label: str = of.option("LABEL", "The positive label; other labels are missing.", "1")
-    neg_label: str | None = of.perhaps(
+    neg_label: str | None = of.optional(
         "LABEL", "The negative label; not needed where the positive one is 1, 0, -1, true or false."
     )
 
-    def declared(self) -> Categories | None:
+    def parse_categories(self) -> Categories | None:
         """The two classes, or the categories; None: neither. Raises `Misuse`: both are given."""
-        from dpcurves.curves.question import labels
+        from dpcurves.curves.question import parse_class_labels
 
-        by = super().declared()
+        by = super().parse_categories()
         if isinstance(by, tuple):
             raise Misuse("by", "a task has one column of categories")
         if self.label is None:
             return by
         if by is not None:
             raise Misuse("by", "a task has two classes or categories, not both; leave --label or --by out")
-        return labels(
+        return parse_class_labels(
             self.label,
-            of.category("pos_label", self.pos_label),
-            None if self.neg_label is None else of.category("neg_label", self.neg_label),
+            of.parse_label("pos_label", self.pos_label),
+            None if self.neg_label is None else of.parse_label("neg_label", self.neg_label),
         )
 
 
@@ -175,30 +177,30 @@ APART = ":apart"
 
 
 @dataclass(frozen=True)
-class Beside:
+class OtherColumns:
     """Option for more columns of the same table."""
 
-    beside: list[str] | None = of.perhaps(
+    beside: list[str] | None = of.optional(
         "NAME=...",
         "A column that is counted together with --column, after --label or --by: its categories NAME=A,B,C, or"
         " its cells NAME=L:U:N, with :apart where values outside are counted in cells of their own. Given once for"
         " each, in the order of the table.",
     )
 
-    def declared(self) -> tuple[Axis | Categories, ...]:
+    def parse_columns(self) -> tuple[Axis | Categories, ...]:
         """The columns. Raises `Misuse`: one is of another form, or stands there twice."""
-        return tuple(map(_beside, self.beside or ()))
+        return tuple(map(_parse_column, self.beside or ()))
 
 
-def _beside(given: str) -> Axis | Categories:
+def _parse_column(given: str) -> Axis | Categories:
     from dpcurves.data import Axis, Categories, Outside
 
     column, sign, declared = given.partition("=")
     if not (column and sign and declared):
         raise Misuse("beside", f"NAME=L:U:N or NAME=A,B,C is needed, got {given!r}")
     if ":" not in declared or '"' in declared:
-        return Categories(column, of.categories("beside", declared))
-    grid = of.grid_of("beside", declared.removesuffix(APART))
+        return Categories(column, of.parse_labels("beside", declared))
+    grid = of.parse_grid("beside", declared.removesuffix(APART))
     return Axis(column, grid.with_outside(Outside.APART) if declared.endswith(APART) else grid)
 
 
@@ -215,83 +217,83 @@ class ReportForm:
         ),
     ] = "tree"
 
-    def reported(self) -> Reported:
+    def parse_encoding(self) -> ReportKind:
         """Kind of the reports."""
-        from ..shares.task import Reported
+        from ..shares.task import ReportKind
 
-        return of.chosen("encoding", self.encoding, {each.value: each for each in Reported})
+        return of.parse_choice("encoding", self.encoding, {each.value: each for each in ReportKind})
 
 
 @dataclass(frozen=True)
-class ListedEdges:
+class ProvedEdges:
     """Options for the edges at which answers are proved, where a grid is too fine to count all cells."""
 
-    proved_at: str | None = of.perhaps(
+    proved_at: str | None = of.optional(
         "X,X,X",
         "With --check answers, on a grid too fine to count all cells: prove counts below these values, at the nearest"
         " edges; else below up to 64 even ones.",
     )
-    proved_points: str | None = of.perhaps("N", "As --proved-at, at so many evenly spaced edges.")
+    proved_points: str | None = of.optional("N", "As --proved-at, at so many evenly spaced edges.")
 
-    def of(self, grid: Grid) -> tuple[int, ...] | None:
+    def find_indices(self, grid: Grid) -> tuple[int, ...] | None:
         """Indices of the edges; None: none were named. Raises `Misuse`: they are named in both ways."""
         if self.proved_points is None:
-            return None if self.proved_at is None else of.nearest_edges(self.proved_at, grid, "proved-at")
+            return None if self.proved_at is None else of.parse_nearest_edges(self.proved_at, grid, "proved-at")
         if self.proved_at is not None:
             raise Misuse("proved-points", "give --proved-at or --proved-points, not both")
-        return of.edges_evenly(self.proved_points, grid, "proved-points")
+        return of.parse_even_edges(self.proved_points, grid, "proved-points")
 
 
 @dataclass(frozen=True)
 class Counts:
     """Options for the counts of two servers: column, grid, classes, columns beside, encoding, and proved edges."""
 
-    counted: CountedColumn
+    counted_column: CountedColumn
     cells: of.CellOptions
     classes: Classes
-    others: Beside
+    others: OtherColumns
     form: ReportForm
-    proved: ListedEdges
+    proved_edges: ProvedEdges
 
     @classmethod
-    def unsaid(cls) -> Counts:
+    def create_default(cls) -> Counts:
         """Options with no value given."""
-        return cls(CountedColumn(), of.CellOptions(), Classes(), Beside(), ReportForm(), ListedEdges())
+        return cls(CountedColumn(), of.CellOptions(), Classes(), OtherColumns(), ReportForm(), ProvedEdges())
 
 
 @dataclass(frozen=True)
 class TaskFile(of.TaskDocument):
     """Option for the document of a task of two servers, or of people in pairs."""
 
-    def read(self) -> Task:
+    def read_task(self) -> Task:
         """Read the task, which asks for counts of two servers."""
         from ..shares import Task
 
-        return Task.read(self.task)
+        return Task.load(self.task)
 
     @property
     def is_of_people(self) -> bool:
         """True if the task is of people in pairs, each with a device."""
         from ..pairs import Trust
 
-        return self.is_of_pairs and self.of_pairs().trust is Trust.PEOPLE
+        return self.is_of_pairs and self.read_pair_task().trust is Trust.PEOPLE
 
     @property
     def is_of_pairs(self) -> bool:
         """True if the task is of pairs, computed by people or by two servers."""
         from ..pairs import PairTask
-        from ..serving.task_document import kind_of, text_of
+        from ..serving.task_document import parse_task_type, read_document_text
 
-        return kind_of(text_of(self.task)) == PairTask.KIND
+        return parse_task_type(read_document_text(self.task)) == PairTask.KIND
 
-    def of_pairs(self) -> PairTask:
+    def read_pair_task(self) -> PairTask:
         """Read the task, which is of pairs."""
         from ..pairs import PairTask
 
-        return PairTask.read(self.task)
+        return PairTask.load(self.task)
 
 
-def identity(place: ServerPlace) -> None:
+def identity(place: ServerKeyOptions) -> None:
     """Make the keys of a server.
 
     Its public keys and address are written to FOLDER/server.json: give that file to whoever makes the task.
@@ -301,11 +303,11 @@ def identity(place: ServerPlace) -> None:
     require_extra()
     from ..serving.identity import PUBLIC, Identity
 
-    made = Identity.found(Path(place.folder), place.url)
-    say(terminal(), f"written: {made.folder / PUBLIC} (public); the keys beside it are secret")
+    made = Identity.create(Path(place.folder), place.url)
+    print_to_console(make_console(), f"written: {made.folder / PUBLIC} (public); the keys beside it are secret")
 
 
-def rotate(keys: RotatedKeys) -> None:
+def rotate(keys: KeyRotationOptions) -> None:
     """Let new keys of a server take the place of those before, which are kept in FOLDER/before-1 and so on.
 
     Give the new FOLDER/server.json to whoever makes the next task. Tasks that name keys from before go on: the server
@@ -316,12 +318,12 @@ def rotate(keys: RotatedKeys) -> None:
     require_extra()
     from ..serving.identity import PUBLIC, Identity
 
-    made = Identity.read(Path(keys.folder)).rotated(keys.url)
-    kept = made.earlier[-1].folder
-    say(terminal(), f"written: {made.folder / PUBLIC} (public); keys of tasks before are in {kept}")
+    made = Identity.load(Path(keys.folder)).rotate(keys.url)
+    kept = made.previous_identities[-1].folder
+    print_to_console(make_console(), f"written: {made.folder / PUBLIC} (public); keys of tasks before are in {kept}")
 
 
-def create(counts: Counts, price: of.Price, of_pairs: OfPairs, parties: Parties) -> None:
+def create(counts: Counts, price: of.LossOptions, pair_options: PairOptions, parties: Parties) -> None:
     """Make a task for two servers, or for people in pairs.
 
     Two servers count all cells of the grid, by class or category if there are any; or, where these are too many to be
@@ -334,32 +336,34 @@ def create(counts: Counts, price: of.Price, of_pairs: OfPairs, parties: Parties)
     --servers a0/server.json,a1/server.json --owners 5 --out task.json --tickets tickets
     """
     require_extra()
-    if of_pairs.pairs is not None:
-        require_unsaid("a task of pairs reads --columns: leave it out", counts, Counts.unsaid())
-        create_of_pairs(of_pairs, price, parties)
+    if pair_options.pairs is not None:
+        refuse_options("a task of pairs reads --columns: leave it out", counts, Counts.create_default())
+        create_pair_task(pair_options, price, parties)
         return
-    require_unsaid("it belongs to tasks of pairs: say with --pairs in how many a person is", of_pairs, OfPairs())
+    refuse_options(
+        "it belongs to tasks of pairs: say with --pairs in how many a person is", pair_options, PairOptions()
+    )
     from ..shares import Task
-    from ..shares.analyst import statement
+    from ..shares.analyst import describe_task
 
-    (first, second), checked, keys = parties.known(2), parties.checked(), parties.proving()
-    grid = counts.cells.declared()
+    (first, second), checked, keys = parties.read_servers(2), parties.parse_check(), parties.create_proof_keys()
+    grid = counts.cells.parse_grid()
     draft = Task(
-        parties.name, counts.counted.named(), grid, counts.classes.declared(), price.loss(),
-        parties.reports(), (first, second), {}, counts.counted.measured_in, owners=checked, least=parties.passing(),
-        beside=counts.others.declared(), proofs=() if keys is None else keys.hashes, enrols=parties.enrol,
-        reported=counts.form.reported(),
+        parties.name, counts.counted_column.require_column(), grid, counts.classes.parse_categories(), price.loss(),
+        parties.parse_reports(), (first, second), {}, counts.counted_column.measured_in, owners=checked, least=parties.parse_least_fraction(),
+        beside=counts.others.parse_columns(), proof_key_hashes=() if keys is None else keys.hashes, enrols=parties.enrol,
+        report_kind=counts.form.parse_encoding(),
     )  # fmt: skip
-    if (edges := counts.proved.of(grid)) is not None:
-        draft = replace(draft, proved_at=draft.below(edges))
-    say(
-        terminal(),
-        *statement(parties.found(draft, keys=keys)),
+    if (edges := counts.proved_edges.find_indices(grid)) is not None:
+        draft = replace(draft, proved_at=draft.find_thresholds(edges))
+    print_to_console(
+        make_console(),
+        *describe_task(parties.create_task(draft, keys=keys)),
         f"written: {parties.out}, and tickets in {parties.tickets}",
     )
 
 
-def require_unsaid(rule: str, given: Any, nothing: Any) -> None:
+def refuse_options(rule: str, given: Any, nothing: Any) -> None:
     """Refuse options of a group that do not apply but were given. Raises `Misuse`."""
     usual = of.values_of(nothing)
     said = next((name for name, value in of.values_of(given).items() if value != usual[name]), None)
@@ -376,11 +380,11 @@ def show(document: TaskFile) -> None:
     if document.is_of_pairs:
         from ..pairs.task import statement as statement_of_pairs
 
-        say(terminal(), *statement_of_pairs(document.of_pairs()))
+        print_to_console(make_console(), *statement_of_pairs(document.read_pair_task()))
         return
-    from ..shares.analyst import statement
+    from ..shares.analyst import describe_task
 
-    say(terminal(), *statement(document.read()))
+    print_to_console(make_console(), *describe_task(document.read_task()))
 
 
 def close(document: TaskFile, bearer: Bearer) -> None:
@@ -393,21 +397,23 @@ def close(document: TaskFile, bearer: Bearer) -> None:
     """
     require_extra()
     if document.is_of_people:
-        close_people(document.of_pairs(), bearer)
+        close_people(document.read_pair_task(), bearer)
         return
     from ..pairs import PairTask, read_seed
     from ..serving.task_document import Role, Ticket
-    from ..serving.two_servers.owner import beside
-    from ..serving.two_servers.owner import close as close_task
+    from ..serving.two_servers.owner import close_task, path_of_agreed_reports
 
-    ticket = Ticket.read(bearer.ticket, Role.COORDINATOR)
-    task: Task | PairTask = document.of_pairs() if document.is_of_pairs else document.read()
+    ticket = Ticket.load(bearer.ticket, Role.COORDINATOR)
+    task: Task | PairTask = document.read_pair_task() if document.is_of_pairs else document.read_task()
     seed = read_seed(Path(bearer.ticket), task) if isinstance(task, PairTask) else None
-    with waiting("the servers agree on the reports"):
-        kept = beside(Path(bearer.ticket))
-        closed = close_task(task, ticket, patience=bearer.seconds, seed=seed, kept=kept)
+    with show_spinner("the servers agree on the reports"):
+        kept = path_of_agreed_reports(Path(bearer.ticket))
+        closed = close_task(task, ticket, timeout=bearer.timeout, seed=seed, agreed_file=kept)
     senders = f"from {closed.owners} of {len(task.tokens[Role.OWNER])} owners"
-    say(terminal(), f"closed: {closed.reports} reports reached both servers, {senders}; their hash is {closed.set}")
+    print_to_console(
+        make_console(),
+        f"closed: {closed.reports} reports reached both servers, {senders}; their hash is {closed.report_set}",
+    )
 
 
 TASK_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(

@@ -2,25 +2,50 @@
 
 from .comparison import (
     CheckedValues,
-    Marking,
     Node,
+    NodeMarkKey,
     NodeSums,
     NodeWalk,
-    below_from,
-    checked_values,
-    nodes_of,
+    evaluate_checked_keys,
+    evaluate_keys,
+    find_path_nodes,
     prefix_sums,
     share_cells,
     share_checked_cells,
-    values,
+    sum_left_counts,
 )
-from .engine import Engine, FastEngine, PortableEngine, TaskKeys, engine_of_task, lanes_here
-from .keys import CheckedKeys, CheckedShare, ComparisonKeys, Octets, PublicShare, SeedShare, Shared
+from .engine import Engine, FastEngine, PortableEngine, TaskKeys, select_engine, supported_lanes
+from .keys import CheckedKeys, CheckedShare, ComparisonKeys, PublicShare, RandomByteSource, SeedShare, SharedKeys
 from .ring import Z64, Z128, Domain, Ring
 
 __all__ = [
-    "Z64", "Z128", "CheckedKeys", "CheckedShare", "CheckedValues", "ComparisonKeys", "Domain", "Engine",
-    "FastEngine", "Marking", "Node", "NodeSums", "NodeWalk", "Octets", "PortableEngine", "PublicShare", "Ring",
-    "SeedShare", "Shared", "TaskKeys", "below_from", "checked_values",
-    "engine_of_task", "lanes_here", "nodes_of", "prefix_sums", "share_cells", "share_checked_cells", "values",
+    "Z64",
+    "Z128",
+    "CheckedKeys",
+    "CheckedShare",
+    "CheckedValues",
+    "ComparisonKeys",
+    "Domain",
+    "Engine",
+    "FastEngine",
+    "Node",
+    "NodeMarkKey",
+    "NodeSums",
+    "NodeWalk",
+    "PortableEngine",
+    "PublicShare",
+    "RandomByteSource",
+    "Ring",
+    "SeedShare",
+    "SharedKeys",
+    "TaskKeys",
+    "evaluate_checked_keys",
+    "evaluate_keys",
+    "find_path_nodes",
+    "prefix_sums",
+    "select_engine",
+    "share_cells",
+    "share_checked_cells",
+    "sum_left_counts",
+    "supported_lanes",
 ]  # fmt: skip

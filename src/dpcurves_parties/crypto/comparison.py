@@ -13,19 +13,30 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 
-from .engine import Engine, FastEngine, State, chosen, chunks, control, encrypted, seed_correction, turns_right, twice
+from .engine import (
+    Engine,
+    FastEngine,
+    PathState,
+    choose_side,
+    chunk_slices,
+    control_mask,
+    encrypt_blocks,
+    right_turn_mask,
+    seed_correction,
+    widen_mask,
+)
 from .keys import (
     PROOF_WORDS,
     CheckedKeys,
     CheckedShare,
     ComparisonKeys,
-    Octets,
     PublicShare,
+    RandomByteSource,
     SeedShare,
-    Shared,
-    digested,
+    SharedKeys,
+    hash_rows,
 )
 from .ring import Domain, Words
 
@@ -46,15 +57,15 @@ def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
     """
     domain = keys.domain
     if not domain.is_enumerable:
-        raise Refused("keys", f"a domain of {domain.bits} bits is too large to be enumerated")
+        raise InvalidArgument("keys", f"a domain of {domain.bits} bits is too large to be enumerated")
     totals = np.zeros((1 << domain.bits, domain.ring.words), np.uint64)
     for start in range(0, len(keys), KEYS):
         chunk = keys[start : start + KEYS]
-        _collect(engine, chunk.public, chunk.seeds.words[None], 0, totals)
-    return domain.ring.negated(totals) if keys.seeds.party else totals
+        _add_leaf_sums(engine, chunk.public, chunk.seeds.words[None], 0, totals)
+    return domain.ring.negate(totals) if keys.seeds.party else totals
 
 
-def _collect(engine: Engine, public: PublicShare, nodes: Words, level: int, totals: Words) -> None:
+def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int, totals: Words) -> None:
     """Adds what leaves below some nodes ``(nodes, keys, 2)`` of a level say, from left to right."""
     ring, count = public.domain.ring, len(nodes)
     if level == public.domain.levels:
@@ -62,10 +73,10 @@ def _collect(engine: Engine, public: PublicShare, nodes: Words, level: int, tota
         totals[:] = ring.add(totals, leaves)
     elif count > 1 and 2 * count * len(public) > MOST_BLOCKS:
         for half, part in zip((nodes[: count // 2], nodes[count // 2 :]), np.split(totals, 2), strict=True):
-            _collect(engine, public, half, level, part)
+            _add_leaf_sums(engine, public, half, level, part)
     else:
         below = engine.children(nodes, public.seeds[level], public.turns, level)
-        _collect(engine, public, below, level + 1, totals)
+        _add_leaf_sums(engine, public, below, level + 1, totals)
 
 
 # In steps of one level, as benchmarks/comparison_functions.py measures them. They are the same everywhere: shares of
@@ -74,14 +85,18 @@ CELL_COST = 1.5
 LEAF_COST = 3.0
 
 
-def _drawn(cells: Words, domain: Domain, randomness: Octets) -> tuple[Words, tuple[SeedShare, SeedShare]]:
+def _draw_seeds(
+    cells: Words, domain: Domain, randomness: RandomByteSource
+) -> tuple[Words, tuple[SeedShare, SeedShare]]:
     """The cells, once they are checked, and new seeds of both servers for each."""
     cells = np.ascontiguousarray(cells, dtype=np.uint64)
     domain.require(cells)
-    return cells, (SeedShare.drawn(len(cells), 0, randomness), SeedShare.drawn(len(cells), 1, randomness))
+    return cells, (SeedShare.sample(len(cells), 0, randomness), SeedShare.sample(len(cells), 1, randomness))
 
 
-def share_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets) -> Shared[ComparisonKeys]:
+def share_cells(
+    cells: Words, domain: Domain, engine: Engine, randomness: RandomByteSource
+) -> SharedKeys[ComparisonKeys]:
     """Share cells as comparison keys: for each cell x, a share of ``tau -> [tau >= x]`` for each of two servers.
 
     The distributed comparison function of Boyle, Chandran, Gilboa, Gupta, Ishai, Kumar and Rathee (2021, figure 1), but
@@ -103,16 +118,16 @@ def share_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets
     >>> import numpy as np
     >>> from dpcurves_parties.crypto import PortableEngine, Z64, prefix_sums
     >>> from dpcurves.noise import Randomness
-    >>> domain, engine = Domain(10, Z64), PortableEngine.of_task(b"task")
-    >>> shared = share_cells(np.array([3, 700], np.uint64), domain, engine, Randomness.system())
+    >>> domain, engine = Domain(10, Z64), PortableEngine.from_task(b"task")
+    >>> shared = share_cells(np.array([3, 700], np.uint64), domain, engine, Randomness.from_system())
     >>> domain.ring.opened(*(prefix_sums(shared.keys(party), [2, 3, 1023], engine) for party in (0, 1)))
     (0, 1, 2)
     """
-    cells, seeds = _drawn(cells, domain, randomness)
-    public = PublicShare.blank(domain, len(cells))
-    for part in chunks(len(cells), engine.chunk):
+    cells, seeds = _draw_seeds(cells, domain, randomness)
+    public = PublicShare.allocate(domain, len(cells))
+    for part in chunk_slices(len(cells), engine.chunk_size):
         engine.generate(public[part], cells[part], seeds[0].words[part], seeds[1].words[part])
-    return Shared(ComparisonKeys, public, seeds)
+    return SharedKeys(ComparisonKeys, public, seeds)
 
 
 def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> tuple[int, ...]:
@@ -125,42 +140,44 @@ def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine)
         ValueError: a threshold is outside the domain.
     """
     ring = keys.domain.ring
-    if enumeration_pays(keys.domain, thresholds):
-        return ring.integers(ring.running_sums(cell_sums(keys, engine))[list(thresholds)])
+    if is_enumeration_cheaper(keys.domain, thresholds):
+        return ring.to_integers(ring.running_sums(cell_sums(keys, engine))[list(thresholds)])
     totals = np.zeros((len(thresholds), ring.words), np.uint64)
-    for place, _, numbers in _evaluated(keys, thresholds, engine):
+    for place, _, numbers in _evaluate_chunks(keys, thresholds, engine):
         totals[place] = ring.add(totals[place], ring.sums(numbers))
-    return ring.integers(ring.negated(totals) if keys.seeds.party else totals)
+    return ring.to_integers(ring.negate(totals) if keys.seeds.party else totals)
 
 
-def enumeration_pays(domain: Domain, thresholds: Sequence[int]) -> bool:
+def is_enumeration_cheaper(domain: Domain, thresholds: Sequence[int]) -> bool:
     """True if evaluating the whole domain costs less than these thresholds' paths. Both servers have the same answer.
 
     A path costs its steps below the one before it, and a leaf, with a state that was copied on the way.
     """
-    paths = sorted({threshold >> domain.leaf_bits for threshold, _ in domain.in_order(thresholds)})
+    paths = sorted({threshold >> domain.leaf_bits for threshold, _ in domain.sort_thresholds(thresholds)})
     steps = sum((domain.levels, *((low ^ high).bit_length() for low, high in pairwise(paths)))) if paths else 0
     return domain.is_enumerable and steps + LEAF_COST * len(paths) > CELL_COST * 2**domain.bits
 
 
-def values(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> Words:
+def evaluate_keys(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> Words:
     """SECRET: one server's share for each threshold and key: ``(thresholds, keys, words)``.
 
     Raises:
         ValueError: a threshold is outside the domain.
     """
     result = np.empty((len(thresholds), len(keys), keys.domain.ring.words), np.uint64)
-    for place, part, numbers in _evaluated(keys, thresholds, engine):
+    for place, part, numbers in _evaluate_chunks(keys, thresholds, engine):
         result[place, part] = numbers
-    return keys.domain.ring.negated(result) if keys.seeds.party else result
+    return keys.domain.ring.negate(result) if keys.seeds.party else result
 
 
-def _evaluated(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> Iterator[tuple[int, slice, Words]]:
+def _evaluate_chunks(
+    keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine
+) -> Iterator[tuple[int, slice, Words]]:
     """Chunk by chunk: which threshold, which keys, and their values ``(keys, words)`` without the server's sign."""
-    ring, walk = keys.domain.ring, _Walk(keys.domain, keys.domain.in_order(thresholds), engine)
-    for part in chunks(len(keys), engine.chunk):
+    ring, walk = keys.domain.ring, _Walk(keys.domain, keys.domain.sort_thresholds(thresholds), engine)
+    for part in chunk_slices(len(keys), engine.chunk_size):
         chunk = keys[part]
-        state = State(chunk.seeds.words.copy(), np.zeros((len(chunk), ring.words), np.uint64))
+        state = PathState(chunk.seeds.words.copy(), np.zeros((len(chunk), ring.words), np.uint64))
         for place, numbers in walk.visit(chunk.public, state, 0, 0, len(thresholds)):
             yield place, part, numbers
 
@@ -174,7 +191,7 @@ class _Walk:
     engine: Engine
 
     def visit(
-        self, public: PublicShare, state: State, level: int, first: int, last: int
+        self, public: PublicShare, state: PathState, level: int, first: int, last: int
     ) -> Iterator[tuple[int, Words]]:
         """Values at thresholds number first to last, which go alike down to `level`."""
         if first == last:
@@ -183,7 +200,7 @@ class _Walk:
         stop = self.domain.levels - (low ^ high).bit_length()
         self.engine.descend(state, public, level, stop, low >> (self.domain.levels - stop))
         if low == high:
-            yield from self._leaf(public, state, first, last)
+            yield from self._leaf_values(public, state, first, last)
             return
         middle = first + sum(
             not self._path(number) >> (self.domain.levels - stop - 1) & 1 for number in range(first, last)
@@ -194,8 +211,8 @@ class _Walk:
     def _path(self, number: int) -> int:
         return self.thresholds[number][0] >> self.domain.leaf_bits
 
-    def _leaf(self, public: PublicShare, state: State, first: int, last: int) -> Iterator[tuple[int, Words]]:
-        words, leaves = self.domain.ring.words, self.engine.leaves(state, public)
+    def _leaf_values(self, public: PublicShare, state: PathState, first: int, last: int) -> Iterator[tuple[int, Words]]:
+        words, leaves = self.domain.ring.words, self.engine.leaf_values(state, public)
         for threshold, place in self.thresholds[first:last]:
             start = (threshold & ((1 << self.domain.leaf_bits) - 1)) * words
             yield place, self.domain.ring.add(state.values, leaves[:, start : start + words])
@@ -230,23 +247,25 @@ class CheckedValues:
     values: Words
     digests: NDArray[np.uint8]
 
-    def accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Mask of the keys that may count: those whose digests equal the other server's.
 
         Raises:
             ValueError: there are not as many digests as here.
         """
         if digests.shape != self.digests.shape:
-            raise Refused("digests", f"{self.digests.shape} are needed, got {digests.shape}")
+            raise InvalidArgument("digests", f"{self.digests.shape} are needed, got {digests.shape}")
         return np.asarray((self.digests == digests).all(axis=1))
 
     def sums(self, accepted: NDArray[np.bool_]) -> tuple[int, ...]:
         """The share of how many accepted cells lie at or below each threshold, modulo the ring's size."""
         ring = self.keys.domain.ring
-        return ring.integers(ring.sums(self.values[:, accepted]))
+        return ring.to_integers(ring.sums(self.values[:, accepted]))
 
 
-def share_checked_cells(cells: Words, domain: Domain, engine: Engine, randomness: Octets) -> Shared[CheckedKeys]:
+def share_checked_cells(
+    cells: Words, domain: Domain, engine: Engine, randomness: RandomByteSource
+) -> SharedKeys[CheckedKeys]:
     """Share cells as checked keys: for each cell x, a share of ``tau -> [tau >= x]`` for each of two servers.
 
     A verifiable incremental point function, as in the Mastic draft (Mouris, Patton, Davis, Sarkar and Tsoutsos 2025),
@@ -264,14 +283,14 @@ def share_checked_cells(cells: Words, domain: Domain, engine: Engine, randomness
     Raises:
         ValueError: a cell is outside the domain.
     """
-    cells, seeds = _drawn(cells, domain, randomness)
-    public = CheckedShare.blank(domain, len(cells))
-    for part in chunks(len(cells), _CHUNK):
-        _write(public[part], cells[part], (seeds[0].words[part], seeds[1].words[part]), engine)
-    return Shared(CheckedKeys, public, seeds)
+    cells, seeds = _draw_seeds(cells, domain, randomness)
+    public = CheckedShare.allocate(domain, len(cells))
+    for part in chunk_slices(len(cells), _CHUNK):
+        _write_corrections(public[part], cells[part], (seeds[0].words[part], seeds[1].words[part]), engine)
+    return SharedKeys(CheckedKeys, public, seeds)
 
 
-def checked_values(
+def evaluate_checked_keys(
     keys: CheckedKeys, thresholds: Sequence[int], engine: Engine, verification_key: bytes
 ) -> CheckedValues:
     """Share of one server for each threshold and key, and a digest of each key that must equal the other server's.
@@ -312,25 +331,27 @@ def checked_values(
 
     >>> from dpcurves_parties.crypto import PortableEngine, Z64
     >>> from dpcurves.noise import Randomness
-    >>> domain, engine = Domain(10, Z64), PortableEngine.of_task(b"task")
-    >>> shared = share_checked_cells(np.array([3, 700], np.uint64), domain, engine, Randomness.system())
-    >>> first, second = (checked_values(shared.keys(party), [2, 3], engine, bytes(32)) for party in (0, 1))
-    >>> domain.ring.opened(*(one.sums(first.accepted(second.digests)) for one in (first, second)))
+    >>> domain, engine = Domain(10, Z64), PortableEngine.from_task(b"task")
+    >>> shared = share_checked_cells(np.array([3, 700], np.uint64), domain, engine, Randomness.from_system())
+    >>> first, second = (evaluate_checked_keys(shared.keys(party), [2, 3], engine, bytes(32)) for party in (0, 1))
+    >>> domain.ring.opened(*(one.sums(first.find_accepted(second.digests)) for one in (first, second)))
     (0, 1)
     """
     if len(verification_key) != VERIFICATION_KEY_SIZE:
-        raise Refused("verification_key", f"{VERIFICATION_KEY_SIZE} bytes are needed, got {len(verification_key)}")
-    ring, walk = keys.domain.ring, _CheckedWalk(keys.domain, keys.domain.in_order(thresholds), engine)
+        raise InvalidArgument(
+            "verification_key", f"{VERIFICATION_KEY_SIZE} bytes are needed, got {len(verification_key)}"
+        )
+    ring, walk = keys.domain.ring, _CheckedWalk(keys.domain, keys.domain.sort_thresholds(thresholds), engine)
     found = np.empty((len(thresholds), len(keys), ring.words), np.uint64)
     digests = np.empty((len(keys), DIGEST_SIZE), np.uint8)
     fingerprints = keys.public.fingerprints()
-    for part in chunks(len(keys), _CHUNK):
+    for part in chunk_slices(len(keys), _CHUNK):
         chunk, transcript = keys[part], _Transcript(verification_key)
         transcript.add(fingerprints[part])
-        for place, numbers in walk.values(chunk.public, _root(chunk), transcript):
+        for place, numbers in walk.values(chunk.public, _create_root(chunk), transcript):
             found[place, part] = numbers
         digests[part] = transcript.digests()
-    return CheckedValues(keys, ring.negated(found) if keys.seeds.party else found, digests)
+    return CheckedValues(keys, ring.negate(found) if keys.seeds.party else found, digests)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -340,14 +361,14 @@ class _Node:
     Attributes:
         seeds: ``(keys, 2)``.
         weights: ``(keys, words)``, without the server's sign.
-        left: ``(keys, words)``: the weights of all left siblings on the way here.
+        left_weights: ``(keys, words)``: the weights of all left siblings on the way here.
     """
 
     level: int
     index: int
     seeds: Words
     weights: Words
-    left: Words
+    left_weights: Words
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,44 +391,44 @@ class _CheckedWalk:
         """Values at thresholds number ``among[0]`` to ``among[1]``, up to which lie cells before or below the node."""
         (first, last), begin = among, node.index << self.domain.bits - node.level
         while first < last and self.thresholds[first][0] + 1 == begin:
-            yield self.thresholds[first][1], node.left
+            yield self.thresholds[first][1], node.left_weights
             first += 1
         if first == last:
             return
-        left, right = self._children(public, node, transcript)
+        left, right = self._expand_children(public, node, transcript)
         shift = self.domain.bits - left.level
         middle = first + sum(threshold + 1 >> shift == left.index for threshold, _ in self.thresholds[first:last])
         yield from self.visit(public, left, (first, middle), transcript)
         yield from self.visit(public, right, (middle, last), transcript)
 
-    def _children(self, public: CheckedShare, node: _Node, transcript: _Transcript) -> tuple[_Node, _Node]:
+    def _expand_children(self, public: CheckedShare, node: _Node, transcript: _Transcript) -> tuple[_Node, _Node]:
         ring, below, proofs, weights = (
             self.domain.ring,
-            *_looked_at(self.engine, public, (node.level, node.index), node.seeds),
+            *_expand_node(self.engine, public, (node.level, node.index), node.seeds),
         )
         transcript.add(proofs[0])
         transcript.add(proofs[1])
         transcript.add(ring.subtract(ring.add(weights[0], weights[1]), node.weights))
-        left = _Node(node.level + 1, 2 * node.index, below[0], weights[0], node.left)
-        return left, _Node(left.level, left.index + 1, below[1], weights[1], ring.add(node.left, weights[0]))
+        left = _Node(node.level + 1, 2 * node.index, below[0], weights[0], node.left_weights)
+        return left, _Node(left.level, left.index + 1, below[1], weights[1], ring.add(node.left_weights, weights[0]))
 
 
-def _looked_at(engine: Engine, public: CheckedShare, node: Node, seeds: Words) -> tuple[Words, Words, Words]:
+def _expand_node(engine: Engine, public: CheckedShare, node: Node, seeds: Words) -> tuple[Words, Words, Words]:
     """Both children of a node: seeds ``(2, keys, 2)``, corrected hashes ``(2, keys, 4)`` and weights."""
     (level, index), count, ring = node, len(seeds), public.domain.ring
     below = engine.children(seeds[None], public.seeds[level], public.turns, level).reshape(-1, 2)
-    mask = control(below)
+    mask = control_mask(below)
     weights = _weights(engine, public, level, below, mask).reshape(2, count, ring.words)
     places = np.repeat(np.array([2 * index, 2 * index + 1], np.uint64), count)
     proofs = np.repeat(mask, PROOF_WORDS).reshape(2, count, PROOF_WORDS) & public.proofs[level]
-    proofs ^= _hashes(engine, level, places, below).reshape(proofs.shape)
+    proofs ^= _hash_seeds(engine, level, places, below).reshape(proofs.shape)
     return below.reshape(2, count, 2), proofs, weights
 
 
 def _weights(engine: Engine, public: CheckedShare, level: int, seeds: Words, mask: Words) -> Words:
     """Weights of seeds one level below `level`, of all keys, once or twice."""
     ring, words = public.domain.ring, public.domain.ring.words
-    blocks = engine.blocks(seeds)[:, :words].reshape(-1, len(public), words)
+    blocks = engine.value_blocks(seeds)[:, :words].reshape(-1, len(public), words)
     return ring.add(blocks, mask.reshape(-1, len(public), 1) & public.values[level]).reshape(-1, words)
 
 
@@ -423,20 +444,20 @@ class _Transcript:
         self.rows.append(words)
         self.width += words.shape[1]
         if self.width > _MOST_WORDS:
-            folded = self._digested(32).view(np.uint64)
+            folded = self._hash_rows(32).view(np.uint64)
             self.rows, self.width = [folded], folded.shape[1]
 
     def digests(self) -> NDArray[np.uint8]:
-        return self._digested(DIGEST_SIZE)
+        return self._hash_rows(DIGEST_SIZE)
 
-    def _digested(self, size: int) -> NDArray[np.uint8]:
-        return digested(np.concatenate(self.rows, axis=1), size, self.key)
+    def _hash_rows(self, size: int) -> NDArray[np.uint8]:
+        return hash_rows(np.concatenate(self.rows, axis=1), size, self.key)
 
 
-def nodes_of(thresholds: Sequence[int], bits: int) -> list[Node]:
+def find_path_nodes(thresholds: Sequence[int], bits: int) -> list[Node]:
     """Nodes whose children are looked at for the number of cells below some thresholds, level by level.
 
-    >>> nodes_of([4, 6], 3)
+    >>> find_path_nodes([4, 6], 3)
     [(0, 0), (1, 1)]
     """
     found = {
@@ -448,14 +469,14 @@ def nodes_of(thresholds: Sequence[int], bits: int) -> list[Node]:
     return sorted(found)
 
 
-def below_from(left: Mapping[Node, int], below: int, domain: Domain) -> int:
+def sum_left_counts(left_counts: Mapping[Node, int], threshold: int, domain: Domain) -> int:
     """Share of the number of cells below a threshold, from shares of those in left children of nodes."""
     bits = domain.bits
-    turned = (level for level in range(bits) if below >> bits - 1 - level & 1)
-    return sum(left[level, below >> bits - level] for level in turned) % domain.ring.modulus
+    turned = (level for level in range(bits) if threshold >> bits - 1 - level & 1)
+    return sum(left_counts[level, threshold >> bits - level] for level in turned) % domain.ring.modulus
 
 
-class Marking(NamedTuple):
+class NodeMarkKey(NamedTuple):
     """SECRET from owners. Key of the marks of nodes, by which servers compare what they see there.
 
     A mark of a key at a node is the sum (xor) of five blocks, each encrypted once its own mask was added: the four of
@@ -472,26 +493,26 @@ class Marking(NamedTuple):
     masks: Words
 
     @classmethod
-    def of(cls, verification_key: bytes) -> Marking:
+    def from_verification_key(cls, verification_key: bytes) -> NodeMarkKey:
         """The key that both servers derive from the key by which they compare digests."""
         stream = HKDF(SHA256(), 16 * (_MARKED + 1), salt=None, info=_MARKS).derive(verification_key)
         return cls(stream[:16], np.frombuffer(stream[16:], "<u8").astype(np.uint64).reshape(_MARKED, 2))
 
-    def marks(self, blocks: Words) -> Words:
+    def compute_marks(self, blocks: Words) -> Words:
         """The marks ``(keys, 2)`` of rows of blocks ``(5, keys, 2)``."""
         masked = (blocks ^ self.masks[:, None]).reshape(-1, 2)
-        return np.asarray(np.bitwise_xor.reduce(encrypted(self.key, masked).reshape(blocks.shape), axis=0))
+        return np.asarray(np.bitwise_xor.reduce(encrypt_blocks(self.key, masked).reshape(blocks.shape), axis=0))
 
 
 class NodeSums(NamedTuple):
     """SECRET. One server's view of some nodes, in their order, over some keys.
 
     Attributes:
-        left: Shares of how many cells lie in the left child of each, ``(nodes, words)``.
+        left_counts: Shares of how many cells lie in the left child of each, ``(nodes, words)``.
         marks: SHA-256 of the marks of all keys, ``(nodes, 32)`` bytes.
     """
 
-    left: Words
+    left_counts: Words
     marks: NDArray[np.uint8]
 
 
@@ -504,52 +525,56 @@ class NodeWalk:
     Attributes:
         keys: The keys.
         engine: Engine that expands their seeds.
-        marking: Key of marks.
+        mark_key: Key of marks.
     """
 
     keys: CheckedKeys
     engine: Engine
-    marking: Marking
-    _reached: dict[Node, Words] = field(default_factory=dict)
+    mark_key: NodeMarkKey
+    _cached_seeds: dict[Node, Words] = field(default_factory=dict)
 
-    def look(self, nodes: Sequence[Node]) -> NodeSums:
+    def evaluate_nodes(self, nodes: Sequence[Node]) -> NodeSums:
         """Sums and marks of nodes, which come after those above them."""
         domain, party = self.keys.domain, self.keys.seeds.party
-        reached, left, marks = {(0, 0): self.keys.seeds.words, **self._reached}, [], []
+        reached, left, marks = {(0, 0): self.keys.seeds.words, **self._cached_seeds}, [], []
         for node in nodes:
-            total, marked = self._seen(node, self._seeds(node, reached))
+            total, marked = self._evaluate_node(node, self._find_seeds(node, reached))
             left.append(total)
             marks.append(sha256(marked.astype("<u8", copy=False).tobytes()).digest())
         above = {(level - 1, index >> 1) for level, index in nodes}
         last = [node for node in nodes if node not in above]
-        self._reached = {node: reached[node].copy() for node in last[:MOST_KEPT]}
+        self._cached_seeds = {node: reached[node].copy() for node in last[:MOST_KEPT]}
         sums = np.array(left, np.uint64).reshape(len(nodes), domain.ring.words)
         found = np.frombuffer(b"".join(marks), np.uint8).reshape(len(nodes), 32)
-        return NodeSums(domain.ring.negated(sums) if party else sums, found)
+        return NodeSums(domain.ring.negate(sums) if party else sums, found)
 
-    def _seeds(self, node: Node, reached: dict[Node, Words]) -> Words:
+    def _find_seeds(self, node: Node, reached: dict[Node, Words]) -> Words:
         if node not in reached:
             level, index = node[0] - 1, node[1] >> 1
-            above, public = self._seeds((level, index), reached), self.keys.public
+            above, public = self._find_seeds((level, index), reached), self.keys.public
             below = self.engine.children(above[None], public.seeds[level], public.turns, level)
             reached[level + 1, 2 * index], reached[level + 1, 2 * index + 1] = below
         return reached[node]
 
-    def _seen(self, node: Node, seeds: Words) -> tuple[Words, Words]:
+    def _evaluate_node(self, node: Node, seeds: Words) -> tuple[Words, Words]:
         """Sum of the left children's weights, ``(words,)``, and marks ``(keys, 2)``."""
         public, ring, level = self.keys.public, self.keys.domain.ring, node[0]
-        if isinstance(self.engine, FastEngine) and self.engine.looks and ring.words == 1:
-            total, marks = self.engine.seen(node, seeds, 1 - self.keys.seeds.party, public, self.marking)
+        if isinstance(self.engine, FastEngine) and self.engine.has_node_evaluation and ring.words == 1:
+            total, marks = self.engine.evaluate_node(node, seeds, 1 - self.keys.seeds.party, public, self.mark_key)
             return np.array([total], np.uint64), marks
-        own = _weights(self.engine, public, level - 1, seeds, control(seeds)) if level else _root(self.keys).weights
-        _, proofs, weights = _looked_at(self.engine, public, node, seeds)
+        own = (
+            _weights(self.engine, public, level - 1, seeds, control_mask(seeds))
+            if level
+            else _create_root(self.keys).weights
+        )
+        _, proofs, weights = _expand_node(self.engine, public, node, seeds)
         blocks = np.zeros((_MARKED, len(seeds), 2), np.uint64)
         blocks[:4] = proofs.reshape(2, len(seeds), 2, 2).swapaxes(1, 2).reshape(4, len(seeds), 2)
         blocks[4, :, : ring.words] = ring.subtract(ring.add(weights[0], weights[1]), own)
-        return ring.sums(weights[0]), self.marking.marks(blocks)
+        return ring.sums(weights[0]), self.mark_key.compute_marks(blocks)
 
 
-def _root(keys: CheckedKeys) -> _Node:
+def _create_root(keys: CheckedKeys) -> _Node:
     """The weight of the root is 1: server 0 has it."""
     nothing = np.zeros((len(keys), keys.domain.ring.words), np.uint64)
     weights = nothing.copy()
@@ -557,30 +582,30 @@ def _root(keys: CheckedKeys) -> _Node:
     return _Node(0, 0, keys.seeds.words, weights, nothing)
 
 
-def _write(public: CheckedShare, cells: Words, pair: tuple[Words, Words], engine: Engine) -> None:
+def _write_corrections(public: CheckedShare, cells: Words, pair: tuple[Words, Words], engine: Engine) -> None:
     ring, bits, zeros = public.domain.ring, public.domain.bits, np.zeros((len(cells), 2), np.uint64)
     for level in range(bits):
-        right = turns_right(cells, bits, level)
+        right = right_turn_mask(cells, bits, level)
         sides = [engine.children(seeds[None], zeros, zeros[:, 0], level) for seeds in pair]
         correction, turn = seed_correction(right, sides[0][0] ^ sides[1][0], sides[0][1] ^ sides[1][1])
         public.seeds[level] = correction
         public.turns[:] |= turn >> np.uint64(63 - level)
         correction[:, 1] ^= turn & right
         first, second = (
-            chosen(twice(right), *side) ^ (correction & twice(control(seeds)))
+            choose_side(widen_mask(right), *side) ^ (correction & widen_mask(control_mask(seeds)))
             for side, seeds in zip(sides, pair, strict=True)
         )
-        difference = ring.subtract(*(engine.blocks(seeds)[:, : ring.words] for seeds in (second, first)))
+        difference = ring.subtract(*(engine.value_blocks(seeds)[:, : ring.words] for seeds in (second, first)))
         one = ring.units(~np.zeros(len(cells), np.uint64))
-        public.values[level] = ring.negated_where(control(second), ring.add(difference, one))
+        public.values[level] = ring.negate_where(control_mask(second), ring.add(difference, one))
         nodes = cells >> np.uint64(bits - 1 - level)
-        public.proofs[level] = _hashes(engine, level, nodes, first) ^ _hashes(engine, level, nodes, second)
+        public.proofs[level] = _hash_seeds(engine, level, nodes, first) ^ _hash_seeds(engine, level, nodes, second)
         pair = first, second
 
 
-def _hashes(engine: Engine, level: int, places: Words, seeds: Words) -> Words:
+def _hash_seeds(engine: Engine, level: int, places: Words, seeds: Words) -> Words:
     """Hashes of seeds at nodes of a level below the root."""
     messages = np.empty((len(seeds), 6), np.uint64)
     messages[:, :2] = np.frombuffer(engine.keys.prefix, "<u8")
     messages[:, 2], messages[:, 3], messages[:, 4:] = level, places, seeds
-    return engine.digests(messages)
+    return engine.hash_messages(messages)

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 
 from .keys import CheckedShare, PublicShare
 from .ring import Ring, Words
@@ -41,14 +41,14 @@ class TaskKeys:
     prefix: bytes
 
     @classmethod
-    def of_task(cls, task: bytes) -> TaskKeys:
+    def from_task(cls, task: bytes) -> TaskKeys:
         """The keys of the task that is so named: any bytes that all parties share, say a hash of its description."""
         stream = HKDF(SHA256(), 5 * _BLOCK, salt=None, info=_PURPOSE).derive(task)
         return cls(*(stream[start : start + _BLOCK] for start in range(0, len(stream), _BLOCK)))
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class State:
+class PathState:
     """SECRET: states of one server on the paths of some keys. Engines change them in place.
 
     Attributes:
@@ -59,8 +59,8 @@ class State:
     seeds: Words
     values: Words
 
-    def copy(self) -> State:
-        return State(self.seeds.copy(), self.values.copy())
+    def copy(self) -> PathState:
+        return PathState(self.seeds.copy(), self.values.copy())
 
 
 class Engine(Protocol):
@@ -70,7 +70,7 @@ class Engine(Protocol):
     def keys(self) -> TaskKeys: ...
 
     @property
-    def chunk(self) -> int:
+    def chunk_size(self) -> int:
         """Number of keys that are processed at a time."""
         ...
 
@@ -78,11 +78,11 @@ class Engine(Protocol):
         """Write correction words for cells ``(keys,)`` and root seeds ``(keys, 2)`` of both servers; turns are 0."""
         ...
 
-    def descend(self, state: State, public: PublicShare, start: int, stop: int, path: int) -> None:
+    def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
         """From level `start` to level `stop` along `path`, whose lowest bit is the turn at the deepest level."""
         ...
 
-    def leaves(self, state: State, public: PublicShare) -> Words:
+    def leaf_values(self, state: PathState, public: PublicShare) -> Words:
         """At the deepest level: values of the leaf's cells ``(keys, 2)``, without those summed up along the path."""
         ...
 
@@ -90,11 +90,11 @@ class Engine(Protocol):
         """Seeds ``(2 * nodes, keys, 2)`` below those of ``(nodes, keys, 2)``, which stand at `level`, in order."""
         ...
 
-    def blocks(self, seeds: Words) -> Words:
+    def value_blocks(self, seeds: Words) -> Words:
         """The blocks that seeds ``(keys, 2)`` have for values."""
         ...
 
-    def digests(self, messages: Words) -> Words:
+    def hash_messages(self, messages: Words) -> Words:
         """SHA-256 of messages of 48 bytes, ``(count, 6)`` little-endian words: ``(count, 4)``."""
         ...
 
@@ -103,7 +103,7 @@ class Engine(Protocol):
         ...
 
 
-def chunks(count: int, size: int) -> list[slice]:
+def chunk_slices(count: int, size: int) -> list[slice]:
     """Slices of at most `size`; one empty slice if there is nothing."""
     return [slice(start, min(start + size, count)) for start in range(0, max(count, 1), size)]
 
@@ -113,17 +113,17 @@ TOP = np.uint64(1 << 63)
 _ONE = np.uint64(1)
 
 
-def control(seeds: Words) -> Words:
+def control_mask(seeds: Words) -> Words:
     """Bit mask of blocks ``(count, 2)``: ones where the control bit is set, the top bit of the second word."""
     return (seeds[:, 1].view(np.int64) >> 63).view(np.uint64)
 
 
-def turns_right(cells: Words, bits: int, level: int) -> Words:
+def right_turn_mask(cells: Words, bits: int, level: int) -> Words:
     """Bit mask of cells: ones where the path to a cell of so many bits turns right at a level, else zeros."""
     return -((cells >> np.uint64(bits - 1 - level)) & _ONE)
 
 
-def twice(mask: Words, room: Words | None = None) -> Words:
+def widen_mask(mask: Words, room: Words | None = None) -> Words:
     """The mask for both words of a block: NumPy is slow at masks that it has to repeat itself."""
     wide = np.empty((len(mask), 2), np.uint64) if room is None else room
     wide[:, 0] = mask
@@ -131,7 +131,7 @@ def twice(mask: Words, room: Words | None = None) -> Words:
     return wide
 
 
-def chosen(right: Words, left_side: Words, right_side: Words) -> Words:
+def choose_side(right: Words, left_side: Words, right_side: Words) -> Words:
     """The right side where `right` is all ones."""
     result = left_side ^ right_side
     result &= right
@@ -145,7 +145,7 @@ def seed_correction(right: Words, left_difference: Words, right_difference: Word
     The differences are those of both servers' left and right children. The top bit of the correction is that of left
     children; the second result has it where right children's is another one, and is 0 elsewhere.
     """
-    correction = chosen(twice(right), right_difference, left_difference)
+    correction = choose_side(widen_mask(right), right_difference, left_difference)
     left_control = (left_difference[:, 1] ^ ~right) & TOP
     right_control = (right_difference[:, 1] ^ right) & TOP
     correction[:, 1] &= ~TOP
@@ -166,36 +166,36 @@ class PortableEngine:
     """
 
     keys: TaskKeys
-    chunk: int = 24576
+    chunk_size: int = 24576
     _local: local = field(default_factory=local, repr=False, compare=False)
 
     @classmethod
-    def of_task(cls, task: bytes) -> PortableEngine:
+    def from_task(cls, task: bytes) -> PortableEngine:
         """An engine with the keys of the task so named."""
-        return cls(TaskKeys.of_task(task))
+        return cls(TaskKeys.from_task(task))
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
-        writer, domain = _Writer(self._ciphers(), public), public.domain
+        writer, domain = _CorrectionWriter(self._ciphers(), public), public.domain
         pair, owed = (first, second), np.zeros((len(cells), domain.ring.words), dtype=np.uint64)
         for level in range(domain.levels):
-            right = turns_right(cells, domain.bits, level)
-            sign = control(pair[1])
-            owed = writer.values(level, right, sign, pair, owed)
-            pair = writer.seeds(level, right, sign, pair)
-        writer.leaves(cells, pair, owed)
+            right = right_turn_mask(cells, domain.bits, level)
+            sign = control_mask(pair[1])
+            owed = writer.write_values(level, right, sign, pair, owed)
+            pair = writer.write_seeds(level, right, sign, pair)
+        writer.write_leaves(cells, pair, owed)
 
-    def close(self, public: PublicShare, cells: Words, pair: Pair, owed: Words) -> None:
+    def write_leaf_corrections(self, public: PublicShare, cells: Words, pair: Pair, owed: Words) -> None:
         """Write the corrections of leaves, when those of all levels are written."""
-        _Writer(self._ciphers(), public).leaves(cells, pair, owed)
+        _CorrectionWriter(self._ciphers(), public).write_leaves(cells, pair, owed)
 
-    def descend(self, state: State, public: PublicShare, start: int, stop: int, path: int) -> None:
-        step = _Step.of(self._ciphers(), public.domain.ring, len(state.seeds))
+    def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
+        step = _Step.from_ciphers(self._ciphers(), public.domain.ring, len(state.seeds))
         room = np.empty((len(state.seeds) + 1, 2), np.uint64)
         for level in range(start, stop):
-            room = step.down(state, public, level, path >> (stop - 1 - level) & 1, room)
+            room = step.descend_level(state, public, level, path >> (stop - 1 - level) & 1, room)
 
-    def leaves(self, state: State, public: PublicShare) -> Words:
-        block, corrections = self._ciphers().value.expanded(state.seeds), twice(control(state.seeds))
+    def leaf_values(self, state: PathState, public: PublicShare) -> Words:
+        block, corrections = self._ciphers().value.expand_blocks(state.seeds), widen_mask(control_mask(state.seeds))
         corrections &= public.leaf
         shape = len(block), 2 // public.domain.ring.words, public.domain.ring.words
         return public.domain.ring.add(block.reshape(shape), corrections.reshape(shape)).reshape(len(block), 2)
@@ -209,8 +209,8 @@ class PortableEngine:
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
         ciphers, (count, keys, _), flat = self._ciphers(), nodes.shape, nodes.reshape(-1, 2)
-        mask = control(flat)
-        corrected = twice(mask).reshape(nodes.shape)
+        mask = control_mask(flat)
+        corrected = widen_mask(mask).reshape(nodes.shape)
         corrected &= seed_words
         corrected ^= nodes
         result, room = np.empty((count, 2, keys, 2), np.uint64), np.empty((len(flat) + 1, 2), np.uint64)
@@ -220,18 +220,18 @@ class PortableEngine:
         result[:, 1, :, 1] ^= mask.reshape(count, keys) & ((turns << np.uint64(63 - level)) & TOP)
         return result.reshape(2 * count, keys, 2)
 
-    def blocks(self, seeds: Words) -> Words:
-        return self._ciphers().value.expanded(seeds)
+    def value_blocks(self, seeds: Words) -> Words:
+        return self._ciphers().value.expand_blocks(seeds)
 
-    def digests(self, messages: Words) -> Words:
+    def hash_messages(self, messages: Words) -> Words:
         raw, size = messages.astype("<u8", copy=False).tobytes(), 8 * messages.shape[1]
         digested = b"".join([sha256(raw[start : start + size]).digest() for start in range(0, len(raw), size)])
         return np.frombuffer(digested, dtype="<u8").astype(np.uint64, copy=False).reshape(len(messages), 4)
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
         ring, flat = public.domain.ring, nodes.reshape(-1, 2)
-        blocks = self._ciphers().left.expanded(flat).reshape(nodes.shape)
-        corrections = twice(control(flat)).reshape(nodes.shape) & public.point
+        blocks = self._ciphers().left.expand_blocks(flat).reshape(nodes.shape)
+        corrections = widen_mask(control_mask(flat)).reshape(nodes.shape) & public.point
         places = [slice(start, start + ring.words) for start in range(0, 2, ring.words)]
         numbers = [ring.add(blocks[..., place], corrections[..., place]) for place in places]
         return np.concatenate([ring.sums(part) for part in numbers], axis=-1)
@@ -250,14 +250,14 @@ class _Cipher:
         self._context.update_into(_octets(blocks), _octets(out))
         return out[: len(blocks)]
 
-    def expanded(self, blocks: Words) -> Words:
+    def expand_blocks(self, blocks: Words) -> Words:
         """``AES(blocks) xor blocks``, newly laid out."""
         result = self.encrypt(np.ascontiguousarray(blocks), np.empty((len(blocks) + 1, 2), np.uint64))
         result ^= blocks
         return result
 
 
-def encrypted(key: bytes, blocks: Words) -> Words:
+def encrypt_blocks(key: bytes, blocks: Words) -> Words:
     """AES of blocks ``(count, 2)`` under a key, newly laid out."""
     return _Cipher(key).encrypt(np.ascontiguousarray(blocks), np.empty((len(blocks) + 1, 2), np.uint64))
 
@@ -271,12 +271,12 @@ class _Ciphers:
         self.left, self.right = _Cipher(keys.left), _Cipher(keys.right)
         self.value, self.other_value = _Cipher(keys.value), _Cipher(keys.other_value)
 
-    def values(self, seeds: Words, ring: Ring) -> tuple[Words, Words]:
+    def expand_values(self, seeds: Words, ring: Ring) -> tuple[Words, Words]:
         """Values added on the way left, and on the way right: numbers ``(keys, words)``."""
-        block = self.value.expanded(seeds)
+        block = self.value.expand_blocks(seeds)
         if ring.words == 1:
             return block[:, :1], block[:, 1:]
-        return block, self.other_value.expanded(seeds)
+        return block, self.other_value.expand_blocks(seeds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,16 +288,16 @@ class _Step:
     block: Words
 
     @classmethod
-    def of(cls, ciphers: _Ciphers, ring: Ring, count: int) -> _Step:
+    def from_ciphers(cls, ciphers: _Ciphers, ring: Ring, count: int) -> _Step:
         return cls(ciphers, ring, np.empty((count + 1, 2), np.uint64))
 
-    def down(self, state: State, public: PublicShare, level: int, turn: int, room: Words) -> Words:
+    def descend_level(self, state: PathState, public: PublicShare, level: int, turn: int, room: Words) -> Words:
         """Changes the state, whose new seeds lie in the room; the room that the old ones leave."""
-        seeds, mask = state.seeds, control(state.seeds)
-        self._add(state.values, seeds, public.values[level] & mask[:, None], turn)
+        seeds, mask = state.seeds, control_mask(state.seeds)
+        self._add_values(state.values, seeds, public.values[level] & mask[:, None], turn)
         below = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, room)
         below ^= seeds
-        change = twice(mask, self.block[: len(seeds)])
+        change = widen_mask(mask, self.block[: len(seeds)])
         change &= public.seeds[level]
         below ^= change
         if turn:
@@ -307,7 +307,7 @@ class _Step:
         state.seeds = below
         return seeds.base if seeds.base is not None and seeds.base.shape == room.shape else np.empty_like(room)
 
-    def _add(self, values: Words, seeds: Words, corrections: Words, turn: int) -> None:
+    def _add_values(self, values: Words, seeds: Words, corrections: Words, turn: int) -> None:
         """Adds what belongs to this turn, and the corrections."""
         if self.ring.words == 1:
             gained = self.ciphers.value.encrypt(seeds, self.block)[:, turn] ^ seeds[:, turn]
@@ -321,7 +321,7 @@ class _Step:
 
 
 @dataclass(frozen=True, slots=True)
-class _Writer:
+class _CorrectionWriter:
     """SECRET: writes correction words, level by level, from the seeds of both servers on the paths to the cells.
 
     Masks `right` are all ones where a path turns right; masks `sign`, where the control bit of server 1 is set, and so
@@ -331,11 +331,11 @@ class _Writer:
     ciphers: _Ciphers
     public: PublicShare
 
-    def seeds(self, level: int, right: Words, sign: Words, pair: Pair) -> Pair:
+    def write_seeds(self, level: int, right: Words, sign: Words, pair: Pair) -> Pair:
         """Corrects seeds and control bits; the seeds one level deeper."""
-        left_side, right_side = (cipher.expanded(pair[0]) for cipher in (self.ciphers.left, self.ciphers.right))
+        left_side, right_side = (cipher.expand_blocks(pair[0]) for cipher in (self.ciphers.left, self.ciphers.right))
         left_difference, right_difference = (
-            cipher.expanded(pair[1]) for cipher in (self.ciphers.left, self.ciphers.right)
+            cipher.expand_blocks(pair[1]) for cipher in (self.ciphers.left, self.ciphers.right)
         )
         left_difference ^= left_side
         right_difference ^= right_side
@@ -343,44 +343,45 @@ class _Writer:
         self.public.seeds[level] = correction
         self.public.turns[:] |= turn >> np.uint64(63 - level)
         correction[:, 1] ^= turn & right
-        wide = twice(right)
-        first = chosen(wide, left_side, right_side)
-        first ^= correction & ~twice(sign)
-        second = chosen(wide, left_difference, right_difference)
+        wide = widen_mask(right)
+        first = choose_side(wide, left_side, right_side)
+        first ^= correction & ~widen_mask(sign)
+        second = choose_side(wide, left_difference, right_difference)
         second ^= first
         second ^= correction  # one of the servers has it, and so their seeds differ by it
         return first, second
 
-    def values(self, level: int, right: Words, sign: Words, pair: Pair, owed: Words) -> Words:
+    def write_values(self, level: int, right: Words, sign: Words, pair: Pair, owed: Words) -> Words:
         """Corrects values; `owed` one level deeper: what the values on the path to the cell add up to."""
         ring = self.public.domain.ring
         left, other = (
-            ring.subtract(*sides) for sides in zip(*(self.ciphers.values(seeds, ring) for seeds in pair), strict=True)
+            ring.subtract(*sides)
+            for sides in zip(*(self.ciphers.expand_values(seeds, ring) for seeds in pair), strict=True)
         )
-        kept = chosen(right[:, None], left, other)
+        kept = choose_side(right[:, None], left, other)
         # Who turns right where the cell lies left is above it: the path that is lost ends at 1.
         wanted = ring.subtract(ring.units(~right), owed)
         gained = ring.add(ring.subtract(kept, ring.add(left, other)), wanted)
-        self.public.values[level] = ring.negated_where(sign, gained)
+        self.public.values[level] = ring.negate_where(sign, gained)
         return ring.add(ring.add(owed, kept), gained)
 
-    def leaves(self, cells: Words, pair: Pair, owed: Words) -> None:
+    def write_leaves(self, cells: Words, pair: Pair, owed: Words) -> None:
         """Corrects what leaves say of the cells in them."""
         ring, public = self.public.domain.ring, self.public
         places = np.arange(1 << public.domain.leaf_bits, dtype=np.uint64)
         below = cells & np.uint64((1 << public.domain.leaf_bits) - 1)
         above = ring.units(-(below[:, None] <= places).astype(np.uint64))
-        public.leaf[:] = self._leaf(self.ciphers.value, ring.subtract(above, owed[:, None]), pair)
+        public.leaf[:] = self._leaf_correction(self.ciphers.value, ring.subtract(above, owed[:, None]), pair)
         if public.domain.is_enumerable:
             equal = ring.units(-(below[:, None] == places).astype(np.uint64))
-            public.point[:] = self._leaf(self.ciphers.left, equal, pair)
+            public.point[:] = self._leaf_correction(self.ciphers.left, equal, pair)
 
-    def _leaf(self, cipher: _Cipher, wanted: Words, pair: Pair) -> Words:
+    def _leaf_correction(self, cipher: _Cipher, wanted: Words, pair: Pair) -> Words:
         """The block that makes numbers ``(keys, places, words)`` of the leaves' blocks."""
-        ring, sign = self.public.domain.ring, control(pair[1])
-        first, second = (cipher.expanded(seeds).reshape(wanted.shape) for seeds in pair)
+        ring, sign = self.public.domain.ring, control_mask(pair[1])
+        first, second = (cipher.expand_blocks(seeds).reshape(wanted.shape) for seeds in pair)
         signs = np.repeat(sign[:, None], wanted.shape[1], axis=1)
-        return ring.negated_where(signs, ring.add(ring.subtract(second, first), wanted)).reshape(len(sign), 2)
+        return ring.negate_where(signs, ring.add(ring.subtract(second, first), wanted)).reshape(len(sign), 2)
 
 
 def _octets(blocks: Words) -> memoryview:
@@ -391,12 +392,12 @@ def _octets(blocks: Words) -> memoryview:
 _ROUNDS = 10
 
 
-def schedule(key: bytes) -> Words:
+def expand_aes_key(key: bytes) -> Words:
     """Eleven round keys, ``(11, 2)`` little-endian words, for a public key (FIPS 197, section 5.2).
 
     It looks up tables by the bytes of the key, so it is not for secret keys.
     """
-    box, rounds, constant = _substitution(), [key], 1
+    box, rounds, constant = _build_sbox(), [key], 1
     for _ in range(_ROUNDS):
         before = rounds[-1]
         word = bytes(box[byte] for byte in before[13:] + before[12:13])
@@ -406,25 +407,25 @@ def schedule(key: bytes) -> Words:
             word = bytes(a ^ b for a, b in zip(word, before[start : start + 4], strict=True))
             after += word
         rounds.append(after)
-        constant = _doubled(constant)
+        constant = _multiply_by_x(constant)
     return np.frombuffer(b"".join(rounds), dtype="<u8").astype(np.uint64).reshape(_ROUNDS + 1, 2)
 
 
-def _substitution() -> list[int]:
+def _build_sbox() -> list[int]:
     """The S-box: the inverse in the field of 256 elements, then an affine map (FIPS 197, section 5.1.1)."""
     powers = [1]
     while len(powers) < 255:
-        powers.append(powers[-1] ^ _doubled(powers[-1]))  # 3 generates all elements but 0
+        powers.append(powers[-1] ^ _multiply_by_x(powers[-1]))  # 3 generates all elements but 0
     inverse = {0: 0} | {power: powers[-place % 255] for place, power in enumerate(powers)}
-    return [_affine(inverse[byte]) for byte in range(256)]
+    return [_apply_affine(inverse[byte]) for byte in range(256)]
 
 
-def _affine(byte: int) -> int:
+def _apply_affine(byte: int) -> int:
     turned = byte * 0x101  # twice the byte: its rotations are slices
     return (turned ^ turned >> 4 ^ turned >> 5 ^ turned >> 6 ^ turned >> 7) & 0xFF ^ 0x63
 
 
-def _doubled(byte: int) -> int:
+def _multiply_by_x(byte: int) -> int:
     return (byte << 1) ^ (0x11B if byte & 0x80 else 0)
 
 
@@ -437,136 +438,144 @@ class FastEngine:
 
     keys: TaskKeys
     lanes: int
-    chunk: int = 8192
+    chunk_size: int = 8192
     _portable: PortableEngine = field(init=False)
     _schedules: tuple[Words, Words] = field(init=False)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.lanes <= lanes_here():
-            raise Refused("lanes", f"this processor has instructions for {lanes_here()} blocks, got {self.lanes}")
+        if not 1 <= self.lanes <= supported_lanes():
+            raise InvalidArgument(
+                "lanes", f"this processor has instructions for {supported_lanes()} blocks, got {self.lanes}"
+            )
         rounds = np.stack(
-            [schedule(key) for key in (self.keys.left, self.keys.right, self.keys.value, self.keys.other_value)]
+            [expand_aes_key(key) for key in (self.keys.left, self.keys.right, self.keys.value, self.keys.other_value)]
         )
         object.__setattr__(self, "_portable", PortableEngine(self.keys))
         object.__setattr__(self, "_schedules", (rounds, np.tile(rounds, self.lanes)))
 
     @classmethod
-    def of_task(cls, task: bytes) -> FastEngine:
+    def from_task(cls, task: bytes) -> FastEngine:
         """An engine with the keys of the task so named."""
-        return cls(TaskKeys.of_task(task), lanes_here())
+        return cls(TaskKeys.from_task(task), supported_lanes())
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
-        from .kernels import generation
+        from .kernels import compile_generation
 
-        if not (_packed(public.seeds) and _packed(public.values) and _packed(public.turns)):
-            raise Refused("public", "words of keys must lie side by side")
+        if not (_is_contiguous(public.seeds) and _is_contiguous(public.values) and _is_contiguous(public.turns)):
+            raise InvalidArgument("public", "words of keys must lie side by side")
         ring, cells, pair = (
             public.domain.ring,
             np.ascontiguousarray(cells),
             (first.copy(order="C"), second.copy(order="C")),
         )
         owed, (single, wide) = np.zeros((len(cells), ring.words), np.uint64), self._schedules
-        generation(self.lanes, ring.words)(
+        compile_generation(self.lanes, ring.words)(
             (cells, *pair, owed), public.seeds, public.values, public.turns, wide, single, public.domain.bits
         )
-        self._portable.close(public, cells, pair, owed)
+        self._portable.write_leaf_corrections(public, cells, pair, owed)
 
-    def descend(self, state: State, public: PublicShare, start: int, stop: int, path: int) -> None:
-        from .kernels import descent
+    def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
+        from .kernels import compile_descent
 
         words = public.domain.ring.words
         # Round keys of children, then of values, each left and right.
         single, wide = (each if words == 2 else each[[0, 1, 2, 2]] for each in self._schedules)
-        corrections = _laid(public.seeds), _laid(public.values), _laid(public.turns)
-        state.seeds, state.values = _laid(state.seeds), _laid(state.values)
-        descent(self.lanes, words)(
+        corrections = _make_contiguous(public.seeds), _make_contiguous(public.values), _make_contiguous(public.turns)
+        state.seeds, state.values = _make_contiguous(state.seeds), _make_contiguous(state.values)
+        compile_descent(self.lanes, words)(
             (state.seeds, state.values), *corrections, wide, single, start, stop, np.uint64(path)
         )
 
-    def leaves(self, state: State, public: PublicShare) -> Words:
-        from .kernels import reading
+    def leaf_values(self, state: PathState, public: PublicShare) -> Words:
+        from .kernels import compile_leaf_values
 
         single, wide = self._schedules
         result = np.empty(state.seeds.shape, np.uint64)
-        seeds, corrections = _laid(state.seeds), _laid(public.leaf)
-        reading(self.lanes, public.domain.ring.words)(seeds, corrections, result, wide[2], single[2])
+        seeds, corrections = _make_contiguous(state.seeds), _make_contiguous(public.leaf)
+        compile_leaf_values(self.lanes, public.domain.ring.words)(seeds, corrections, result, wide[2], single[2])
         return result
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
-        from .kernels import doubling
+        from .kernels import compile_expansion
 
         single, wide = self._schedules
         below = np.empty((2 * len(nodes), *nodes.shape[1:]), np.uint64)
-        doubling(self.lanes)(_laid(nodes), below, _laid(seed_words), _laid(turns), wide, single, level)
+        compile_expansion(self.lanes)(
+            _make_contiguous(nodes), below, _make_contiguous(seed_words), _make_contiguous(turns), wide, single, level
+        )
         return below
 
-    def blocks(self, seeds: Words) -> Words:
-        return self._portable.blocks(seeds)
+    def value_blocks(self, seeds: Words) -> Words:
+        return self._portable.value_blocks(seeds)
 
-    def digests(self, messages: Words) -> Words:
-        if not {"sha", "sse4.1"} <= instructions_here():
-            return self._portable.digests(messages)
-        from .kernels import digesting
+    def hash_messages(self, messages: Words) -> Words:
+        if not {"sha", "sse4.1"} <= supported_instructions():
+            return self._portable.hash_messages(messages)
+        from .kernels import compile_digests
 
         result = np.empty((len(messages), 4), np.uint64)
-        digesting()(np.ascontiguousarray(messages), result)
+        compile_digests()(np.ascontiguousarray(messages), result)
         return result
 
     @property
-    def looks(self) -> bool:
-        """True if `seen` is there: it needs instructions for SHA-256, too."""
-        return {"sha", "sse4.1"} <= instructions_here()
+    def has_node_evaluation(self) -> bool:
+        """True if `evaluate_node` is there: it needs instructions for SHA-256, too."""
+        return {"sha", "sse4.1"} <= supported_instructions()
 
-    def seen(
-        self, node: tuple[int, int], seeds: Words, start: int, public: CheckedShare, marking: tuple[bytes, Words]
+    def evaluate_node(
+        self, node: tuple[int, int], seeds: Words, root_weight: int, public: CheckedShare, mark_key: tuple[bytes, Words]
     ) -> tuple[int, Words]:
         """Look at a node of some keys, whose numbers have one word.
 
         Args:
             node: Its level and number.
             seeds: Seeds there, ``(keys, 2)``.
-            start: Weight of the root.
+            root_weight: Weight of the root.
             public: Correction words.
-            marking: Key of marks, and masks of the five blocks that are marked.
+            mark_key: Key of marks, and masks of the five blocks that are marked.
 
         Returns:
             Sum of the left children's weights, without the server's sign; and marks ``(keys, 2)``.
         """
-        from .kernels import seeing
+        from .kernels import compile_node_evaluation
 
-        (level, index), (single, wide), (key, masks) = node, self._schedules, marking
-        own = _laid(public.values[level - 1]) if level else np.zeros((0, 1), np.uint64)
-        words = tuple(map(_laid, (public.seeds[level], public.values[level], public.proofs[level], public.turns)))
+        (level, index), (single, wide), (key, masks) = node, self._schedules, mark_key
+        own = _make_contiguous(public.values[level - 1]) if level else np.zeros((0, 1), np.uint64)
+        words = tuple(
+            map(_make_contiguous, (public.seeds[level], public.values[level], public.proofs[level], public.turns))
+        )
         head = np.array([*np.frombuffer(self.keys.prefix, "<u8"), level, 2 * index], np.uint64)
         marks, secret = np.empty((len(seeds), 2), np.uint64), np.frombuffer(key, "<u8").astype(np.uint64)
-        total = seeing(self.lanes)(
-            _laid(seeds), own, np.uint64(start), words, head, level, wide, single, secret, masks, marks
+        total = compile_node_evaluation(self.lanes)(
+            _make_contiguous(seeds), own, np.uint64(root_weight), words, head, level, wide, single, secret, masks, marks
         )
         return int(total), marks
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
-        from .kernels import gathering
+        from .kernels import compile_leaf_sums
 
         ring, (single, wide) = public.domain.ring, self._schedules
         lanes = np.zeros((len(nodes), 2 * self.lanes), np.uint64)
-        gathering(self.lanes, ring.words)(_laid(nodes), _laid(public.point), lanes, wide[0], single[0])
+        compile_leaf_sums(self.lanes, ring.words)(
+            _make_contiguous(nodes), _make_contiguous(public.point), lanes, wide[0], single[0]
+        )
         numbers = lanes.reshape(len(nodes), self.lanes, 2 // ring.words, ring.words)
         return ring.sums(numbers.swapaxes(1, 2)).reshape(len(nodes), 2)
 
 
-def _packed(words: Words) -> bool:
+def _is_contiguous(words: Words) -> bool:
     """True if the words of keys are contiguous along the last axis or two, which the compiled loops assume."""
     inner = words if words.ndim < 3 else words[:1]
     return inner.size == 0 or inner.flags.c_contiguous
 
 
-def _laid(words: Words) -> Words:
+def _make_contiguous(words: Words) -> Words:
     """Lay words side by side in memory."""
-    return words if _packed(words) else np.ascontiguousarray(words)
+    return words if _is_contiguous(words) else np.ascontiguousarray(words)
 
 
 @cache
-def instructions_here() -> frozenset[str]:
+def supported_instructions() -> frozenset[str]:
     """Instruction sets that this processor has and numba may use: none where there is no numba."""
     try:
         import numba
@@ -583,13 +592,13 @@ def instructions_here() -> frozenset[str]:
     return frozenset(name for name, has in get_host_cpu_features().items() if has and name in used)
 
 
-def lanes_here() -> int:
+def supported_lanes() -> int:
     """Blocks per AES instruction of this processor; 0 if there is none, or numba may not use it."""
-    if not {"aes", "sse2"} <= instructions_here():
+    if not {"aes", "sse2"} <= supported_instructions():
         return 0
-    return 2 if {"vaes", "avx2"} <= instructions_here() else 1
+    return 2 if {"vaes", "avx2"} <= supported_instructions() else 1
 
 
-def engine_of_task(task: bytes) -> Engine:
+def select_engine(task: bytes) -> Engine:
     """The fastest engine that this machine has. All engines of a task give the same bits."""
-    return FastEngine.of_task(task) if lanes_here() else PortableEngine.of_task(task)
+    return FastEngine.from_task(task) if supported_lanes() else PortableEngine.from_task(task)

@@ -10,10 +10,10 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from dpcurves.arguments import ProtocolAborted, Refused
+from dpcurves.arguments import InvalidArgument, ProtocolError
 
-from .engine import lanes_here, twice
-from .keys import Octets
+from .engine import supported_lanes, widen_mask
+from .keys import RandomByteSource
 from .ring import Words
 
 Bits = NDArray[np.bool_]
@@ -21,9 +21,9 @@ _ONE = np.uint64(1)
 LABEL_SIZE = 16
 
 
-def offset_from(randomness: Octets) -> Words:
+def draw_offset(randomness: RandomByteSource) -> Words:
     """SECRET: a new offset for one session. Its lowest bit is one, so that permute bits tell labels apart."""
-    offset = np.frombuffer(randomness.octets(LABEL_SIZE), dtype="<u8").astype(np.uint64)
+    offset = np.frombuffer(randomness.random_bytes(LABEL_SIZE), dtype="<u8").astype(np.uint64)
     offset[0] |= _ONE
     return offset
 
@@ -35,7 +35,7 @@ def require_offset(offset: Words) -> None:
         ValueError: it is even: both labels of a wire had one permute bit, and the output was open to nobody.
     """
     if offset.shape != (2,) or not int(offset[0]) & 1:
-        raise Refused("offset", "128 bits are needed, the lowest of which is one")
+        raise InvalidArgument("offset", "128 bits are needed, the lowest of which is one")
 
 
 def permute_bits(labels: Words) -> Bits:
@@ -43,18 +43,18 @@ def permute_bits(labels: Words) -> Bits:
     return (labels[:, 0] & _ONE).astype(np.bool_)
 
 
-def opened(first: Sequence[Bits], second: Sequence[Bits]) -> list[Bits]:
+def reconstruct_bits(first: Sequence[Bits], second: Sequence[Bits]) -> list[Bits]:
     """The values of wires, from both parties' shares.
 
     Raises:
         ValueError: they are shares of other wires, or of other instances.
     """
     if [len(one) for one in first] != [len(other) for other in second]:
-        raise Refused("shares", "both parties' are needed, of the same wires and instances")
+        raise InvalidArgument("shares", "both parties' are needed, of the same wires and instances")
     return [one ^ other for one, other in zip(first, second, strict=True)]
 
 
-def masked(bits: Bits, offset: Words) -> Words:
+def mask_offset(bits: Bits, offset: Words) -> Words:
     """The offset where a bit is set, else zeros: ``(instances, 2)``. Without a branch."""
     mask = -bits.astype(np.uint64)
     result: Words = mask[:, None] & offset
@@ -82,13 +82,13 @@ class GateKeys:
 
     def __post_init__(self) -> None:
         if len(self.salt) != SALT_SIZE:
-            raise Refused("salt", f"{SALT_SIZE} bytes are needed, got {len(self.salt)}")
+            raise InvalidArgument("salt", f"{SALT_SIZE} bytes are needed, got {len(self.salt)}")
         self._words = np.frombuffer(self.salt, dtype="<u8").astype(np.uint64)
 
-    def next(self) -> Words:
+    def next_key(self) -> Words:
         """The key of the next batch, ``(2,)``."""
         if self._next >= MOST:
-            raise Refused("session", f"it has at most {MOST} batches of gates")
+            raise InvalidArgument("session", f"it has at most {MOST} batches of gates")
         key = self._words.copy()
         key[0] ^= np.uint64(self._next)
         self._next += 1
@@ -139,8 +139,8 @@ class PortableGates:
         for half, labels in enumerate((left, right)):
             _write_sigma(labels, half, blocks[2 * half])
             np.bitwise_xor(blocks[2 * half], other, out=blocks[2 * half + 1])
-        hashes = _hashed(blocks, key)
-        left_mask, right_mask = (_spread(labels) for labels in (left, right))
+        hashes = _hash_blocks(blocks, key)
+        left_mask, right_mask = (_permute_bit_mask(labels) for labels in (left, right))
         tables = hashes[0::2] ^ hashes[1::2]
         tables[0] ^= right_mask & offset
         output = hashes[0] ^ hashes[2]
@@ -155,8 +155,8 @@ class PortableGates:
         blocks = np.empty((2, len(left), 2), np.uint64)
         for half, labels in enumerate((left, right)):
             _write_sigma(labels, half, blocks[half])
-        hashes = _hashed(blocks, key)
-        left_mask, right_mask = (_spread(labels) for labels in (left, right))
+        hashes = _hash_blocks(blocks, key)
+        left_mask, right_mask = (_permute_bit_mask(labels) for labels in (left, right))
         left_mask &= tables[0]
         right_mask &= tables[1] ^ left
         output: Words = hashes[0] ^ hashes[1]
@@ -172,7 +172,7 @@ def _write_sigma(labels: Words, half: int, room: Words) -> None:
     room[:, 1] = labels[:, 0]
 
 
-def _hashed(blocks: Words, key: Words) -> Words:
+def _hash_blocks(blocks: Words, key: Words) -> Words:
     """``AES(blocks) xor blocks``."""
     room = np.empty(blocks.size + 2, np.uint64)
     cipher = Cipher(algorithms.AES128(key.astype("<u8").tobytes()), modes.ECB()).encryptor()
@@ -182,9 +182,9 @@ def _hashed(blocks: Words, key: Words) -> Words:
     return result
 
 
-def _spread(labels: Words) -> Words:
+def _permute_bit_mask(labels: Words) -> Words:
     """Bit mask of labels: ones in both words where the permute bit is set, else zeros."""
-    return twice(-(labels[:, 0] & _ONE))
+    return widen_mask(-(labels[:, 0] & _ONE))
 
 
 # The fast engine of gates: the processor's AES instructions, by code that numba compiles.
@@ -203,33 +203,35 @@ class FastGates:
     _portable: PortableGates = field(default_factory=PortableGates, init=False)
 
     def __post_init__(self) -> None:
-        if not 1 <= self.lanes <= lanes_here():
-            raise Refused("lanes", f"this processor has instructions for {lanes_here()} blocks, got {self.lanes}")
+        if not 1 <= self.lanes <= supported_lanes():
+            raise InvalidArgument(
+                "lanes", f"this processor has instructions for {supported_lanes()} blocks, got {self.lanes}"
+            )
 
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
         if len(left) < _LEAST:
             return self._portable.garble(left, right, offset, key)
-        from .kernels import garbling
+        from .kernels import compile_garbling
 
         tables, output = np.empty((2, len(left), 2), np.uint64), np.empty((len(left), 2), np.uint64)
         labels = np.ascontiguousarray(left), np.ascontiguousarray(right)
-        garbling(self.lanes)(labels, (tables[0], tables[1], output), key, np.tile(offset, self.lanes))
+        compile_garbling(self.lanes)(labels, (tables[0], tables[1], output), key, np.tile(offset, self.lanes))
         return tables, output
 
     def evaluate(self, left: Words, right: Words, tables: Words, key: Words) -> Words:
         if len(left) < _LEAST:
             return self._portable.evaluate(left, right, tables, key)
-        from .kernels import evaluation
+        from .kernels import compile_evaluation
 
         output, tables = np.empty((len(left), 2), np.uint64), np.ascontiguousarray(tables)
         labels = np.ascontiguousarray(left), np.ascontiguousarray(right)
-        evaluation(self.lanes)(labels, (tables[0], tables[1]), (output,), key)
+        compile_evaluation(self.lanes)(labels, (tables[0], tables[1]), (output,), key)
         return output
 
 
-def gates_here(instances: int) -> GateEngine:
+def select_gate_engine(instances: int) -> GateEngine:
     """The engine for so many instances: the fast one where this machine has it, and they are worth its start."""
-    return FastGates(lanes_here()) if instances >= _LEAST and lanes_here() else PortableGates()
+    return FastGates(supported_lanes()) if instances >= _LEAST and supported_lanes() else PortableGates()
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -264,11 +266,11 @@ class Garbler:
         return np.zeros_like(like)
 
     def conjunction(self, left: Words, right: Words) -> Words:
-        tables, wire = self.engine.garble(left, right, self.offset, self.keys.next())
+        tables, wire = self.engine.garble(left, right, self.offset, self.keys.next_key())
         self._tables.append(tables)
         return wire
 
-    def written(self) -> bytes:
+    def take_tables(self) -> bytes:
         """The tables since this was last asked for: 32 bytes an AND."""
         tables, self._tables = self._tables, []
         return b"".join([table.astype("<u8", copy=False).data.cast("B") for table in tables])
@@ -286,9 +288,9 @@ class Evaluator:
     engine: GateEngine
     keys: GateKeys
     _tables: Words = field(default_factory=lambda: np.empty(0, np.uint64), init=False)
-    _read: int = field(default=0, init=False)
+    _position: int = field(default=0, init=False)
 
-    def read(self, tables: bytes | memoryview) -> None:
+    def load_tables(self, tables: bytes | memoryview) -> None:
         """Go on with these tables, when those before are used up.
 
         Raises:
@@ -296,8 +298,8 @@ class Evaluator:
         """
         self.finish()
         if len(tables) % 32:
-            raise ProtocolAborted("tables", "they are cut off")
-        self._tables, self._read = np.frombuffer(tables, dtype="<u8").astype(np.uint64, copy=False), 0
+            raise ProtocolError("tables", "they are cut off")
+        self._tables, self._position = np.frombuffer(tables, dtype="<u8").astype(np.uint64, copy=False), 0
 
     def finish(self) -> None:
         """Require that all tables are used up.
@@ -305,8 +307,8 @@ class Evaluator:
         Raises:
             ProtocolAborted: there are more than the circuit has gates.
         """
-        if self._read != len(self._tables):
-            raise ProtocolAborted("tables", "there are more of them than gates")
+        if self._position != len(self._tables):
+            raise ProtocolError("tables", "there are more of them than gates")
 
     def xor(self, left: Words, right: Words) -> Words:
         return left ^ right
@@ -319,9 +321,9 @@ class Evaluator:
         return np.zeros_like(like)
 
     def conjunction(self, left: Words, right: Words) -> Words:
-        end = self._read + 4 * len(left)
+        end = self._position + 4 * len(left)
         if end > len(self._tables):
-            raise ProtocolAborted("tables", "there are fewer of them than gates")
-        tables = self._tables[self._read : end].reshape(2, len(left), 2)
-        self._read = end
-        return self.engine.evaluate(left, right, tables, self.keys.next())
+            raise ProtocolError("tables", "there are fewer of them than gates")
+        tables = self._tables[self._position : end].reshape(2, len(left), 2)
+        self._position = end
+        return self.engine.evaluate(left, right, tables, self.keys.next_key())

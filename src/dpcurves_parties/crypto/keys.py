@@ -11,16 +11,16 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 
-from .ring import MOST_BITS, Domain, Frame, Part, Words, as_rows, by_level
+from .ring import MOST_BITS, Domain, Frame, Part, Words, join_levels, split_levels
 
 
-class Octets(Protocol):
+class RandomByteSource(Protocol):
     """Interface of sources of uniformly random bytes."""
 
     @property
-    def octets(self) -> Callable[[int], bytes]: ...
+    def random_bytes(self) -> Callable[[int], bytes]: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -36,14 +36,14 @@ class SeedShare:
 
     def __post_init__(self) -> None:
         if self.party not in (0, 1):
-            raise Refused("party", f"there are servers 0 and 1, got {self.party}")
+            raise InvalidArgument("party", f"there are servers 0 and 1, got {self.party}")
         if bool(np.any(self.words[:, 1] >> np.uint64(63) != self.party)):
-            raise Refused(f"seeds of server {self.party}", f"the top bit of every seed must be {self.party}")
+            raise InvalidArgument(f"seeds of server {self.party}", f"the top bit of every seed must be {self.party}")
 
     @classmethod
-    def drawn(cls, count: int, party: int, randomness: Octets) -> SeedShare:
+    def sample(cls, count: int, party: int, randomness: RandomByteSource) -> SeedShare:
         """New seeds, of 127 random bits each."""
-        words = np.frombuffer(randomness.octets(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 2)
+        words = np.frombuffer(randomness.random_bytes(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 2)
         words[:, 1] = (words[:, 1] & np.uint64(2**63 - 1)) | np.uint64(party << 63)
         return cls(party, words)
 
@@ -54,14 +54,14 @@ class SeedShare:
         return SeedShare(self.party, self.words[part])
 
     @classmethod
-    def joined(cls, parts: Sequence[SeedShare]) -> SeedShare:
+    def concatenate(cls, parts: Sequence[SeedShare]) -> SeedShare:
         """The seeds of all parts, one after the other.
 
         Raises:
             ValueError: there are no parts, or they are of several servers.
         """
         if len({part.party for part in parts}) != 1:
-            raise Refused("parts", "seeds of one server are needed")
+            raise InvalidArgument("parts", "seeds of one server are needed")
         return cls(parts[0].party, np.concatenate([part.words for part in parts]))
 
 
@@ -69,18 +69,18 @@ ONCE = frozenset({"turns", "leaf", "point"})
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Corrections(ABC):
+class CorrectionWords(ABC):
     """Correction words of some keys: arrays ``(levels, keys, words)`` or ``(keys, ...)``. It has no repr.
 
     Attributes:
-        CALLED: What errors call the keys.
+        KEY_NAME: What errors call the keys.
         domain: Domain of the keys.
         seeds: ``(levels, keys, 2)``; the top bit corrects the control bit of left children.
         values: ``(levels, keys, words)``.
         turns: ``(keys,)``; bit i says whether level i corrects control bits of right children otherwise.
     """
 
-    CALLED: ClassVar[str]
+    KEY_NAME: ClassVar[str]
 
     domain: Domain
     seeds: Words
@@ -101,7 +101,7 @@ class Corrections(ABC):
         return sum(levels * words for levels, words in cls.layout(domain).values())
 
     @classmethod
-    def blank(cls, domain: Domain, count: int) -> Self:
+    def allocate(cls, domain: Domain, count: int) -> Self:
         """Space for correction words. Turns are 0."""
         arrays: dict[str, Any] = {
             name: np.empty((count, words) if name in ONCE else (levels, count, words), np.uint64)
@@ -112,14 +112,16 @@ class Corrections(ABC):
     def records(self) -> Words:
         """Correction words as rows, ``(keys, record_words)``: equal rows are equal correction words."""
         layout, arrays = self.layout(self.domain), self._arrays()
-        return as_rows(*(arrays[name].reshape(levels, len(self), words) for name, (levels, words) in layout.items()))
+        return join_levels(
+            *(arrays[name].reshape(levels, len(self), words) for name, (levels, words) in layout.items())
+        )
 
     @classmethod
     def require(cls, domain: Domain, records: Words) -> None:
         """Refuse rows that are none. Raises `ValueError`: a row has bits where none belong."""
         levels, _ = cls.layout(domain)["seeds"]
-        if levels < MOST_BITS and bool((cls._parted(domain, records)["turns"] >> np.uint64(levels)).any()):
-            raise Refused(cls.CALLED, f"bits of turns past level {levels} must be 0")
+        if levels < MOST_BITS and bool((cls._split_records(domain, records)["turns"] >> np.uint64(levels)).any()):
+            raise InvalidArgument(cls.KEY_NAME, f"bits of turns past level {levels} must be 0")
 
     @classmethod
     def from_records(cls, domain: Domain, records: Words) -> Self:
@@ -129,14 +131,14 @@ class Corrections(ABC):
             ValueError: a row has bits where none belong.
         """
         cls.require(domain, records)
-        parts, layout = cls._parted(domain, records), cls.layout(domain)
+        parts, layout = cls._split_records(domain, records), cls.layout(domain)
         arrays: dict[str, Any] = {
-            name: part.copy() if name in ONCE else by_level(part, *layout[name]) for name, part in parts.items()
+            name: part.copy() if name in ONCE else split_levels(part, *layout[name]) for name, part in parts.items()
         }
         return cls(domain, **{**arrays, "turns": arrays["turns"][:, 0]})
 
     @classmethod
-    def _parted(cls, domain: Domain, records: Words) -> dict[str, Words]:
+    def _split_records(cls, domain: Domain, records: Words) -> dict[str, Words]:
         layout = cls.layout(domain)
         ends = np.cumsum([levels * words for levels, words in layout.values()])
         return dict(zip(layout, np.split(records, ends[:-1], axis=1), strict=True))
@@ -147,20 +149,20 @@ class Corrections(ABC):
         }
         return replace(self, **chosen)
 
-    def put(self, other: Self) -> None:
+    def overwrite(self, other: Self) -> None:
         """Overwrite these keys by as many others."""
         for name, words in self._arrays().items():
             words[...] = getattr(other, name)
 
     @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
         """The keys of all parts, one after the other.
 
         Raises:
             ValueError: there are no parts, or they have several domains.
         """
         if len({part.domain for part in parts}) != 1:
-            raise Refused("parts", "keys of one domain are needed")
+            raise InvalidArgument("parts", "keys of one domain are needed")
         arrays = [part._arrays() for part in parts]
         joined: dict[str, Any] = {
             name: np.concatenate([each[name] for each in arrays], axis=max(words.ndim - 2, 0))
@@ -174,7 +176,7 @@ class Corrections(ABC):
         }
 
 
-Public = TypeVar("Public", bound=Corrections)
+Public = TypeVar("Public", bound=CorrectionWords)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -182,22 +184,22 @@ class ServerKeys(Generic[Public]):
     """SECRET: complete keys of one server.
 
     Attributes:
-        NUMBER: What frames of server 0 call them; those of server 1 have one more.
-        SHARE: Their correction words.
+        FRAME_KIND: What frames of server 0 call them; those of server 1 have one more.
+        CORRECTIONS: Their correction words.
 
     Raises:
         ValueError: there are not as many seeds as correction words.
     """
 
-    NUMBER: ClassVar[int]
-    SHARE: ClassVar[Any]
+    FRAME_KIND: ClassVar[int]
+    CORRECTIONS: ClassVar[Any]
 
     public: Public
     seeds: SeedShare
 
     def __post_init__(self) -> None:
         if len(self.public) != len(self.seeds):
-            raise Refused("seeds", f"one is needed for each of {len(self.public)} keys, got {len(self.seeds)}")
+            raise InvalidArgument("seeds", f"one is needed for each of {len(self.public)} keys, got {len(self.seeds)}")
 
     def __len__(self) -> int:
         return len(self.seeds)
@@ -212,7 +214,7 @@ class ServerKeys(Generic[Public]):
     def to_bytes(self) -> bytes:
         """Serialise to one frame: 16 bytes, then the correction words and the seed of each key."""
         rows = np.concatenate([self.public.records(), self.seeds.words], axis=1)
-        return self._frame(self.domain, self.seeds.party).packed(rows)
+        return self._frame(self.domain, self.seeds.party).to_bytes(rows)
 
     @classmethod
     def from_bytes(cls, domain: Domain, party: int, blob: bytes) -> Self:
@@ -222,27 +224,29 @@ class ServerKeys(Generic[Public]):
             ValueError: it holds no such keys of this version, domain and server, or has another length or checksum, or
                 bits where none belong. What it holds is not shown.
         """
-        size = cls.SHARE.record_words(domain)
-        public, seeds = np.split(cls._frame(domain, party).records(blob, size + 2), [size], axis=1)
-        return cls(cls.SHARE.from_records(domain, public), SeedShare(party, np.ascontiguousarray(seeds)))
+        size = cls.CORRECTIONS.record_words(domain)
+        public, seeds = np.split(cls._frame(domain, party).from_bytes(blob, size + 2), [size], axis=1)
+        return cls(cls.CORRECTIONS.from_records(domain, public), SeedShare(party, np.ascontiguousarray(seeds)))
 
     @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
         """The keys of all parts, one after the other.
 
         Raises:
             ValueError: there are no parts, or they are of several domains or servers.
         """
-        seeds = SeedShare.joined([part.seeds for part in parts])
-        return cls(type(parts[0].public).joined([part.public for part in parts]), seeds)
+        seeds = SeedShare.concatenate([part.seeds for part in parts])
+        return cls(type(parts[0].public).concatenate([part.public for part in parts]), seeds)
 
     @classmethod
     def _frame(cls, domain: Domain, party: int) -> Frame:
-        return Frame(f"{cls.SHARE.CALLED} of server {party}", cls.NUMBER + party, domain.bits, domain.ring.words)
+        return Frame(
+            f"{cls.CORRECTIONS.KEY_NAME} of server {party}", cls.FRAME_KIND + party, domain.bits, domain.ring.words
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class PublicShare(Corrections):
+class PublicShare(CorrectionWords):
     """Correction words of some keys: what both servers get. It has no repr, for one seed more would open it.
 
     Attributes:
@@ -250,7 +254,7 @@ class PublicShare(Corrections):
         point: ``(keys, 2)``: for the point function; ``(keys, 0)`` if the domain is not enumerable.
     """
 
-    CALLED = "comparison keys"
+    KEY_NAME = "comparison keys"
 
     leaf: Words
     point: Words
@@ -266,40 +270,40 @@ class ComparisonKeys(ServerKeys[PublicShare]):
 
     __slots__ = ()
 
-    NUMBER, SHARE = 0, PublicShare
+    FRAME_KIND, CORRECTIONS = 0, PublicShare
 
 
 Keys = TypeVar("Keys", bound=ServerKeys[Any])
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Shared(Generic[Keys]):
+class SharedKeys(Generic[Keys]):
     """SECRET as a whole: what an owner sends. Each server gets the public share, and its own seeds alone."""
 
-    kind: type[Keys]
+    key_type: type[Keys]
     public: Any
     seeds: tuple[SeedShare, SeedShare]
 
     def keys(self, party: int) -> Keys:
         """SECRET: what one server gets."""
-        return self.kind(self.public, self.seeds[party])
+        return self.key_type(self.public, self.seeds[party])
 
 
 PROOF_WORDS = 4
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class CheckedShare(Corrections):
+class CheckedShare(CorrectionWords):
     """Correction words of some checked keys, which both servers get. The tree goes down to single cells.
 
     Attributes:
         proofs: ``(bits, keys, 4)``: what the hashes of both servers' seeds on the path differ by.
     """
 
-    CALLED = "checked keys"
+    KEY_NAME = "checked keys"
 
     proofs: Words
-    _known: list[Words] = field(default_factory=list, init=False)
+    _fingerprints: list[Words] = field(default_factory=list, init=False)
 
     @classmethod
     def layout(cls, domain: Domain) -> Mapping[str, tuple[int, int]]:
@@ -308,9 +312,9 @@ class CheckedShare(Corrections):
 
     def fingerprints(self) -> Words:
         """BLAKE2b-256 of each row, ``(keys, 4)``. Worked out once: correction words do not change."""
-        if not self._known:
-            self._known.append(digested(self.records(), 32, b"").view(np.uint64))
-        return self._known[0]
+        if not self._fingerprints:
+            self._fingerprints.append(hash_rows(self.records(), 32, b"").view(np.uint64))
+        return self._fingerprints[0]
 
 
 class CheckedKeys(ServerKeys[CheckedShare]):
@@ -318,10 +322,10 @@ class CheckedKeys(ServerKeys[CheckedShare]):
 
     __slots__ = ()
 
-    NUMBER, SHARE = 2, CheckedShare
+    FRAME_KIND, CORRECTIONS = 2, CheckedShare
 
 
-def digested(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:
+def hash_rows(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:
     """BLAKE2b of each row: ``(rows, size)`` bytes."""
     raw, length = np.ascontiguousarray(rows, dtype="<u8").reshape(-1).view(np.uint8).data, 8 * rows.shape[1]
     digests = [

@@ -11,11 +11,11 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 from numpy.typing import NDArray
 
-from dpcurves.arguments import NotInstalled, ProtocolAborted
-from dpcurves.arrays import compiled
+from dpcurves.arguments import MissingPackage, ProtocolError
+from dpcurves.arrays import compile_loop
 
-from .engine import instructions_here
-from .keys import Octets
+from .engine import supported_instructions
+from .keys import RandomByteSource
 from .ring import Words
 
 # The group ristretto255 (RFC 9496), by libsodium.
@@ -24,45 +24,47 @@ _UNREDUCED = 64
 IDENTITY = bytes(POINT_SIZE)
 
 
-def sodium() -> Any:
+def load_sodium() -> Any:
     """The bindings. Raises `ImportError`: they are not installed."""
     try:
         import rbcl
     except ImportError:
-        raise NotInstalled("rbcl", "two parties who compute together need it: pip install 'dpcurves[pairs]'") from None
+        raise MissingPackage(
+            "rbcl", "two parties who compute together need it: pip install 'dpcurves[pairs]'"
+        ) from None
     return rbcl
 
 
-def scalar(randomness: Octets) -> bytes:
+def draw_scalar(randomness: RandomByteSource) -> bytes:
     """SECRET: a new scalar, uniform but for 2**-250."""
-    found: bytes = sodium().crypto_core_ristretto255_scalar_reduce(randomness.octets(_UNREDUCED))
+    found: bytes = load_sodium().crypto_core_ristretto255_scalar_reduce(randomness.random_bytes(_UNREDUCED))
     return found
 
 
-def times_base(exponent: bytes) -> bytes:
+def multiply_base(scalar: bytes) -> bytes:
     """Scalar multiple of the generator of ristretto255."""
-    found: bytes = sodium().crypto_scalarmult_ristretto255_base(exponent)
+    found: bytes = load_sodium().crypto_scalarmult_ristretto255_base(scalar)
     return found
 
 
-def times(exponent: bytes, point: bytes) -> bytes:
-    """A point, as many times. Raises `ProtocolAborted`: it is no point, or the result is the identity."""
+def multiply_point(scalar: bytes, point: bytes) -> bytes:
+    """A point, as many times. Raises `ProtocolError`: it is no point, or the result is the identity."""
     try:
-        found: bytes = sodium().crypto_scalarmult_ristretto255(exponent, point)
+        found: bytes = load_sodium().crypto_scalarmult_ristretto255(scalar, point)
     except RuntimeError:
-        raise ProtocolAborted("point", "it is not of the group, or its identity") from None
+        raise ProtocolError("point", "it is not of the group, or its identity") from None
     return found
 
 
-def plus(left: bytes, right: bytes) -> bytes:
+def add_points(left: bytes, right: bytes) -> bytes:
     """The sum of two points, which have been checked."""
-    found: bytes = sodium().crypto_core_ristretto255_add(left, right)
+    found: bytes = load_sodium().crypto_core_ristretto255_add(left, right)
     return found
 
 
-def minus(left: bytes, right: bytes) -> bytes:
+def subtract_points(left: bytes, right: bytes) -> bytes:
     """The difference of two points, which have been checked."""
-    found: bytes = sodium().crypto_core_ristretto255_sub(left, right)
+    found: bytes = load_sodium().crypto_core_ristretto255_sub(left, right)
     return found
 
 
@@ -73,8 +75,8 @@ def require_point(point: bytes) -> None:
         ProtocolAborted: it is so.
     """
     whole = len(point) == POINT_SIZE and point != IDENTITY
-    if not (whole and sodium().crypto_core_ristretto255_is_valid_point(point)):
-        raise ProtocolAborted("point", "it is not of the group, or its identity")
+    if not (whole and load_sodium().crypto_core_ristretto255_is_valid_point(point)):
+        raise ProtocolError("point", "it is not of the group, or its identity")
 
 
 # Base transfers: one party has two keys of each transfer, the other gets the one of its choice, and neither sees more.
@@ -101,12 +103,12 @@ class BaseSender:
     _exponent: bytes
 
     @classmethod
-    def new(cls, randomness: Octets) -> BaseSender:
+    def create(cls, randomness: RandomByteSource) -> BaseSender:
         """For the transfers of one session."""
-        exponent = scalar(randomness)
-        return cls(times_base(exponent), exponent)
+        exponent = draw_scalar(randomness)
+        return cls(multiply_base(exponent), exponent)
 
-    def keys(self, answer: bytes, count: int, session: bytes) -> Words:
+    def derive_keys(self, answer: bytes, count: int, session: bytes) -> Words:
         """SECRET: both keys of each transfer, ``(count, 2, 2)`` words.
 
         Args:
@@ -116,12 +118,12 @@ class BaseSender:
         Raises:
             ProtocolAborted: there is another number of points, or one is none.
         """
-        keys, own = [], times(self._exponent, self.point)
-        for number, point in enumerate(_points(answer, count)):
-            shared = times(self._exponent, point)
-            for each in (shared, minus(shared, own)):
-                keys.append(_key(session, number, self.point, point, each))
-        return _words(keys).reshape(count, 2, 2)
+        keys, own = [], multiply_point(self._exponent, self.point)
+        for number, point in enumerate(_parse_points(answer, count)):
+            shared = multiply_point(self._exponent, point)
+            for each in (shared, subtract_points(shared, own)):
+                keys.append(_derive_key(session, number, self.point, point, each))
+        return _as_words(keys).reshape(count, 2, 2)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -137,46 +139,48 @@ class BaseReceiver:
     _exponents: tuple[bytes, ...]
 
     @classmethod
-    def choosing(cls, choices: NDArray[np.bool_], point: bytes, randomness: Octets) -> BaseReceiver:
+    def from_choices(cls, choices: NDArray[np.bool_], point: bytes, randomness: RandomByteSource) -> BaseReceiver:
         """Choose one key of each transfer, from the sender's point. Without a branch.
 
         Raises:
             ProtocolAborted: the point is none.
         """
         require_point(point)
-        exponents = tuple(scalar(randomness) for _ in choices)
+        exponents = tuple(draw_scalar(randomness) for _ in choices)
         # The encoding of the identity is all zeros: multiplied by a bit, a point is itself or the identity.
         added = choices.astype(np.uint8)[:, None] * np.frombuffer(point, np.uint8)
-        answer = b"".join([plus(times_base(each), row.tobytes()) for each, row in zip(exponents, added, strict=True)])
+        answer = b"".join(
+            [add_points(multiply_base(each), row.tobytes()) for each, row in zip(exponents, added, strict=True)]
+        )
         return cls(answer, point, exponents)
 
-    def keys(self, session: bytes) -> Words:
+    def derive_keys(self, session: bytes) -> Words:
         """SECRET: the key of each transfer that was chosen, ``(count, 2)`` words."""
-        points = _points(self.answer, len(self._exponents))
+        points = _parse_points(self.answer, len(self._exponents))
         found = [
-            _key(session, number, self._point, point, times(exponent, self._point))
+            _derive_key(session, number, self._point, point, multiply_point(exponent, self._point))
             for number, (point, exponent) in enumerate(zip(points, self._exponents, strict=True))
         ]
-        return _words(found).reshape(len(found), 2)
+        return _as_words(found).reshape(len(found), 2)
 
 
-def _points(answer: bytes, count: int) -> list[bytes]:
-    """The points of an answer. Raises `ProtocolAborted`: there is another number of them, or one is none."""
+def _parse_points(answer: bytes, count: int) -> list[bytes]:
+    """The points of an answer. Raises `ProtocolError`: there is another number of them, or one is none."""
     if len(answer) != POINT_SIZE * count:
-        raise ProtocolAborted("points", f"{count} are needed")
+        raise ProtocolError("points", f"{count} are needed")
     points = [answer[start : start + POINT_SIZE] for start in range(0, len(answer), POINT_SIZE)]
     for point in points:
         require_point(point)
     return points
 
 
-def _key(session: bytes, number: int, first: bytes, point: bytes, shared: bytes) -> bytes:
+def _derive_key(session: bytes, number: int, first: bytes, point: bytes, shared: bytes) -> bytes:
     """The key that a point both parties know is hashed to; its session, number and messages go with it."""
     name = len(session).to_bytes(4, "little") + session + number.to_bytes(4, "little")
     return sha256(_PURPOSE + name + first + point + shared).digest()[:_KEY_SIZE]
 
 
-def _words(keys: Sequence[bytes]) -> Words:
+def _as_words(keys: Sequence[bytes]) -> Words:
     return np.frombuffer(b"".join(keys), dtype="<u8").astype(np.uint64)
 
 
@@ -187,7 +191,7 @@ _MOST_LEVELS = 8
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Trees:
+class SeedTrees:
     """SECRET: the leaves of 128 bits' trees, in which each tree stands for as many bits of the offset as it has levels.
 
     After Goldreich, Goldwasser and Micali (1986), and SoftSpoken (Roy 2022): a seed's children are the halves of
@@ -204,23 +208,23 @@ class Trees:
     leaves: Words
 
     @classmethod
-    def all(cls, levels: int, keys: Words, randomness: Octets) -> tuple[Trees, bytes]:
+    def generate(cls, levels: int, keys: Words, randomness: RandomByteSource) -> tuple[SeedTrees, bytes]:
         """Trees with every leaf, and the message to the other party: 32 bytes a bit of the offset.
 
         Args:
             keys: Both keys of 128 base transfers, ``(128, 2, 2)``.
         """
-        count = _trees(levels)
-        nodes = np.frombuffer(randomness.octets(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 1, 2)
+        count = _count_trees(levels)
+        nodes = np.frombuffer(randomness.random_bytes(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 1, 2)
         sent = keys.reshape(count, levels, 2, 2).copy()
         for level in range(levels):
-            children = _children(nodes)
+            children = _expand_nodes(nodes)
             sent[:, level] ^= np.bitwise_xor.reduce(children, axis=1)
             nodes = children.reshape(count, -1, 2)
         return cls(levels, nodes), sent.astype("<u8").tobytes()
 
     @classmethod
-    def all_but_one(cls, levels: int, keys: Words, bits: NDArray[np.bool_], sent: bytes) -> Trees:
+    def from_message(cls, levels: int, keys: Words, bits: NDArray[np.bool_], message: bytes) -> SeedTrees:
         """Punctured trees: every leaf but that numbered by the offset's bits. No branch or place depends on them.
 
         Args:
@@ -230,15 +234,15 @@ class Trees:
         Raises:
             ProtocolAborted: what was sent has another length.
         """
-        count = _trees(levels)
-        if len(sent) != 32 * LABEL_BITS:
-            raise ProtocolAborted("seeds", f"{32 * LABEL_BITS} bytes are needed")
-        both = np.frombuffer(sent, dtype="<u8").astype(np.uint64).reshape(count, levels, 2, 2)
+        count = _count_trees(levels)
+        if len(message) != 32 * LABEL_BITS:
+            raise ProtocolError("seeds", f"{32 * LABEL_BITS} bytes are needed")
+        both = np.frombuffer(message, dtype="<u8").astype(np.uint64).reshape(count, levels, 2, 2)
         path = -bits.astype(np.uint64).reshape(count, levels, 1)
         wanted = keys.reshape(count, levels, 2) ^ both[:, :, 1] ^ (path & (both[:, :, 0] ^ both[:, :, 1]))
         nodes = np.zeros((count, 1, 2), np.uint64)
         for level in range(levels):
-            children = _children(nodes)
+            children = _expand_nodes(nodes)
             swap = path[:, level, None] & (children[:, :, 0] ^ children[:, :, 1])
             children ^= swap[:, :, None]
             children[:, 0] = 0  # what its own path goes through is not known
@@ -247,13 +251,13 @@ class Trees:
         return cls(levels, nodes)
 
 
-def _trees(levels: int) -> int:
+def _count_trees(levels: int) -> int:
     if not 1 <= levels <= _MOST_LEVELS or LABEL_BITS % levels:
-        raise ProtocolAborted("levels", f"a tree has 1, 2, 4 or {_MOST_LEVELS} of them")
+        raise ProtocolError("levels", f"a tree has 1, 2, 4 or {_MOST_LEVELS} of them")
     return LABEL_BITS // levels
 
 
-def _children(nodes: Words) -> Words:
+def _expand_nodes(nodes: Words) -> Words:
     """Left and right below each node: ``(trees, nodes, 2, 2)``."""
     raw = nodes.astype("<u8", copy=False).tobytes()
     hashed = [sha256(_OF_TREES + raw[start : start + 16]).digest() for start in range(0, len(raw), 16)]
@@ -267,23 +271,23 @@ _MASKS = tuple(
 _AT_A_TIME = 64
 
 
-def transposed(columns: Words) -> Words:
+def transpose_bits(columns: Words) -> Words:
     """Rows ``(64 * words, 2)`` of columns ``(128, words)``: bit j of a column's word is that of its row j.
 
     (Hacker's Delight, section 7-3: halves of squares of bits are swapped, then quarters, and so on.)
     """
     columns = np.ascontiguousarray(columns)
     rows = np.empty((64 * columns.shape[1], 2), np.uint64)
-    if instructions_here():
+    if supported_instructions():
         _transpose(columns, rows)
     else:
         for start in range(0, columns.shape[1], _AT_A_TIME):
             part = columns[:, start : start + _AT_A_TIME]
-            rows[64 * start : 64 * (start + part.shape[1])] = _squares(part)
+            rows[64 * start : 64 * (start + part.shape[1])] = _transpose_squares(part)
     return rows
 
 
-def _squares(columns: Words) -> Words:
+def _transpose_squares(columns: Words) -> Words:
     count = columns.shape[1]
     squares = columns.reshape(2, 64, count).copy()
     for shift, mask in _MASKS:
@@ -295,7 +299,7 @@ def _squares(columns: Words) -> Words:
     return squares.transpose(2, 1, 0).reshape(64 * count, 2)
 
 
-@compiled
+@compile_loop
 def _transpose(columns: Any, rows: Any) -> None:
     square = np.empty(64, np.uint64)
     for word in range(columns.shape[1]):
@@ -334,24 +338,24 @@ _ROWS = 64
 _NO_COUNTER = bytes(16)
 
 
-def padded(bits: int) -> int:
+def pad_bit_count(bits: int) -> int:
     """For how many bits labels are made where so many are needed."""
     return -(-bits // _ROWS) * _ROWS
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class _Streams:
+class _LeafStreams:
     """SECRET: the key streams of all leaves, which go on from call to call."""
 
     levels: int
     contexts: list[list[CipherContext]]
 
     @classmethod
-    def of(cls, trees: Trees) -> _Streams:
+    def from_trees(cls, trees: SeedTrees) -> _LeafStreams:
         raw = trees.leaves.astype("<u8")
-        return cls(trees.levels, [[_stream(seed.tobytes()) for seed in tree] for tree in raw])
+        return cls(trees.levels, [[_create_stream(seed.tobytes()) for seed in tree] for tree in raw])
 
-    def folded(self, words: int, columns: Words) -> Iterator[tuple[int, Words]]:
+    def fold_leaves(self, words: int, columns: Words) -> Iterator[tuple[int, Words]]:
         """For each tree, the sum of all its leaves; columns ``(128, words)`` are written.
 
         The column of a bit is the sum over leaves that have it in their number.
@@ -369,60 +373,60 @@ class _Streams:
             yield tree, leaves[0]
 
 
-def _stream(seed: bytes) -> CipherContext:
+def _create_stream(seed: bytes) -> CipherContext:
     return Cipher(algorithms.AES128(seed), modes.CTR(_NO_COUNTER)).encryptor()
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class ChoosingSide:
+class ExtensionReceiver:
     """SECRET: the party that has bits. It has all leaves."""
 
-    trees: Trees
-    _streams: _Streams = field(init=False)
+    trees: SeedTrees
+    _streams: _LeafStreams = field(init=False)
 
     def __post_init__(self) -> None:
-        self._streams = _Streams.of(self.trees)
+        self._streams = _LeafStreams.from_trees(self.trees)
 
     def labels(self, bits: NDArray[np.bool_]) -> tuple[Words, bytes]:
         """The labels of the next bits, ``(count, 2)``, and what the other party is sent."""
-        words = padded(len(bits)) // _ROWS
+        words = pad_bit_count(len(bits)) // _ROWS
         columns, sent = np.empty((LABEL_BITS, words), np.uint64), np.empty((len(self.trees.leaves), words), np.uint64)
         packed = np.packbits(bits, bitorder="little")
         choices = np.zeros(8 * words, np.uint8)
         choices[: len(packed)] = packed
-        for tree, total in self._streams.folded(words, columns):
+        for tree, total in self._streams.fold_leaves(words, columns):
             np.bitwise_xor(total, choices.view("<u8"), out=sent[tree])
-        return transposed(columns)[: len(bits)], sent.astype("<u8", copy=False).tobytes()
+        return transpose_bits(columns)[: len(bits)], sent.astype("<u8", copy=False).tobytes()
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class OffsetSide:
+class ExtensionSender:
     """SECRET: the party that has the offset. It has all leaves but one of each tree."""
 
-    trees: Trees
+    trees: SeedTrees
     offset: Words
-    _streams: _Streams = field(init=False)
+    _streams: _LeafStreams = field(init=False)
 
     def __post_init__(self) -> None:
-        self._streams = _Streams.of(self.trees)
+        self._streams = _LeafStreams.from_trees(self.trees)
 
-    def labels(self, count: int, sent: bytes | memoryview) -> Words:
+    def labels(self, count: int, message: bytes | memoryview) -> Words:
         """The labels of 0 of the next bits, ``(count, 2)``.
 
         Raises:
             ProtocolAborted: what was sent is of another number of bits.
         """
-        words, trees = padded(count) // _ROWS, len(self.trees.leaves)
-        if len(sent) != 8 * words * trees:
-            raise ProtocolAborted("choices", f"those of {count} bits are needed")
-        masked = np.frombuffer(sent, dtype="<u8").astype(np.uint64, copy=False).reshape(trees, words)
-        columns, mask = np.empty((LABEL_BITS, words), np.uint64), -bits_of_offset(self.offset).astype(np.uint64)
-        for tree, _ in self._streams.folded(words, columns):
+        words, trees = pad_bit_count(count) // _ROWS, len(self.trees.leaves)
+        if len(message) != 8 * words * trees:
+            raise ProtocolError("choices", f"those of {count} bits are needed")
+        masked = np.frombuffer(message, dtype="<u8").astype(np.uint64, copy=False).reshape(trees, words)
+        columns, mask = np.empty((LABEL_BITS, words), np.uint64), -split_offset_bits(self.offset).astype(np.uint64)
+        for tree, _ in self._streams.fold_leaves(words, columns):
             for column in range(tree * self.trees.levels, (tree + 1) * self.trees.levels):
                 columns[column] ^= masked[tree] & mask[column]
-        return transposed(columns)[:count]
+        return transpose_bits(columns)[:count]
 
 
-def bits_of_offset(offset: Words) -> NDArray[np.bool_]:
+def split_offset_bits(offset: Words) -> NDArray[np.bool_]:
     """SECRET: the 128 bits of an offset, the lowest first."""
     return np.unpackbits(offset.astype("<u8").view(np.uint8), bitorder="little").astype(np.bool_)

@@ -10,7 +10,7 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 
 Words = NDArray[np.uint64]
 
@@ -32,7 +32,7 @@ class Ring:
 
     def __post_init__(self) -> None:
         if self.words not in (1, 2):
-            raise Refused("words", f"a number has 1 word or 2, got {self.words}")
+            raise InvalidArgument("words", f"a number has 1 word or 2, got {self.words}")
 
     @property
     def modulus(self) -> int:
@@ -52,11 +52,11 @@ class Ring:
             result[..., 1] -= left[..., 0] < right[..., 0]
         return result
 
-    def negated_where(self, mask: Words, numbers: Words) -> Words:
+    def negate_where(self, mask: Words, numbers: Words) -> Words:
         """The numbers, with the other sign where `mask` (all ones or all zeros, for each number) says so."""
-        return self.subtract(numbers ^ mask[..., None], self._numbers(mask))
+        return self.subtract(numbers ^ mask[..., None], self._broadcast_mask(mask))
 
-    def negated(self, numbers: Words) -> Words:
+    def negate(self, numbers: Words) -> Words:
         """The numbers with the other sign."""
         return self.subtract(np.zeros_like(numbers), numbers)
 
@@ -82,22 +82,22 @@ class Ring:
             result[:, 1] += np.add.accumulate(carries, axis=0, dtype=np.uint64)
         return result
 
-    def integers(self, numbers: Words) -> tuple[int, ...]:
+    def to_integers(self, numbers: Words) -> tuple[int, ...]:
         """An array of shape ``(count, words)`` as integers."""
         if self.words == 1:
             return tuple(numbers[:, 0].tolist())
         return tuple(low + (high << 64) for low, high in numbers.tolist())
 
-    def opened(self, *shares: tuple[int, ...]) -> tuple[int, ...]:
+    def reconstruct(self, *shares: tuple[int, ...]) -> tuple[int, ...]:
         """Reconstruct the secrets: sums of the parties' additive shares, place by place."""
         return tuple(sum(parts) % self.modulus for parts in zip(*shares, strict=True))
 
-    def signed(self, number: int) -> int:
+    def to_signed(self, number: int) -> int:
         """The integer of least absolute value that is congruent to `number`."""
         half = self.modulus // 2
         return (number + half) % self.modulus - half
 
-    def _numbers(self, mask: Words) -> Words:
+    def _broadcast_mask(self, mask: Words) -> Words:
         """-1 where the mask is all ones: ``(numbers ^ mask) - mask`` negates there."""
         return mask[..., None] if self.words == 1 else np.repeat(mask[..., None], self.words, axis=-1)
 
@@ -129,7 +129,7 @@ class Domain:
 
     def __post_init__(self) -> None:
         if not 1 <= self.bits <= MOST_BITS:
-            raise Refused("bits", f"a domain has 1 to {MOST_BITS} bits, got {self.bits}")
+            raise InvalidArgument("bits", f"a domain has 1 to {MOST_BITS} bits, got {self.bits}")
 
     @property
     def leaf_bits(self) -> int:
@@ -151,9 +151,9 @@ class Domain:
             ValueError: there are some.
         """
         if self.bits < MOST_BITS and bool(np.any(cells >> np.uint64(self.bits))):
-            raise Refused("cells", f"all must be below 2**{self.bits}")
+            raise InvalidArgument("cells", f"all must be below 2**{self.bits}")
 
-    def in_order(self, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    def sort_thresholds(self, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """Thresholds from left to right, each with its place.
 
         Raises:
@@ -161,7 +161,7 @@ class Domain:
         """
         for threshold in thresholds:
             if not 0 <= threshold < 1 << self.bits:
-                raise Refused("thresholds", f"all must be in 0, ..., 2**{self.bits} - 1, got {threshold}")
+                raise InvalidArgument("thresholds", f"all must be in 0, ..., 2**{self.bits} - 1, got {threshold}")
         return tuple(sorted((int(threshold), place) for place, threshold in enumerate(thresholds)))
 
 
@@ -172,7 +172,7 @@ Part = slice | NDArray[np.bool_]
 _AT_A_TIME = 256  # keys whose rows fit into the cache
 
 
-def by_level(records: Words, levels: int, words: int) -> Words:
+def split_levels(records: Words, levels: int, words: int) -> Words:
     """Records ``(keys, levels * words)`` as ``(levels, keys, words)``, laid out so."""
     result = np.empty((levels, len(records), words), np.uint64)
     for keys in range(0, len(records), _AT_A_TIME):
@@ -181,7 +181,7 @@ def by_level(records: Words, levels: int, words: int) -> Words:
     return result
 
 
-def as_rows(*by_level: Words) -> Words:
+def join_levels(*by_level: Words) -> Words:
     """The reverse of `by_level`, for several arrays ``(levels, keys, words)``: one row for each key."""
     ends = np.cumsum([0, *(part.shape[0] * part.shape[2] for part in by_level)])
     rows = np.empty((by_level[0].shape[1], int(ends[-1])), np.uint64)
@@ -216,34 +216,34 @@ class Frame:
     bits: int
     words: int
 
-    def packed(self, records: Words) -> bytes:
+    def to_bytes(self, records: Words) -> bytes:
         """The frame of records ``(count, words of a record)``."""
         head = _HEAD.pack(_MAGIC, _VERSION, self.kind, self.bits, self.words, len(records))
         body = np.ascontiguousarray(records, dtype="<u8").tobytes()
         return head + _checksum(head, body) + body
 
-    def records(self, blob: bytes, record_words: int) -> Words:
+    def from_bytes(self, blob: bytes, record_words: int) -> Words:
         """The records ``(count, record_words)`` of a frame. Read-only.
 
         Raises:
             ValueError: it is another frame, or its length or its checksum is not what its head says.
         """
-        found = self._head(blob)
+        found = self._parse_head(blob)
         wanted = (_MAGIC, _VERSION, self.kind, self.bits, self.words)
         for part, have, want in zip(("magic", "version", "kind", "bits", "words"), found, wanted, strict=False):
             if have != want:
-                raise Refused(self.name, f"{part} {want!r} is needed, got {have!r}")
+                raise InvalidArgument(self.name, f"{part} {want!r} is needed, got {have!r}")
         size = HEAD_SIZE + 8 * record_words * found[-1]
         if len(blob) != size:
-            raise Refused(self.name, f"{size} bytes are needed for count {found[-1]}, got {len(blob)}")
+            raise InvalidArgument(self.name, f"{size} bytes are needed for count {found[-1]}, got {len(blob)}")
         if blob[_HEAD.size : HEAD_SIZE] != _checksum(blob[: _HEAD.size], memoryview(blob)[HEAD_SIZE:]):
-            raise Refused(self.name, "the checksum is that of other bytes")
+            raise InvalidArgument(self.name, "the checksum is that of other bytes")
         body = np.frombuffer(blob, dtype="<u8", offset=HEAD_SIZE).astype(np.uint64, copy=False)
         return body.reshape(found[-1], record_words)
 
-    def _head(self, blob: bytes) -> tuple[bytes, int, int, int, int, int]:
+    def _parse_head(self, blob: bytes) -> tuple[bytes, int, int, int, int, int]:
         if len(blob) < HEAD_SIZE:
-            raise Refused(self.name, f"a head of {HEAD_SIZE} bytes is needed, got {len(blob)}")
+            raise InvalidArgument(self.name, f"a head of {HEAD_SIZE} bytes is needed, got {len(blob)}")
         magic, version, kind, bits, words, count = _HEAD.unpack_from(blob)
         return magic, version, kind, bits, words, count
 

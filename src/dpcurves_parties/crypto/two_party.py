@@ -15,23 +15,23 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
-from dpcurves.arguments import ProtocolAborted, Refused
+from dpcurves.arguments import InvalidArgument, ProtocolError
 
 from . import garbling
-from .circuits import Circuit, Piles, bits_of, total_offset, total_width
+from .circuits import CarrySaveAdder, Circuit, split_into_bits, total_offset, total_width
 from .circuits.bits import to_bristol
-from .engine import chunks
-from .keys import Octets
+from .engine import chunk_slices
+from .keys import RandomByteSource
 from .oblivious_transfer import (
     LABEL_BITS,
     POINT_SIZE,
     SOFTSPOKEN,
     BaseReceiver,
     BaseSender,
-    ChoosingSide,
-    OffsetSide,
-    Trees,
-    bits_of_offset,
+    ExtensionReceiver,
+    ExtensionSender,
+    SeedTrees,
+    split_offset_bits,
 )
 from .ring import Words
 
@@ -41,7 +41,7 @@ Other = TypeVar("Other")
 Talk = Generator[bytes | None, bytes, Result]
 
 
-def together(one: Talk[Result], other: Talk[Other]) -> tuple[Result, Other]:
+def run_both_parties(one: Talk[Result], other: Talk[Other]) -> tuple[Result, Other]:
     """Run both parties here, message by message: for tests and simulations.
 
     Raises:
@@ -64,7 +64,7 @@ def together(one: Talk[Result], other: Talk[Other]) -> tuple[Result, Other]:
                 results[number], moved = end.value, True
                 del todo[number]
         if not moved:
-            raise Refused("parties", "each waits for the other")
+            raise InvalidArgument("parties", "each waits for the other")
     return results[0], results[1]
 
 
@@ -73,7 +73,7 @@ CHUNK = 4096
 _PURPOSE = b"dpcurves: job of two parties, version 1\n"
 
 
-class Owner(Enum):
+class InputOwner(Enum):
     """Owner of an input of a circuit: the party or parties that supply it."""
 
     GARBLER = "garbler"
@@ -84,13 +84,13 @@ class Owner(Enum):
     """Joint randomness, supplied by no single party: the input is the XOR of bits that both draw."""
 
     @property
-    def is_given_by_evaluator(self) -> bool:
+    def is_transferred(self) -> bool:
         """True if bits of the input go through an oblivious transfer."""
-        return self is not Owner.GARBLER
+        return self is not InputOwner.GARBLER
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class FinalStep:
     """Final circuit, applied to the secret sum of an output over all instances, which no party learns.
 
     Attributes:
@@ -99,7 +99,7 @@ class Ending:
     """
 
     circuit: Circuit
-    owners: tuple[Owner, ...]
+    owners: tuple[InputOwner, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +111,9 @@ class Job:
         circuit: Circuit that is evaluated for each instance.
         owners: Owner of each input.
         count: Number of instances.
-        ending: Final step on the sum of its only output; None: each instance has an output of its own.
-        levels: Depth of the trees by which transfers are extended.
-        chunk: Number of instances that are sent at a time.
+        final_step: Final step on the sum of its only output; None: each instance has an output of its own.
+        tree_levels: Depth of the trees by which transfers are extended.
+        chunk_size: Number of instances that are sent at a time.
 
     Raises:
         ValueError: parts do not fit together.
@@ -121,25 +121,27 @@ class Job:
 
     name: bytes
     circuit: Circuit
-    owners: tuple[Owner, ...]
+    owners: tuple[InputOwner, ...]
     count: int
-    ending: Ending | None = None
-    levels: int = SOFTSPOKEN
-    chunk: int = CHUNK
+    final_step: FinalStep | None = None
+    tree_levels: int = SOFTSPOKEN
+    chunk_size: int = CHUNK
 
     def __post_init__(self) -> None:
         if len(self.owners) != len(self.circuit.inputs):
-            raise Refused("owners", f"one for each of {len(self.circuit.inputs)} inputs is needed")
-        if self.count < 1 or self.chunk < 1:
-            raise Refused("count", "at least one instance is needed")
-        if self.ending is not None:
-            self._require(self.ending)
+            raise InvalidArgument("owners", f"one for each of {len(self.circuit.inputs)} inputs is needed")
+        if self.count < 1 or self.chunk_size < 1:
+            raise InvalidArgument("count", "at least one instance is needed")
+        if self.final_step is not None:
+            self._require(self.final_step)
 
-    def _require(self, ending: Ending) -> None:
+    def _require(self, ending: FinalStep) -> None:
         if len(self.circuit.outputs) != 1:
-            raise Refused("ending", "a circuit with one output is needed")
+            raise InvalidArgument("ending", "a circuit with one output is needed")
         if ending.circuit.inputs[0] != self.total_width or len(ending.owners) != len(ending.circuit.inputs) - 1:
-            raise Refused("ending", f"its first input has {self.total_width} bits, and others have an owner each")
+            raise InvalidArgument(
+                "ending", f"its first input has {self.total_width} bits, and others have an owner each"
+            )
 
     @property
     def total_width(self) -> int:
@@ -155,14 +157,14 @@ class Job:
     def digest(self) -> bytes:
         """Digest of the job, by which parties check that theirs are equal."""
         lines = [_PURPOSE, len(self.name).to_bytes(8, "little"), self.name]
-        lines.append(f"{self.count} {self.levels} {self.chunk}\n".encode())
-        lines += _described(self.circuit, self.owners)
-        if self.ending is not None:
-            lines += [b"ending\n", *_described(self.ending.circuit, self.ending.owners)]
+        lines.append(f"{self.count} {self.tree_levels} {self.chunk_size}\n".encode())
+        lines += _describe_circuit(self.circuit, self.owners)
+        if self.final_step is not None:
+            lines += [b"ending\n", *_describe_circuit(self.final_step.circuit, self.final_step.owners)]
         return sha256(b"".join(lines)).digest()
 
 
-def _described(circuit: Circuit, owners: tuple[Owner, ...]) -> list[bytes]:
+def _describe_circuit(circuit: Circuit, owners: tuple[InputOwner, ...]) -> list[bytes]:
     ranges = " ".join(f"{number.low}:{number.high}" for number in circuit.outputs)
     return [" ".join([each.value for each in owners]).encode(), f"\n{ranges}\n{to_bristol(circuit)}".encode()]
 
@@ -183,7 +185,7 @@ class Inputs:
         widths: Bits of each input.
         owners: Owner of each input.
         values: Values that this party supplies.
-        own: Role of this party.
+        role: Role of this party.
         randomness: Source of its bits of coins.
 
     Raises:
@@ -191,35 +193,35 @@ class Inputs:
     """
 
     widths: tuple[int, ...]
-    owners: tuple[Owner, ...]
+    owners: tuple[InputOwner, ...]
     values: Given
-    own: Owner
-    randomness: Octets
+    role: InputOwner
+    randomness: RandomByteSource
 
     def require(self, count: int) -> None:
         """Refuse what does not fit so many instances."""
         if len(self.values) != len(self.owners):
-            raise Refused("values", f"{len(self.owners)} inputs are needed, got {len(self.values)}")
+            raise InvalidArgument("values", f"{len(self.owners)} inputs are needed, got {len(self.values)}")
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
-            if (values is not None) != (owner in (self.own, Owner.SHARED)):
-                raise Refused(
+            if (values is not None) != (owner in (self.role, InputOwner.SHARED)):
+                raise InvalidArgument(
                     "values", f"a party has those that are its own, and shares, but no input of {owner.value}"
                 )
             if values is not None and values.shape != (count,):
-                raise Refused("values", f"one for each of {count} instances is needed")
+                raise InvalidArgument("values", f"one for each of {count} instances is needed")
             if values is not None and width < _WORD and bool(np.any(values >> np.uint64(width))):
-                raise Refused("values", f"all must be whole numbers below 2**{width}")
+                raise InvalidArgument("values", f"all must be whole numbers below 2**{width}")
 
-    def bits(self, part: slice) -> Iterator[tuple[Owner, int, list[Bits]]]:
+    def split_bits(self, part: slice) -> Iterator[tuple[InputOwner, int, list[Bits]]]:
         """For each input its owner, its width, and this party's bits of it, which may be none."""
         size = part.stop - part.start
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
-            if owner is Owner.COIN:
-                drawn = np.frombuffer(self.randomness.octets(-(-width * size // 8)), np.uint8)
+            if owner is InputOwner.COIN:
+                drawn = np.frombuffer(self.randomness.random_bytes(-(-width * size // 8)), np.uint8)
                 coins = np.unpackbits(drawn, count=width * size).astype(np.bool_).reshape(width, size)
                 yield owner, width, list(coins)
             else:
-                yield owner, width, [] if values is None else bits_of(values[part], width)
+                yield owner, width, [] if values is None else split_into_bits(values[part], width)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -232,18 +234,18 @@ class LabelStream:
     _context: CipherContext
 
     @classmethod
-    def of(cls, seed: bytes | memoryview) -> LabelStream:
+    def from_seed(cls, seed: bytes | memoryview) -> LabelStream:
         return cls(Cipher(algorithms.AES128(bytes(seed)), modes.CTR(bytes(16))).encryptor())
 
-    def next(self, width: int, size: int) -> Words:
+    def next_labels(self, width: int, size: int) -> Words:
         """Labels of so many wires, ``(width, size, 2)``."""
         drawn = self._context.update(bytes(16 * width * size))
         return np.frombuffer(drawn, dtype="<u8").astype(np.uint64, copy=False).reshape(width, size, 2)
 
 
-def transferred(owners: Sequence[Owner], widths: Sequence[int]) -> int:
+def count_transferred_bits(owners: Sequence[InputOwner], widths: Sequence[int]) -> int:
     """Bits of one instance that go through a transfer."""
-    return sum(width for owner, width in zip(owners, widths, strict=True) if owner.is_given_by_evaluator)
+    return sum(width for owner, width in zip(owners, widths, strict=True) if owner.is_transferred)
 
 
 # Authenticated messages of a session, in order: changed, truncated, replayed or foreign messages are refused.
@@ -253,7 +255,7 @@ GARBLER, EVALUATOR = 0, 1
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class Frames:
+class MessageAuthenticator:
     """Authenticator of messages (AES-GCM tags), under a key made of the job and of a number that each party drew.
 
     Formal guarantees: against accidents, and messages that go astray between sessions. Against people on the way stands
@@ -267,17 +269,17 @@ class Frames:
     job: bytes
     party: int
     _name: bytes = field(init=False)
-    _sent: int = field(default=0, init=False)
-    _read: int = field(default=0, init=False)
+    _sent_count: int = field(default=0, init=False)
+    _received_count: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self._name = sha256(b"dpcurves: session, version 1\n" + self.job).digest()
 
-    def nonce(self, randomness: Octets) -> bytes:
+    def draw_nonce(self, randomness: RandomByteSource) -> bytes:
         """Nonce that distinguishes the session from all others."""
-        return randomness.octets(NONCE_SIZE)
+        return randomness.random_bytes(NONCE_SIZE)
 
-    def mix(self, nonce: bytes | memoryview) -> None:
+    def mix_nonce(self, nonce: bytes | memoryview) -> None:
         """From now on messages are those of a session with this number, too; both parties mix in the same order."""
         self._name = sha256(self._name + nonce).digest()
 
@@ -291,25 +293,25 @@ class Frames:
         """The session's salt for keys of gates."""
         return sha256(b"salt of gates\n" + self._name).digest()[: garbling.SALT_SIZE]
 
-    def sealed(self, *parts: bytes) -> bytes:
+    def seal_message(self, *parts: bytes) -> bytes:
         """The next message."""
         body = b"".join(parts)
-        tag = self._tag(self.party, self._sent, body)
-        self._sent += 1
+        tag = self._tag(self.party, self._sent_count, body)
+        self._sent_count += 1
         return body + tag
 
-    def opened(self, message: bytes, size: int | None = None) -> memoryview:
+    def open_message(self, message: bytes, size: int | None = None) -> memoryview:
         """Authenticate and open the next message of the other party, of this size if one is given.
 
         Raises:
             ProtocolAborted: it is another message.
         """
         body = memoryview(message)[:-TAG_SIZE]
-        if len(message) < TAG_SIZE or self._tag(1 - self.party, self._read, body) != message[-TAG_SIZE:]:
-            raise ProtocolAborted("message", "it is not the next one of this session")
+        if len(message) < TAG_SIZE or self._tag(1 - self.party, self._received_count, body) != message[-TAG_SIZE:]:
+            raise ProtocolError("message", "it is not the next one of this session")
         if size is not None and len(body) != size:
-            raise ProtocolAborted("message", f"{size} bytes are needed")
-        self._read += 1
+            raise ProtocolError("message", f"{size} bytes are needed")
+        self._received_count += 1
         return body
 
     def _tag(self, party: int, number: int, body: bytes | memoryview) -> bytes:
@@ -317,11 +319,11 @@ class Frames:
         return AESGCM(self._name[:16]).encrypt(nonce, b"", body)
 
 
-def garble(job: Job, values: Given, randomness: Octets, ending_values: Given = ()) -> Talk[list[Bits]]:
+def garble(job: Job, values: Given, randomness: RandomByteSource, final_values: Given = ()) -> Talk[list[Bits]]:
     """The garbler's part: its XOR shares of all outputs' wires, or of the ending's.
 
     Formal guarantees: the evaluator sees labels that are as good as uniform, tables (see `GateEngine`), and the
-    points of base transfers (see `BaseReceiver`); the garbler sees points and masked bits (see `ChoosingSide`). So, as
+    points of base transfers (see `BaseReceiver`); the garbler sees points and masked bits (see `ExtensionReceiver`). So, as
     long as both follow the protocol, neither learns more than its own share, which is uniform on its own. Not covered:
     a party that sends something else, say a table that works for one value alone, or the tables of another circuit.
 
@@ -329,27 +331,29 @@ def garble(job: Job, values: Given, randomness: Octets, ending_values: Given = (
         job: Job that both parties have agreed on.
         values: Its inputs, as `Inputs` has them. SECRET.
         randomness: Its own.
-        ending_values: Those of the ending, but for the sum.
+        final_values: Those of the ending, but for the sum.
 
     Raises:
         ProtocolAborted: a message was not the next one. Nothing of this party's was in the error.
     """
-    inputs = Inputs(job.circuit.inputs, job.owners, values, Owner.GARBLER, randomness)
+    inputs = Inputs(job.circuit.inputs, job.owners, values, InputOwner.GARBLER, randomness)
     inputs.require(job.count)
-    frames, offset = Frames(job.digest, GARBLER), garbling.offset_from(randomness)
-    hello = frames.opened((yield None), NONCE_SIZE + POINT_SIZE)
-    frames.mix(hello[:NONCE_SIZE])
-    receiver = BaseReceiver.choosing(~bits_of_offset(offset), bytes(hello[NONCE_SIZE:]), randomness)
-    nonce, seed = frames.nonce(randomness), randomness.octets(SEED_SIZE)
-    yield frames.sealed(nonce, seed, receiver.answer)
-    frames.mix(nonce)
-    sent = frames.opened((yield None), 32 * LABEL_BITS)
-    trees = Trees.all_but_one(job.levels, receiver.keys(frames.session), bits_of_offset(offset), bytes(sent))
-    machine = garbling.Garbler(garbling.gates_here(job.count), garbling.GateKeys(frames.salt), offset)
-    side = _GarblingSide(machine, OffsetSide(trees, offset), LabelStream.of(seed))
-    if job.ending is None:
-        return (yield from _garbled_each(job, inputs, side, frames))
-    return (yield from _garbled_sum(job, job.ending, inputs, ending_values, side, frames))
+    frames, offset = MessageAuthenticator(job.digest, GARBLER), garbling.draw_offset(randomness)
+    hello = frames.open_message((yield None), NONCE_SIZE + POINT_SIZE)
+    frames.mix_nonce(hello[:NONCE_SIZE])
+    receiver = BaseReceiver.from_choices(~split_offset_bits(offset), bytes(hello[NONCE_SIZE:]), randomness)
+    nonce, seed = frames.draw_nonce(randomness), randomness.random_bytes(SEED_SIZE)
+    yield frames.seal_message(nonce, seed, receiver.answer)
+    frames.mix_nonce(nonce)
+    sent = frames.open_message((yield None), 32 * LABEL_BITS)
+    trees = SeedTrees.from_message(
+        job.tree_levels, receiver.derive_keys(frames.session), split_offset_bits(offset), bytes(sent)
+    )
+    machine = garbling.Garbler(garbling.select_gate_engine(job.count), garbling.GateKeys(frames.salt), offset)
+    side = _GarblingSide(machine, ExtensionSender(trees, offset), LabelStream.from_seed(seed))
+    if job.final_step is None:
+        return (yield from _garble_each(job, inputs, side, frames))
+    return (yield from _garble_sum(job, job.final_step, inputs, final_values, side, frames))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -357,47 +361,53 @@ class _GarblingSide:
     """SECRET: what labels come from."""
 
     machine: garbling.Garbler
-    transfers: OffsetSide
+    transfers: ExtensionSender
     stream: LabelStream
 
-    def wires(self, inputs: Inputs, part: slice, sent: memoryview) -> list[Words]:
+    def input_wires(self, inputs: Inputs, part: slice, sent: memoryview) -> list[Words]:
         """The labels of 0 of all inputs of some instances."""
         size = part.stop - part.start
-        bits = transferred(inputs.owners, inputs.widths)
+        bits = count_transferred_bits(inputs.owners, inputs.widths)
         labels = iter(self.transfers.labels(bits * size, sent).reshape(bits, size, 2))
-        return [wire for given in inputs.bits(part) for wire in self._of_input(*given, labels, size)]
+        return [wire for given in inputs.split_bits(part) for wire in self._input_labels(*given, labels, size)]
 
-    def _of_input(self, owner: Owner, width: int, bits: list[Bits], labels: Iterator[Words], size: int) -> list[Words]:
-        if owner is Owner.EVALUATOR:
+    def _input_labels(
+        self, owner: InputOwner, width: int, bits: list[Bits], labels: Iterator[Words], size: int
+    ) -> list[Words]:
+        if owner is InputOwner.EVALUATOR:
             return [next(labels) for _ in range(width)]
-        zeros = self.stream.next(width, size) if owner is Owner.GARBLER else [next(labels) for _ in range(width)]
+        zeros = (
+            self.stream.next_labels(width, size)
+            if owner is InputOwner.GARBLER
+            else [next(labels) for _ in range(width)]
+        )
         # A label that stands for its own bit, or for the evaluator's, is one of 0 if the bit is taken off.
-        return [zero ^ garbling.masked(bit, self.machine.offset) for zero, bit in zip(zeros, bits, strict=True)]
+        return [zero ^ garbling.mask_offset(bit, self.machine.offset) for zero, bit in zip(zeros, bits, strict=True)]
 
 
-def _garbled_each(job: Job, inputs: Inputs, side: _GarblingSide, frames: Frames) -> Talk[list[Bits]]:
+def _garble_each(job: Job, inputs: Inputs, side: _GarblingSide, frames: MessageAuthenticator) -> Talk[list[Bits]]:
     shares: list[list[Bits]] = []
-    for part in chunks(job.count, job.chunk):
-        sent = frames.opened((yield None))
-        wires = job.circuit.run(side.machine, side.wires(inputs, part, sent))
+    for part in chunk_slices(job.count, job.chunk_size):
+        sent = frames.open_message((yield None))
+        wires = job.circuit.run(side.machine, side.input_wires(inputs, part, sent))
         shares.append([garbling.permute_bits(wire) for wire in wires])
-        yield frames.sealed(side.machine.written())
+        yield frames.seal_message(side.machine.take_tables())
     return [np.concatenate(parts) for parts in zip(*shares, strict=True)]
 
 
-def _garbled_sum(  # noqa: PLR0917
-    job: Job, ending: Ending, inputs: Inputs, values: Given, side: _GarblingSide, frames: Frames
+def _garble_sum(  # noqa: PLR0917
+    job: Job, ending: FinalStep, inputs: Inputs, values: Given, side: _GarblingSide, frames: MessageAuthenticator
 ) -> Talk[list[Bits]]:
-    last = Inputs(ending.circuit.inputs[1:], ending.owners, values, Owner.GARBLER, inputs.randomness)
+    last = Inputs(ending.circuit.inputs[1:], ending.owners, values, InputOwner.GARBLER, inputs.randomness)
     last.require(1)
-    piles: Piles[Words] = Piles(side.machine, job.circuit.outputs[0])
-    for part in chunks(job.count, job.chunk):
-        sent = frames.opened((yield None))
-        piles.add(job.circuit.run(side.machine, side.wires(inputs, part, sent)))
-        yield frames.sealed(side.machine.written())
-    sent = frames.opened((yield None))
-    wires = ending.circuit.run(side.machine, [*piles.total(), *side.wires(last, slice(0, 1), sent)])
-    yield frames.sealed(side.machine.written())
+    piles: CarrySaveAdder[Words] = CarrySaveAdder(side.machine, job.circuit.outputs[0])
+    for part in chunk_slices(job.count, job.chunk_size):
+        sent = frames.open_message((yield None))
+        piles.add(job.circuit.run(side.machine, side.input_wires(inputs, part, sent)))
+        yield frames.seal_message(side.machine.take_tables())
+    sent = frames.open_message((yield None))
+    wires = ending.circuit.run(side.machine, [*piles.total(), *side.input_wires(last, slice(0, 1), sent)])
+    yield frames.seal_message(side.machine.take_tables())
     return [garbling.permute_bits(wire) for wire in wires]
 
 
@@ -405,30 +415,32 @@ AHEAD = 1
 """Parts for which labels are on their way before tables of an earlier one have come: so neither party waits."""
 
 
-def evaluate(job: Job, values: Given, randomness: Octets, ending_values: Given = ()) -> Talk[list[Bits]]:
+def evaluate(job: Job, values: Given, randomness: RandomByteSource, final_values: Given = ()) -> Talk[list[Bits]]:
     """The evaluator's part: its XOR shares of all outputs' wires, or of the ending's. See `garble`.
 
     Raises:
         ProtocolAborted: a message was not the next one. Nothing of this party's was in the error.
     """
-    inputs = Inputs(job.circuit.inputs, job.owners, values, Owner.EVALUATOR, randomness)
+    inputs = Inputs(job.circuit.inputs, job.owners, values, InputOwner.EVALUATOR, randomness)
     inputs.require(job.count)
-    frames, sender = Frames(job.digest, EVALUATOR), BaseSender.new(randomness)
-    nonce = frames.nonce(randomness)
-    yield frames.sealed(nonce, sender.point)
-    frames.mix(nonce)
-    answer = frames.opened((yield None), NONCE_SIZE + SEED_SIZE + LABEL_BITS * POINT_SIZE)
-    frames.mix(answer[:NONCE_SIZE])
-    keys = sender.keys(bytes(answer[NONCE_SIZE + SEED_SIZE :]), LABEL_BITS, frames.session)
-    trees, sent = Trees.all(job.levels, keys, randomness)
-    yield frames.sealed(sent)
-    stream = LabelStream.of(answer[NONCE_SIZE : NONCE_SIZE + SEED_SIZE])
+    frames, sender = MessageAuthenticator(job.digest, EVALUATOR), BaseSender.create(randomness)
+    nonce = frames.draw_nonce(randomness)
+    yield frames.seal_message(nonce, sender.point)
+    frames.mix_nonce(nonce)
+    answer = frames.open_message((yield None), NONCE_SIZE + SEED_SIZE + LABEL_BITS * POINT_SIZE)
+    frames.mix_nonce(answer[:NONCE_SIZE])
+    keys = sender.derive_keys(bytes(answer[NONCE_SIZE + SEED_SIZE :]), LABEL_BITS, frames.session)
+    trees, sent = SeedTrees.generate(job.tree_levels, keys, randomness)
+    yield frames.seal_message(sent)
+    stream = LabelStream.from_seed(answer[NONCE_SIZE : NONCE_SIZE + SEED_SIZE])
     side = _EvaluatingSide(
-        garbling.Evaluator(garbling.gates_here(job.count), garbling.GateKeys(frames.salt)), ChoosingSide(trees), stream
+        garbling.Evaluator(garbling.select_gate_engine(job.count), garbling.GateKeys(frames.salt)),
+        ExtensionReceiver(trees),
+        stream,
     )
-    if job.ending is None:
-        return (yield from _evaluated_each(job, inputs, side, frames))
-    return (yield from _evaluated_sum(job, job.ending, inputs, ending_values, side, frames))
+    if job.final_step is None:
+        return (yield from _evaluate_each(job, inputs, side, frames))
+    return (yield from _evaluate_sum(job, job.final_step, inputs, final_values, side, frames))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -436,74 +448,78 @@ class _EvaluatingSide:
     """SECRET: what labels come from."""
 
     machine: garbling.Evaluator
-    transfers: ChoosingSide
+    transfers: ExtensionReceiver
     stream: LabelStream
 
-    def wires(self, inputs: Inputs, part: slice) -> tuple[list[Words], bytes]:
+    def input_wires(self, inputs: Inputs, part: slice) -> tuple[list[Words], bytes]:
         """The labels that all inputs of some instances have, and what the garbler is sent for them."""
-        size, given = part.stop - part.start, list(inputs.bits(part))
-        own = [bit for owner, _, bits in given if owner.is_given_by_evaluator for bit in bits]
+        size, given = part.stop - part.start, list(inputs.split_bits(part))
+        own = [bit for owner, _, bits in given if owner.is_transferred for bit in bits]
         made, sent = self.transfers.labels(np.concatenate(own) if own else np.zeros(0, np.bool_))
         labels = iter(made.reshape(len(own), size, 2))
-        return [wire for owner, width, _ in given for wire in self._of_input(owner, width, labels, size)], sent
+        return [wire for owner, width, _ in given for wire in self._input_labels(owner, width, labels, size)], sent
 
-    def _of_input(self, owner: Owner, width: int, labels: Iterator[Words], size: int) -> list[Words]:
-        if owner is Owner.GARBLER:
-            return list(self.stream.next(width, size))
+    def _input_labels(self, owner: InputOwner, width: int, labels: Iterator[Words], size: int) -> list[Words]:
+        if owner is InputOwner.GARBLER:
+            return list(self.stream.next_labels(width, size))
         return [next(labels) for _ in range(width)]
 
 
-def _evaluated_each(job: Job, inputs: Inputs, side: _EvaluatingSide, frames: Frames) -> Talk[list[Bits]]:
+def _evaluate_each(job: Job, inputs: Inputs, side: _EvaluatingSide, frames: MessageAuthenticator) -> Talk[list[Bits]]:
     shares: list[list[Bits]] = []
 
-    def take(labels: list[Words]) -> None:
+    def evaluate_labels(labels: list[Words]) -> None:
         shares.append([garbling.permute_bits(wire) for wire in job.circuit.run(side.machine, labels)])
 
-    yield from _pipelined(((inputs, part, take) for part in chunks(job.count, job.chunk)), side, frames)
+    yield from _run_pipeline(
+        ((inputs, part, evaluate_labels) for part in chunk_slices(job.count, job.chunk_size)), side, frames
+    )
     return [np.concatenate(parts) for parts in zip(*shares, strict=True)]
 
 
-def _evaluated_sum(  # noqa: PLR0917
-    job: Job, ending: Ending, inputs: Inputs, values: Given, side: _EvaluatingSide, frames: Frames
+def _evaluate_sum(  # noqa: PLR0917
+    job: Job, ending: FinalStep, inputs: Inputs, values: Given, side: _EvaluatingSide, frames: MessageAuthenticator
 ) -> Talk[list[Bits]]:
-    last = Inputs(ending.circuit.inputs[1:], ending.owners, values, Owner.EVALUATOR, inputs.randomness)
+    last = Inputs(ending.circuit.inputs[1:], ending.owners, values, InputOwner.EVALUATOR, inputs.randomness)
     last.require(1)
-    piles: Piles[Words] = Piles(side.machine, job.circuit.outputs[0])
+    piles: CarrySaveAdder[Words] = CarrySaveAdder(side.machine, job.circuit.outputs[0])
     shares: list[Bits] = []
 
-    def take(labels: list[Words]) -> None:
+    def add_labels(labels: list[Words]) -> None:
         piles.add(job.circuit.run(side.machine, labels))
 
-    def end(labels: list[Words]) -> None:
+    def evaluate_final_step(labels: list[Words]) -> None:
         shares.extend(
             garbling.permute_bits(wire) for wire in ending.circuit.run(side.machine, [*piles.total(), *labels])
         )
 
-    todo = ((inputs, part, take) for part in chunks(job.count, job.chunk))
-    yield from _pipelined(chain(todo, [(last, slice(0, 1), end)]), side, frames)
+    todo = ((inputs, part, add_labels) for part in chunk_slices(job.count, job.chunk_size))
+    yield from _run_pipeline(chain(todo, [(last, slice(0, 1), evaluate_final_step)]), side, frames)
     return shares
 
 
-def _pipelined(
-    todo: Iterable[tuple[Inputs, slice, Callable[[list[Words]], None]]], side: _EvaluatingSide, frames: Frames
+def _run_pipeline(
+    todo: Iterable[tuple[Inputs, slice, Callable[[list[Words]], None]]],
+    side: _EvaluatingSide,
+    frames: MessageAuthenticator,
 ) -> Talk[None]:
     """Send what gets labels for each part, and evaluate it when its tables come: meanwhile the garbler has the next."""
     ahead: deque[tuple[list[Words], Callable[[list[Words]], None]]] = deque()
     for inputs, part, take in todo:
-        labels, sent = side.wires(inputs, part)
+        labels, sent = side.input_wires(inputs, part)
         ahead.append((labels, take))
-        yield frames.sealed(sent)
+        yield frames.seal_message(sent)
         if len(ahead) > AHEAD:
-            yield from _evaluated(*ahead.popleft(), side.machine, frames)
+            yield from _evaluate_part(*ahead.popleft(), side.machine, frames)
     for labels, take in ahead:
-        yield from _evaluated(labels, take, side.machine, frames)
+        yield from _evaluate_part(labels, take, side.machine, frames)
     side.machine.finish()
 
 
-def _evaluated(
-    labels: list[Words], take: Callable[[list[Words]], None], machine: garbling.Evaluator, frames: Frames
+def _evaluate_part(
+    labels: list[Words], take: Callable[[list[Words]], None], machine: garbling.Evaluator, frames: MessageAuthenticator
 ) -> Talk[None]:
-    machine.read(frames.opened((yield None)))
+    machine.load_tables(frames.open_message((yield None)))
     take(labels)
 
 
@@ -516,73 +532,79 @@ _LABEL = 16
 _ONLY = slice(0, 1)
 
 
-def garble_one(job: Job, values: Given, randomness: Octets) -> Talk[list[Bits]]:
+def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[list[Bits]]:
     """The garbler's part. Guarantees are those of `garble`, with base transfers alone.
 
     Raises:
         ProtocolAborted: a message was not the next one. Nothing of this party's was in the error.
     """
-    inputs = _inputs(job, values, Owner.GARBLER, randomness)
-    frames, sender, offset = Frames(job.digest, GARBLER), BaseSender.new(randomness), garbling.offset_from(randomness)
-    nonce, seed, count = (
-        frames.nonce(randomness),
-        randomness.octets(SEED_SIZE),
-        transferred(inputs.owners, inputs.widths),
+    inputs = _create_single_inputs(job, values, InputOwner.GARBLER, randomness)
+    frames, sender, offset = (
+        MessageAuthenticator(job.digest, GARBLER),
+        BaseSender.create(randomness),
+        garbling.draw_offset(randomness),
     )
-    yield frames.sealed(nonce, sender.point)
-    frames.mix(nonce)
-    answer = frames.opened((yield None), NONCE_SIZE + count * POINT_SIZE)
-    frames.mix(answer[:NONCE_SIZE])
-    keys = sender.keys(bytes(answer[NONCE_SIZE:]), count, frames.session)
-    labels, stream = iter(keys[:, :1]), LabelStream.of(seed)
+    nonce, seed, count = (
+        frames.draw_nonce(randomness),
+        randomness.random_bytes(SEED_SIZE),
+        count_transferred_bits(inputs.owners, inputs.widths),
+    )
+    yield frames.seal_message(nonce, sender.point)
+    frames.mix_nonce(nonce)
+    answer = frames.open_message((yield None), NONCE_SIZE + count * POINT_SIZE)
+    frames.mix_nonce(answer[:NONCE_SIZE])
+    keys = sender.derive_keys(bytes(answer[NONCE_SIZE:]), count, frames.session)
+    labels, stream = iter(keys[:, :1]), LabelStream.from_seed(seed)
     wires: list[Words] = []
-    for owner, width, bits in inputs.bits(_ONLY):
-        zeros = stream.next(width, 1) if owner is Owner.GARBLER else [next(labels) for _ in range(width)]
-        own = bits if owner is not Owner.EVALUATOR else [np.zeros(1, np.bool_)] * width
-        wires += [zero ^ garbling.masked(bit, offset) for zero, bit in zip(zeros, own, strict=True)]
+    for owner, width, bits in inputs.split_bits(_ONLY):
+        zeros = stream.next_labels(width, 1) if owner is InputOwner.GARBLER else [next(labels) for _ in range(width)]
+        own = bits if owner is not InputOwner.EVALUATOR else [np.zeros(1, np.bool_)] * width
+        wires += [zero ^ garbling.mask_offset(bit, offset) for zero, bit in zip(zeros, own, strict=True)]
     machine = garbling.Garbler(garbling.PortableGates(), garbling.GateKeys(frames.salt), offset)
     shares = [garbling.permute_bits(wire) for wire in job.circuit.run(machine, wires)]
     corrections = (keys[:, 0] ^ keys[:, 1] ^ offset).astype("<u8").tobytes()
-    yield frames.sealed(seed, corrections, machine.written())
+    yield frames.seal_message(seed, corrections, machine.take_tables())
     return shares
 
 
-def evaluate_one(job: Job, values: Given, randomness: Octets) -> Talk[list[Bits]]:
+def evaluate_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[list[Bits]]:
     """The evaluator's part.
 
     Raises:
         ProtocolAborted: a message was not the next one. Nothing of this party's was in the error.
     """
-    inputs = _inputs(job, values, Owner.EVALUATOR, randomness)
-    frames, given = Frames(job.digest, EVALUATOR), list(inputs.bits(_ONLY))
-    own = [bit for owner, _, bits in given if owner.is_given_by_evaluator for bit in bits]
+    inputs = _create_single_inputs(job, values, InputOwner.EVALUATOR, randomness)
+    frames, given = MessageAuthenticator(job.digest, EVALUATOR), list(inputs.split_bits(_ONLY))
+    own = [bit for owner, _, bits in given if owner.is_transferred for bit in bits]
     choices = np.concatenate(own) if own else np.zeros(0, np.bool_)
-    hello = frames.opened((yield None), NONCE_SIZE + POINT_SIZE)
-    frames.mix(hello[:NONCE_SIZE])
-    receiver = BaseReceiver.choosing(choices, bytes(hello[NONCE_SIZE:]), randomness)
-    nonce = frames.nonce(randomness)
-    yield frames.sealed(nonce, receiver.answer)
-    frames.mix(nonce)
-    end, size = SEED_SIZE + _LABEL * len(choices), 32 * job.circuit.ands
-    body = frames.opened((yield None), end + size)
+    hello = frames.open_message((yield None), NONCE_SIZE + POINT_SIZE)
+    frames.mix_nonce(hello[:NONCE_SIZE])
+    receiver = BaseReceiver.from_choices(choices, bytes(hello[NONCE_SIZE:]), randomness)
+    nonce = frames.draw_nonce(randomness)
+    yield frames.seal_message(nonce, receiver.answer)
+    frames.mix_nonce(nonce)
+    end, size = SEED_SIZE + _LABEL * len(choices), 32 * job.circuit.and_count
+    body = frames.open_message((yield None), end + size)
     corrections = np.frombuffer(body[SEED_SIZE:end], dtype="<u8").astype(np.uint64).reshape(-1, 2)
-    chosen = receiver.keys(frames.session) ^ (-choices.astype(np.uint64)[:, None] & corrections)
-    labels, stream = iter(chosen[:, None]), LabelStream.of(body[:SEED_SIZE])
+    chosen = receiver.derive_keys(frames.session) ^ (-choices.astype(np.uint64)[:, None] & corrections)
+    labels, stream = iter(chosen[:, None]), LabelStream.from_seed(body[:SEED_SIZE])
     wires = [
         wire
         for owner, width, _ in given
-        for wire in (stream.next(width, 1) if owner is Owner.GARBLER else [next(labels) for _ in range(width)])
+        for wire in (
+            stream.next_labels(width, 1) if owner is InputOwner.GARBLER else [next(labels) for _ in range(width)]
+        )
     ]
     machine = garbling.Evaluator(garbling.PortableGates(), garbling.GateKeys(frames.salt))
-    machine.read(body[end:])
+    machine.load_tables(body[end:])
     shares = [garbling.permute_bits(wire) for wire in job.circuit.run(machine, wires)]
     machine.finish()
     return shares
 
 
-def _inputs(job: Job, values: Given, own: Owner, randomness: Octets) -> Inputs:
-    if job.count != 1 or job.ending is not None:
-        raise Refused("job", "one instance, and no ending, is needed")
+def _create_single_inputs(job: Job, values: Given, own: InputOwner, randomness: RandomByteSource) -> Inputs:
+    if job.count != 1 or job.final_step is not None:
+        raise InvalidArgument("job", "one instance, and no ending, is needed")
     inputs = Inputs(job.circuit.inputs, job.owners, values, own, randomness)
     inputs.require(1)
     return inputs

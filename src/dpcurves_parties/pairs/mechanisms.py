@@ -14,14 +14,20 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dpcurves.arguments import Refused, WrongKind, exact, make_whole, shown
+from dpcurves.arguments import (
+    InvalidArgument,
+    WrongArgumentType,
+    convert_to_integers,
+    describe_value,
+    parse_positive_fraction,
+)
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.noise.exponential import LEAST_EPSILON, MOST_EPSILON
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 
-from ..crypto.circuits import Bits, Circuit, Record, evaluated, sign, to_bristol, traced
-from .noise_circuits import FiniteLaplace, Response, response_for
+from ..crypto.circuits import Circuit, Record, SymbolicInteger, evaluate_circuit, sign, to_bristol, trace_circuit
+from .noise_circuits import FiniteLaplace, Response, choose_response
 from .queries import KernelForm, Overlaps, PairAnswers, PairQuery, PairSum
 
 # Functions of two people's values, as circuits: what the mean over pairs is taken of.
@@ -43,9 +49,9 @@ class Unsigned:
     bits: int
 
     def __post_init__(self) -> None:
-        make_whole(self, bits="bits")
+        convert_to_integers(self, bits="bits")
         if not 1 <= self.bits <= MOST_BITS:
-            raise Refused("bits", f"a number of 1 to {MOST_BITS} bits is needed, got {self.bits}")
+            raise InvalidArgument("bits", f"a number of 1 to {MOST_BITS} bits is needed, got {self.bits}")
 
 
 class Kernel:
@@ -53,7 +59,7 @@ class Kernel:
 
     Args:
         function: Takes two people, whose values are their attributes, and returns a whole number: see
-            `dpcurves_parties.crypto.circuits.Bits` for what may be done with values.
+            `dpcurves_parties.crypto.circuits.SymbolicInteger` for what may be done with values.
         values: What it reads of a person, by name.
 
     Attributes:
@@ -76,41 +82,41 @@ class Kernel:
 
     def __init__(self, function: Callable[[Any, Any], Any], /, **values: Unsigned) -> None:
         if not callable(function):
-            raise WrongKind("kernel", f"a function of two people is needed, got {shown(function)}")
+            raise WrongArgumentType("kernel", f"a function of two people is needed, got {describe_value(function)}")
         if not values or not all(isinstance(each, Unsigned) for each in values.values()):
-            raise WrongKind("kernel", "say what it reads of a person, as in income=dp.pairs.Unsigned(16)")
+            raise WrongArgumentType("kernel", "say what it reads of a person, as in income=dp.pairs.Unsigned(16)")
         self.function, self.columns = function, tuple(values)
         self.bits = {name: each.bits for name, each in values.items()}
-        self.circuit: Circuit = traced(function, self.bits, self.bits)
+        self.circuit: Circuit = trace_circuit(function, self.bits, self.bits)
         outputs = self.circuit.outputs
         if len(outputs) != 1 or outputs[0].low >= outputs[0].high:
-            raise Refused("kernel", "it has to return one whole number, which is not the same for all pairs")
+            raise InvalidArgument("kernel", "it has to return one whole number, which is not the same for all pairs")
         if not -(2**MOST_OUTPUT) < outputs[0].low <= outputs[0].high < 2**MOST_OUTPUT:
-            raise Refused("kernel", f"its values have to lie within 2**{MOST_OUTPUT}: read fewer bits")
-        one, other = self._made_up("one"), self._made_up("other")
-        if (self.evaluated(one, other) != self.evaluated(other, one)).any():
-            raise Refused("kernel", "it has to be symmetric: the same for two people in either order")
+            raise InvalidArgument("kernel", f"its values have to lie within 2**{MOST_OUTPUT}: read fewer bits")
+        one, other = self._generate_test_values("one"), self._generate_test_values("other")
+        if (self.evaluate(one, other) != self.evaluate(other, one)).any():
+            raise InvalidArgument("kernel", "it has to be symmetric: the same for two people in either order")
 
-    def on(self, **columns: Unsigned) -> Self:
+    def with_columns(self, **columns: Unsigned) -> Self:
         """Read other columns by the same function, in the order in which the function's values were named.
 
         Raises:
             ValueError: there are not as many.
         """
         if len(columns) != len(self.bits):
-            raise Refused("columns", f"{len(self.bits)} are needed, for {', '.join(self.bits)}")
+            raise InvalidArgument("columns", f"{len(self.bits)} are needed, for {', '.join(self.bits)}")
         made = type(self)(self.function, **dict(zip(self.bits, columns.values(), strict=True)))
         made.columns, made.step = tuple(columns), self.step
         return made
 
-    def in_steps_of(self, step: Any) -> Self:
+    def with_step(self, step: Any) -> Self:
         """Give the same function, where each whole step that it returns stands for so much: 1/2, for halves.
 
         Raises:
             ValueError: it is no number above 0.
         """
         made = copy(self)
-        made.step = exact("step", step)
+        made.step = parse_positive_fraction("step", step)
         made.__dict__.pop("form", None)
         return made
 
@@ -122,16 +128,16 @@ class Kernel:
         columns = tuple(zip(self.columns, self.bits.values(), strict=True))
         return KernelForm(digest, columns, found.low, found.high, self.step)
 
-    def evaluated(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> IntArray:
+    def evaluate(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> IntArray:
         """The function of known values, arrays by the names of columns: what the circuit says.
 
         Raises:
             ValueError: something is no whole number of so many bits.
         """
         given = [person[column] for person in (one, other) for column in self.columns]
-        return np.asarray(evaluated(self.circuit, *given)[0], dtype=np.int64)
+        return np.asarray(evaluate_circuit(self.circuit, *given)[0], dtype=np.int64)
 
-    def _made_up(self, who: str) -> dict[str, Any]:
+    def _generate_test_values(self, who: str) -> dict[str, Any]:
         """People whose values are small and large alike, for their numbers of bits differ."""
         made = {}
         for name, bits in self.bits.items():
@@ -165,7 +171,7 @@ MOST_PLACES = 64
 
 
 @lru_cache(maxsize=16)  # a pure function of what is public
-def noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
+def build_noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
     """The circuit of a pair's answer. Inputs: one party's values and coins, then the other's.
 
     Formal guarantees: each place of a coin is the XOR of both parties' bits, so it is even, and neither knows it, as
@@ -173,32 +179,32 @@ def noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
 
     >>> from fractions import Fraction
     >>> from dpcurves_parties.pairs.mechanisms import COLLISION
-    >>> from dpcurves_parties.pairs.noise_circuits import Flip
-    >>> noisy_circuit(COLLISION, Flip(Fraction(1))).ands
+    >>> from dpcurves_parties.pairs.noise_circuits import BinaryResponse
+    >>> build_noisy_circuit(COLLISION, BinaryResponse(Fraction(1))).ands
     29
     """
-    shape = {**kernel.bits, **coin_inputs(response)}
+    shape = {**kernel.bits, **random_input_widths(response)}
 
-    def noisy(one: Record, other: Record) -> Bits:
-        value: Bits = kernel.function(one, other)
+    def add_noise(one: Record, other: Record) -> SymbolicInteger:
+        value: SymbolicInteger = kernel.function(one, other)
         coins = [
             place
-            for name in coin_inputs(response)
-            for place in (getattr(one, name) ^ getattr(other, name)).places()
+            for name in random_input_widths(response)
+            for place in (getattr(one, name) ^ getattr(other, name)).to_bits()
         ]  # fmt: skip
-        return Bits.of_places(response.wires(value.places(), coins))
+        return SymbolicInteger.from_bits(response.wires(value.to_bits(), coins))
 
-    return traced(noisy, shape, shape)
+    return trace_circuit(add_noise, shape, shape)
 
 
-def coin_inputs(response: Response) -> dict[str, int]:
+def random_input_widths(response: Response) -> dict[str, int]:
     """The even numbers that each party brings, by name, and their bits: all coins' places, one behind another."""
-    return {f"coins_{number}": size for number, size in enumerate(sizes_of_coins(response.coins))}
+    return {f"coins_{number}": size for number, size in enumerate(split_random_widths(response.random_widths))}
 
 
-def sizes_of_coins(coins: Sequence[int]) -> list[int]:
+def split_random_widths(widths: Sequence[int]) -> list[int]:
     """The places of all coins one behind another, in inputs of 64 bits at most."""
-    places = sum(coins)
+    places = sum(widths)
     return [min(MOST_PLACES, places - start) for start in range(0, places, MOST_PLACES)]
 
 
@@ -208,7 +214,7 @@ PEOPLE, SERVERS = "pairs of people", "pairs of people, by two servers"
 """The parties that compute the answers of pairs."""
 
 
-class Noise(Enum):
+class NoisePlacement(Enum):
     """The place where noise is added."""
 
     EACH = "to each pair's answer: people in pairs"
@@ -220,25 +226,25 @@ class Zetas(NamedTuple):
     them.
 
     Attributes:
-        one: The variance of its mean given one person.
-        both: Its variance.
+        zeta1: The variance of its mean given one person.
+        zeta2: Its variance.
     """
 
-    one: float
-    both: float
+    zeta1: float
+    zeta2: float
 
 
-def worst(span: int) -> Zetas:
+def worst_case_zetas(span: int) -> Zetas:
     """The most that a kernel can vary whose values span so much: half of them at either end; and given one person."""
     return Zetas(span**2 / 8, span**2 / 4)
 
 
-def planned_answers(
-    query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Zetas | None = None, *, by: str = PEOPLE
+def plan_answers(
+    query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Zetas | None = None, *, computed_by: str = PEOPLE
 ) -> Plan:
-    """Each pair answers on its own; `by` says who works that out.
+    """Each pair answers on its own; `computed_by` says who works that out.
 
-    Formal guarantees: each answer loses at most epsilon over the most pairs that a person is in (see `response_for`),
+    Formal guarantees: each answer loses at most epsilon over the most pairs that a person is in (see `choose_response`),
     with coins of its own; which pairs there are depends on no value. Whoever is replaced changes the values of no other
     pairs than these, so all answers together lose at most epsilon, whatever else is known: the ratio of their chances
     is a product of as many factors. A pair that breaks is dropped, and what it may have lost stays spent.
@@ -246,16 +252,22 @@ def planned_answers(
     Raises:
         UnsupportedQuery: the number of people is private, a person has several records, or the loss is not pure.
     """
-    people = _people(loss, adjacency)
-    response, overlaps, kernel = response_of(query, loss), query.pairing.overlaps(people), query.kernel
-    law = PairAnswers(people, *_whole(overlaps), kernel.least, kernel.most, kernel.step, response.offset, response.gain)
-    known = zetas or worst(kernel.span)
-    apart = min(response.most_variance + known.both, response.most_varied)
-    variance = _variance(overlaps, known) + (apart - known.both) / overlaps.pairs
-    return Plan(query, loss, adjacency, f"{by}: {response.name}", law, float(kernel.step) * sqrt(variance))
+    people = _require_people(loss, adjacency)
+    response, overlaps, kernel = (
+        plan_response(query, loss),
+        query.pairing.compute_expected_overlaps(people),
+        query.kernel,
+    )
+    law = PairAnswers(
+        people, *_round_overlaps(overlaps), kernel.least, kernel.most, kernel.step, response.offset, response.gain
+    )
+    known = zetas or worst_case_zetas(kernel.span)
+    apart = min(response.max_variance + known.zeta2, response.max_total_variance)
+    variance = _overlap_variance(overlaps, known) + (apart - known.zeta2) / overlaps.pairs
+    return Plan(query, loss, adjacency, f"{computed_by}: {response.name}", law, float(kernel.step) * sqrt(variance))
 
 
-def planned_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Zetas | None = None) -> Plan:
+def plan_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Zetas | None = None) -> Plan:
     """Plan one noisy sum of all pairs' values, none of which is seen.
 
     Formal guarantees: whoever is replaced changes the values of no other pairs than their own, each by the kernel's
@@ -263,37 +275,37 @@ def planned_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas
     much.
 
     Raises:
-        UnsupportedQuery: see `planned_answers`; or the sum has more than 62 bits.
+        UnsupportedQuery: see `plan_answers`; or the sum has more than 62 bits.
     """
-    people = _people(loss, adjacency)
-    overlaps, kernel = query.pairing.overlaps(people), query.kernel
-    noise = noise_of_sum(query, loss, people)
-    law = PairSum(people, *_whole(overlaps), kernel.least, kernel.most, kernel.step, noise.rate)
-    variance = _variance(overlaps, zetas or worst(kernel.span)) + noise.variance / overlaps.pairs**2
+    people = _require_people(loss, adjacency)
+    overlaps, kernel = query.pairing.compute_expected_overlaps(people), query.kernel
+    noise = plan_sum_noise(query, loss, people)
+    law = PairSum(people, *_round_overlaps(overlaps), kernel.least, kernel.most, kernel.step, noise.rate)
+    variance = _overlap_variance(overlaps, zetas or worst_case_zetas(kernel.span)) + noise.variance / overlaps.pairs**2
     made_by = f"{SERVERS}: one Laplace noise on the sum"
     return Plan(query, loss, adjacency, made_by, law, float(kernel.step) * sqrt(variance))
 
 
-def response_of(query: PairQuery, loss: PrivacyLoss) -> Response:
+def plan_response(query: PairQuery, loss: PrivacyLoss) -> Response:
     """The noise of each pair.
 
     Raises:
         UnsupportedQuery: a pair's part of the loss is too small or too large for it.
     """
-    epsilon = _epsilon(loss) / query.pairs_per_unit
+    epsilon = _require_epsilon(loss) / query.pairs_per_unit
     if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         raise UnsupportedQuery("epsilon", "from 2**-20 to 64 for each pair are planned for")
-    return response_for(query.kernel.least, query.kernel.most, epsilon)
+    return choose_response(query.kernel.least, query.kernel.most, epsilon)
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def noise_of_sum(query: PairQuery, loss: PrivacyLoss, people: int) -> FiniteLaplace:
+def plan_sum_noise(query: PairQuery, loss: PrivacyLoss, people: int) -> FiniteLaplace:
     """The noise on the sum of all pairs' values, which are taken from their least on.
 
     Raises:
         UnsupportedQuery: the sum has too many bits.
     """
-    epsilon, reach = _epsilon(loss), query.per_record_sensitivity
+    epsilon, reach = _require_epsilon(loss), query.per_record_sensitivity
     room = int(ROOM * reach / epsilon) + 1
     width = max(
         (people * query.pairs_per_unit // 2 * query.kernel.span + 2 * room).bit_length(), reach.bit_length() + 2
@@ -303,27 +315,27 @@ def noise_of_sum(query: PairQuery, loss: PrivacyLoss, people: int) -> FiniteLapl
     return FiniteLaplace(epsilon, reach, width)
 
 
-def _people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
+def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
         raise UnsupportedQuery(
             "adjacency", "how many people are paired is public, and each has one value: use replace-one"
         )
     if adjacency.units < 2:
         raise UnsupportedQuery("people", "at least two are needed for a pair")
-    _epsilon(loss)
+    _require_epsilon(loss)
     return adjacency.units
 
 
-def _epsilon(loss: PrivacyLoss) -> Fraction:
+def _require_epsilon(loss: PrivacyLoss) -> Fraction:
     if loss.epsilon is None:
         raise UnsupportedQuery("loss", "noise from finite coins is pure: give an epsilon")
     return loss.epsilon
 
 
-def _whole(overlaps: Overlaps) -> tuple[int, int, int]:
+def _round_overlaps(overlaps: Overlaps) -> tuple[int, int, int]:
     pairs = round(overlaps.pairs)
-    return pairs, round(overlaps.one), max(round(overlaps.both), pairs)
+    return pairs, round(overlaps.one_shared), max(round(overlaps.both_shared), pairs)
 
 
-def _variance(overlaps: Overlaps, zetas: Zetas) -> float:
-    return overlaps.variance(zetas.one, zetas.both)
+def _overlap_variance(overlaps: Overlaps, zetas: Zetas) -> float:
+    return overlaps.variance(zetas.zeta1, zetas.zeta2)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from dpcurves.arguments import Refused, make_whole
+from dpcurves.arguments import InvalidArgument, convert_to_integers
 from dpcurves.arrays import IntArray
 from dpcurves.codec import STORED
 from dpcurves.data.axis import Axis
@@ -31,16 +31,16 @@ class Overlaps(NamedTuple):
 
     Attributes:
         pairs: How many pairs there are.
-        one: Couples with exactly one person in common.
-        both: Couples with both in common: each pair with itself, and with its repetitions.
+        one_shared: Couples with exactly one person in common.
+        both_shared: Couples with both in common: each pair with itself, and with its repetitions.
     """
 
     pairs: float
-    one: float
-    both: float
+    one_shared: float
+    both_shared: float
 
     @classmethod
-    def of(cls, pairs: IntArray, people: int) -> Overlaps:
+    def from_pairs(cls, pairs: IntArray, people: int) -> Overlaps:
         """Count the overlaps of pairs that were drawn: (pairs, 2)."""
         times = np.bincount(pairs.ravel(), minlength=people).astype(np.int64)
         low, high = np.sort(pairs, axis=1).astype(np.int64).T if len(pairs) else np.zeros((2, 0), dtype=np.int64)
@@ -49,23 +49,23 @@ class Overlaps(NamedTuple):
         # A person in d pairs is common to d (d - 1) couples; both of a repetition's people are.
         return cls(len(pairs), int((times * (times - 1)).sum()) - 2 * (both - len(pairs)), both)
 
-    def variance(self, one: float, both: float) -> float:
+    def variance(self, zeta1: float, zeta2: float) -> float:
         """The variance of the mean of a kernel over the pairs, for people drawn on their own (Blom 1976).
 
         Args:
-            one: The variance of the kernel's mean given one of its people: zeta 1.
-            both: The variance of the kernel: zeta 2.
+            zeta1: The variance of the kernel's mean given one of its people: zeta 1.
+            zeta2: The variance of the kernel: zeta 2.
         """
-        return (self.one * one + self.both * both) / self.pairs**2 if self.pairs else float("inf")
+        return (self.one_shared * zeta1 + self.both_shared * zeta2) / self.pairs**2 if self.pairs else float("inf")
 
-    def variance_for_these(self, people: int, one: float, both: float) -> float:
+    def pairing_variance(self, people: int, zeta1: float, zeta2: float) -> float:
         """The part of `variance` that the choice of pairs has: less that of the mean over all pairs."""
-        return max(self.variance(one, both) - variance_of_all(people, one, both), 0.0)
+        return max(self.variance(zeta1, zeta2) - all_pairs_variance(people, zeta1, zeta2), 0.0)
 
 
-def variance_of_all(people: int, one: float, both: float) -> float:
+def all_pairs_variance(people: int, zeta1: float, zeta2: float) -> float:
     """The variance of the mean over all pairs of people (Hoeffding 1948); arguments as of `Overlaps.variance`."""
-    return (2 * (people - 2) * one + both) * 2 / (people * (people - 1))
+    return (2 * (people - 2) * zeta1 + zeta2) * 2 / (people * (people - 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,26 +73,28 @@ class Pairing(ABC):
     """A scheme that pairs people.
 
     Formal guarantees: pairs depend on the seed and on how many people there are, never on a value, and nobody is in
-    more than `each` of them. Names are put in an even order first, so every pair is as likely as any other: the mean
+    more than `pairs_per_person` of them. Names are put in an even order first, so every pair is as likely as any other: the mean
     over the pairs that come is unbiased for that over all, as long as who comes does not depend on values.
 
     Attributes:
-        each: In how many pairs a person is, at most.
+        pairs_per_person: In how many pairs a person is, at most.
 
     Raises:
-        ValueError: `each` is not from 1 to 1024.
+        ValueError: `pairs_per_person` is not from 1 to 1024.
         TypeError: it is no whole number.
     """
 
-    each: int
+    pairs_per_person: int
 
     def __post_init__(self) -> None:
-        make_whole(self, each="pairs_per_person")
-        if not 1 <= self.each <= MOST_PAIRS_EACH:
-            raise Refused("pairs_per_person", f"from 1 to {MOST_PAIRS_EACH} are drawn, got {self.each}")
+        convert_to_integers(self, each="pairs_per_person")
+        if not 1 <= self.pairs_per_person <= MOST_PAIRS_EACH:
+            raise InvalidArgument(
+                "pairs_per_person", f"from 1 to {MOST_PAIRS_EACH} are drawn, got {self.pairs_per_person}"
+            )
 
     @abstractmethod
-    def pairs(self, people: int, seed: bytes) -> IntArray:
+    def draw_pairs(self, people: int, seed: bytes) -> IntArray:
         """Numbers of people from 0 on: (pairs, 2).
 
         Raises:
@@ -100,7 +102,7 @@ class Pairing(ABC):
         """
 
     @abstractmethod
-    def overlaps(self, people: int) -> Overlaps:
+    def compute_expected_overlaps(self, people: int) -> Overlaps:
         """Overlaps to be expected, before pairs are drawn."""
 
 
@@ -111,22 +113,26 @@ class Permutations(Pairing):
     Where the number of people is odd, one is left out each time (Bell, Bellet, Gascon and Kulkarni 2020, Theorem 5).
     """
 
-    def pairs(self, people: int, seed: bytes) -> IntArray:
+    def draw_pairs(self, people: int, seed: bytes) -> IntArray:
         _require(people, 1, seed)
         cut = people // 2 * 2
-        rounds = [shuffled(people, seed, number)[:cut].reshape(-1, 2) for number in range(self.each)]
+        rounds = [shuffle_people(people, seed, number)[:cut].reshape(-1, 2) for number in range(self.pairs_per_person)]
         return np.concatenate(rounds)
 
-    def overlaps(self, people: int) -> Overlaps:
+    def compute_expected_overlaps(self, people: int) -> Overlaps:
         """Exact expectations.
 
         In another order, each person of a pair is in a pair with chance ``2 m / n``, m being ``n // 2``; and the pair
         itself comes with chance m over the number of all pairs.
         """
         each, among = people // 2, people * (people - 1) / 2
-        others = self.each * (self.each - 1) * each
+        others = self.pairs_per_person * (self.pairs_per_person - 1) * each
         again = each / among
-        return Overlaps(self.each * each, others * (4 * each / people - 2 * again), self.each * each + others * again)
+        return Overlaps(
+            self.pairs_per_person * each,
+            others * (4 * each / people - 2 * again),
+            self.pairs_per_person * each + others * again,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +142,14 @@ class WithoutRepetition(Pairing):
     Among an odd number of people each pauses once in n rounds. No choice of as many pairs has a smaller variance.
     """
 
-    def pairs(self, people: int, seed: bytes) -> IntArray:
-        _require(people, self.each, seed)
-        order = shuffled(people, seed, 0)
-        return np.concatenate([order[_round(people, number)] for number in range(self.each)])
+    def draw_pairs(self, people: int, seed: bytes) -> IntArray:
+        _require(people, self.pairs_per_person, seed)
+        order = shuffle_people(people, seed, 0)
+        return np.concatenate([order[_tournament_round(people, number)] for number in range(self.pairs_per_person)])
 
-    def overlaps(self, people: int) -> Overlaps:
+    def compute_expected_overlaps(self, people: int) -> Overlaps:
         """Exact: but for those who pause, everybody is in as many pairs as there are rounds."""
-        each, rounds = people // 2, self.each
+        each, rounds = people // 2, self.pairs_per_person
         paused = people % 2 * rounds
         one = (people - paused) * rounds * (rounds - 1) + paused * (rounds - 1) * (rounds - 2)
         return Overlaps(each * rounds, one, each * rounds)
@@ -157,40 +163,40 @@ class OwnChoice(Pairing):
     partner, one in seven where each chooses four.
 
     Raises:
-        ValueError: `each` is odd.
+        ValueError: `pairs_per_person` is odd.
     """
 
     def __post_init__(self) -> None:
         Pairing.__post_init__(self)
-        if self.each % 2:
-            raise Refused("pairs_per_person", "an even number is needed: each chooses half as many partners")
+        if self.pairs_per_person % 2:
+            raise InvalidArgument("pairs_per_person", "an even number is needed: each chooses half as many partners")
 
-    def pairs(self, people: int, seed: bytes) -> IntArray:
-        _require(people, self.each // 2 + people % 2, seed)
-        partners = (np.arange(people)[:, None] + _steps(people, self.each // 2, seed)) % people
-        chosen = np.stack([np.repeat(np.arange(people), self.each // 2), partners.ravel()], axis=1)
-        free, kept = [self.each] * people, []
-        for first, second in chosen[shuffled(len(chosen), seed, 0)].tolist():
+    def draw_pairs(self, people: int, seed: bytes) -> IntArray:
+        _require(people, self.pairs_per_person // 2 + people % 2, seed)
+        partners = (np.arange(people)[:, None] + _draw_distances(people, self.pairs_per_person // 2, seed)) % people
+        chosen = np.stack([np.repeat(np.arange(people), self.pairs_per_person // 2), partners.ravel()], axis=1)
+        free, kept = [self.pairs_per_person] * people, []
+        for first, second in chosen[shuffle_people(len(chosen), seed, 0)].tolist():
             if free[first] and free[second]:
                 free[first] -= 1
                 free[second] -= 1
                 kept.append((first, second))
         return np.array(kept, dtype=np.int64).reshape(-1, 2)
 
-    def overlaps(self, people: int) -> Overlaps:
+    def compute_expected_overlaps(self, people: int) -> Overlaps:
         """Those of one draw among some of the people: they grow as people do, and repetitions stay as they are."""
         some = min(people, TRIED)
-        drawn = Overlaps.of(self.pairs(some, bytes(SEED)), some)
+        drawn = Overlaps.from_pairs(self.draw_pairs(some, bytes(SEED)), some)
         pairs, grown = drawn.pairs * people / some, people / some
-        return Overlaps(pairs, drawn.one * grown, pairs + drawn.both - drawn.pairs)
+        return Overlaps(pairs, drawn.one_shared * grown, pairs + drawn.both_shared - drawn.pairs)
 
 
-def _steps(people: int, many: int, seed: bytes) -> IntArray:
+def _draw_distances(people: int, many: int, seed: bytes) -> IntArray:
     """Distances from each person to the partners on a circle: (people, many), from 1 on, none twice in a row."""
     steps = np.zeros((people, many), dtype=np.int64)
     again, drawn = np.ones((people, many), dtype=np.bool_), 0
     while again.any():
-        words = _words(int(again.sum()), seed, f"partners {drawn}")
+        words = _expand_seed(int(again.sum()), seed, f"partners {drawn}")
         steps[again] = 1 + (words % np.uint64(people - 1)).astype(np.int64)
         ordered = np.argsort(steps, axis=1, kind="stable")
         rising = np.take_along_axis(steps, ordered, axis=1)
@@ -200,15 +206,15 @@ def _steps(people: int, many: int, seed: bytes) -> IntArray:
     return steps
 
 
-def shuffled(people: int, seed: bytes, number: int) -> IntArray:
+def shuffle_people(people: int, seed: bytes, number: int) -> IntArray:
     """An even order of people, the same for whoever knows the seed: by 64 bits of SHAKE-256 each.
 
     Two have the same 64 bits, and stand as they stood before, with chance ``people**2 / 2**65`` at most.
     """
-    return np.argsort(_words(people, seed, f"order {number}"), kind="stable")
+    return np.argsort(_expand_seed(people, seed, f"order {number}"), kind="stable")
 
 
-def commitment(seed: bytes) -> str:
+def commit_to_seed(seed: bytes) -> str:
     """The commitment that is published before the seed: it fixes the seed, and tells nothing of it.
 
     Raises:
@@ -218,11 +224,11 @@ def commitment(seed: bytes) -> str:
     return sha256(b"dpcurves pairs" + seed).hexdigest()
 
 
-def _words(many: int, seed: bytes, name: str) -> Any:
+def _expand_seed(many: int, seed: bytes, name: str) -> Any:
     return np.frombuffer(shake_256(seed + name.encode()).digest(8 * many), dtype="<u8")
 
 
-def _round(people: int, number: int) -> IntArray:
+def _tournament_round(people: int, number: int) -> IntArray:
     """The pairs of one round, as places of an order: all turn in a circle but one, or but the pause."""
     turning = (people - 1) | 1
     steps = np.arange(1, (turning + 1) // 2)
@@ -233,14 +239,14 @@ def _round(people: int, number: int) -> IntArray:
 def _require(people: int, partners: int, seed: bytes) -> None:
     _require_seed(seed)
     if not 2 <= people <= MOST_PEOPLE:
-        raise Refused("people", f"from 2 to {MOST_PEOPLE} are paired")
+        raise InvalidArgument("people", f"from 2 to {MOST_PEOPLE} are paired")
     if partners > (people - 1 | 1):
-        raise Refused("pairs_per_person", "there are not so many others")
+        raise InvalidArgument("pairs_per_person", "there are not so many others")
 
 
 def _require_seed(seed: bytes) -> None:
     if len(seed) != SEED:
-        raise Refused("seed", f"{SEED} bytes are needed")
+        raise InvalidArgument("seed", f"{SEED} bytes are needed")
 
 
 DEGREE = 2
@@ -271,11 +277,11 @@ class KernelForm:
     degree: int = DEGREE
 
     def __post_init__(self) -> None:
-        make_whole(self, least="kernel", most="kernel", degree="degree")
+        convert_to_integers(self, least="kernel", most="kernel", degree="degree")
         if self.least >= self.most:
-            raise Refused("kernel", "it has the same value for all pairs: there is nothing to ask")
+            raise InvalidArgument("kernel", "it has the same value for all pairs: there is nothing to ask")
         if self.degree != DEGREE:
-            raise Refused("degree", f"functions of {DEGREE} people are asked for, got {self.degree}")
+            raise InvalidArgument("degree", f"functions of {DEGREE} people are asked for, got {self.degree}")
 
     @property
     def span(self) -> int:
@@ -290,28 +296,28 @@ class PairQuery(Query):
     Attributes:
         kernel: What is worked out for each pair.
         pairing: Which pairs, in no more than so many for each person.
-        seed: The commitment to the seed that pairs are drawn from, which was published before any value; empty: a plan.
+        seed_commitment: The commitment to the seed that pairs are drawn from, which was published before any value; empty: a plan.
     """
 
     kernel: KernelForm
     pairing: Pairing
-    seed: str = ""
+    seed_commitment: str = ""
 
     @classmethod
-    def about(cls, kernel: KernelForm, pairing: Pairing, seed: str = "") -> Self:
+    def from_kernel(cls, kernel: KernelForm, pairing: Pairing, seed_commitment: str = "") -> Self:
         """The question that a kernel is for."""
         axes = (Axis(name, Grid(0, 1 << bits, cells=1 << bits)) for name, bits in kernel.columns)
-        return cls(tuple(axes), kernel, pairing, seed)
+        return cls(tuple(axes), kernel, pairing, seed_commitment)
 
     @property
     def pairs_per_unit(self) -> int:
         """In how many pairs a person is, at most."""
-        return self.pairing.each
+        return self.pairing.pairs_per_person
 
     @property
     def per_record_sensitivity(self) -> int:
         """The largest change of the sum over all pairs by one person."""
-        return self.pairing.each * self.kernel.span
+        return self.pairing.pairs_per_person * self.kernel.span
 
 
 MOST_PAIRS = 2**40
@@ -324,8 +330,8 @@ class PairLaw(Law):
     Attributes:
         people: How many people there are.
         pairs: How many pairs came.
-        one: How many ordered couples of these have exactly one person in common.
-        both: How many have both: each pair with itself, and with its repetitions.
+        one_shared: How many ordered couples of these have exactly one person in common.
+        both_shared: How many have both: each pair with itself, and with its repetitions.
         least: The smallest value of the kernel.
         most: The largest one.
         step: What one of these whole numbers stands for.
@@ -336,17 +342,17 @@ class PairLaw(Law):
 
     people: int
     pairs: int
-    one: int
-    both: int
+    one_shared: int
+    both_shared: int
     least: int
     most: int
     step: Fraction
 
     def __post_init__(self) -> None:
-        if self.people < 2 or not 0 <= self.pairs <= min(self.both, MOST_PAIRS) or self.one < 0:
-            raise Refused("pairs", "there are at least two people, and pairs overlap at least with themselves")
+        if self.people < 2 or not 0 <= self.pairs <= min(self.both_shared, MOST_PAIRS) or self.one_shared < 0:
+            raise InvalidArgument("pairs", "there are at least two people, and pairs overlap at least with themselves")
         if self.least >= self.most or self.step <= 0:
-            raise Refused("kernel", "its values are more than one")
+            raise InvalidArgument("kernel", "its values are more than one")
 
     @property
     def missing(self) -> None:
@@ -354,18 +360,18 @@ class PairLaw(Law):
         return None
 
     @property
-    def is_answered(self) -> bool:
+    def has_pair_answers(self) -> bool:
         """Tell whether each pair answered on its own; else one noise was added to the sum of all."""
         return False
 
-    def debiased(self, told: float) -> float:
+    def debias(self, mean_answer: float) -> float:
         """The kernel's mean, without bias, from the mean of what pairs told."""
-        return told
+        return mean_answer
 
     @property
     def overlaps(self) -> Overlaps:
         """Numbers of people that pairs share."""
-        return Overlaps(self.pairs, self.one, self.both)
+        return Overlaps(self.pairs, self.one_shared, self.both_shared)
 
     @property
     def span(self) -> int:
@@ -373,11 +379,11 @@ class PairLaw(Law):
         return self.most - self.least
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        return {self.KEY: STORED.written(self), "values": list(values), "total": total}
+        return {self.KEY: STORED.encode_fields(self), "values": list(values), "total": total}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        return STORED.made(cls, stored[cls.KEY])
+        return STORED.decode_fields(cls, stored[cls.KEY])
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,21 +404,21 @@ class PairAnswers(PairLaw):
     gain: Fraction
 
     @property
-    def is_answered(self) -> bool:
+    def has_pair_answers(self) -> bool:
         return True
 
-    def debiased(self, told: float) -> float:
-        return (told - float(self.offset)) / float(self.gain)
+    def debias(self, mean_answer: float) -> float:
+        return (mean_answer - float(self.offset)) / float(self.gain)
 
     @property
     def size(self) -> int:
         """Three sums."""
         return 3
 
-    def blank(self) -> tuple[int, ...]:
+    def blank_values(self) -> tuple[int, ...]:
         """Answers as they would be about values in the middle, rounded."""
         middle = float(self.offset + self.gain * Fraction(self.least + self.most, 2))
-        return round(self.pairs * middle), round(self.pairs * middle), round(self.one / 2 * middle**2)
+        return round(self.pairs * middle), round(self.pairs * middle), round(self.one_shared / 2 * middle**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,6 +444,6 @@ class PairSum(PairLaw):
         rate = float(self.rate)
         return 2 * exp(-rate) / expm1(-rate) ** 2
 
-    def blank(self) -> tuple[int, ...]:
+    def blank_values(self) -> tuple[int, ...]:
         """The sum of values in the middle."""
         return (self.pairs * (self.least + self.most) // 2,)

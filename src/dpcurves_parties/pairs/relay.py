@@ -18,46 +18,59 @@ from sqlalchemy import Column, Connection, MetaData, Table, func, insert, select
 
 from dpcurves.conversation import ALL
 from dpcurves.ledger import QuestionBudget
-from dpcurves.ledger.chain import alone
+from dpcurves.ledger.chain import acquire_lock
 
-from ..serving.database import ServerDatabase, keys, numbered, octets, reads, writes
-from ..serving.messages import ProtocolAborted, opened
-from ..serving.two_servers.kinds import NotClosed
-from .device import BUNDLE_SIZE, OVERHEAD, SHARE, Collector, KeyBundle
-from .mechanisms import noisy_circuit
-from .promise import Agreement, Meeting, response_to
-from .release import of_answers
+from ..serving.database import (
+    ServerDatabase,
+    bytes_columns,
+    integer_key_columns,
+    read_transaction,
+    text_key_columns,
+    write_transaction,
+)
+from ..serving.messages import ProtocolError, parse_object
+from ..serving.two_servers.kinds import TaskStillOpen
+from .device import BUNDLE_SIZE, OVERHEAD, SHARE, KeyBundle, OutputAggregator
+from .mechanisms import build_noisy_circuit
+from .promise import Agreement, Meeting, decode_answers
+from .release import release_answers
 from .task import PairTask
 
 
 # The seed that pairs of people are drawn from, once the coordinator has shown it: from then on nobody enters.
-def seeds_in(metadata: MetaData) -> Table:
+def define_seed_table(metadata: MetaData) -> Table:
     """The table of seeds, among other tables."""
-    return Table("dpcurves_pair_seeds", metadata, *keys("task"), *octets("seed"))
+    return Table("dpcurves_pair_seeds", metadata, *text_key_columns("task"), *bytes_columns("seed"))
 
 
-SEEDS = seeds_in(MetaData())
+SEEDS = define_seed_table(MetaData())
 
 
-def shown_seed(connection: Connection, task: str) -> bytes | None:
+def load_seed(connection: Connection, task: str) -> bytes | None:
     """The seed of a task; None: it was not shown yet."""
     found: bytes | None = connection.execute(select(SEEDS.c.seed).where(SEEDS.c.task == task)).scalar()
     return found
 
 
-def keep_seed(connection: Connection, task: str, seed: bytes) -> None:
+def store_seed(connection: Connection, task: str, seed: bytes) -> None:
     """Keep the seed of a task that is closed; it is the promised one, so there is no other."""
-    alone(connection, task)
-    if shown_seed(connection, task) is None:
+    acquire_lock(connection, task)
+    if load_seed(connection, task) is None:
         connection.execute(insert(SEEDS), {"task": task, "seed": seed})
 
 
 METADATA = sql.MetaData()
-seeds_in(METADATA)
-BUNDLES = Table("dpcurves_pair_key_bundles", METADATA, *keys("task"), *numbered("person"), *octets("bundle"))
+define_seed_table(METADATA)
+BUNDLES = Table(
+    "dpcurves_pair_key_bundles",
+    METADATA,
+    *text_key_columns("task"),
+    *integer_key_columns("person"),
+    *bytes_columns("bundle"),
+)
 LETTERS = Table(
-    "dpcurves_pair_letters", METADATA, *keys("task"), *numbered("meeting", "writer"),
-    Column("step", sql.Integer, primary_key=True, autoincrement=False), *octets("letter"),
+    "dpcurves_pair_letters", METADATA, *text_key_columns("task"), *integer_key_columns("meeting", "writer"),
+    Column("step", sql.Integer, primary_key=True, autoincrement=False), *bytes_columns("letter"),
 )  # fmt: skip
 Slot = tuple[int, int, int]
 """A meeting, who writes, and which of its letters it is."""
@@ -69,72 +82,72 @@ class RelayStore:
     def __init__(self, url: str) -> None:
         self._database = ServerDatabase(url, "relay", METADATA)
 
-    def seed(self, task: str) -> bytes | None:
+    def load_seed(self, task: str) -> bytes | None:
         """The seed of pairs; None: it was not shown yet."""
-        return self._database.read(lambda connection: shown_seed(connection, task))
+        return self._database.read_snapshot(lambda connection: load_seed(connection, task))
 
-    def show(self, task: str, seed: bytes) -> None:
+    def store_seed(self, task: str, seed: bytes) -> None:
         """Keep the seed. From now on there are no new key bundles."""
-        self._database.write(lambda connection: keep_seed(connection, task, seed))
+        self._database.write(lambda connection: store_seed(connection, task, seed))
 
-    def bundle(self, task: str, person: int) -> bytes | None:
+    def load_bundle(self, task: str, person: int) -> bytes | None:
         """The key bundle of a person; None: there is none."""
-        return self._database.read(lambda connection: _one(connection, _bundle(task, person)))
+        return self._database.read_snapshot(lambda connection: _fetch_value(connection, _select_bundle(task, person)))
 
-    @writes
-    def register(self, connection: Connection, task: str, person: int, bundle: bytes) -> None:
+    @write_transaction
+    def register_bundle(self, connection: Connection, task: str, person: int, bundle: bytes) -> None:
         """Keep the one key bundle of a person.
 
         Raises:
             ProtocolAborted: there is another one, or the seed was shown.
         """
-        alone(connection, task)  # and nobody shows the seed
-        kept = _one(connection, _bundle(task, person))
+        acquire_lock(connection, task)  # and nobody shows the seed
+        kept = _fetch_value(connection, _select_bundle(task, person))
         if kept == bundle:
             return
         if kept is not None:
-            raise ProtocolAborted("keys", "another device has entered with this ticket, which is good for one", 409)
-        if shown_seed(connection, task) is not None:
-            raise ProtocolAborted("task", "it is closed: pairs are drawn, and nobody else enters", 409)
+            raise ProtocolError("keys", "another device has entered with this ticket, which is good for one", 409)
+        if load_seed(connection, task) is not None:
+            raise ProtocolError("task", "it is closed: pairs are drawn, and nobody else enters", 409)
         connection.execute(insert(BUNDLES), {"task": task, "person": person, "bundle": bundle})
 
-    @writes
-    def put(self, connection: Connection, task: str, slot: Slot, letter: bytes) -> None:
+    @write_transaction
+    def store_message(self, connection: Connection, task: str, slot: Slot, message: bytes) -> None:
         """Keep a letter; the second one of its place is forgotten."""
         meeting, writer, step = slot
-        alone(connection, f"letter {task} {meeting} {writer} {step}")
-        if connection.execute(_letter(task, slot)).first() is None:
-            kept = {"task": task, "meeting": meeting, "writer": writer, "step": step, "letter": letter}
+        acquire_lock(connection, f"letter {task} {meeting} {writer} {step}")
+        if connection.execute(_select_message(task, slot)).first() is None:
+            kept = {"task": task, "meeting": meeting, "writer": writer, "step": step, "letter": message}
             connection.execute(insert(LETTERS), kept)
 
-    def get(self, task: str, slot: Slot) -> bytes | None:
+    def load_message(self, task: str, slot: Slot) -> bytes | None:
         """The letter of a place; None: there is none yet."""
-        return self._database.read(lambda connection: _one(connection, _letter(task, slot)))
+        return self._database.read_snapshot(lambda connection: _fetch_value(connection, _select_message(task, slot)))
 
-    @reads
-    def all_of(self, connection: Connection, task: str, step: int) -> dict[tuple[int, int], bytes]:
+    @read_transaction
+    def load_step(self, connection: Connection, task: str, step: int) -> dict[tuple[int, int], bytes]:
         """Letters of a step, by meeting and writer."""
         columns = LETTERS.c.meeting, LETTERS.c.writer, LETTERS.c.letter
         rows = connection.execute(select(*columns).where(LETTERS.c.task == task, LETTERS.c.step == step))
         return {(row.meeting, row.writer): row.letter for row in rows}
 
-    def entered(self, task: str) -> int:
+    def count_bundles(self, task: str) -> int:
         """Number of people who have a key bundle."""
         found = select(func.count()).select_from(BUNDLES).where(BUNDLES.c.task == task)
-        return self._database.read(lambda connection: int(connection.execute(found).scalar_one()))
+        return self._database.read_snapshot(lambda connection: int(connection.execute(found).scalar_one()))
 
 
-def _one(connection: Connection, wanted: sql.Select[Any]) -> bytes | None:
+def _fetch_value(connection: Connection, wanted: sql.Select[Any]) -> bytes | None:
     row = connection.execute(wanted).first()
     found: bytes | None = None if row is None else row[0]
     return found
 
 
-def _bundle(task: str, person: int) -> sql.Select[Any]:
+def _select_bundle(task: str, person: int) -> sql.Select[Any]:
     return select(BUNDLES.c.bundle).where(BUNDLES.c.task == task, BUNDLES.c.person == person)
 
 
-def _letter(task: str, slot: Slot) -> sql.Select[Any]:
+def _select_message(task: str, slot: Slot) -> sql.Select[Any]:
     meeting, writer, step = slot
     where = LETTERS.c.task == task, LETTERS.c.meeting == meeting, LETTERS.c.writer == writer, LETTERS.c.step == step
     return select(LETTERS.c.letter).where(*where)
@@ -158,28 +171,28 @@ class Relay:
 
     Attributes:
         task: The task.
-        sealing: Opens what is sealed to the aggregator.
+        hpke_key: Opens what is sealed to the aggregator.
         store: Storage of key bundles and letters.
     """
 
     task: PairTask
-    sealing: X25519PrivateKey
+    hpke_key: X25519PrivateKey
     store: RelayStore
     _lock: Lock = field(default_factory=Lock, init=False)
     _answers: dict[int, int | None] = field(default_factory=dict, init=False)
-    _agreed: Agreement | None = field(default=None, init=False)
+    _agreement: Agreement | None = field(default=None, init=False)
 
     @property
     def party(self) -> int:
         """The number of this server among those of the task."""
         return 0
 
-    def standing(self) -> bytes:
+    def describe_status(self) -> bytes:
         """State of the task as JSON: public."""
-        seed = self.store.seed(self.task.hash)
+        seed = self.store.load_seed(self.task.hash)
         facts = {"task": self.task.hash, "version": self.task.VERSION, "state": OPEN if seed is None else CLOSED}
         return json.dumps(
-            {**facts, "entered": self.store.entered(self.task.hash), "seed": (seed or b"").hex()}
+            {**facts, "entered": self.store.count_bundles(self.task.hash), "seed": (seed or b"").hex()}
         ).encode()
 
     def close(self, message: bytes) -> bytes:
@@ -188,55 +201,55 @@ class Relay:
         Raises:
             ProtocolAborted: it is not the one that was promised.
         """
-        told = opened(message, "seed").get("seed")
+        told = parse_object(message, "seed").get("seed")
         try:
             seed = bytes.fromhex(told if isinstance(told, str) else "")
-            self.task.shown(seed)
+            self.task.build_agreement(seed)
         except ValueError:
-            raise ProtocolAborted("seed", "it is not the one that was promised") from None
-        self.store.show(self.task.hash, seed)
-        return self.standing()
+            raise ProtocolError("seed", "it is not the one that was promised") from None
+        self.store.store_seed(self.task.hash, seed)
+        return self.describe_status()
 
-    def register(self, person: int, message: bytes) -> bytes:
+    def register_bundle(self, person: int, message: bytes) -> bytes:
         """Keep the key bundle of a person.
 
         Raises:
             ProtocolAborted: it is none of this person and task; or there is another one, or the seed was shown.
         """
-        bundle = KeyBundle.read(message, self.agreed_on, person)
-        self.store.register(self.task.hash, person, bundle.octets)
+        bundle = KeyBundle.from_bytes(message, self.terms_hash, person)
+        self.store.register_bundle(self.task.hash, person, bundle.as_bytes)
         return b""
 
-    def bundle(self, person: int, message: bytes) -> bytes:
+    def fetch_bundle(self, person: int, message: bytes) -> bytes:
         """The key bundle of somebody else; nothing, if that person has not entered."""
         if len(message) != 8:
-            raise ProtocolAborted("keys", "a number is needed")
-        return self.store.bundle(self.task.hash, int.from_bytes(message, "little")) or b""
+            raise ProtocolError("keys", "a number is needed")
+        return self.store.load_bundle(self.task.hash, int.from_bytes(message, "little")) or b""
 
-    def leave(self, person: int, message: bytes) -> bytes:
-        """Keep a letter. Raises `ProtocolAborted`: its place is not this person's to write at, or it is too long."""
-        _, slot = self._place(message[:NUMBERS])
+    def accept_message(self, person: int, message: bytes) -> bytes:
+        """Keep a letter. Raises `ProtocolError`: its place is not this person's to write at, or it is too long."""
+        _, slot = self._parse_address(message[:NUMBERS])
         if slot[1] != person:
-            raise ProtocolAborted("letter", "its place is another person's", 403)
-        share = -(-self.task.promise.response.width // 8)
+            raise ProtocolError("letter", "its place is another person's", 403)
+        share = -(-self.task.terms.response.width // 8)
         largest = OVERHEAD + (share if slot[2] == SHARE else self.largest_message)
         if not OVERHEAD < len(message) - NUMBERS <= largest:
-            raise ProtocolAborted("letter", f"it has at most {largest} bytes", 413)
-        if self.store.bundle(self.task.hash, person) is None:
-            raise ProtocolAborted("keys", "enter before letters are left", 409)
-        self.store.put(self.task.hash, slot, message[NUMBERS:])
+            raise ProtocolError("letter", f"it has at most {largest} bytes", 413)
+        if self.store.load_bundle(self.task.hash, person) is None:
+            raise ProtocolError("keys", "enter before letters are left", 409)
+        self.store.store_message(self.task.hash, slot, message[NUMBERS:])
         return b""
 
-    def letter(self, person: int, message: bytes) -> bytes:
+    def deliver_message(self, person: int, message: bytes) -> bytes:
         """The letter of a place, for whom it is written to; nothing, if there is none yet.
 
         Raises:
             ProtocolAborted: it is written to somebody else.
         """
-        meeting, slot = self._place(message)
-        if slot[2] == SHARE or meeting.partner(slot[1]) != person:
-            raise ProtocolAborted("letter", "it is written to somebody else", 403)
-        return self.store.get(self.task.hash, slot) or b""
+        meeting, slot = self._parse_address(message)
+        if slot[2] == SHARE or meeting.find_partner(slot[1]) != person:
+            raise ProtocolError("letter", "it is written to somebody else", 403)
+        return self.store.load_message(self.task.hash, slot) or b""
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
         """Response to an analyst: sums over the answers of pairs so far, and the set of these pairs.
@@ -245,77 +258,81 @@ class Relay:
             ProtocolAborted: the seed was not shown yet, or no pair has come.
         """
         agreed = self.agreement
-        found = self._opened(agreed)
+        found = self._open_answers(agreed)
         came = [number for number in range(len(agreed.meetings)) if found.get(number) is not None]
         if not came:
-            raise ProtocolAborted("pairs", "none has come yet: ask again later", 409)
+            raise ProtocolError("pairs", "none has come yet: ask again later", 409)
         plan = self.task.plan(self.task.people)
-        allotment = QuestionBudget.told(self.task.hash, self.task.loss.of_one_release()).pay(plan.query, ALL)
+        allotment = QuestionBudget.from_external_charge(self.task.hash, self.task.loss.as_single_release()).pay(
+            plan.query, ALL
+        )
         pairs = np.array([agreed.meetings[number].people for number in came], dtype=np.int64)
         answers = np.array([found[number] for number in came], dtype=np.int64)
-        release = of_answers(plan, pairs, answers, allotment, seeded=False)
+        release = release_answers(plan, pairs, answers, allotment, seeded=False)
         bits = np.zeros(len(agreed.meetings), dtype=np.bool_)
         bits[came] = True
         told = {"values": list(release.values), "came": np.packbits(bits, bitorder="little").tobytes().hex()}
         return json.dumps({"task": self.task.hash, "seed": agreed.seed.hex(), **told}).encode()
 
     @property
-    def agreed_on(self) -> bytes:
+    def terms_hash(self) -> bytes:
         """The hash of all that people agree on."""
-        return self.task.promise.task
+        return self.task.terms.task_hash
 
     @property
     def agreement(self) -> Agreement:
-        """Agreement of the pairs drawn. Raises `ProtocolAborted`: the seed was not shown yet."""
-        if self._agreed is None:
-            seed = self.store.seed(self.task.hash)
+        """Agreement of the pairs drawn. Raises `ProtocolError`: the seed was not shown yet."""
+        if self._agreement is None:
+            seed = self.store.load_seed(self.task.hash)
             if seed is None:
-                raise NotClosed
-            self._agreed = self.task.shown(seed)
-        return self._agreed
+                raise TaskStillOpen
+            self._agreement = self.task.build_agreement(seed)
+        return self._agreement
 
     @cached_property
     def largest_message(self) -> int:
         """Bytes that a message between two people may have: tables and transfers, with room for what frames them."""
-        circuit = noisy_circuit(self.task.kernel, self.task.promise.response)
-        return 1024 + 32 * circuit.ands + 64 * sum(circuit.inputs)
+        circuit = build_noisy_circuit(self.task.kernel, self.task.terms.response)
+        return 1024 + 32 * circuit.and_count + 64 * sum(circuit.inputs)
 
-    def _place(self, message: bytes) -> tuple[Meeting, Slot]:
+    def _parse_address(self, message: bytes) -> tuple[Meeting, Slot]:
         if len(message) != NUMBERS:
-            raise ProtocolAborted("letter", "a place and what is in it are needed")
+            raise ProtocolError("letter", "a place and what is in it are needed")
         number, writer, step = (int.from_bytes(message[start : start + 8], "little") for start in (0, 8, 16))
         meetings = self.agreement.meetings
         if number >= len(meetings) or writer not in meetings[number].people or step not in (*range(STEPS), SHARE):
-            raise ProtocolAborted("letter", "there is no such place")
+            raise ProtocolError("letter", "there is no such place")
         return meetings[number], (number, writer, step)
 
-    def _opened(self, agreed: Agreement) -> Mapping[int, int | None]:
+    def _open_answers(self, agreed: Agreement) -> Mapping[int, int | None]:
         """Answers of pairs whose both shares are here; None: a share is invalid. Once opened, they stay."""
         with self._lock:
-            shares = self.store.all_of(self.task.hash, SHARE)
+            shares = self.store.load_step(self.task.hash, SHARE)
             for meeting in agreed.meetings:
                 both = all((meeting.number, person) in shares for person in meeting.people)
                 if both and meeting.number not in self._answers:
-                    self._answers[meeting.number] = self._answer(meeting, shares)
+                    self._answers[meeting.number] = self._open_answer(meeting, shares)
             return dict(self._answers)
 
-    def _answer(self, meeting: Meeting, shares: Mapping[tuple[int, int], bytes]) -> int | None:
-        response = self.task.promise.response
-        collector = Collector(self.sealing, lambda place: shares[meeting.number, place.writer], self._bundle_of)
-        bits = collector.output(meeting, response.width)
+    def _open_answer(self, meeting: Meeting, shares: Mapping[tuple[int, int], bytes]) -> int | None:
+        response = self.task.terms.response
+        collector = OutputAggregator(
+            self.hpke_key, lambda place: shares[meeting.number, place.sender], self._load_bundle
+        )
+        bits = collector.open_output(meeting, response.width)
         if bits is None:
             return None
-        answer = int(response_to(response, [bit[None] for bit in bits])[0])
+        answer = int(decode_answers(response, [bit[None] for bit in bits])[0])
         return answer if answer in response.answers else None
 
-    def _bundle_of(self, person: int) -> KeyBundle:
-        return KeyBundle.read(self.store.bundle(self.task.hash, person) or b"", self.agreed_on, person)
+    def _load_bundle(self, person: int) -> KeyBundle:
+        return KeyBundle.from_bytes(self.store.load_bundle(self.task.hash, person) or b"", self.terms_hash, person)
 
 
 OF_PERSON: Mapping[str, tuple[Callable[[Relay, int, bytes], bytes], Callable[[Relay], int]]] = MappingProxyType({
-    "enter": (Relay.register, lambda relay: BUNDLE_SIZE),
-    "keys": (Relay.bundle, lambda relay: 8),
-    "leave": (Relay.leave, lambda relay: NUMBERS + OVERHEAD + relay.largest_message),
-    "letter": (Relay.letter, lambda relay: NUMBERS),
+    "enter": (Relay.register_bundle, lambda relay: BUNDLE_SIZE),
+    "keys": (Relay.fetch_bundle, lambda relay: 8),
+    "leave": (Relay.accept_message, lambda relay: NUMBERS + OVERHEAD + relay.largest_message),
+    "letter": (Relay.deliver_message, lambda relay: NUMBERS),
 })  # fmt: skip
 """Requests that a person may make, with the most bytes of each request's body."""

@@ -15,89 +15,108 @@ import sqlalchemy as sql
 from sqlalchemy import Column, Table, delete, insert, select, update
 from sqlalchemy import Connection as SqlConnection
 
-from dpcurves.arguments import Away, Refused
+from dpcurves.arguments import InvalidArgument, ServiceUnavailable
 from dpcurves.conversation import ALL, Release
 from dpcurves.curves.pair_mean import UStatistic
-from dpcurves.curves.result import warn_of
+from dpcurves.curves.result import warn_about_notes
 from dpcurves.ledger import Allotment, QuestionBudget
-from dpcurves.ledger.chain import alone
+from dpcurves.ledger.chain import acquire_lock
 from dpcurves.noise.randomness import Randomness
 
 from ..serving.channel import PATIENCE, Channel
-from ..serving.database import ServerDatabase, octets
-from ..serving.messages import UNLIKE, ProtocolAborted, facts_of
-from ..serving.messages import opened as read
+from ..serving.database import ServerDatabase, bytes_columns
+from ..serving.messages import UNLIKE, ProtocolError, parse_fields, parse_object
 from ..serving.server import PROTOCOL
 from ..serving.task_document import Ticket
 from ..serving.two_servers import report_set
-from ..serving.two_servers.collection import CLOSES, LARGEST_QUESTION, Collection, OfPeer
-from ..serving.two_servers.kinds import Asked, NotClosed, TaskKind, closed_standing, require_set
-from ..serving.two_servers.owner import require_task
-from ..serving.two_servers.store import Standing
-from .attendance import octets_of
-from .queries import commitment
+from ..serving.two_servers.collection import CLOSES, LARGEST_QUESTION, OfPeer, SharedTaskService
+from ..serving.two_servers.kinds import (
+    QuestionMessage,
+    TaskStillOpen,
+    TaskType,
+    parse_closed_status,
+    require_report_set,
+)
+from ..serving.two_servers.owner import require_ticket_for
+from ..serving.two_servers.store import TaskStatus
+from .attendance import decode_hex
+from .queries import commit_to_seed
 from .readings import pair_statistic
-from .relay import keep_seed, seeds_in, shown_seed
-from .release import told
-from .session import NOTHING, Connection, End, Kept, PairSession, PairsOf, RunState, conducted, warm
+from .relay import define_seed_table, load_seed, store_seed
+from .release import release_values
+from .session import (
+    NOTHING,
+    Connection,
+    Endpoint,
+    PairSession,
+    RunState,
+    StoredRun,
+    TaskPairs,
+    compile_loops,
+    run_protocol,
+)
 from .task import PairTask
 
 # SECRET. Storage of one server for a task of pairs: the seed that was shown, and its share of the run that counts.
 METADATA = sql.MetaData()
-seeds_in(METADATA)
+define_seed_table(METADATA)
 # SECRET: one share of the noisy output of a session; see `settlement`.
 PAIR_RUNS = Table(
     "dpcurves_pair_runs", METADATA, Column("job", sql.LargeBinary, primary_key=True),
-    Column("state", sql.Integer, nullable=False), *octets("run", "share"),
+    Column("state", sql.Integer, nullable=False), *bytes_columns("run", "share"),
 )  # fmt: skip
 
 
 @dataclass(repr=False)
 class PairStore:
-    """SECRET. A `Shelf` in the database of a server's ledger, and as durable. It has no repr.
+    """SECRET. A `RunStore` in the database of a server's ledger, and as durable. It has no repr.
 
     Attributes:
-        url: URL of the database.
-        who: Name of the store in errors.
+        database_url: URL of the database.
+        name: Name of the store in errors.
     """
 
-    url: str
-    who: str
+    database_url: str
+    name: str
     _database: ServerDatabase = field(init=False)
 
     def __post_init__(self) -> None:
-        self._database = ServerDatabase(self.url, self.who, METADATA)
+        self._database = ServerDatabase(self.database_url, self.name, METADATA)
 
-    def seed(self, task: str) -> bytes | None:
+    def load_seed(self, task: str) -> bytes | None:
         """Seed of the pairs, if it was shown."""
-        return self._database.read(lambda connection: shown_seed(connection, task))
+        return self._database.read_snapshot(lambda connection: load_seed(connection, task))
 
-    def keep_seed(self, task: str, seed: bytes) -> None:
+    def store_seed(self, task: str, seed: bytes) -> None:
         """Keep the seed of a task that is closed; it is the promised one, so there is no other."""
-        self._database.write(lambda connection: keep_seed(connection, task, seed))
+        self._database.write(lambda connection: store_seed(connection, task, seed))
 
-    def kept(self, job: bytes) -> Kept:
+    def load_run(self, job: bytes) -> StoredRun:
         """Stored state of a job."""
         asked = select(PAIR_RUNS).where(PAIR_RUNS.c.job == job)
-        row = self._database.read(lambda connection: connection.execute(asked).first())
-        return Kept(RunState.NOTHING, NOTHING, b"") if row is None else Kept(RunState(row.state), row.run, row.share)
+        row = self._database.read_snapshot(lambda connection: connection.execute(asked).first())
+        return (
+            StoredRun(RunState.NOTHING, NOTHING, b"")
+            if row is None
+            else StoredRun(RunState(row.state), row.run, row.share)
+        )
 
-    def store(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Keep a share, in place of one that was never confirmed. Raises `ProtocolAborted`: one was."""
+    def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
+        """Keep a share, in place of one that was never confirmed. Raises `ProtocolError`: one was."""
         fresh = {"job": job, "state": RunState.STORED.value, "run": run, "share": share}
 
-        def work(connection: SqlConnection) -> None:
-            alone(connection, f"run {job.hex()}")
+        def replace_run(connection: SqlConnection) -> None:
+            acquire_lock(connection, f"run {job.hex()}")
             connection.execute(
                 delete(PAIR_RUNS).where(PAIR_RUNS.c.job == job, PAIR_RUNS.c.state < RunState.CONFIRMED.value)
             )
             if connection.execute(select(PAIR_RUNS.c.job).where(PAIR_RUNS.c.job == job)).first() is not None:
-                raise ProtocolAborted("settlement", "another session of this job was confirmed", 409)
+                raise ProtocolError("settlement", "another session of this job was confirmed", 409)
             connection.execute(insert(PAIR_RUNS), fresh)
 
-        self._database.write(work)
+        self._database.write(replace_run)
 
-    def confirm(self, job: bytes, run: bytes) -> None:
+    def confirm_run(self, job: bytes, run: bytes) -> None:
         """Remember that the other server has its share of this run: from now on there is no other one.
 
         Raises:
@@ -110,7 +129,7 @@ class PairStore:
         )  # fmt: skip
         found = self._database.write(lambda connection: connection.execute(changed).rowcount)
         if found != 1:
-            raise ProtocolAborted("settlement", "another session of this job has taken its place", 409)
+            raise ProtocolError("settlement", "another session of this job has taken its place", 409)
 
 
 # SECRET. Service of one task of pairs at one server: takes shares of people, closes, and computes one noisy answer.
@@ -120,9 +139,9 @@ LEADS = 0
 DRAWN_AS = "coins that both servers throw, in a circuit"
 
 
-def numbers_of(task: PairTask) -> int:
+def count_answer_values(task: PairTask) -> int:
     """Number of values in the answer, for any number of people."""
-    return len(task.plan(max(task.people, task.pairing.each + 1)).law.blank())
+    return len(task.plan(max(task.people, task.pairing.pairs_per_person + 1)).law.blank_values())
 
 
 @dataclass(frozen=True)
@@ -140,32 +159,32 @@ class PairQuestions:
         """The hash of the task."""
         return self.task.hash
 
-    def thresholds(self, at: object) -> tuple[int, ...]:
-        """Thresholds of the question: none. Raises `ProtocolAborted`: some were asked for."""
+    def parse_thresholds(self, at: object) -> tuple[int, ...]:
+        """Thresholds of the question: none. Raises `ProtocolError`: some were asked for."""
         if at != []:
-            raise ProtocolAborted("at", "a task of pairs has one answer, without thresholds")
+            raise ProtocolError("at", "a task of pairs has one answer, without thresholds")
         return ()
 
-    def numbers(self, at: object) -> int:
+    def answer_size(self, at: object) -> int:
         """Number of values in the answer."""
-        return numbers_of(self.task)
+        return count_answer_values(self.task)
 
 
 @dataclass(frozen=True, repr=False)
-class Road:
+class PeerConnector:
     """Client that connects to the other server, for a session of two-party computation.
 
     Attributes:
         url: URL of the other server.
         context: TLS context by which both servers authenticate.
-        patience: Seconds that it may be silent.
+        timeout: Seconds that it may be silent.
     """
 
     url: str
     context: ssl.SSLContext
-    patience: float
+    timeout: float
 
-    def opened(self) -> Connection:
+    def connect(self) -> Connection:
         """A connection.
 
         Raises:
@@ -173,14 +192,14 @@ class Road:
         """
         place = urlsplit(self.url)
         try:
-            raw = socket.create_connection((place.hostname or "", place.port or 0), self.patience)
+            raw = socket.create_connection((place.hostname or "", place.port or 0), self.timeout)
         except OSError:
-            raise Away("peer", f"nobody answers at {self.url}", 503) from None
-        return Connection.over(raw, self.context, place.hostname or "", self.patience)
+            raise ServiceUnavailable("peer", f"nobody answers at {self.url}", 503) from None
+        return Connection.from_socket(raw, self.context, place.hostname or "", self.timeout)
 
 
 @dataclass(repr=False)
-class PairService(Collection[PairTask]):
+class PairService(SharedTaskService[PairTask]):
     """SECRET. Service of one server for one task of pairs. It has no repr.
 
     Formal guarantees: each server has one XOR share of each value, a uniform one. Nothing of them leaves but messages
@@ -195,23 +214,23 @@ class PairService(Collection[PairTask]):
         road: The way to the other server, for the session.
     """
 
-    OF_PEER: ClassVar[OfPeer] = MappingProxyType({
+    PEER_REQUESTS: ClassVar[OfPeer] = MappingProxyType({
         **CLOSES,
-        "seed": (lambda service, message: service.take_seed(message), LARGEST_QUESTION),
+        "seed": (lambda service, message: service.accept_seed(message), LARGEST_QUESTION),
         "lead": (lambda service, message: service.lead(message), LARGEST_QUESTION),
     })  # fmt: skip
 
-    _told: Release | None = field(default=None, init=False)
+    _release: Release | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        url, talking = self.place.other(self.task)
+        url, talking = self.resources.make_peer_context(self.task)
         talking.set_alpn_protocols([PROTOCOL])
-        self.shelf = PairStore(self.place.url, f"server {self.party}")
-        self.road = Road(url, talking, self.place.patience)
+        self.shelf = PairStore(self.resources.database_url, f"server {self.party}")
+        self.road = PeerConnector(url, talking, self.resources.timeout)
 
     @property
-    def drawn_as(self) -> str:
+    def noise_law_name(self) -> str:
         """Name of the noise: it is drawn once, and kept."""
         return DRAWN_AS
 
@@ -222,7 +241,7 @@ class PairService(Collection[PairTask]):
 
     def warm(self) -> None:
         """Compile the loops over gates, so that the first answer does not wait for them."""
-        warm()
+        compile_loops()
 
     def close(self, message: bytes) -> bytes:
         """Close the task, and then send both servers the seed of the pairs. The operation is idempotent.
@@ -230,37 +249,39 @@ class PairService(Collection[PairTask]):
         Raises:
             ProtocolAborted: as `Closing.close`; or it is not the seed that was promised: nothing was closed.
         """
-        self._seed_in(message)
+        self._parse_seed(message)
         agreed = self.closing.close()
-        self.take_seed(message)
-        self._post("seed", message)
+        self.accept_seed(message)
+        self._post_to_peer("seed", message)
         return agreed
 
-    def take_seed(self, message: bytes) -> bytes:
+    def accept_seed(self, message: bytes) -> bytes:
         """Keep the seed of the pairs.
 
         Raises:
             ProtocolAborted: it is not the seed that was promised, or the task is not closed.
         """
-        seed = self._seed_in(message)
-        self._closed()
-        self.shelf.keep_seed(self.task.hash, seed)
+        seed = self._parse_seed(message)
+        self._require_closed()
+        self.shelf.store_seed(self.task.hash, seed)
         return b"{}"
 
-    def _seed_in(self, message: bytes) -> bytes:
+    def _parse_seed(self, message: bytes) -> bytes:
         try:
-            seed = bytes.fromhex(str(facts_of(message, "task", seed=str)["seed"]))
-            fits = commitment(seed) == self.task.commitment
-        except (Refused, ValueError):
+            seed = bytes.fromhex(str(parse_fields(message, "task", seed=str)["seed"]))
+            fits = commit_to_seed(seed) == self.task.commitment
+        except (InvalidArgument, ValueError):
             fits = False
         if not fits:
-            raise ProtocolAborted("seed", "it is not the one that the task has promised", 409)
+            raise ProtocolError("seed", "it is not the one that the task has promised", 409)
         return seed
 
-    def standing(self) -> bytes:
+    def describe_status(self) -> bytes:
         """State of the task, and the seed of its pairs once it is closed, as JSON: public."""
-        seed = self.shelf.seed(self.task.hash)
-        return json.dumps({**json.loads(super().standing()), "seed": None if seed is None else seed.hex()}).encode()
+        seed = self.shelf.load_seed(self.task.hash)
+        return json.dumps(
+            {**json.loads(super().describe_status()), "seed": None if seed is None else seed.hex()}
+        ).encode()
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
         """Both servers' answer to an analyst: the same for all.
@@ -268,48 +289,48 @@ class PairService(Collection[PairTask]):
         Raises:
             ProtocolAborted: it can not be asked, or the other server does not answer. Nothing was told.
         """
-        asked = Asked.from_json(message, self.askable)
-        standing = self._closed()
-        if self._told is None:
-            own = Asked.fresh(self.askable, (), asked.question)
+        asked = QuestionMessage.from_json(message, self.askable)
+        standing = self._require_closed()
+        if self._release is None:
+            own = QuestionMessage.create(self.askable, (), asked.question_id)
             if self.party == LEADS:
-                self._lead(own)
+                self._run_as_leader(own)
             else:
-                own.echoed(self._post("lead", own.to_json(**standing.named)), "peer")
+                own.parse_reply(self._post_to_peer("lead", own.to_json(**standing.provenance)), "peer")
         with self._lock:  # the other server may have heard the end of the session first
-            release = self._told
+            release = self._release
         if release is None:
-            raise ProtocolAborted("peer", "the session with it was cut off; ask again", 502)
-        return asked.answered(release.values, {"set": standing.set, "reports": standing.reports})
+            raise ProtocolError("peer", "the session with it was cut off; ask again", 502)
+        return asked.encode_answer(release.values, {"set": standing.report_set, "reports": standing.reports})
 
-    def lead(self, message: bytes) -> bytes:
+    def lead_session(self, message: bytes) -> bytes:
         """Open a session with the other server, which has no answer yet.
 
         Raises:
             ProtocolAborted: it can not be asked, or this is server 1.
         """
-        asked = self._asked_by_peer(message)
+        asked = self._parse_peer_question(message)
         if self.party != LEADS:
-            raise ProtocolAborted("peer", f"server {LEADS} leads", 409)
-        self._lead(asked)
-        return asked.answered((), self._closed().named)
+            raise ProtocolError("peer", f"server {LEADS} leads", 409)
+        self._run_as_leader(asked)
+        return asked.encode_answer((), self._require_closed().provenance)
 
-    def _lead(self, asked: Asked) -> None:
+    def _run_as_leader(self, asked: QuestionMessage) -> None:
         with self._lock:
-            standing = self._closed()
-            told = asked.echoed(self._post("agree", asked.to_json(**standing.named)), "peer")
-            require_set(told, standing.named, report_set.OTHER)
-            ready, end = self._ready(standing), self.road.opened()
+            standing = self._require_closed()
+            told = asked.parse_reply(self._post_to_peer("agree", asked.to_json(**standing.provenance)), "peer")
+            require_report_set(told, standing.provenance, report_set.OTHER)
+            ready, end = self._prepare_session(standing), self.road.connect()
             try:
-                end.send(asked.to_json(**standing.named))
-                refusal = read(end.receive(), "peer").get("error")
+                end.send(asked.to_json(**standing.provenance))
+                refusal = parse_object(end.receive(), "peer").get("error")
                 if refusal is not None:
-                    raise ProtocolAborted.heard(str(refusal), 502)
-                self._told = self._conducted(*ready, end)
+                    raise ProtocolError.from_error_line(str(refusal), 502)
+                self._release = self._run_session(*ready, end)
             finally:
                 end.close()
 
-    def follow(self, message: bytes, line: End) -> None:
+    def follow_session(self, message: bytes, line: Endpoint) -> None:
         """Take part in a session that the other server has opened with this message.
 
         Raises:
@@ -317,40 +338,40 @@ class PairService(Collection[PairTask]):
         """
         with self._lock:
             try:
-                self._asked_by_peer(message)
-                ready = self._ready(self._closed())
-            except ProtocolAborted as error:
+                self._parse_peer_question(message)
+                ready = self._prepare_session(self._require_closed())
+            except ProtocolError as error:
                 line.send(json.dumps({"error": str(error)}).encode())
                 raise
             line.send(b"{}")
-            self._told = self._conducted(*ready, line)
+            self._release = self._run_session(*ready, line)
 
-    def _conducted(self, session: PairSession, allotment: Allotment, end: End) -> Release:
+    def _run_session(self, session: PairSession, allotment: Allotment, end: Endpoint) -> Release:
         """Run the computation that was paid for, or open its stored result. Cut off, nothing was told."""
-        bits = conducted(session.talk(self.shelf, Randomness.system()), end)
-        return session.pairs.release(bits, allotment)
+        bits = run_protocol(session.run_protocol(self.shelf, Randomness.from_system()), end)
+        return session.pairs.build_release(bits, allotment)
 
-    def _ready(self, standing: Standing) -> tuple[PairSession, Allotment]:
+    def _prepare_session(self, standing: TaskStatus) -> tuple[PairSession, Allotment]:
         """Charge the ledger, so that this server may take part."""
-        pairs, shares = self._pairs(standing), self._shares(standing)
-        session = PairSession(pairs, standing, self.party, self.task.encoding.columns(shares))
-        return session, self._charged(standing)
+        pairs, shares = self._find_pairs(standing), self._load_shares(standing)
+        session = PairSession(pairs, standing, self.party, self.task.encoding.decode_columns(shares))
+        return session, self._charge_ledger(standing)
 
-    def _pairs(self, standing: Standing) -> PairsOf:
-        seed = self.shelf.seed(self.task.hash)
+    def _find_pairs(self, standing: TaskStatus) -> TaskPairs:
+        seed = self.shelf.load_seed(self.task.hash)
         if seed is None:
-            raise ProtocolAborted("seed", f"server {self.party} was not told it yet: dpcurves task close", 409)
-        pairs = PairsOf(self.task, standing.reports, seed)
+            raise ProtocolError("seed", f"server {self.party} was not told it yet: dpcurves task close", 409)
+        pairs = TaskPairs(self.task, standing.reports, seed)
         if pairs.plan and not len(pairs.pairs):
-            raise ProtocolAborted("reports", "there are no pairs of so few people", 409)
+            raise ProtocolError("reports", "there are no pairs of so few people", 409)
         return pairs
 
 
-PAIRS = TaskKind(PairTask, PairService)
+PAIRS = TaskType(PairTask, PairService)
 """Tasks of pairs, registered as an entry point."""
 
 
-def ask_people(task: PairTask, ticket: Ticket, patience: float = PATIENCE) -> UStatistic:
+def ask_people(task: PairTask, ticket: Ticket, timeout: float = PATIENCE) -> UStatistic:
     """The mean over the pairs that have come by now. Nothing is spent: devices have paid for what they said.
 
     Warns:
@@ -359,30 +380,30 @@ def ask_people(task: PairTask, ticket: Ticket, patience: float = PATIENCE) -> US
     Raises:
         ProtocolAborted: the server refuses or can not be reached, or its answer is none; or no pair has come.
     """
-    require_task(ticket, task)
+    require_ticket_for(ticket, task)
     (server,) = task.servers
-    with Channel.to(server.url, server.certificate, patience) as channel:
-        message = channel.post(f"/tasks/{task.hash}/answers", json.dumps({}).encode(), ticket.shown_to(0))
-    answer = facts_of(message, "server", task=str, seed=str, came=str, values=list)
+    with Channel.from_certificate(server.url, server.certificate, timeout) as channel:
+        message = channel.post(f"/tasks/{task.hash}/answers", json.dumps({}).encode(), ticket.derive_bearer_token(0))
+    answer = parse_fields(message, "server", task=str, seed=str, came=str, values=list)
     if answer["task"] != task.hash or any(type(value) is not int for value in answer["values"]):
-        raise ProtocolAborted("server", f"its answer {UNLIKE}", 502)
-    agreed = task.shown(octets_of(answer["seed"]))
-    octets, many = np.frombuffer(octets_of(answer["came"]), np.uint8), len(agreed.meetings)
+        raise ProtocolError("server", f"its answer {UNLIKE}", 502)
+    agreed = task.build_agreement(decode_hex(answer["seed"]))
+    octets, many = np.frombuffer(decode_hex(answer["came"]), np.uint8), len(agreed.meetings)
     if len(octets) != -(-many // 8):
-        raise ProtocolAborted("server", f"its answer {UNLIKE}", 502)
+        raise ProtocolError("server", f"its answer {UNLIKE}", 502)
     came = np.unpackbits(octets, count=many, bitorder="little").astype(np.bool_)
     pairs = np.array([meeting.people for meeting in agreed.meetings], dtype=np.int64)[came]
-    allotment = QuestionBudget.told(task.hash, task.loss.of_one_release()).pay(task.query, ALL)
-    return _read(told(task.plan(task.people), pairs, answer["values"], allotment))
+    allotment = QuestionBudget.from_external_charge(task.hash, task.loss.as_single_release()).pay(task.query, ALL)
+    return _create_statistic(release_values(task.plan(task.people), pairs, answer["values"], allotment))
 
 
-def _read(release: Release) -> UStatistic:
+def _create_statistic(release: Release) -> UStatistic:
     found = pair_statistic(release)
-    warn_of(found)
+    warn_about_notes(found)
     return found
 
 
-def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, patience: float = PATIENCE) -> UStatistic:
+def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, timeout: float = PATIENCE) -> UStatistic:
     """The mean over pairs, as two servers tell it: asked again, it is the same.
 
     Who is paired with whom is worked out here as well, from the seed that the servers show.
@@ -393,25 +414,25 @@ def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, patience: float = 
     Raises:
         ProtocolAborted: the servers refuse or can not be reached, or an answer is not to what was asked.
     """
-    require_task(ticket, task)
-    with Channel.to(task.servers[party].url, task.servers[party].certificate, patience) as server:
-        pairs = _closed(task, server.get(f"/tasks/{task.hash}"))
-        asked = Asked.fresh(PairQuestions(task), ())
-        message = server.post(f"/tasks/{task.hash}/answers", asked.to_json(), ticket.shown_to(party))
-        answer = asked.answer(message, "server")
+    require_ticket_for(ticket, task)
+    with Channel.from_certificate(task.servers[party].url, task.servers[party].certificate, timeout) as server:
+        pairs = _parse_closed_pairs(task, server.get(f"/tasks/{task.hash}"))
+        asked = QuestionMessage.create(PairQuestions(task), ())
+        message = server.post(f"/tasks/{task.hash}/answers", asked.to_json(), ticket.derive_bearer_token(party))
+        answer = asked.parse_answer(message, "server")
     if answer.reports != pairs.people:
-        raise ProtocolAborted("server", "it answers from another set of reports than before", 502)
-    allotment = QuestionBudget.told(task.hash, task.loss.of_one_release()).pay(task.query, ALL)
-    return _read(told(pairs.plan, pairs.pairs, answer.numbers, allotment))
+        raise ProtocolError("server", "it answers from another set of reports than before", 502)
+    allotment = QuestionBudget.from_external_charge(task.hash, task.loss.as_single_release()).pay(task.query, ALL)
+    return _create_statistic(release_values(pairs.plan, pairs.pairs, answer.values, allotment))
 
 
-def _closed(task: PairTask, message: bytes) -> PairsOf:
+def _parse_closed_pairs(task: PairTask, message: bytes) -> TaskPairs:
     """Pairs of a closed task, from the state that a server told."""
-    told = closed_standing(task, message)
+    told = parse_closed_status(task, message)
     seed = told.get("seed")
     if not isinstance(seed, str):
-        raise NotClosed
+        raise TaskStillOpen
     try:
-        return PairsOf(task, told["reports"], bytes.fromhex(seed))
+        return TaskPairs(task, told["reports"], bytes.fromhex(seed))
     except ValueError:
-        raise ProtocolAborted("server", "it shows no seed", 502) from None
+        raise ProtocolError("server", "it shows no seed", 502) from None

@@ -18,21 +18,21 @@ from typing import Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import ProtocolAborted
+from dpcurves.arguments import ProtocolError
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import Plan, Release, UnsupportedQuery
 from dpcurves.ledger import Allotment
 from dpcurves.noise import Randomness
 
-from ..crypto.circuits import traced
-from ..crypto.garbling import opened
-from ..crypto.two_party import Job, Owner, Talk, evaluate, garble, together
+from ..crypto.circuits import trace_circuit
+from ..crypto.garbling import reconstruct_bits
+from ..crypto.two_party import InputOwner, Job, Talk, evaluate, garble, run_both_parties
 from ..serving.server import LARGEST_MESSAGE, LENGTH, PATIENCE
-from ..serving.two_servers.store import Standing
+from ..serving.two_servers.store import TaskStatus
 from . import promise
-from .device import changing
-from .mechanisms import Noise, response_of
-from .release import noise_of, of_answers, of_sum
+from .device import exclusive_transaction
+from .mechanisms import NoisePlacement, plan_response
+from .release import find_sum_noise, release_answers, release_sum
 from .task import PairTask
 
 # Framed two-party connection over TLS: each message is preceded by its length.
@@ -40,14 +40,14 @@ Result = TypeVar("Result")
 _PIECE = 2**16
 
 
-class End(Protocol):
+class Endpoint(Protocol):
     """Interface of an endpoint of a two-party connection, over any transport."""
 
     def send(self, message: bytes) -> None:
-        """Send one message. Raises `ProtocolAborted`."""
+        """Send one message. Raises `ProtocolError`."""
 
     def receive(self) -> bytes:
-        """The next message. Raises `ProtocolAborted`."""
+        """The next message. Raises `ProtocolError`."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -55,19 +55,19 @@ class Connection:
     """Endpoint of a two-party connection. It counts messages and bytes.
 
     Attributes:
-        wire: A socket whose other end has been authenticated.
-        sent: Bytes of messages, without those of TLS.
-        received: Bytes of messages that came, counted like `sent`.
+        tls_socket: A socket whose other end has been authenticated.
+        sent_bytes: Bytes of messages, without those of TLS.
+        received_bytes: Bytes of messages that came, counted like `sent_bytes`.
     """
 
-    wire: ssl.SSLSocket
-    sent: int = field(default=0, init=False)
-    received: int = field(default=0, init=False)
-    _kept: bytearray = field(default_factory=bytearray, init=False)
+    tls_socket: ssl.SSLSocket
+    sent_bytes: int = field(default=0, init=False)
+    received_bytes: int = field(default=0, init=False)
+    _buffer: bytearray = field(default_factory=bytearray, init=False)
 
     @classmethod
-    def over(
-        cls, raw: socket.socket, context: ssl.SSLContext, name: str = "", patience: float = PATIENCE
+    def from_socket(
+        cls, raw: socket.socket, context: ssl.SSLContext, name: str = "", timeout: float = PATIENCE
     ) -> Connection:
         """Open a connection over a socket.
 
@@ -78,14 +78,14 @@ class Connection:
         Raises:
             ProtocolAborted: the other end is somebody else, or is gone.
         """
-        raw.settimeout(patience)
+        raw.settimeout(timeout)
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         is_called = context.protocol == ssl.PROTOCOL_TLS_SERVER
         try:
             return cls(context.wrap_socket(raw, server_side=is_called, server_hostname=None if is_called else name))
         except OSError:  # that of TLS is one, too
             raw.close()
-            raise ProtocolAborted("peer", "it did not prove who it is, or was lost", 502) from None
+            raise ProtocolError("peer", "it did not prove who it is, or was lost", 502) from None
 
     def send(self, message: bytes) -> None:
         """Send one message.
@@ -93,37 +93,37 @@ class Connection:
         Raises:
             ProtocolAborted: the other party is gone.
         """
-        patience = self.wire.gettimeout()
+        patience = self.tls_socket.gettimeout()
         try:
-            self.wire.settimeout(0)
+            self.tls_socket.settimeout(0)
             for part in (len(message).to_bytes(LENGTH, "little"), message):
                 self._send_all(memoryview(part), patience)
         except OSError as error:
-            raise _lost(error) from None
+            raise _connection_error(error) from None
         finally:
-            self.wire.settimeout(patience)
-        self.sent += LENGTH + len(message)
+            self.tls_socket.settimeout(patience)
+        self.sent_bytes += LENGTH + len(message)
 
     def _send_all(self, rest: memoryview, patience: float | None) -> None:
         """Send, and receive meanwhile: if both waited until the other one reads, neither would (deadlock)."""
         while rest:
             try:
-                rest = rest[self.wire.send(rest) :]
+                rest = rest[self.tls_socket.send(rest) :]
             except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
-                readable, writable, _ = select([self.wire], [self.wire], [], patience)
+                readable, writable, _ = select([self.tls_socket], [self.tls_socket], [], patience)
                 if not (readable or writable):
                     raise TimeoutError from None
                 if readable:
-                    self._take()
+                    self._fill_buffer()
 
-    def _take(self) -> None:
+    def _fill_buffer(self) -> None:
         """Keep what has come, without waiting for more."""
         with suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
             while True:
-                found = self.wire.recv(_PIECE)
+                found = self.tls_socket.recv(_PIECE)
                 if not found:
                     raise ConnectionError
-                self._kept += found
+                self._buffer += found
 
     def receive(self) -> bytes:
         """The next message.
@@ -131,40 +131,40 @@ class Connection:
         Raises:
             ProtocolAborted: the other party is gone, or silent for too long, or says too much at once.
         """
-        size = int.from_bytes(self._exactly(LENGTH), "little")
+        size = int.from_bytes(self._receive_exactly(LENGTH), "little")
         if size > LARGEST_MESSAGE:
-            raise ProtocolAborted("peer", f"a message has at most {LARGEST_MESSAGE} bytes", 502)
-        message = self._exactly(size)
-        self.received += LENGTH + size
+            raise ProtocolError("peer", f"a message has at most {LARGEST_MESSAGE} bytes", 502)
+        message = self._receive_exactly(size)
+        self.received_bytes += LENGTH + size
         return message
 
     def close(self) -> None:
         """Close the connection."""
-        self.wire.close()
+        self.tls_socket.close()
 
-    def _exactly(self, size: int) -> bytes:
-        room, read = bytearray(size), min(size, len(self._kept))
-        room[:read] = self._kept[:read]
-        del self._kept[:read]
+    def _receive_exactly(self, size: int) -> bytes:
+        room, read = bytearray(size), min(size, len(self._buffer))
+        room[:read] = self._buffer[:read]
+        del self._buffer[:read]
         with memoryview(room) as view:
             while read < size:
                 try:
-                    found = self.wire.recv_into(view[read:])
+                    found = self.tls_socket.recv_into(view[read:])
                 except OSError as error:
-                    raise _lost(error) from None
+                    raise _connection_error(error) from None
                 if not found:
-                    raise ProtocolAborted("peer", "the connection was lost", 502)
+                    raise ProtocolError("peer", "the connection was lost", 502)
                 read += found
         return cast("bytes", room)  # a copy of millions of bytes, and nobody writes there any more
 
 
-def _lost(error: OSError) -> ProtocolAborted:
+def _connection_error(error: OSError) -> ProtocolError:
     if isinstance(error, TimeoutError):
-        return ProtocolAborted("peer", "it was silent for too long", 504)
-    return ProtocolAborted("peer", "the connection was lost", 502)
+        return ProtocolError("peer", "it was silent for too long", 504)
+    return ProtocolError("peer", "the connection was lost", 502)
 
 
-def conducted(talk: Talk[Result], connection: End) -> Result:
+def run_protocol(talk: Talk[Result], connection: Endpoint) -> Result:
     """Run one party's side of a protocol, and return its result.
 
     Raises:
@@ -201,7 +201,7 @@ class RunState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Kept:
+class StoredRun:
     """SECRET: record of a server for a job."""
 
     state: RunState
@@ -209,21 +209,21 @@ class Kept:
     share: bytes
 
 
-class Shelf(Protocol):
+class RunStore(Protocol):
     """SECRET: storage of a server's shares: a file of its own, or the database of its ledger."""
 
-    def kept(self, job: bytes) -> Kept:
+    def load_run(self, job: bytes) -> StoredRun:
         """The stored share of a job, if there is one."""
 
-    def store(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Keep a share, in place of one that was never confirmed. Raises `ProtocolAborted`: one was."""
+    def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
+        """Keep a share, in place of one that was never confirmed. Raises `ProtocolError`: one was."""
 
-    def confirm(self, job: bytes, run: bytes) -> None:
-        """Remember that the other server has its share of this run. Raises `ProtocolAborted`: it is another one."""
+    def confirm_run(self, job: bytes, run: bytes) -> None:
+        """Remember that the other server has its share of this run. Raises `ProtocolError`: it is another one."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Settlements:
+class FileRunStore:
     """SECRET: a server's own file of shares. It has no repr.
 
     Attributes:
@@ -232,45 +232,45 @@ class Settlements:
 
     path: Path
 
-    def kept(self, job: bytes) -> Kept:
+    def load_run(self, job: bytes) -> StoredRun:
         """The stored share of a job, if there is one."""
-        with self._changing() as base:
+        with self._open_transaction() as base:
             found = base.execute("SELECT state, run, share FROM runs WHERE job = ?", (job,)).fetchone()
-        return Kept(RunState(found[0]), found[1], found[2]) if found else Kept(RunState.NOTHING, NOTHING, b"")
+        return StoredRun(RunState(found[0]), found[1], found[2]) if found else StoredRun(RunState.NOTHING, NOTHING, b"")
 
-    def store(self, job: bytes, run: bytes, share: bytes) -> None:
+    def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
         """Keep a share, in place of one that was never confirmed.
 
         Raises:
             ProtocolAborted: one was.
         """
-        with self._changing() as base:
+        with self._open_transaction() as base:
             base.execute("DELETE FROM runs WHERE job = ? AND state < ?", (job, RunState.CONFIRMED))
             fresh = (job, RunState.STORED, run, share)
             found = base.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?)", fresh).rowcount
         if found != 1:
-            raise ProtocolAborted("settlement", "another session of this job was confirmed", 409)
+            raise ProtocolError("settlement", "another session of this job was confirmed", 409)
 
-    def confirm(self, job: bytes, run: bytes) -> None:
+    def confirm_run(self, job: bytes, run: bytes) -> None:
         """Remember that the other server has its share of this run: from now on there is no other one.
 
         Raises:
             ProtocolAborted: another session has stored another run in the meantime.
         """
-        with self._changing() as base:
+        with self._open_transaction() as base:
             changed = base.execute(
                 "UPDATE runs SET state = ? WHERE job = ? AND run = ?", (RunState.CONFIRMED, job, run)
             )
             found = changed.rowcount
         if found != 1:
-            raise ProtocolAborted("settlement", "another session of this job has taken its place", 409)
+            raise ProtocolError("settlement", "another session of this job has taken its place", 409)
 
-    def _changing(self) -> AbstractContextManager[sqlite3.Connection]:
-        return changing(self.path, "settlements", (_TABLE,))
+    def _open_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        return exclusive_transaction(self.path, "settlements", (_TABLE,))
 
 
-def settled(
-    job: bytes, session: Callable[[], Talk[list[Bits]]], own: Shelf, randomness: Randomness
+def settle_run(
+    job: bytes, session: Callable[[], Talk[list[Bits]]], store: RunStore, randomness: Randomness
 ) -> Talk[list[Bits]]:
     """Protocol part of a server: a run if there is none yet, and then the outputs' bits, opened to both.
 
@@ -292,45 +292,45 @@ def settled(
     Raises:
         ProtocolAborted: a message was not the next one; or the other server has lost the share of the run that counts.
     """
-    kept, nonce = own.kept(job), randomness.octets(RUN_SIZE)
+    kept, nonce = store.load_run(job), randomness.random_bytes(RUN_SIZE)
     yield bytes([kept.state]) + kept.run + nonce
-    told = _told((yield None))
+    told = _parse_run_state((yield None))
     if RunState.NOTHING in (kept.state, told.state) or kept.run != told.run:
         if RunState.CONFIRMED in (kept.state, told.state):
-            raise ProtocolAborted("settlement", "one server has lost its share of the run that counts", 409)
+            raise ProtocolError("settlement", "one server has lost its share of the run that counts", 409)
         run = sha256(b"run 1\n" + job + min(nonce, told.share) + max(nonce, told.share)).digest()[:RUN_SIZE]
-        share = _packed((yield from session()))
-        own.store(job, run, share)
-        kept = Kept(RunState.STORED, run, share)
+        share = _share_to_bytes((yield from session()))
+        store.store_run(job, run, share)
+        kept = StoredRun(RunState.STORED, run, share)
         yield bytes([kept.state]) + run + nonce
-        told = _told((yield None))
+        told = _parse_run_state((yield None))
         if told.run != run or told.state is RunState.NOTHING:
-            raise ProtocolAborted("settlement", "the other server has not stored this run", 409)
-    own.confirm(job, kept.run)
+            raise ProtocolError("settlement", "the other server has not stored this run", 409)
+    store.confirm_run(job, kept.run)
     yield kept.share
-    return _opened(kept.share, (yield None))
+    return _open_shares(kept.share, (yield None))
 
 
-def _told(message: bytes) -> Kept:
+def _parse_run_state(message: bytes) -> StoredRun:
     """Parse the other server's message; its nonce is in place of a share."""
     if len(message) != 1 + 2 * RUN_SIZE or message[0] not in set(RunState):
-        raise ProtocolAborted("settlement", "a state, a run and a nonce are needed")
-    return Kept(RunState(message[0]), message[1 : 1 + RUN_SIZE], message[1 + RUN_SIZE :])
+        raise ProtocolError("settlement", "a state, a run and a nonce are needed")
+    return StoredRun(RunState(message[0]), message[1 : 1 + RUN_SIZE], message[1 + RUN_SIZE :])
 
 
-def _packed(share: list[Bits]) -> bytes:
+def _share_to_bytes(share: list[Bits]) -> bytes:
     """Wires one after the other: their number, their instances, and a bit for each."""
     shape = np.array([len(share), len(share[0])], "<u8").tobytes()
     return shape + np.packbits(np.concatenate(share), bitorder="little").tobytes()
 
 
-def _opened(own: bytes, other: bytes) -> list[Bits]:
+def _open_shares(own: bytes, other: bytes) -> list[Bits]:
     if len(own) != len(other) or own[:16] != other[:16]:
-        raise ProtocolAborted("share", "it is of other outputs")
-    return opened(_unpacked(own), _unpacked(other))
+        raise ProtocolError("share", "it is of other outputs")
+    return reconstruct_bits(_share_from_bytes(own), _share_from_bytes(other))
 
 
-def _unpacked(share: bytes) -> list[Bits]:
+def _share_from_bytes(share: bytes) -> list[Bits]:
     wires, count = np.frombuffer(share[:16], "<u8").tolist()
     bits = np.unpackbits(np.frombuffer(share[16:], np.uint8), count=wires * count, bitorder="little")
     return list(bits.astype(np.bool_).reshape(wires, count))
@@ -340,15 +340,15 @@ WARM = 256
 """Instances that the fast loops are taken for."""
 
 
-def warm() -> None:
+def compile_loops() -> None:
     """Compile the fast loops, so that the first answer does not wait for them."""
-    job = Job(b"warm", traced(lambda x, y: x < y, 1, 1), (Owner.SHARED, Owner.SHARED), WARM)
+    job = Job(b"warm", trace_circuit(lambda x, y: x < y, 1, 1), (InputOwner.SHARED, InputOwner.SHARED), WARM)
     zeros = [np.zeros(WARM, np.uint64)] * 2
-    together(garble(job, zeros, Randomness.system()), evaluate(job, zeros, Randomness.system()))
+    run_both_parties(garble(job, zeros, Randomness.from_system()), evaluate(job, zeros, Randomness.from_system()))
 
 
 @dataclass(frozen=True)
-class PairsOf:
+class TaskPairs:
     """Public facts of the pairs of a closed task.
 
     Attributes:
@@ -371,70 +371,70 @@ class PairsOf:
         try:
             return self.task.plan(self.people)
         except UnsupportedQuery as error:
-            raise ProtocolAborted("reports", f"of {self.people} people nothing is told: {error}", 409) from None
+            raise ProtocolError("reports", f"of {self.people} people nothing is told: {error}", 409) from None
 
     @cached_property
     def pairs(self) -> IntArray:
         """Two numbers of people for each pair; people are numbered as their reports are in order of ids."""
-        return promise.promised_pairs(self.task.pairing, self.people, self.seed, self.task.commitment)
+        return promise.draw_committed_pairs(self.task.pairing, self.people, self.seed, self.task.commitment)
 
-    def job(self, name: bytes) -> Job:
+    def build_job(self, name: bytes) -> Job:
         """The circuit for all pairs."""
         kernel, count = self.task.kernel, len(self.pairs)
-        if self.task.noise is Noise.EACH:
-            return promise.answers_by_servers(name, kernel, response_of(self.task.query, self.task.loss), count)
-        return promise.sum_of_pairs(name, kernel, noise_of(self.plan), count)
+        if self.task.noise is NoisePlacement.EACH:
+            return promise.build_server_answers_job(name, kernel, plan_response(self.task.query, self.task.loss), count)
+        return promise.build_sum_job(name, kernel, find_sum_noise(self.plan), count)
 
-    def release(self, bits: Sequence[Bits], allotment: Allotment) -> Release:
+    def build_release(self, bits: Sequence[Bits], allotment: Allotment) -> Release:
         """Release of the opened output."""
-        if self.task.noise is Noise.EACH:
-            answers = promise.response_to(response_of(self.task.query, self.task.loss), bits)
-            return of_answers(self.plan, self.pairs, answers, allotment, seeded=False)
-        return of_sum(self.plan, self.pairs, promise.number_of(bits), allotment, seeded=False)
+        if self.task.noise is NoisePlacement.EACH:
+            answers = promise.decode_answers(plan_response(self.task.query, self.task.loss), bits)
+            return release_answers(self.plan, self.pairs, answers, allotment, seeded=False)
+        return release_sum(self.plan, self.pairs, promise.decode_sum(bits), allotment, seeded=False)
 
 
 @dataclass(frozen=True, repr=False)
 class PairSession:
     """SECRET. State of one of the two servers in a garbled-circuit session over a task of pairs. It has no repr.
 
-    Formal guarantees: those of `garble` and `settled`: the other server learns no more than the opened output of one
+    Formal guarantees: those of `garble` and `settle_run`: the other server learns no more than the opened output of one
     run, whose noise is thrown by both, once for each set of people, however often it is asked for.
 
     Attributes:
         pairs: Public facts of the pairs.
-        standing: Set of people that count.
+        status: Set of people that count.
         party: 0 garbles, 1 evaluates.
         shares: This server's shares of each column, in order.
     """
 
-    pairs: PairsOf
-    standing: Standing
+    pairs: TaskPairs
+    status: TaskStatus
     party: int
     shares: Sequence[NDArray[np.uint64]]
 
     @property
     def name(self) -> bytes:
         """Name of the session."""
-        return self.named(self.pairs.task, str(self.standing.set))
+        return self.derive_name(self.pairs.task, str(self.status.report_set))
 
     @staticmethod
-    def named(task: PairTask, people: str) -> bytes:
+    def derive_name(task: PairTask, people: str) -> bytes:
         """Name of the session of a set of people, equal in all releases of this program: none draws coins again."""
         return sha256(f"dpcurves pairs {task.hash} {people}".encode()).digest()
 
-    def talk(self, shelf: Shelf, randomness: Randomness) -> Talk[list[Bits]]:
+    def run_protocol(self, store: RunStore, randomness: Randomness) -> Talk[list[Bits]]:
         """Protocol: both run the computation once, or open the shares that they have."""
-        return settled(self.name, lambda: self._run(randomness), shelf, randomness)
+        return settle_run(self.name, lambda: self._run_computation(randomness), store, randomness)
 
-    def _run(self, randomness: Randomness) -> Talk[list[Bits]]:
-        job = self.pairs.job(self.name)
-        act, coins = (garble, evaluate)[self.party], [None] * len(job.ending.owners) if job.ending else []
-        return act(job, self._given(randomness), randomness, coins)
+    def _run_computation(self, randomness: Randomness) -> Talk[list[Bits]]:
+        job = self.pairs.build_job(self.name)
+        act, coins = (garble, evaluate)[self.party], [None] * len(job.final_step.owners) if job.final_step else []
+        return act(job, self._prepare_inputs(randomness), randomness, coins)
 
-    def _given(self, randomness: Randomness) -> list[NDArray[np.uint64] | None]:
+    def _prepare_inputs(self, randomness: Randomness) -> list[NDArray[np.uint64] | None]:
         task, pairs = self.pairs.task, self.pairs.pairs
         shares = dict(zip(task.kernel.columns, self.shares, strict=True))
-        if task.noise is Noise.ON_SUM:
-            return promise.given_to_sum(task.kernel, shares, pairs)
-        response = response_of(task.query, task.loss)
-        return promise.given_to_answers_by_servers(task.kernel, response, shares, pairs, self.party, randomness)
+        if task.noise is NoisePlacement.ON_SUM:
+            return promise.prepare_sum_inputs(task.kernel, shares, pairs)
+        response = plan_response(task.query, task.loss)
+        return promise.prepare_server_answer_inputs(task.kernel, response, shares, pairs, self.party, randomness)

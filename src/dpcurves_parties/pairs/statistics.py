@@ -7,7 +7,7 @@ from fractions import Fraction
 from secrets import token_bytes
 from typing import Any
 
-from dpcurves.arguments import Refused, chosen, require_kind, whole
+from dpcurves.arguments import InvalidArgument, parse_choice, require_integer, require_type
 from dpcurves.conversation import Plan
 from dpcurves.curves.pair_mean import UStatistic
 from dpcurves.ledger import QuestionBudget
@@ -15,10 +15,10 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 
 from . import mechanisms
-from .mechanisms import AUC, COLLISION, GINI, KENDALL, KERNELS, Kernel, Noise, Unsigned, Zetas
-from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commitment
-from .readings import area_of, pair_statistic
-from .release import Everybody, simulated
+from .mechanisms import AUC, COLLISION, GINI, KENDALL, KERNELS, Kernel, NoisePlacement, Unsigned, Zetas
+from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commit_to_seed
+from .readings import estimate_auc, pair_statistic
+from .release import SimulatedPeople, simulate_release
 
 SEED = 32
 
@@ -29,14 +29,14 @@ def plan(
     people: int,
     pairs_per_person: int,
     loss: PrivacyLoss,
-    noise: Noise = Noise.EACH,
+    noise: NoisePlacement = NoisePlacement.EACH,
     pairing: type[Pairing] = Permutations,
     zetas: Zetas | None = None,
     seed: bytes | None = None,
 ) -> Plan:
     """Plan a mean over pairs of people, from public facts alone; nothing is spent.
 
-    Formal guarantees: see `planned_answers` and `planned_sum` of `dpcurves_parties.pairs.mechanisms`. Its `error` is
+    Formal guarantees: see `plan_answers` and `plan_sum` of `dpcurves_parties.pairs.mechanisms`. Its `error` is
     the standard deviation of the mean for the population: noise, the choice of pairs and that of people together.
 
     Args:
@@ -59,11 +59,15 @@ def plan(
     >>> round(made.error, 4)
     0.0048
     """
-    require_kind("kernel", kernel, Kernel, "a kernel, as dp.pairs.GINI,")
-    require_kind("loss", loss, PrivacyLoss, "a loss, as dp.PrivacyLoss.pure(1),")
-    planned = mechanisms.planned_answers if chosen("noise", noise, Noise) is Noise.EACH else mechanisms.planned_sum
-    query = PairQuery.about(kernel.form, pairing(pairs_per_person), "" if seed is None else commitment(seed))
-    return planned(query, loss, ReplaceOne(EACH_RECORD, whole("people", people)), zetas)
+    require_type("kernel", kernel, Kernel, "a kernel, as dp.pairs.GINI,")
+    require_type("loss", loss, PrivacyLoss, "a loss, as dp.PrivacyLoss.pure(1),")
+    planned = (
+        mechanisms.plan_answers
+        if parse_choice("noise", noise, NoisePlacement) is NoisePlacement.EACH
+        else mechanisms.plan_sum
+    )
+    query = PairQuery.from_kernel(kernel.form, pairing(pairs_per_person), "" if seed is None else commit_to_seed(seed))
+    return planned(query, loss, ReplaceOne(EACH_RECORD, require_integer("people", people)), zetas)
 
 
 def best(plans: Iterable[Plan]) -> Plan:
@@ -79,20 +83,20 @@ def best(plans: Iterable[Plan]) -> Plan:
     """
     made = sorted(plans, key=lambda each: (each.error, each.query.per_record_sensitivity))
     if not made:
-        raise Refused("plans", "at least one is needed")
+        raise InvalidArgument("plans", "at least one is needed")
     return made[0]
 
 
-def answered_by(kernel: Kernel, made: Plan) -> tuple[str, int]:
-    """The answer of each pair under a plan of `Noise.EACH`, in words, with its number of AND gates."""
-    response = mechanisms.response_of(_of_kernel(kernel, made), made.loss)
-    return response.name, mechanisms.noisy_circuit(kernel, response).ands
+def describe_response(kernel: Kernel, pair_plan: Plan) -> tuple[str, int]:
+    """The answer of each pair under a plan of `NoisePlacement.EACH`, in words, with its number of AND gates."""
+    response = mechanisms.plan_response(_require_kernel_query(kernel, pair_plan), pair_plan.loss)
+    return response.name, mechanisms.build_noisy_circuit(kernel, response).and_count
 
 
 def simulate(
     kernel: Kernel,
     table: Mapping[str, Any],
-    made: Plan,
+    pair_plan: Plan,
     *,
     randomness: Randomness | None = None,
     seed: bytes | None = None,
@@ -102,27 +106,43 @@ def simulate(
     Args:
         kernel: The kernel of the plan.
         table: Whole numbers of all people, by column.
-        made: The plan.
+        pair_plan: The plan.
         randomness: The source of random bits; None: the operating system.
         seed: The seed that pairs are drawn from; None: a random one.
 
     Raises:
         ValueError: the table has not as many people as the plan, or a number has too many bits.
     """
-    query = _of_kernel(kernel, made)
-    allotment = QuestionBudget.told("simulation", made.loss).pay(query, Fraction(1))
-    source, drawn = randomness or Randomness.system(), token_bytes(SEED) if seed is None else seed
-    return pair_statistic(simulated(made, Everybody(kernel, table, drawn), allotment, source))
+    query = _require_kernel_query(kernel, pair_plan)
+    allotment = QuestionBudget.from_external_charge("simulation", pair_plan.loss).pay(query, Fraction(1))
+    source, drawn = randomness or Randomness.from_system(), token_bytes(SEED) if seed is None else seed
+    return pair_statistic(simulate_release(pair_plan, SimulatedPeople(kernel, table, drawn), allotment, source))
 
 
-def _of_kernel(kernel: Kernel, made: Plan) -> PairQuery:
-    query = made.query.narrowed(PairQuery)
+def _require_kernel_query(kernel: Kernel, made: Plan) -> PairQuery:
+    query = made.query.as_kind(PairQuery)
     if query is None or query.kernel != kernel.form:
-        raise Refused("made", "it is a plan for another question, or another kernel")
+        raise InvalidArgument("made", "it is a plan for another question, or another kernel")
     return query
 
 
 __all__ = [
-    "AUC", "COLLISION", "GINI", "KENDALL", "KERNELS", "Kernel", "Noise", "OwnChoice", "Permutations",
-    "Unsigned", "WithoutRepetition", "Zetas", "answered_by", "area_of", "best", "pair_statistic", "plan", "simulate",
+    "AUC",
+    "COLLISION",
+    "GINI",
+    "KENDALL",
+    "KERNELS",
+    "Kernel",
+    "NoisePlacement",
+    "OwnChoice",
+    "Permutations",
+    "Unsigned",
+    "WithoutRepetition",
+    "Zetas",
+    "best",
+    "describe_response",
+    "estimate_auc",
+    "pair_statistic",
+    "plan",
+    "simulate",
 ]  # fmt: skip

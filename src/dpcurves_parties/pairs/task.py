@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused, WrongKind
+from dpcurves.arguments import InvalidArgument, WrongArgumentType
 from dpcurves.arrays import IntArray
 from dpcurves.codec import STORED
 from dpcurves.conversation import Plan
@@ -22,12 +22,12 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.records import open_records
 
 from ..serving.identity import Server, write_secret
-from ..serving.messages import ProtocolAborted
+from ..serving.messages import ProtocolError
 from ..serving.task_document import Role
-from ..serving.two_servers.kinds import SharedTask, Sharing
-from .mechanisms import KERNELS, SERVERS, Kernel, Noise, Unsigned, planned_answers, planned_sum
-from .promise import Agreement, Promise, whole_numbers
-from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commitment
+from ..serving.two_servers.kinds import SharedTask, ShareEncoding
+from .mechanisms import KERNELS, SERVERS, Kernel, NoisePlacement, Unsigned, plan_answers, plan_sum
+from .promise import Agreement, PairTerms, coerce_unsigned_array
+from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commit_to_seed
 
 # SECRET. Values of people as XOR shares for two servers: each uniform on its own, whatever values are.
 Words = NDArray[np.uint64]
@@ -35,7 +35,7 @@ Octets = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class PairEncoding(Sharing):
+class PairEncoding(ShareEncoding):
     """Encoding of the reports of a task of pairs: the declared bits of all columns, one behind another.
 
     Attributes:
@@ -53,7 +53,7 @@ class PairEncoding(Sharing):
     def size(self) -> int:
         return -(-sum(self.widths) // 8)
 
-    def shared(self, rows: IntArray, randomness: Randomness) -> list[tuple[bytes, bytes]]:
+    def share_records(self, rows: IntArray, randomness: Randomness) -> list[tuple[bytes, bytes]]:
         """SECRET: shares of each person for server 0 and for server 1.
 
         Formal guarantees: the first share is uniform, and the second one is its XOR with the values' declared bits: so
@@ -63,19 +63,21 @@ class PairEncoding(Sharing):
             rows: Whole numbers, a column for each width.
             randomness: Source of the masks.
         """
-        values = self._packed([whole_numbers(rows[:, place], width) for place, width in enumerate(self.widths)])
-        drawn = randomness.octets(values.size)
-        masks = np.frombuffer(drawn, np.uint8).reshape(values.shape) & self._used
+        values = self._pack_values(
+            [coerce_unsigned_array(rows[:, place], width) for place, width in enumerate(self.widths)]
+        )
+        drawn = randomness.random_bytes(values.size)
+        masks = np.frombuffer(drawn, np.uint8).reshape(values.shape) & self._used_bits
         return [(one.tobytes(), other.tobytes()) for one, other in zip(masks, masks ^ values, strict=True)]
 
-    def require(self, party: int, shares: Sequence[bytes]) -> None:
+    def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse invalid shares. Raises `ValueError`: a share has another size, or bits behind the declared ones."""
-        if bool((self._octets(shares) & ~self._used).any()):
-            raise Refused("shares", f"{sum(self.widths)} bits are needed")
+        if bool((self._decode_shares(shares) & ~self._used_bits).any()):
+            raise InvalidArgument("shares", f"{sum(self.widths)} bits are needed")
 
-    def columns(self, shares: Sequence[bytes]) -> list[Words]:
+    def decode_columns(self, shares: Sequence[bytes]) -> list[Words]:
         """SECRET: one server's shares of each column, in order. Raises `ValueError`: a share has another size."""
-        bits = np.unpackbits(self._octets(shares), axis=1, bitorder="little").astype(np.uint64)
+        bits = np.unpackbits(self._decode_shares(shares), axis=1, bitorder="little").astype(np.uint64)
         ends = np.cumsum(self.widths)
         return [
             (bits[:, end - width : end] << np.arange(width, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
@@ -86,19 +88,19 @@ class PairEncoding(Sharing):
         """Do nothing, because nothing is compiled."""
 
     @property
-    def _used(self) -> Octets:
+    def _used_bits(self) -> Octets:
         return np.packbits(np.ones(sum(self.widths), np.bool_), bitorder="little")
 
-    def _packed(self, values: Sequence[Words]) -> Octets:
+    def _pack_values(self, values: Sequence[Words]) -> Octets:
         bits = [
             (each[:, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
             for each, width in zip(values, self.widths, strict=True)
         ]
         return np.packbits(np.concatenate(bits, axis=1).astype(np.bool_), axis=1, bitorder="little")
 
-    def _octets(self, shares: Sequence[bytes]) -> Octets:
+    def _decode_shares(self, shares: Sequence[bytes]) -> Octets:
         if any(len(share) != self.size for share in shares):
-            raise Refused("shares", f"{self.size} bytes are needed")
+            raise InvalidArgument("shares", f"{self.size} bytes are needed")
         return np.frombuffer(b"".join(shares), np.uint8).reshape(len(shares), self.size)
 
 
@@ -161,7 +163,7 @@ class PairTask(SharedTask):
     pairing: Pairing
     loss: PrivacyLoss
     trust: Trust
-    noise: Noise
+    noise: NoisePlacement
     commitment: str
     servers: tuple[Server, ...]
     tokens: Mapping[Role, Sequence[str]]
@@ -169,28 +171,28 @@ class PairTask(SharedTask):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not all(isinstance(column, str) for column, _ in self.columns):
-            raise WrongKind("columns", "names are texts")
+            raise WrongArgumentType("columns", "names are texts")
         if self.kernel_name not in KERNELS:
-            raise Refused("kernel", f"one of {', '.join(KERNELS)} is needed, got {self.kernel_name!r}")
+            raise InvalidArgument("kernel", f"one of {', '.join(KERNELS)} is needed, got {self.kernel_name!r}")
         if len({column for column, _ in self.columns}) < len(self.columns):
-            raise Refused("columns", "each is needed once")
+            raise InvalidArgument("columns", "each is needed once")
         if len(self.commitment) != COMMITMENT or set(self.commitment) - set("0123456789abcdef"):
-            raise Refused("commitment", f"{COMMITMENT} hexadecimal digits are needed")
+            raise InvalidArgument("commitment", f"{COMMITMENT} hexadecimal digits are needed")
         if len(self.servers) != self.trust.servers:
             words = "people in pairs have one server" if self.trust is Trust.PEOPLE else "two servers are two"
-            raise Refused("servers", f"{words}, got {len(self.servers)}")
-        if len({server.sealing for server in self.servers}) < len(self.servers):
-            raise Refused("servers", "two different servers are needed; one alone would know every value")
-        if self.trust is Trust.PEOPLE and (self.noise is not Noise.EACH or self.reports_per_owner != 1):
-            raise Refused("trust", "people in pairs add noise to each answer, and each speaks for himself")
+            raise InvalidArgument("servers", f"{words}, got {len(self.servers)}")
+        if len({server.hpke_key for server in self.servers}) < len(self.servers):
+            raise InvalidArgument("servers", "two different servers are needed; one alone would know every value")
+        if self.trust is Trust.PEOPLE and (self.noise is not NoisePlacement.EACH or self.reports_per_owner != 1):
+            raise InvalidArgument("trust", "people in pairs add noise to each answer, and each speaks for himself")
         if not 1 <= self.reports_per_owner <= MOST_OWNERS:
-            raise Refused("reports_per_owner", f"at least 1 is needed, got {self.reports_per_owner}")
-        self.plan(max(self.people, self.pairing.each + 1))  # refuses what can not be asked
+            raise InvalidArgument("reports_per_owner", f"at least 1 is needed, got {self.reports_per_owner}")
+        self.plan(max(self.people, self.pairing.pairs_per_person + 1))  # refuses what can not be asked
 
     @cached_property
     def kernel(self) -> Kernel:
         """The function of two people's values."""
-        return KERNELS[self.kernel_name].on(**{column: Unsigned(bits) for column, bits in self.columns})
+        return KERNELS[self.kernel_name].with_columns(**{column: Unsigned(bits) for column, bits in self.columns})
 
     @property
     def people(self) -> int:
@@ -199,7 +201,7 @@ class PairTask(SharedTask):
 
     @property
     def query(self) -> PairQuery:
-        return PairQuery.about(self.kernel.form, self.pairing, self.commitment)
+        return PairQuery.from_kernel(self.kernel.form, self.pairing, self.commitment)
 
     @cached_property
     def encoding(self) -> PairEncoding:
@@ -207,45 +209,45 @@ class PairTask(SharedTask):
 
     def plan(self, people: int) -> Plan:
         """The plan of the release for this number of people, which is public."""
-        asked = self.query, self.loss, Neighbours.REPLACE_ONE.among(EACH_RECORD, people)
-        if self.noise is Noise.ON_SUM:
-            return planned_sum(*asked)
-        return planned_answers(*asked, by=SERVERS) if self.trust is Trust.TWO_SERVERS else planned_answers(*asked)
+        asked = self.query, self.loss, Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, people)
+        if self.noise is NoisePlacement.ON_SUM:
+            return plan_sum(*asked)
+        return plan_answers(*asked, computed_by=SERVERS) if self.trust is Trust.TWO_SERVERS else plan_answers(*asked)
 
     @cached_property
-    def promise(self) -> Promise:
+    def terms(self) -> PairTerms:
         """The promise that people agree on before the seed is shown."""
-        return Promise.of(self.kernel, self.plan(self.people), bytes.fromhex(self.hash))
+        return PairTerms.from_plan(self.kernel, self.plan(self.people), bytes.fromhex(self.hash))
 
-    def shown(self, seed: bytes) -> Agreement:
+    def build_agreement(self, seed: bytes) -> Agreement:
         """Agreement of the pairs, once the seed is known.
 
         Raises:
             ProtocolAborted: it is not the one that was promised.
         """
-        return self.promise.shown(seed)
+        return self.terms.build_agreement(seed)
 
-    def facts(self) -> dict[str, Any]:
+    def to_fields(self) -> dict[str, Any]:
         scheme = next(name for name, kind in PAIRINGS.items() if isinstance(self.pairing, kind))
         columns = [[column, bits] for column, bits in self.columns]
         return {
-            **STORED.written(self),
+            **STORED.encode_fields(self),
             "kernel": {"name": self.kernel_name, "columns": columns, "circuit": self.kernel.form.circuit},
-            "pairing": {"scheme": scheme, "each": self.pairing.each}, "noise": self.noise.name.lower(),
+            "pairing": {"scheme": scheme, "each": self.pairing.pairs_per_person}, "noise": self.noise.name.lower(),
             "adjacency": Neighbours.REPLACE_ONE.value, "unit": "one person",
             "reports_per_owner": self.reports_per_owner,
         }  # fmt: skip
 
     @classmethod
-    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
+    def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
         kernel, pairing = stored["kernel"], stored["pairing"]
         columns = tuple((column, bits) for column, bits in kernel["columns"])
-        drawn, noise = PAIRINGS[pairing["scheme"]](pairing["each"]), Noise[stored["noise"].upper()]
-        made = STORED.made(
+        drawn, noise = PAIRINGS[pairing["scheme"]](pairing["each"]), NoisePlacement[stored["noise"].upper()]
+        made = STORED.decode_fields(
             cls, stored, kernel_name=kernel["name"], columns=columns, pairing=drawn, noise=noise, tokens=tokens
         )
         if made.kernel.form.circuit != kernel["circuit"]:
-            raise ProtocolAborted("task", "its kernel is another circuit in this dpcurves: use the one that made it")
+            raise ProtocolError("task", "its kernel is another circuit in this dpcurves: use the one that made it")
         return made
 
 
@@ -266,7 +268,7 @@ SEES = {
     Trust.PEOPLE: "Server: {0} carries letters that it cannot open, and opens each pair's noisy answer",
     Trust.TWO_SERVERS: "Servers: {0} and {1}, each with a share of every value",
 }
-ADDED = {Noise.EACH: "to each pair's answer", Noise.ON_SUM: "once, to the sum over all pairs"}
+ADDED = {NoisePlacement.EACH: "to each pair's answer", NoisePlacement.ON_SUM: "once, to the sum over all pairs"}
 
 
 def statement(task: PairTask) -> tuple[str, ...]:
@@ -278,7 +280,7 @@ def statement(task: PairTask) -> tuple[str, ...]:
         f" {task.hash}",
         SEES[task.trust].format(*(server.url for server in task.servers)),
         f"Promise: {task.loss} for each person, of all pairs together, under replace-one; how many people there are is"
-        f" public, and a person is in at most {task.pairing.each} pairs",
+        f" public, and a person is in at most {task.pairing.pairs_per_person} pairs",
         f"Noise: {ADDED[task.noise]}; pairs are drawn from a seed that is promised as {task.commitment[:16]}...",
         f"Standard error of the mean: at most about {plan.error:.4g}, if all {task.people} people come",
         *ASSUMED[task.trust],
@@ -300,7 +302,7 @@ def read_values(task: PairTask, table: Any, delimiter: str = ",", columns: Seque
     with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
         places = [records.places([axis]) for axis in axes]
     values = [np.where(place == axis.slots, 0, place) for place, axis in zip(places, axes, strict=True)]
-    return task.require_few(np.stack(values, axis=1))
+    return task.require_allowed_count(np.stack(values, axis=1))
 
 
 # SECRET until the task is closed: the file of the seed that pairs are drawn from, beside the coordinator's ticket.
@@ -313,7 +315,7 @@ def write_seed(ticket: Path, seed: bytes) -> Path:
     Raises:
         ValueError: there is one of this name, or the folder takes none.
     """
-    path = _beside(ticket)
+    path = _seed_path(ticket)
     write_secret(path, seed.hex() + "\n")
     return path
 
@@ -324,17 +326,17 @@ def read_seed(ticket: Path, task: PairTask) -> bytes:
     Raises:
         ValueError: it is not there. Nothing of the file is shown.
     """
-    path = _beside(ticket)
+    path = _seed_path(ticket)
     try:
         seed = bytes.fromhex(path.read_text(encoding="ascii").strip())
     except OSError as error:
-        raise ProtocolAborted("seed", f"{str(path)!r} cannot be read ({error.strerror})") from None
+        raise ProtocolError("seed", f"{str(path)!r} cannot be read ({error.strerror})") from None
     except ValueError:
         seed = b""
-    if len(seed) != SIZE or commitment(seed) != task.commitment:
-        raise ProtocolAborted("seed", f"{str(path)!r} does not hold the one that the task has promised")
+    if len(seed) != SIZE or commit_to_seed(seed) != task.commitment:
+        raise ProtocolError("seed", f"{str(path)!r} does not hold the one that the task has promised")
     return seed
 
 
-def _beside(ticket: Path) -> Path:
+def _seed_path(ticket: Path) -> Path:
     return ticket.with_name(f"{ticket.name}.seed")

@@ -11,9 +11,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpcurves.arguments import NotInstalled
+from dpcurves.arguments import MissingPackage
 
-from .messages import ProtocolAborted
+from .messages import ProtocolError
 
 EXTRA = "an object store needs an extra: pip install 'dpcurves[scale]'"
 
@@ -22,18 +22,18 @@ class Blob(NamedTuple):
     """Name of a blob, and the hash of its bytes.
 
     Attributes:
-        place: Path of a file, or a URL that fsspec reads.
+        location: Path of a file, or a URL that fsspec reads.
         hash: SHA-256 of its bytes.
     """
 
-    place: str
+    location: str
     hash: str
 
-    def read(self) -> bytes | None:
+    def read_bytes(self) -> bytes | None:
         """SECRET: its bytes; None: it is gone, or damaged."""
         try:
-            found = _through_fsspec(self.place, lambda file: bytes(file.read()), "rb") if _is_url(self.place) else (
-                Path(self.place).read_bytes()
+            found = _run_on_fsspec_file(self.location, lambda file: bytes(file.read()), "rb") if _is_url(self.location) else (
+                Path(self.location).read_bytes()
             )  # fmt: skip
         except OSError:
             return None
@@ -41,20 +41,20 @@ class Blob(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Blobs:
+class BlobStore:
     """Folder, or place in an object store, in which blobs lie.
 
     Attributes:
-        place: Path of a folder, or a URL that fsspec writes, such as ``s3://bucket/folder``.
+        location: Path of a folder, or a URL that fsspec writes, such as ``s3://bucket/folder``.
     """
 
-    place: str
+    location: str
 
     @classmethod
-    def at(cls, place: str) -> Blobs:
+    def from_location(cls, place: str) -> BlobStore:
         """Blobs at a place. Raises `ValueError`: it is a URL, and fsspec is not installed."""
         if _is_url(place):
-            _fsspec()
+            _import_fsspec()
         return cls(place)
 
     def write(self, name: str, content: bytes) -> Blob:
@@ -64,15 +64,15 @@ class Blobs:
             ProtocolAborted: the place takes none.
             ValueError: fsspec is not installed.
         """
-        place = f"{self.place.rstrip('/')}/{name}"
+        place = f"{self.location.rstrip('/')}/{name}"
         try:
             if _is_url(place):
-                _through_fsspec(place, lambda file: file.write(content), "wb")
+                _run_on_fsspec_file(place, lambda file: file.write(content), "wb")
             else:
                 _write_file(Path(place), content)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise ProtocolAborted("jobs", f"{self.place!r} takes no reports ({reason})", 500) from None
+            raise ProtocolError("jobs", f"{self.location!r} takes no reports ({reason})", 500) from None
         return Blob(place, sha256(content).hexdigest())
 
 
@@ -92,18 +92,18 @@ def _write_file(path: Path, content: bytes) -> None:
             draft.unlink()
 
 
-def _fsspec() -> Any:
+def _import_fsspec() -> Any:
     try:
         import fsspec
     except ImportError:
-        raise NotInstalled("jobs", EXTRA) from None
+        raise MissingPackage("jobs", EXTRA) from None
     return fsspec
 
 
-def _through_fsspec(url: str, work: Callable[[Any], Any], mode: str) -> Any:
+def _run_on_fsspec_file(url: str, work: Callable[[Any], Any], mode: str) -> Any:
     """Do some work on an open blob. An object store shows it once it is whole."""
     try:
-        with _fsspec().open(url, mode) as file:
+        with _import_fsspec().open(url, mode) as file:
             return work(file)
     except ImportError as error:
-        raise NotInstalled("jobs", f"fsspec needs more packages for this URL ({error})") from None
+        raise MissingPackage("jobs", f"fsspec needs more packages for this URL ({error})") from None

@@ -17,9 +17,9 @@ from threading import Lock
 from typing import Self
 from urllib.parse import urlsplit
 
-from dpcurves.arguments import Away, Refused
+from dpcurves.arguments import InvalidArgument, ServiceUnavailable
 
-from .messages import ProtocolAborted, refusal_in
+from .messages import ProtocolError, parse_refusal
 
 PATIENCE = 60.0
 """Seconds that an answer may take."""
@@ -37,27 +37,27 @@ class Channel:
     """A persistent HTTPS connection, reopened if it was lost.
 
     Attributes:
-        place: Where the server is: ``https://host:port``.
+        url: Where the server is: ``https://host:port``.
         context: What it has to prove.
-        patience: Seconds that an answer may take.
-        who: What errors call it.
-        named_by: Where it stands who the server is.
-        renewal: What is needed once its certificate has expired.
+        timeout: Seconds that an answer may take.
+        label: What errors call it.
+        identity_source: Where it stands who the server is.
+        renewal_advice: What is needed once its certificate has expired.
     """
 
-    place: str
+    url: str
     context: ssl.SSLContext
-    patience: float = PATIENCE
-    who: str = "server"
-    named_by: str = "the task"
-    renewal: str = "a new task is needed"
+    timeout: float = PATIENCE
+    label: str = "server"
+    identity_source: str = "the task"
+    renewal_advice: str = "a new task is needed"
     _connection: ssl.SSLSocket | None = field(default=None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
     @classmethod
-    def to(cls, place: str, certificate: str, patience: float = PATIENCE) -> Channel:
+    def from_certificate(cls, url: str, certificate: str, timeout: float = PATIENCE) -> Channel:
         """To a server of which a task says the certificate: no other authority is believed."""
-        return cls(place, trusting(certificate), patience)
+        return cls(url, make_pinned_context(certificate), timeout)
 
     def get(self, path: str, token: str = "") -> bytes:
         """The response of the server to a GET of `path`.
@@ -65,15 +65,15 @@ class Channel:
         Raises:
             ProtocolAborted: it can not be reached, or is another one, or refuses: in its own words.
         """
-        return self._told("GET", path, b"", token)
+        return self._request("GET", path, b"", token)
 
-    def post(self, path: str, body: bytes, token: str = "", kind: str = "") -> bytes:
+    def post(self, path: str, body: bytes, token: str = "", content_type: str = "") -> bytes:
         """The response of the server to a POST of `body`. Requests are idempotent: each may be sent twice.
 
         Raises:
             ProtocolAborted: as `get`.
         """
-        return self._told("POST", path, body, token, **({"Content-Type": kind} if kind else {}))
+        return self._request("POST", path, body, token, **({"Content-Type": content_type} if content_type else {}))
 
     def __enter__(self) -> Self:
         return self
@@ -87,31 +87,33 @@ class Channel:
             self._connection.close()
             self._connection = None
 
-    def _told(self, method: str, path: str, body: bytes, token: str, **more: str) -> bytes:
+    def _request(self, method: str, path: str, body: bytes, token: str, **more: str) -> bytes:
         if not (line := path + token).isascii() or not line.isprintable() or " " in path:
-            raise ProtocolAborted("token", "letters, digits and signs of ASCII are needed")
+            raise ProtocolError("token", "letters, digits and signs of ASCII are needed")
         headers = {"Authorization": f"Bearer {token}", **more} if token else more
         with self._lock:
-            status, message = self._sent(method, path, body, headers)
+            status, message = self._send_with_retry(method, path, body, headers)
         if not 200 <= status < 300:
-            silent = f"{self.who}: {self.place} refused without a word"
-            raise ProtocolAborted.heard(refusal_in(message, silent), status)
+            silent = f"{self.label}: {self.url} refused without a word"
+            raise ProtocolError.from_error_line(parse_refusal(message, silent), status)
         return message
 
-    def _sent(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    def _send_with_retry(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
         while True:
             was_kept = self._connection is not None
             try:
-                return self._exchanged(method, path, body, headers)
+                return self._exchange_once(method, path, body, headers)
             except (OSError, HTTPException) as error:
                 self.close()
                 if not was_kept or isinstance(error, TimeoutError):
-                    raise self._lost(error) from None  # else a connection that was kept open may have ended: once more
+                    raise self._classify_failure(
+                        error
+                    ) from None  # else a connection that was kept open may have ended: once more
 
-    def _exchanged(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        parts = urlsplit(self.place)
+    def _exchange_once(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        parts = urlsplit(self.url)
         if self._connection is None:
-            self._connection = self._connected(parts.hostname or "", parts.port or 443)
+            self._connection = self._connect(parts.hostname or "", parts.port or 443)
         lines = {"Host": parts.netloc, "Accept-Encoding": "identity", "Content-Length": f"{len(body)}", **headers}
         head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {line}\r\n" for name, line in lines.items())
         message = head.encode("latin-1") + b"\r\n"
@@ -122,13 +124,13 @@ class Channel:
             self._connection.sendall(body)
         with HTTPResponse(self._connection, method=method) as answer:
             answer.begin()
-            told = _body_of(answer)
+            told = _read_body(answer)
         if answer.will_close:
             self.close()
         return answer.status, told
 
-    def _connected(self, host: str, port: int) -> ssl.SSLSocket:
-        raw = socket.create_connection((host, port), self.patience)
+    def _connect(self, host: str, port: int) -> ssl.SSLSocket:
+        raw = socket.create_connection((host, port), self.timeout)
         try:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return self.context.wrap_socket(raw, server_hostname=host)
@@ -136,21 +138,21 @@ class Channel:
             raw.close()
             raise
 
-    def _lost(self, error: Exception) -> ProtocolAborted:
+    def _classify_failure(self, error: Exception) -> ProtocolError:
         if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == EXPIRED:
-            return ProtocolAborted(self.who, f"the certificate of {self.place} has expired; {self.renewal}", 502)
+            return ProtocolError(self.label, f"the certificate of {self.url} has expired; {self.renewal_advice}", 502)
         if isinstance(error, ssl.SSLCertVerificationError):
-            return ProtocolAborted(
-                self.who, f"who answers at {self.place} is not the one that {self.named_by} names", 502
+            return ProtocolError(
+                self.label, f"who answers at {self.url} is not the one that {self.identity_source} names", 502
             )
         if isinstance(error, TimeoutError):
-            return Away(self.who, f"{self.place} gave no answer within {self.patience:g} seconds", 504)
+            return ServiceUnavailable(self.label, f"{self.url} gave no answer within {self.timeout:g} seconds", 504)
         if isinstance(error, ConnectionRefusedError):
-            return Away(self.who, f"nobody answers at {self.place}", 503)
-        return Away(self.who, f"the connection to {self.place} was lost", 503)
+            return ServiceUnavailable(self.label, f"nobody answers at {self.url}", 503)
+        return ServiceUnavailable(self.label, f"the connection to {self.url} was lost", 503)
 
 
-def _body_of(answer: HTTPResponse) -> bytes:
+def _read_body(answer: HTTPResponse) -> bytes:
     """The whole body of a response, which says how long it is.
 
     Raises:
@@ -183,19 +185,19 @@ class ClosedOnReset(ssl.SSLSocket):
             raise
 
 
-def believing(ca: str | PathLike[str] | None) -> ssl.SSLContext:
+def make_ca_context(ca: str | PathLike[str] | None) -> ssl.SSLContext:
     """Believes the certificate in a file, or the authorities of this machine. Raises `ValueError`: it holds none."""
     if ca is not None:
         try:
-            return trusting(Path(ca).read_text(encoding="utf-8"))
+            return make_pinned_context(Path(ca).read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            raise Refused("ca", f"{str(ca)!r} can not be read, or is no certificate") from None
+            raise InvalidArgument("ca", f"{str(ca)!r} can not be read, or is no certificate") from None
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     return context
 
 
-def trusting(certificate: str) -> ssl.SSLContext:
+def make_pinned_context(certificate: str) -> ssl.SSLContext:
     """Believes a server's own certificate, in PEM, and nobody else. Raises `ValueError`: it is none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.sslsocket_class = ClosedOnReset
@@ -204,5 +206,5 @@ def trusting(certificate: str) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cadata=certificate)
     except (ssl.SSLError, ValueError):
-        raise ProtocolAborted("task", "a server's certificate cannot be read") from None
+        raise ProtocolError("task", "a server's certificate cannot be read") from None
     return context

@@ -8,34 +8,34 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import BigInteger, Column, Connection, LargeBinary, MetaData, Text
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.ledger.chain import Database, make_tables
-from dpcurves.ledger.sqlite import place_of
+from dpcurves.ledger.sqlite import parse_storage_url
 
-from .messages import ProtocolAborted, Trouble
+from .messages import ProtocolError, ServerFault
 
 
-def keys(*names: str) -> list[Column[str]]:
+def text_key_columns(*names: str) -> list[Column[str]]:
     """Columns of texts that make up the primary key."""
     return [Column(name, Text, primary_key=True) for name in names]
 
 
-def numbered(*names: str) -> list[Column[int]]:
+def integer_key_columns(*names: str) -> list[Column[int]]:
     """Columns of whole numbers that make up the primary key; none is counted up by the database."""
     return [Column(name, BigInteger, primary_key=True, autoincrement=False) for name in names]
 
 
-def texts(*names: str) -> list[Column[str]]:
+def text_columns(*names: str) -> list[Column[str]]:
     """Columns of texts."""
     return [Column(name, Text, nullable=False) for name in names]
 
 
-def octets(*names: str) -> list[Column[bytes]]:
+def bytes_columns(*names: str) -> list[Column[bytes]]:
     """Columns of octets."""
     return [Column(name, LargeBinary, nullable=False) for name in names]
 
 
-def number(name: str) -> Column[int]:
+def integer_column(name: str) -> Column[int]:
     """A column of whole numbers."""
     return Column(name, BigInteger, nullable=False)
 
@@ -58,28 +58,28 @@ class Transactions:
         self.database, self._who = database, who
         self.write(partial(make_tables, tables=tables))
 
-    def read(self, work: Work[Result]) -> Result:
+    def read_snapshot(self, work: Work[Result]) -> Result:
         """The result of `work` on a consistent snapshot of the database.
 
         Raises:
             ProtocolAborted: `work` says so, or the database fails.
         """
-        return self.told(self.database.read, work)
+        return self.run_transaction(self.database.run_read, work)
 
     def write(self, work: Work[Result]) -> Result:
-        """Do all of `work`, durably, or nothing. Raises `ProtocolAborted`: `work` says so, or the database fails."""
-        return self.told(self.database.write, work)
+        """Do all of `work`, durably, or nothing. Raises `ProtocolError`: `work` says so, or the database fails."""
+        return self.run_transaction(self.database.run_write, work)
 
-    def told(self, way: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
+    def run_transaction(self, transact: Callable[[Work[Result]], Result], work: Work[Result]) -> Result:
         """Do `work` in such a transaction; of a database that fails, people hear that it does, its operator how."""
         try:
-            return way(work)
-        except ProtocolAborted:
+            return transact(work)
+        except ProtocolError:
             raise
-        except Refused as error:
+        except InvalidArgument as error:
             if error.argument != "ledger":
                 raise
-            raise Trouble.of_database(self._who, error) from None
+            raise ServerFault.from_database_error(self._who, error) from None
 
 
 class ServerDatabase(Transactions):
@@ -90,41 +90,41 @@ class ServerDatabase(Transactions):
     """
 
     def __init__(self, url: str, who: str, tables: MetaData) -> None:
-        place = place_of(url)
-        self._kept = place.kept()
-        super().__init__(place.database(), tables, who)
+        place = parse_storage_url(url)
+        self._kept = place.open_persistent()
+        super().__init__(place.open_database(), tables, who)
 
-    def write_often(self, work: Work[Result]) -> Result:
-        """Do all of `work`, as `write` does, through a connection that stays open until `rest`."""
-        return self.told(self._kept.write, work)
+    def write_on_open_connection(self, work: Work[Result]) -> Result:
+        """Do all of `work`, as `write` does, through a connection that stays open until `close_connections`."""
+        return self.run_transaction(self._kept.run_write, work)
 
-    def rest(self) -> None:
+    def close_connections(self) -> None:
         """Close the connections that stayed open: a file that is put back in another one's place is read from then."""
         if self._kept is not self.database:
-            self._kept.writing.dispose()
+            self._kept.write_engine.dispose()
 
 
-def reads(
+def read_transaction(
     method: Callable[Concatenate[Any, Connection, Given], Result],
 ) -> Callable[Concatenate[Any, Given], Result]:
     """A method whose body reads in one transaction of its object's `_database`, of which it is given the connection."""
 
     @wraps(method)
-    def done(self: Any, /, *given: Given.args, **named: Given.kwargs) -> Result:
-        found: Result = self._database.read(lambda connection: method(self, connection, *given, **named))
+    def run_in_transaction(self: Any, /, *given: Given.args, **named: Given.kwargs) -> Result:
+        found: Result = self._database.read_snapshot(lambda connection: method(self, connection, *given, **named))
         return found
 
-    return done
+    return run_in_transaction
 
 
-def writes(
+def write_transaction(
     method: Callable[Concatenate[Any, Connection, Given], Result],
 ) -> Callable[Concatenate[Any, Given], Result]:
     """A method whose body is done in one transaction of its object's `_database`: all of it, durably, or nothing."""
 
     @wraps(method)
-    def done(self: Any, /, *given: Given.args, **named: Given.kwargs) -> Result:
+    def run_in_transaction(self: Any, /, *given: Given.args, **named: Given.kwargs) -> Result:
         found: Result = self._database.write(lambda connection: method(self, connection, *given, **named))
         return found
 
-    return done
+    return run_in_transaction

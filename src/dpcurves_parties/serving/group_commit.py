@@ -35,12 +35,12 @@ class GroupCommit(Generic[Item, Result]):
         self,
         write: Callable[[Sequence[Item]], Sequence[Result | Exception]],
         weight: Callable[[Item], int],
-        most: int,
-        rest: Callable[[], object] = lambda: None,
-        gather: float = 0.0,
+        max_weight: int,
+        on_idle: Callable[[], object] = lambda: None,
+        gather_seconds: float = 0.0,
     ) -> None:
-        self._write, self._weight, self._most, self._rest = write, weight, most, rest
-        self._gather, self._are_several = gather, False
+        self._write, self._weight, self._most, self._rest = write, weight, max_weight, on_idle
+        self._gather, self._are_several = gather_seconds, False
         self._waiting: deque[tuple[Item, Future[Result]]] = deque()
         self._coming, self._is_at_work = Condition(), False
         self._thread = ThreadPoolExecutor(1, "group commit")
@@ -58,12 +58,12 @@ class GroupCommit(Generic[Item, Result]):
                 self._coming.notify()
             else:
                 self._is_at_work = True
-                self._thread.submit(self._work)
+                self._thread.submit(self._write_groups)
         return [future for _, future in coming]
 
-    def _work(self) -> None:
-        while group := self._next():
-            outcomes = self._written([item for item, _ in group])
+    def _write_groups(self) -> None:
+        while group := self._take_group():
+            outcomes = self._write_group([item for item, _ in group])
             for (_, coming), outcome in zip(group, outcomes, strict=True):
                 if isinstance(outcome, BaseException):
                     coming.set_exception(outcome)
@@ -71,7 +71,7 @@ class GroupCommit(Generic[Item, Result]):
                     coming.set_result(outcome)
         self._rest()
 
-    def _next(self) -> list[tuple[Item, Future[Result]]]:
+    def _take_group(self) -> list[tuple[Item, Future[Result]]]:
         group, weight = list[tuple[Item, Future[Result]]](), 0
         with self._coming:
             self._coming.wait_for(lambda: self._waiting, LINGER)
@@ -84,11 +84,11 @@ class GroupCommit(Generic[Item, Result]):
             self._is_at_work, self._are_several = bool(group), len(group) > 1
         return group
 
-    def _written(self, items: Sequence[Item]) -> Sequence[Result | BaseException]:
+    def _write_group(self, items: Sequence[Item]) -> Sequence[Result | BaseException]:
         try:
             outcomes = self._write(items)
             if len(outcomes) != len(items):
                 raise ValueError("an outcome for each item is needed")
             return outcomes
         except BaseException as error:  # whoever waits hears of all that ends a write
-            return [error] if len(items) == 1 else [self._written([item])[0] for item in items]
+            return [error] if len(items) == 1 else [self._write_group([item])[0] for item in items]

@@ -21,12 +21,12 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.x509.oid import NameOID
 
 from dpcurves.codec import STORED
-from dpcurves.ledger.chain import publish
+from dpcurves.ledger.chain import publish_file
 
-from .messages import ProtocolAborted
+from .messages import ProtocolError
 
 
-class FileTaken(ProtocolAborted):
+class FileAlreadyExists(ProtocolError):
     """There is a file of this name, which is not written over."""
 
     def __init__(self, path: Path) -> None:
@@ -45,7 +45,7 @@ def write_public(path: Path, text: str) -> None:
 def require_new(path: Path) -> None:
     """Refuse a file that is there. Raises `ValueError`."""
     if path.exists():
-        raise FileTaken(path)
+        raise FileAlreadyExists(path)
 
 
 def write_secret(path: Path, text: str) -> None:
@@ -59,14 +59,14 @@ def write_secret(path: Path, text: str) -> None:
 
 def _write_new(path: Path, text: str, mode: int) -> None:
     try:
-        is_first = publish(path, lambda draft: _write(draft, text, mode))
+        is_first = publish_file(path, lambda draft: _write_draft(draft, text, mode))
     except OSError as error:
-        raise ProtocolAborted("file", f"{str(path)!r} cannot be written ({error.strerror})") from None
+        raise ProtocolError("file", f"{str(path)!r} cannot be written ({error.strerror})") from None
     if not is_first:
-        raise FileTaken(path)
+        raise FileAlreadyExists(path)
 
 
-def _write(draft: Path, text: str, mode: int) -> None:
+def _write_draft(draft: Path, text: str, mode: int) -> None:
     draft.write_text(text, encoding="utf-8")
     draft.chmod(mode)
 
@@ -78,14 +78,14 @@ POLL = 0.01
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Pair:
+class CertificatePair:
     """SECRET. A certificate that no authority has signed, and its key, both in PEM. It has no repr."""
 
     certificate: str
     key: str
 
     @classmethod
-    def fresh(cls, host: str) -> Pair:
+    def generate(cls, host: str) -> CertificatePair:
         """A new one for a host."""
         proof = generate_private_key(SECP256R1())
         form, alone = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -95,7 +95,7 @@ class Pair:
             x509.CertificateBuilder(name, name, proof.public_key(), x509.random_serial_number())
             .not_valid_before(now - timedelta(hours=1))
             .not_valid_after(now + timedelta(days=DAYS))
-            .add_extension(x509.SubjectAlternativeName([_known_as(host)]), critical=False)
+            .add_extension(x509.SubjectAlternativeName([_make_alternative_name(host)]), critical=False)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         )
         return cls(builder.sign(proof, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode(), key)
@@ -110,7 +110,7 @@ class Pair:
         write_public(certificate, self.certificate)
 
     @classmethod
-    def made(cls, host: str, certificate: Path, key: Path) -> bool:
+    def write_if_missing(cls, host: str, certificate: Path, key: Path) -> bool:
         """Write a new one for a host where neither file is there. Whether it was written here.
 
         Where another process writes one at the same moment, it is waited for, and stays.
@@ -119,8 +119,8 @@ class Pair:
             ValueError: a folder takes none.
         """
         if not certificate.exists() and not key.exists():
-            made = cls.fresh(host)
-            with suppress(FileTaken):
+            made = cls.generate(host)
+            with suppress(FileAlreadyExists):
                 made.write(certificate, key)
                 return True
         end = monotonic() + PATIENCE
@@ -129,14 +129,14 @@ class Pair:
         return False
 
 
-def require_valid(certificate: str, remedy: str) -> None:
-    """Refuse to serve with a certificate that nobody believes any more. Raises `ProtocolAborted`: it has expired."""
+def require_valid_certificate(certificate: str, remedy: str) -> None:
+    """Refuse to serve with a certificate that nobody believes any more. Raises `ProtocolError`: it has expired."""
     end = x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc
     if end <= datetime.now(UTC):
-        raise ProtocolAborted("identity", f"its certificate expired on {end:%Y-%m-%d}; {remedy}")
+        raise ProtocolError("identity", f"its certificate expired on {end:%Y-%m-%d}; {remedy}")
 
 
-def host_of(url: str) -> str:
+def parse_host(url: str) -> str:
     """The host of ``https://host:port``. Raises `ValueError`: it is no such URL."""
     parts = urlsplit(url)
     try:
@@ -144,11 +144,11 @@ def host_of(url: str) -> str:
     except ValueError:
         usable = False
     if not usable or parts.hostname is None:
-        raise ProtocolAborted("url", f"https://host:port is needed, got {url!r}")
+        raise ProtocolError("url", f"https://host:port is needed, got {url!r}")
     return parts.hostname
 
 
-def _known_as(host: str) -> x509.GeneralName:
+def _make_alternative_name(host: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ip_address(host))
     except ValueError:
@@ -162,7 +162,7 @@ NEXT = "next"
 FILES = (SEALING, PROOF, CERTIFICATE, PUBLIC)
 
 
-def _moved_in(folder: Path) -> None:
+def _finish_rotation(folder: Path) -> None:
     """Let new keys take the place of those that are kept already: what was stopped here is done by whoever reads."""
     new = folder / NEXT
     if new.exists():
@@ -179,12 +179,12 @@ class Server:
 
     Attributes:
         url: Where it answers: ``https://host:port``.
-        sealing: The X25519 key to which shares are sealed, in hexadecimal digits.
+        hpke_key: The X25519 key to which shares are sealed, in hexadecimal digits.
         certificate: What proves it: a certificate of its own, in PEM. No other authority is believed.
     """
 
     url: str
-    sealing: str
+    hpke_key: str
     certificate: str
 
 
@@ -195,41 +195,41 @@ class Identity:
     Attributes:
         folder: Where the keys lie, readable by their owner alone.
         public: What everybody may know.
-        sealing: Opens shares.
+        hpke_key: Opens shares.
     """
 
     folder: Path
     public: Server
-    sealing: X25519PrivateKey
+    hpke_key: X25519PrivateKey
 
     @classmethod
-    def found(cls, folder: Path, url: str) -> Identity:
+    def create(cls, folder: Path, url: str) -> Identity:
         """A new one, in a folder that has none. Raises `ValueError`: the URL is none, or the folder takes no files."""
-        made, sealing = Pair.fresh(host_of(url)), X25519PrivateKey.generate()
+        made, sealing = CertificatePair.generate(parse_host(url)), X25519PrivateKey.generate()
         server = Server(url, sealing.public_key().public_bytes_raw().hex(), made.certificate)
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise ProtocolAborted("identity", f"{str(folder)!r} cannot be made ({error.strerror})") from None
+            raise ProtocolError("identity", f"{str(folder)!r} cannot be made ({error.strerror})") from None
         write_secret(folder / SEALING, sealing.private_bytes_raw().hex() + "\n")
         made.write(folder / CERTIFICATE, folder / PROOF)
-        write_public(folder / PUBLIC, json.dumps(STORED.write(server), indent=1) + "\n")
+        write_public(folder / PUBLIC, json.dumps(STORED.encode(server), indent=1) + "\n")
         return cls(folder, server, sealing)
 
     @classmethod
-    def read(cls, folder: Path) -> Identity:
+    def load(cls, folder: Path) -> Identity:
         """The one in a folder. Raises `ValueError`: it can not be read. Nothing of it is shown."""
         try:
-            _moved_in(folder)
+            _finish_rotation(folder)
             secret = bytes.fromhex((folder / SEALING).read_text().strip())
             made = cls(folder, read_server(folder / PUBLIC), X25519PrivateKey.from_private_bytes(secret))
         except (OSError, ValueError):
-            raise ProtocolAborted("identity", f"{str(folder)!r} holds no keys of a server") from None
-        if made.sealing.public_key().public_bytes_raw().hex() != made.public.sealing:
-            raise ProtocolAborted("identity", f"{str(folder)!r} has a public key that is not of its secret one")
+            raise ProtocolError("identity", f"{str(folder)!r} holds no keys of a server") from None
+        if made.hpke_key.public_key().public_bytes_raw().hex() != made.public.hpke_key:
+            raise ProtocolError("identity", f"{str(folder)!r} has a public key that is not of its secret one")
         return made
 
-    def rotated(self, url: str | None = None) -> Identity:
+    def rotate(self, url: str | None = None) -> Identity:
         """Let new keys take the place of these, which are kept in a folder inside for the tasks that name them.
 
         The sealing key is a new one, and so is all that follows from it: the key of noise, and what both servers check
@@ -239,17 +239,15 @@ class Identity:
             ValueError: the URL is none, or is that of the keys before, or files cannot be written.
         """
         if url == self.public.url:
-            raise ProtocolAborted(
-                "url", "a new certificate needs an address of its own: the tasks before name this one"
-            )
-        kept = self.folder / f"{BEFORE}{len(self.earlier) + 1}"
+            raise ProtocolError("url", "a new certificate needs an address of its own: the tasks before name this one")
+        kept = self.folder / f"{BEFORE}{len(self.previous_identities) + 1}"
         coming = self.folder / "coming"
         shutil.rmtree(coming, ignore_errors=True)
-        made = Identity.found(coming, url or self.public.url)
+        made = Identity.create(coming, url or self.public.url)
         if url is None:
             public = replace(made.public, certificate=self.public.certificate)
             (coming / PUBLIC).unlink()
-            write_public(coming / PUBLIC, json.dumps(STORED.write(public), indent=1) + "\n")
+            write_public(coming / PUBLIC, json.dumps(STORED.encode(public), indent=1) + "\n")
             for name in (CERTIFICATE, PROOF):
                 (coming / name).unlink()
                 os.link(self.folder / name, coming / name)
@@ -258,18 +256,18 @@ class Identity:
             with suppress(FileExistsError):  # of a rotation that was stopped: these are the same
                 os.link(self.folder / name, kept / name)
         coming.replace(self.folder / NEXT)
-        return Identity.read(self.folder)
+        return Identity.load(self.folder)
 
     @property
-    def earlier(self) -> tuple[Identity, ...]:
+    def previous_identities(self) -> tuple[Identity, ...]:
         """Keys that were rotated, the first ones first."""
         numbers = count(1)
         folders = takewhile(Path.exists, (self.folder / f"{BEFORE}{number}" for number in numbers))
-        return tuple(Identity.read(folder) for folder in folders)
+        return tuple(Identity.load(folder) for folder in folders)
 
-    def of(self, public: Server) -> Identity | None:
+    def find_identity(self, public: Server) -> Identity | None:
         """The keys that a task names, these or earlier ones; None: it names another server."""
-        return next((each for each in (self, *self.earlier) if each.public == public), None)
+        return next((each for each in (self, *self.previous_identities) if each.public == public), None)
 
     def require_valid(self) -> None:
         """Refuse to serve with a certificate that nobody believes any more.
@@ -277,15 +275,15 @@ class Identity:
         Raises:
             ProtocolAborted: it has expired.
         """
-        require_valid(self.public.certificate, "make keys and a task anew")
+        require_valid_certificate(self.public.certificate, "make keys and a task anew")
 
     @property
-    def certificate(self) -> Path:
+    def certificate_file(self) -> Path:
         """The file with the certificate."""
         return self.folder / CERTIFICATE
 
     @property
-    def proof(self) -> Path:
+    def private_key_file(self) -> Path:
         """The file with the private key of the certificate."""
         return self.folder / PROOF
 
@@ -293,6 +291,6 @@ class Identity:
 def read_server(path: Path) -> Server:
     """The published identity of a server. Raises `ValueError`: the file can not be read, or says something else."""
     try:
-        return STORED.made(Server, json.loads(path.read_text(encoding="utf-8")))
+        return STORED.decode_fields(Server, json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
-        raise ProtocolAborted("server", f"{str(path)!r} does not describe a server") from None
+        raise ProtocolError("server", f"{str(path)!r} does not describe a server") from None

@@ -23,7 +23,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
 
-from .messages import ProtocolAborted
+from .messages import ProtocolError
 
 ALIVE = 2.0
 """Seconds within which the loop of a server that lives has a turn."""
@@ -35,23 +35,23 @@ class Log:
     """Lines for who runs the server, on standard error.
 
     Attributes:
-        form: `PLAIN`: faults alone, a line each. `JSON`: an object for each fault and each request.
-        faults: Called for each fault.
+        line_format: `PLAIN`: faults alone, a line each. `JSON`: an object for each fault and each request.
+        on_fault: Called for each fault.
     """
 
-    form: str = PLAIN
-    faults: Callable[[], object] = lambda: None
+    line_format: str = PLAIN
+    on_fault: Callable[[], object] = lambda: None
 
-    def fault(self, line: str) -> None:
-        self.faults()
-        self._print(f"dpcurves: {line}" if self.form == PLAIN else self._stamped("error", message=line))
+    def log_fault(self, line: str) -> None:
+        self.on_fault()
+        self._print(f"dpcurves: {line}" if self.line_format == PLAIN else self._format_entry("error", message=line))
 
-    def request(self, **facts: object) -> None:
+    def log_request(self, **facts: object) -> None:
         """Log a request, where all are logged."""
-        if self.form == JSON:
-            self._print(self._stamped("info", **facts))
+        if self.line_format == JSON:
+            self._print(self._format_entry("info", **facts))
 
-    def _stamped(self, level: str, **facts: object) -> str:
+    def _format_entry(self, level: str, **facts: object) -> str:
         return json.dumps({"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level, **facts})
 
     def _print(self, line: str) -> None:
@@ -63,9 +63,9 @@ LOG = Log()
 """That of this process, which runs one server."""
 
 
-def tell_operator(line: str) -> None:
+def log_operator_message(line: str) -> None:
     """Print a line for who runs the server."""
-    LOG.fault(line)
+    LOG.log_fault(line)
 
 
 @dataclass(frozen=True)
@@ -76,18 +76,18 @@ class Monitoring:
         host: Where health, readiness and counts are asked for, over HTTP without authentication: an address that only
             the own network reaches. None: nowhere.
         port: The port there.
-        form: The form of the log, `PLAIN` or `JSON`.
+        log_format: The form of the log, `PLAIN` or `JSON`.
     """
 
     host: str | None = None
     port: int = 0
-    form: str = PLAIN
+    log_format: str = PLAIN
 
 
 UNWATCHED = Monitoring()
 
 
-class Watch:
+class ServerMetrics:
     """Counts of one server, and answers about them.
 
     Args:
@@ -105,43 +105,43 @@ class Watch:
         self._faults = Counter("dpcurves_faults", "Faults of the server itself.", registry=self.registry)
         states = Gauge("dpcurves_connections", "Connections of clients by state.", ("state",), registry=self.registry)
         for state in connections():
-            states.labels(state).set_function(partial(_number, connections, state))
+            states.labels(state).set_function(partial(_count_connections, connections, state))
 
-    def counted(self, app: Any) -> Any:
+    def wrap_app(self, app: Any) -> Any:
         """The app, whose requests are counted and logged."""
 
-        async def served(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
-            async def sent(message: Mapping[str, Any]) -> None:
+        async def count_requests(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+            async def send_counted(message: Mapping[str, Any]) -> None:
                 if message["type"] == "http.response.start":
-                    self._count(scope, int(message["status"]))
+                    self._count_response(scope, int(message["status"]))
                 await send(message)
 
-            await app(scope, receive, sent)
+            await app(scope, receive, send_counted)
 
-        return served
+        return count_requests
 
-    def _count(self, scope: Mapping[str, Any], status: int) -> None:
+    def _count_response(self, scope: Mapping[str, Any], status: int) -> None:
         method = scope["method"] if scope["method"] in METHODS else "other"
         route = str(getattr(scope.get("route"), "path", "none"))
         self._requests.labels(method, route, str(status)).inc()
-        LOG.request(method=method, route=route, status=status)
+        LOG.log_request(method=method, route=route, status=status)
 
     @contextmanager
-    def answering(self, monitoring: Monitoring, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    def serve_metrics(self, monitoring: Monitoring, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
         """Answer ``/health``, ``/ready`` and ``/metrics`` while the server runs, from a thread of its own.
 
         Raises:
             ProtocolAborted: the address can not be had.
         """
-        LOG.form, LOG.faults, self._loop = monitoring.form, self._faults.inc, loop
+        LOG.line_format, LOG.on_fault, self._loop = monitoring.log_format, self._faults.inc, loop
         if monitoring.host is None:
             yield
             return
         try:
-            server = make_server(monitoring.host, monitoring.port, self._answer, _Server, _Quiet)
+            server = make_server(monitoring.host, monitoring.port, self._respond, _MonitoringServer, _QuietHandler)
         except OSError:
             place = f"{monitoring.host}:{monitoring.port}"
-            raise ProtocolAborted("monitor", f"{place} is taken, or is no address of this machine") from None
+            raise ProtocolError("monitor", f"{place} is taken, or is no address of this machine") from None
         Thread(target=server.serve_forever, name="monitoring", daemon=True).start()
         try:
             yield
@@ -149,12 +149,12 @@ class Watch:
             server.shutdown()
             server.server_close()
 
-    def _answer(self, environ: Mapping[str, Any], start: Callable[..., object]) -> list[bytes]:
+    def _respond(self, environ: Mapping[str, Any], start: Callable[..., object]) -> list[bytes]:
         path = environ.get("PATH_INFO", "")
         if path == "/metrics":
             start("200 OK", [("Content-Type", "text/plain; version=0.0.4; charset=utf-8")])
             return [generate_latest(self.registry)]
-        checks = {"/health": (self._alive,), "/ready": (self._alive, self._ready)}.get(path)
+        checks = {"/health": (self._check_event_loop,), "/ready": (self._check_event_loop, self._ready)}.get(path)
         if checks is None:
             start("404 Not Found", [TEXT])
             return [b"health, ready and metrics are here\n"]
@@ -167,12 +167,12 @@ class Watch:
         start("200 OK", [TEXT])
         return [b"yes\n"]
 
-    def _alive(self) -> None:
+    def _check_event_loop(self) -> None:
         if self._loop is not None:
             asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop).result(ALIVE)
 
 
-def _number(connections: Callable[[], Mapping[str, int]], state: str) -> float:
+def _count_connections(connections: Callable[[], Mapping[str, int]], state: str) -> float:
     return connections()[state]
 
 
@@ -180,11 +180,11 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 TEXT = "Content-Type", "text/plain; charset=utf-8"
 
 
-class _Server(ThreadingMixIn, WSGIServer):
+class _MonitoringServer(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
 
-class _Quiet(WSGIRequestHandler):
+class _QuietHandler(WSGIRequestHandler):
     timeout = ALIVE
 
     def log_message(self, format: str, *args: object) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from dpcurves.laws import Block, CountLaw, NoisySums, PathSums
-from dpcurves.mechanisms.linear import draws
+from dpcurves.mechanisms.linear import sample_noise
 from dpcurves.noise.randomness import Randomness
 
 MOST_KEPT = 2**18
@@ -24,8 +24,8 @@ class NoiseKey:
 
     Formal guarantees: noises of different blocks of a path, and all values under a law of sums, look like independent
     draws of one party's noise to whoever does not have the secret, and are the same whenever they are asked for (see
-    `Randomness.keyed`). So exact counts plus these noises are, to a computationally bounded observer, the answers of
-    `LazyTree` (all of them together lose what `path_law` says, however thresholds are chosen) or one run of `Linear`.
+    `Randomness.from_key`). So exact counts plus these noises are, to a computationally bounded observer, the answers of
+    `LazyTree` (all of them together lose what `path_law` says, however thresholds are chosen) or one run of `LinearMechanism`.
     The stream belongs to the law too: the same secret under another law or loss has other noises.
     """
 
@@ -35,31 +35,34 @@ class NoiseKey:
         self._secret = secret
         self._drawn: dict[str, int] = {}
 
-    def noises(self, law: PathSums, at: Sequence[int]) -> list[int]:
+    def derive_path_noise(self, law: PathSums, at: Sequence[int]) -> list[int]:
         """SECRET: for each count in `at`, the sum of the noises of the blocks on its path, of one party's."""
         if len(self._drawn) > MOST_KEPT:
             self._drawn.clear()  # they are drawn again, the same
         facts = f"{law.cells} {law.levels} {law.noise.family.name} {law.noise.parameter}"
-        return [sum(self._noise(law, facts, block) for block in law.path(threshold)) for threshold in at]
+        return [
+            sum(self._derive_block_noise(law, facts, block) for block in law.blocks_on_path(threshold))
+            for threshold in at
+        ]
 
-    def of_sums(self, law: NoisySums) -> list[int]:
+    def derive_sum_noise(self, law: NoisySums) -> list[int]:
         """SECRET: the noise of each value, in the order of the law, of one party's."""
-        stream = Randomness.keyed(self._secret, f"noise sums {_facts(law)}")
-        return [noise for each, size in law.noises for noise in draws(each, size, stream).tolist()]
+        stream = Randomness.from_key(self._secret, f"noise sums {_encode_law(law)}")
+        return [noise for each, size in law.noises for noise in sample_noise(each, size, stream).tolist()]
 
-    def _noise(self, law: PathSums, facts: str, block: Block) -> int:
+    def _derive_block_noise(self, law: PathSums, facts: str, block: Block) -> int:
         name = f"noise path {facts} {block[0]} {block[1]}"
         noise = self._drawn.get(name)
         if noise is None:  # another thread may let go of all that is kept, at any time
-            noise = self._drawn[name] = int(draws(law.noise, 1, Randomness.keyed(self._secret, name))[0])
+            noise = self._drawn[name] = int(sample_noise(law.noise, 1, Randomness.from_key(self._secret, name))[0])
         return noise
 
 
-def noise_name(law: CountLaw) -> str:
+def format_noise_law(law: CountLaw) -> str:
     """The name under which noises are drawn from a key: a payer of one name must not draw under another."""
-    return f"noise format {FORMAT} {_facts(law)}"
+    return f"noise format {FORMAT} {_encode_law(law)}"
 
 
-def _facts(law: CountLaw) -> str:
+def _encode_law(law: CountLaw) -> str:
     facts = {name: fact for name, fact in law.to_json((), None).items() if name != "at"}  # which counts are asked
     return json.dumps(facts, sort_keys=True)

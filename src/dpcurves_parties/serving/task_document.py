@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.codec import STORED
 
 from .identity import require_new, write_public, write_secret
-from .messages import ProtocolAborted
+from .messages import ProtocolError
 
 
 # Tickets: who may send reports, ask, or close a task. Servers know their hashes alone.
@@ -50,18 +50,18 @@ class Ticket:
         task: The hash of the task.
         role: What it is good for.
         token: 256 random bits, which nobody is shown.
-        proof: Key for proofs of answers, where the task has them: no server is shown anything of it.
+        proof_key: Key for proofs of answers, where the task has them: no server is shown anything of it.
     """
 
     task: str
     role: Role
     token: str
-    proof: str = ""
+    proof_key: str = ""
 
-    def shown_to(self, party: int) -> str:
+    def derive_bearer_token(self, party: int) -> str:
         """The bearer token for the server of this number; a task of one server has number 0."""
-        halves = _halves(self.token)
-        return f"{halves[party]}.{_named(halves[1 - party])}"
+        halves = _split_token(self.token)
+        return f"{halves[party]}.{_hash_half(halves[1 - party])}"
 
     def write(self, path: Path) -> None:
         """Into a new file that its owner alone may read.
@@ -69,61 +69,61 @@ class Ticket:
         Raises:
             ValueError: there is one of this name, or the folder takes none.
         """
-        write_secret(path, json.dumps({"dpcurves": "ticket", **STORED.written(self)}) + "\n")
+        write_secret(path, json.dumps({"dpcurves": "ticket", **STORED.encode_fields(self)}) + "\n")
 
     @classmethod
-    def read(cls, path: str | Path, role: Role) -> Ticket:
+    def load(cls, path: str | Path, role: Role) -> Ticket:
         """The ticket in a file, if it is of this role.
 
         Raises:
             ValueError: it is not. What is in the file is not shown.
         """
         try:
-            ticket = STORED.made(cls, json.loads(Path(path).read_text(encoding="utf-8")))
+            ticket = STORED.decode_fields(cls, json.loads(Path(path).read_text(encoding="utf-8")))
         except OSError as error:
-            raise ProtocolAborted("ticket", f"{str(path)!r} cannot be read ({error.strerror})") from None
+            raise ProtocolError("ticket", f"{str(path)!r} cannot be read ({error.strerror})") from None
         except (ValueError, KeyError, TypeError):
-            raise ProtocolAborted("ticket", f"{str(path)!r} is no ticket") from None
+            raise ProtocolError("ticket", f"{str(path)!r} is no ticket") from None
         if ticket.role is not role:
-            raise ProtocolAborted("ticket", f"that of {role.bearer} is needed, this one is of {ticket.role.bearer}")
+            raise ProtocolError("ticket", f"that of {role.bearer} is needed, this one is of {ticket.role.bearer}")
         return ticket
 
 
-def hash_of(token: str) -> str:
+def hash_token(token: str) -> str:
     """The public hash of a token, by which a task document names its holder."""
-    first, second = _halves(token)
-    return _joined(_named(first), _named(second))
+    first, second = _split_token(token)
+    return _hash_pair(_hash_half(first), _hash_half(second))
 
 
-def hash_of_shown(shown: str, party: int) -> str:
-    """The public hash of the token from which this was derived, as `Ticket.shown_to` does for this server."""
-    half, _, other = shown.partition(".")
-    first, second = (_named(half), other) if party == 0 else (other, _named(half))
-    return _joined(first, second)
+def hash_from_bearer_token(bearer_token: str, party: int) -> str:
+    """The public hash of the token from which this was derived, as `Ticket.derive_bearer_token` does for this server."""
+    half, _, other = bearer_token.partition(".")
+    first, second = (_hash_half(half), other) if party == 0 else (other, _hash_half(half))
+    return _hash_pair(first, second)
 
 
-def bearer_shown(task: TaskDocument, shown: str, role: Role, party: int = 0) -> int:
+def find_bearer(task: TaskDocument, bearer_token: str, role: Role, party: int = 0) -> int:
     """The number of who holds a ticket of this role, and has shown this to the server of this number.
 
     Raises:
         ProtocolAborted: nobody holds such a ticket, or it was shown to another server.
     """
-    number = task.bearers[role].get(hash_of_shown(shown, party))
+    number = task.bearers[role].get(hash_from_bearer_token(bearer_token, party))
     if number is None:
-        raise ProtocolAborted("ticket", f"that of {role.bearer} of this task is needed", 403)
+        raise ProtocolError("ticket", f"that of {role.bearer} of this task is needed", 403)
     return number
 
 
-def _halves(token: str) -> tuple[str, str]:
+def _split_token(token: str) -> tuple[str, str]:
     first, second = (sha256(f"dpcurves half {party}\n{token}".encode()).hexdigest() for party in (0, 1))
     return first, second
 
 
-def _named(half: str) -> str:
+def _hash_half(half: str) -> str:
     return sha256(b"dpcurves half\n" + half.encode()).hexdigest()
 
 
-def _joined(first: str, second: str) -> str:
+def _hash_pair(first: str, second: str) -> str:
     return sha256(f"dpcurves token\n{first}\n{second}".encode()).hexdigest()
 
 
@@ -133,17 +133,17 @@ _NAME = 32
 _HASH = re.compile("[0-9a-f]{64}")
 
 
-class Hashes(Sequence[str]):
+class PackedHashes(Sequence[str]):
     """Many hashes of 32 bytes, read as 64 hexadecimal digits, in 44 bytes each; as strings in a dict they take 220."""
 
     def __init__(self, packed: bytes) -> None:
         self._packed = packed
 
     @classmethod
-    def of(cls, names: Sequence[str]) -> Sequence[str]:
+    def from_names(cls, names: Sequence[str]) -> Sequence[str]:
         """These hashes, packed where there are many; as they are where one is no hash.
 
-        >>> Hashes.of(["ab", "no hash"])
+        >>> PackedHashes.from_names(["ab", "no hash"])
         ('ab', 'no hash')
         """
         if len(names) < MANY or any(type(name) is not str or not _HASH.fullmatch(name) for name in names):
@@ -167,7 +167,7 @@ class Hashes(Sequence[str]):
         return self._packed[_NAME * numbers : _NAME * (numbers + 1)].hex()
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Hashes):
+        if isinstance(other, PackedHashes):
             return self._packed == other._packed
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
@@ -175,12 +175,12 @@ class Hashes(Sequence[str]):
         return hash(self._packed)
 
     @cached_property
-    def numbers(self) -> Mapping[str, int]:
+    def positions(self) -> Mapping[str, int]:
         """The number of each."""
-        return _Numbers(self._packed)
+        return _HashIndex(self._packed)
 
 
-class _Numbers(Mapping[str, int]):
+class _HashIndex(Mapping[str, int]):
     """Numbers of packed hashes, found by their first 8 bytes."""
 
     def __init__(self, packed: bytes) -> None:
@@ -203,7 +203,7 @@ class _Numbers(Mapping[str, int]):
         return len(self._order)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(Hashes(self._packed))
+        return iter(PackedHashes(self._packed))
 
 
 class Document(ABC):
@@ -230,16 +230,16 @@ class Document(ABC):
         return sha256(self.PREFIX + self.to_json().encode()).hexdigest()
 
     @classmethod
-    def read(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path) -> Self:
         """The document in a file. Raises `ValueError`: it can not be read, or is none."""
-        return cls.from_json(text_of(path))
+        return cls.from_json(read_document_text(path))
 
     def write(self, path: str | Path) -> None:
         """Write the document to a file. Raises `ValueError`: the file can not be written."""
         try:
             Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
         except OSError as error:
-            raise Refused("out", f"the file can not be written ({error.strerror})") from None
+            raise InvalidArgument("out", f"the file can not be written ({error.strerror})") from None
 
 
 class TaskDocument(Document):
@@ -262,40 +262,42 @@ class TaskDocument(Document):
         """The number of who holds a ticket, by its role and then the hash of its token."""
         named = {role: self.tokens.get(role, ()) for role in Role}
         return {
-            role: names.numbers if isinstance(names, Hashes) else {name: number for number, name in enumerate(names)}
+            role: names.positions
+            if isinstance(names, PackedHashes)
+            else {name: number for number, name in enumerate(names)}
             for role, names in named.items()
         }
 
     @abstractmethod
-    def facts(self) -> Mapping[str, Any]:
+    def to_fields(self) -> Mapping[str, Any]:
         """The fields of a task document besides kind, version and tokens, as plain objects."""
 
     @classmethod
     @abstractmethod
-    def of_facts(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """The inverse of `facts`."""
+    def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
+        """The inverse of `to_fields`."""
 
     def to_json(self) -> str:
         """The document; the same task has the same text."""
-        return "".join(self._pieces())
+        return "".join(self._iterate_json())
 
     @cached_property
     def hash(self) -> str:
         """64 hexadecimal digits: SHA-256 of the document, which no other one has."""
         digest = sha256(self.PREFIX)
-        for piece in self._pieces():
+        for piece in self._iterate_json():
             digest.update(piece.encode())
         return digest.hexdigest()
 
-    def _pieces(self) -> Iterator[str]:
+    def _iterate_json(self) -> Iterator[str]:
         """The document, of which so never two copies are held: with a million tickets it has 71 MB."""
-        tokens = {role.value: _OneByOne(self.tokens.get(role, ())) for role in Role}
+        tokens = {role.value: _LazyList(self.tokens.get(role, ())) for role in Role}
         head = {"dpcurves": self.KIND, "version": self.VERSION, "tokens": tokens}
-        return json.JSONEncoder(indent=1, sort_keys=True).iterencode({**self.facts(), **head})
+        return json.JSONEncoder(indent=1, sort_keys=True).iterencode({**self.to_fields(), **head})
 
-    def _is(self, text: str) -> bool:
+    def _matches_text(self, text: str) -> bool:
         at = len(text) - len(text.lstrip())
-        for piece in self._pieces():
+        for piece in self._iterate_json():
             if not text.startswith(piece, at):
                 return False
             at += len(piece)
@@ -308,28 +310,30 @@ class TaskDocument(Document):
         Raises:
             ValueError: it is none, or of another version, or says anything that `to_json` does not.
         """
-        task = cls._of(text)
-        if not task._is(text):
-            raise ProtocolAborted("task", "the document was changed: a field is not as this dpcurves writes it")
+        task = cls._parse_json(text)
+        if not task._matches_text(text):
+            raise ProtocolError("task", "the document was changed: a field is not as this dpcurves writes it")
         return task
 
     @classmethod
-    def _of(cls, text: str) -> Self:
+    def _parse_json(cls, text: str) -> Self:
         try:
             stored = json.loads(text)
             if stored["dpcurves"] != cls.KIND:
                 raise KeyError("dpcurves")
             if stored["version"] != cls.VERSION:
                 rule = f"it is of version {stored['version']}, this dpcurves speaks {cls.VERSION}"
-                raise ProtocolAborted("task", rule)
-            return cls.of_facts(stored, {role: Hashes.of(stored["tokens"][role.value]) for role in Role})
-        except Refused:
+                raise ProtocolError("task", rule)
+            return cls.from_fields(
+                stored, {role: PackedHashes.from_names(stored["tokens"][role.value]) for role in Role}
+            )
+        except InvalidArgument:
             raise
         except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
-            raise ProtocolAborted("task", f"this is no {cls.KIND} document") from None
+            raise ProtocolError("task", f"this is no {cls.KIND} document") from None
 
 
-class _OneByOne(list[str]):
+class _LazyList(list[str]):
     """List whose items are made when JSON is written."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -340,16 +344,16 @@ class _OneByOne(list[str]):
         return iter(self._names)
 
 
-def text_of(path: str | Path) -> str:
+def read_document_text(path: str | Path) -> str:
     """The text of a document. Raises `ValueError`: it can not be read."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", "it is no text")
-        raise ProtocolAborted("task", f"{str(path)!r} cannot be read ({reason})") from None
+        raise ProtocolError("task", f"{str(path)!r} cannot be read ({reason})") from None
 
 
-def kind_of(text: str) -> str:
+def parse_task_type(text: str) -> str:
     """The kind in the first field of a document; empty if it is no task document."""
     try:
         found = json.loads(text)["dpcurves"]
@@ -363,7 +367,7 @@ NO_PROOFS: Mapping[tuple[Role, int], str] = MappingProxyType({})
 Draft = TypeVar("Draft", bound=TaskDocument)
 
 
-def found(
+def create_task(
     draft: Draft,
     numbers: Mapping[Role, int],
     document: Path,
@@ -378,14 +382,14 @@ def found(
         ValueError: a file of one of these names is there, or a folder takes none; or nobody takes part.
     """
     if any(number < 1 for number in numbers.values()):
-        raise Refused("owners, analysts", "at least one of each is needed")
+        raise InvalidArgument("owners, analysts", "at least one of each is needed")
     tokens = {role: [secrets.token_hex(32) for _ in range(numbers[role])] for role in Role}
-    hashes = {role: tuple(hash_of(token) for token in tokens[role]) for role in Role}
-    task = draft.of_facts(draft.facts(), hashes)
+    hashes = {role: tuple(hash_token(token) for token in tokens[role]) for role in Role}
+    task = draft.from_fields(draft.to_fields(), hashes)
     try:
         tickets.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise Refused("tickets", f"{str(tickets)!r} cannot be made ({error.strerror})") from None
+        raise InvalidArgument("tickets", f"{str(tickets)!r} cannot be made ({error.strerror})") from None
     files = {
         tickets / f"{role.value}-{number + 1}": Ticket(task.hash, role, token, proofs.get((role, number), ""))
         for role in Role

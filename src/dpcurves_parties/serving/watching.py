@@ -5,30 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpcurves.cli.options import chosen, option, perhaps
+from dpcurves.cli.options import option, optional, parse_choice
 
 if TYPE_CHECKING:
     from .monitoring import Monitoring
 
 
 @dataclass(frozen=True)
-class Watching:
+class MonitoringOptions:
     """Options of a server for its health, its counts and its log."""
 
-    monitor: str | None = perhaps(
+    monitor: str | None = optional(
         "HOST:PORT",
         "Where it answers /health, /ready and /metrics, over HTTP and to everybody: an address that your own"
         " network alone reaches.",
     )
     log: str = option("FORM", "Lines on standard error: plain (its faults) or json (each request, too).", "plain")
 
-    def monitoring(self) -> Monitoring:
+    def create_monitoring(self) -> Monitoring:
         """Monitoring of the server."""
         from .monitoring import JSON, PLAIN, Monitoring
         from .server import Address
 
-        form = chosen("log", self.log, {PLAIN: PLAIN, JSON: JSON})
+        form = parse_choice("log", self.log, {PLAIN: PLAIN, JSON: JSON})
         if self.monitor is None:
-            return Monitoring(form=form)
+            return Monitoring(log_format=form)
         place = Address.parse(self.monitor, "monitor")
         return Monitoring(place.host, place.port, form)

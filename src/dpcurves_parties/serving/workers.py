@@ -18,9 +18,9 @@ from multiprocessing.process import BaseProcess
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
-from dpcurves.arguments import NotInstalled
+from dpcurves.arguments import MissingPackage
 
-from .messages import ProtocolAborted
+from .messages import ProtocolError
 
 EXTRA = "workers of a Dask cluster need an extra: pip install 'dpcurves[scale]'"
 TRIES = 5
@@ -35,7 +35,7 @@ class Workers(ABC):
     """Abstract workers: they do jobs, and add their results in order."""
 
     @abstractmethod
-    def folded(
+    def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
         """Sum of `work` on all items, of which there is one at least, in their order.
@@ -47,10 +47,10 @@ class Workers(ABC):
         """
 
 
-class Here(Workers):
+class InProcess(Workers):
     """This process does all jobs, one after the other."""
 
-    def folded(
+    def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
         return reduce(add, map(work, items))
@@ -64,64 +64,64 @@ class Processes(Workers):
         self._lock = Lock()
         self._pool: ProcessPoolExecutor | None = None
 
-    def folded(
+    def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
-        sums, lost = _Sums(add, len(items)), 0
+        sums, lost = _TreeSum(add, len(items)), 0
         while before := len(sums.missing):
-            pool = self._started(getattr(work, "__module__", __name__))
+            pool = self._ensure_pool(getattr(work, "__module__", __name__))
             try:
                 coming = {pool.submit(work, items[number]): number for number in sums.missing}
             except BrokenProcessPool:
                 coming = {}
             broken = not coming
-            for done in _as_they_end(coming):
+            for done in _iterate_completed(coming):
                 try:
-                    sums.put(coming[done], done.result())
+                    sums.add_result(coming[done], done.result())
                 except BrokenProcessPool:
                     broken = True
             if broken:
-                self._forget(pool)
+                self._discard_pool(pool)
                 lost = lost + 1 if len(sums.missing) == before else 0
                 if lost > TRIES:
-                    raise ProtocolAborted("workers", "processes were killed again and again; nothing is answered", 503)
+                    raise ProtocolError("workers", "processes were killed again and again; nothing is answered", 503)
         result: Result = sums.whole
         return result
 
-    def _started(self, needed: str) -> ProcessPoolExecutor:
+    def _ensure_pool(self, needed: str) -> ProcessPoolExecutor:
         with self._lock:
             if self._pool is None:
                 get_context(STARTED).set_forkserver_preload([needed])
-                self._pool = ProcessPoolExecutor(self.number, get_context(STARTED), _end_with_server)
+                self._pool = ProcessPoolExecutor(self.number, get_context(STARTED), _exit_with_server)
             return self._pool
 
-    def _forget(self, pool: ProcessPoolExecutor) -> None:
+    def _discard_pool(self, pool: ProcessPoolExecutor) -> None:
         with self._lock:
             if self._pool is pool:
                 self._pool = None
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _end_with_server() -> None:
+def _exit_with_server() -> None:
     """Let this process end when the server does, however that ends."""
     server = parent_process()
     if server is not None:
-        Thread(target=_end_after, args=(server,), daemon=True).start()
+        Thread(target=_exit_after, args=(server,), daemon=True).start()
 
 
-def _end_after(server: BaseProcess) -> None:
+def _exit_after(server: BaseProcess) -> None:
     server.join()
     os._exit(0)
 
 
-def _as_they_end(coming: Iterable[Future[Result]]) -> Iterable[Future[Result]]:
+def _iterate_completed(coming: Iterable[Future[Result]]) -> Iterable[Future[Result]]:
     left = set(coming)
     while left:
         done, left = wait(left, return_when="FIRST_COMPLETED")
         yield from done
 
 
-class _Sums:
+class _TreeSum:
     """Results that come in any order, added in a tree: two neighbours at once when both have come.
 
     Attributes:
@@ -135,7 +135,7 @@ class _Sums:
         self._add, self._size = add, size
         self._parts: dict[tuple[int, int], Any] = {}
 
-    def put(self, number: int, result: Any) -> None:
+    def add_result(self, number: int, result: Any) -> None:
         """Add the result of one item."""
         self.missing.remove(number)
         size, level = self._size, 0
@@ -159,51 +159,51 @@ class Dask(Workers):
         self._lock = Lock()
         self._client: Any = None
 
-    def folded(
+    def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
-        client = self._joined()
+        client = self._ensure_client()
         for _ in range(TRIES):
             if not client.scheduler_info()["workers"]:
-                raise ProtocolAborted("workers", f"none has joined {self.address}; ask again once one has", 503)
+                raise ProtocolError("workers", f"none has joined {self.address}; ask again once one has", 503)
             layer = client.map(work, items, pure=False)
             while len(layer) > 1:
                 pairs = [layer[at : at + 2] for at in range(0, len(layer), 2)]
                 layer = [client.submit(add, *pair, pure=False) if len(pair) == 2 else pair[0] for pair in pairs]
             try:
                 result: Result = layer[0].result()
-            except _distributed().KilledWorker:
+            except _import_distributed().KilledWorker:
                 continue
             return result
-        raise ProtocolAborted("workers", "they were killed again and again; nothing is answered", 503)
+        raise ProtocolError("workers", "they were killed again and again; nothing is answered", 503)
 
-    def _joined(self) -> Any:
+    def _ensure_client(self) -> Any:
         with self._lock:
             if self._client is None or self._client.status != "running":
                 try:
-                    self._client = _distributed().Client(self.address, set_as_default=False, timeout=10)
+                    self._client = _import_distributed().Client(self.address, set_as_default=False, timeout=10)
                 except OSError:
-                    raise ProtocolAborted("workers", f"no scheduler answers at {self.address}", 503) from None
+                    raise ProtocolError("workers", f"no scheduler answers at {self.address}", 503) from None
             return self._client
 
 
-def _distributed() -> Any:
+def _import_distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise NotInstalled("workers", EXTRA) from None
+        raise MissingPackage("workers", EXTRA) from None
     return distributed
 
 
-def workers_at(text: str) -> Workers:
+def parse_workers(text: str) -> Workers:
     """Workers by their option: the address of a Dask scheduler, a number of processes, or empty for this process.
 
     Raises:
         ValueError: it is neither, or a package is missing.
     """
     if "://" in text:
-        _distributed()
+        _import_distributed()
         return Dask(text)
     if text and not text.isdecimal():
-        raise ProtocolAborted("workers", f"a number, or a scheduler as tcp://10.0.0.1:8786, is needed, got {text!r}")
-    return Processes(int(text)) if text and int(text) else Here()
+        raise ProtocolError("workers", f"a number, or a scheduler as tcp://10.0.0.1:8786, is needed, got {text!r}")
+    return Processes(int(text)) if text and int(text) else InProcess()

@@ -1,7 +1,7 @@
 """Noisy counts by two servers that hold secret shares of each report: the task document, the servers, and clients."""
 
 from ..serving.identity import Server
-from ..serving.messages import ProtocolAborted
+from ..serving.messages import ProtocolError
 from .task import Task
 
-__all__ = ["ProtocolAborted", "Server", "Task"]
+__all__ = ["ProtocolError", "Server", "Task"]

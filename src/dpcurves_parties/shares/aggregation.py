@@ -21,25 +21,40 @@ from dpcurves.ledger import Allotment
 
 from ..crypto import Z64, Domain
 from ..crypto.comparison import DIGEST_SIZE
-from ..serving.messages import ProtocolAborted, opened
-from ..serving.noise_key import NoiseKey, noise_name
-from ..serving.task_document import Role, bearer_shown
+from ..serving.messages import ProtocolError, parse_object
+from ..serving.noise_key import NoiseKey, format_noise_law
+from ..serving.task_document import Role, find_bearer
 from ..serving.two_servers import dap, report_set
-from ..serving.two_servers.collection import CLOSES, LARGEST_LISTING, LARGEST_QUESTION, Collection, OfPeer, derived
-from ..serving.two_servers.kinds import Answer, Asked, TaskKind, require_set
-from ..serving.two_servers.report_set import public_key
-from ..serving.two_servers.sealed_answers import Letter, Reply, answered, letter_of
-from ..serving.two_servers.store import Standing, Store
-from .answer_proofs import HalfProof, Proved, Proving
-from .dap_uploads import AHEAD, NO_LEADER, Leading, Verifying, handed_on
-from .function_shares import masked, thresholds
-from .histogram_reports import HistogramEncoding, HistogramEvaluation, HistogramReports, verify_key
-from .jobs import CheckedJobs, Cutting, Form, ReportJobs
-from .shared_records import CheckedEncoding, CheckedReports, Encoding, Evaluation, Looks, Reports, Words
-from .task import Counted, Task
+from ..serving.two_servers.collection import (
+    CLOSES,
+    LARGEST_LISTING,
+    LARGEST_QUESTION,
+    OfPeer,
+    SharedTaskService,
+    derive_key,
+)
+from ..serving.two_servers.kinds import Answer, QuestionMessage, TaskType, require_report_set
+from ..serving.two_servers.report_set import load_public_key
+from ..serving.two_servers.sealed_answers import AnswerKey, Envelope, encode_sealed_answer, parse_envelope
+from ..serving.two_servers.store import Store, TaskStatus
+from .answer_proofs import ProvedValues, ServerProver, ShareProof
+from .dap_uploads import AHEAD, NO_LEADER, ReportVerifier, UploadLeader, answer_aggregation_job
+from .function_shares import find_thresholds, make_answer_share
+from .histogram_reports import HistogramEncoding, HistogramEvaluation, HistogramReports, derive_verify_key
+from .jobs import CheckedJobs, JobContext, JobWriter, ReportJobs
+from .shared_records import (
+    CheckedReports,
+    CheckedTreeEncoding,
+    Evaluation,
+    NodeSumCache,
+    SharedReports,
+    TreeEncoding,
+    Words,
+)
+from .task import CountKind, Task
 
 
-def check_of(evaluation: Evaluation | HistogramEvaluation) -> str:
+def encode_digests(evaluation: Evaluation | HistogramEvaluation) -> str:
     """Digests of all reports of the set, in the order of their ids, as text for the other server.
 
     They have 16 bytes each. Those of an honest owner are the same at both servers, and tell nothing. Of reports of one
@@ -48,24 +63,24 @@ def check_of(evaluation: Evaluation | HistogramEvaluation) -> str:
     return b64encode(evaluation.digests.tobytes()).decode()
 
 
-def digests_of(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE) -> NDArray[np.uint8]:
-    """The inverse of `check_of`, from a message about so many reports. Raises `ProtocolAborted`: there are none."""
+def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE) -> NDArray[np.uint8]:
+    """The inverse of `encode_digests`, from a message about so many reports. Raises `ProtocolError`: there are none."""
     try:
         digests = b64decode(told["check"], validate=True)
     except (KeyError, TypeError, ValueError):
-        raise ProtocolAborted("peer", "it told nothing of what is to be checked", 502) from None
+        raise ProtocolError("peer", "it told nothing of what is to be checked", 502) from None
     if len(digests) != size * reports:
-        raise ProtocolAborted("peer", "what is to be checked is of another number of reports", 502)
+        raise ProtocolError("peer", "what is to be checked is of another number of reports", 502)
     return np.frombuffer(digests, np.uint8).reshape(-1, size)
 
 
-def bits_of(dropped: NDArray[np.bool_]) -> bytes:
+def pack_flags(dropped: NDArray[np.bool_]) -> bytes:
     """A bit for each report."""
     return np.packbits(dropped).tobytes()
 
 
-def flags_of(bits: bytes, reports: int) -> NDArray[np.bool_]:
-    """The inverse of `bits_of`."""
+def unpack_flags(bits: bytes, reports: int) -> NDArray[np.bool_]:
+    """The inverse of `pack_flags`."""
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=reports).astype(bool)
 
 
@@ -73,43 +88,45 @@ Post = Callable[[str, bytes], bytes]
 """Function that posts a request to the other server, by its name and message."""
 
 
-class Asker(NamedTuple):
+class AskingAnalyst(NamedTuple):
     """The number of the analyst who asks, and its letter to the other server."""
 
     analyst: int
-    letter: str
+    envelope: str
 
 
-class Half(NamedTuple):
+class AnswerShare(NamedTuple):
     """SECRET: this server's half of an answer, how many reports were not counted, hashes of both noises.
 
-    `seen` is a hash of what was seen of checked reports on the way to thresholds, for the other server.
+    `marks_hash` is a hash of what was seen of checked reports on the way to thresholds, for the other server.
     """
 
-    numbers: tuple[int, ...]
-    dropped: int
-    bound: tuple[str, ...] = ()
-    seen: str = ""
+    values: tuple[int, ...]
+    dropped_count: int
+    noise_hashes: tuple[str, ...] = ()
+    marks_hash: str = ""
 
 
-class Halves(NamedTuple):
+class AnswerShares(NamedTuple):
     """SECRET: this server's half of an answer, and the other's, which is sealed to the analyst."""
 
-    own: Half
-    theirs: object
+    own_share: AnswerShare
+    sealed_peer_share: object
 
 
-def half_told(own: Asked, message: bytes, named: Mapping[str, object], dropped: int) -> Mapping[str, Any]:
+def parse_answer_share(
+    own: QuestionMessage, message: bytes, provenance: Mapping[str, object], dropped_count: int
+) -> Mapping[str, Any]:
     """The other server's message with its half, which is sealed.
 
     Raises:
         ProtocolAborted: it answers another question, or from another set of reports, or it dropped others.
     """
-    told = own.echoed(message, "peer")
-    if any(told.get(name) != value for name, value in named.items()):
-        raise ProtocolAborted("peer", OTHER_SET, 502)
-    if told.get("dropped") != dropped:
-        raise ProtocolAborted("peer", OTHERS_DROPPED, 502)
+    told = own.parse_reply(message, "peer")
+    if any(told.get(name) != value for name, value in provenance.items()):
+        raise ProtocolError("peer", OTHER_SET, 502)
+    if told.get("dropped") != dropped_count:
+        raise ProtocolError("peer", OTHERS_DROPPED, 502)
     return told
 
 
@@ -118,62 +135,64 @@ OTHER_NOISE = "it is bound to other noise than it told before the first answer; 
 
 
 @dataclass(repr=False)
-class Proofs:
+class AnswerProofs:
     """SECRET. Proofs of this server's halves, and the noise that the other server is bound to (`answer_proofs`).
 
     Attributes:
-        proving: Maker of the proofs.
+        prover: Maker of the proofs.
         store: Storage of the hash that the other server told.
-        law: The numbers that are proved.
-        at: Thresholds of the answer that is proved; none: it is that of all cells.
+        proved_values: The numbers that are proved.
+        thresholds: Thresholds of the answer that is proved; none: it is that of all cells.
     """
 
-    proving: Proving
+    prover: ServerProver
     store: Store
-    law: Proved
-    at: tuple[int, ...]
+    proved_values: ProvedValues
+    thresholds: tuple[int, ...]
     _lock: Lock = field(default_factory=Lock, init=False)
-    _own: HalfProof | None = field(default=None, init=False)
+    _own_proof: ShareProof | None = field(default=None, init=False)
 
-    def own(self, noise: NoiseKey, counts: NDArray[np.bool_] | None = None) -> OwnProof:
+    def prove_share(self, noise: NoiseKey, counts: NDArray[np.bool_] | None = None) -> OwnProof:
         """The proof of the half with this noise: of all reports, or of those that `counts` leaves."""
         with self._lock:
-            if self._own is None:
-                self._own = self.proving.half(self.law.noise(noise), counts)
-            return OwnProof(self, self._own)
+            if self._own_proof is None:
+                self._own_proof = self.prover.prove_share(self.proved_values.derive_noise(noise), counts)
+            return OwnProof(self, self._own_proof)
 
-    def with_other(self, own: HalfProof, told: Mapping[str, Any]) -> tuple[str, ...]:
+    def record_peer_hash(self, own: ShareProof, told: Mapping[str, Any]) -> tuple[str, ...]:
         """Hashes of the noises of server 0 and of server 1, once the other one's is written down.
 
         Raises:
             ProtocolAborted: it told none, or another one before.
         """
         other = told.get("bound")
-        if not isinstance(other, str) or self.store.bind(self.proving.task, other) != other:
-            raise ProtocolAborted("peer", OTHER_NOISE, 502)
-        return (own.hash, other) if self.proving.party == 0 else (other, own.hash)
+        if not isinstance(other, str) or self.store.record_noise_hash(self.prover.task, other) != other:
+            raise ProtocolError("peer", OTHER_NOISE, 502)
+        return (own.hash, other) if self.prover.party == 0 else (other, own.hash)
 
 
 class OwnProof(NamedTuple):
     """SECRET: the proof of this server's half, with what made it."""
 
-    proofs: Proofs
-    proof: HalfProof
+    proofs: AnswerProofs
+    share_proof: ShareProof
 
-    def beside(self, half: Half, told: Mapping[str, Any], at: tuple[int, ...], analyst: int) -> Half:
+    def add_to_share(
+        self, share: AnswerShare, told: Mapping[str, Any], thresholds: tuple[int, ...], analyst: int
+    ) -> AnswerShare:
         """A half with its proof for an analyst, where it has one.
 
         Whatever was asked, the other server's message binds it: were it not bound by answers that are not proved, it
         could choose its noise after it has seen some of them.
         """
-        bound = self.proofs.with_other(self.proof, told)
-        proved = self.proof.of(analyst) if at == self.proofs.at else ()
-        return half._replace(numbers=(*half.numbers, *proved), bound=bound)
+        bound = self.proofs.record_peer_hash(self.share_proof, told)
+        proved = self.share_proof.proof_for_analyst(analyst) if thresholds == self.proofs.thresholds else ()
+        return share._replace(values=(*share.values, *proved), noise_hashes=bound)
 
 
-def _binding(proof: OwnProof | None) -> dict[str, str]:
+def _noise_hash_field(proof: OwnProof | None) -> dict[str, str]:
     """Noise that this server is bound to, for a message to the other one."""
-    return {} if proof is None else {"bound": proof.proof.hash}
+    return {} if proof is None else {"bound": proof.share_proof.hash}
 
 
 @dataclass(repr=False)
@@ -183,64 +202,72 @@ class PlainCounting:
     Attributes:
         reports: That count.
         allotment: Allotment that was charged for the counts.
-        standing: Set of reports.
+        status: Set of reports.
         proofs: Proofs of halves, if the task asks for them.
     """
 
-    reports: Reports | ReportJobs
+    reports: SharedReports | ReportJobs
     allotment: Allotment
-    standing: Standing
-    proofs: Proofs | None = None
+    status: TaskStatus
+    proofs: AnswerProofs | None = None
     _lock: Lock = field(default_factory=Lock, init=False)
-    _own: tuple[int, ...] | None = field(default=None, init=False)
+    _own_values: tuple[int, ...] | None = field(default=None, init=False)
 
-    def lead(self, own: Asked, plan: Plan, asker: Asker, post: Post) -> Halves:
+    def lead(self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
         """Both halves, when this server was asked; with the analyst's letter to the other one."""
-        named, proof = self.standing.named, self._proof
+        named, proof = self.status.provenance, self._proof
         with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(post, "half", own.to_json(**named, letter=asker.letter, **_binding(proof)))
-            numbers = self._half(plan)
-            told = half_told(own, coming.result(), named, 0)
-        half = Half(numbers, 0)
-        return Halves(half if proof is None else proof.beside(half, told, own.at, asker.analyst), told.get("half"))
+            coming = beside.submit(
+                post, "half", own.to_json(**named, letter=asker.envelope, **_noise_hash_field(proof))
+            )
+            numbers = self._compute_values(plan)
+            told = parse_answer_share(own, coming.result(), named, 0)
+        half = AnswerShare(numbers, 0)
+        return AnswerShares(
+            half if proof is None else proof.add_to_share(half, told, own.thresholds, asker.analyst), told.get("half")
+        )
 
-    def cells(self, plan: Plan, post: Post | None) -> Half:
+    def make_cell_share(self, plan: Plan, post: Post | None) -> AnswerShare:
         """This server's half for all cells."""
-        return Half(self._half(plan), 0)
+        return AnswerShare(self._compute_values(plan), 0)
 
     @property
     def _proof(self) -> OwnProof | None:
-        return None if self.proofs is None else self.proofs.own(self.reports.noise)
+        return None if self.proofs is None else self.proofs.prove_share(self.reports.noise_key)
 
-    def _half(self, plan: Plan) -> tuple[int, ...]:
+    def _compute_values(self, plan: Plan) -> tuple[int, ...]:
         """Work out thresholds at once, and what is proved, or all cells, one time: whoever asks meanwhile waits."""
-        if not plan.query.is_laid_out and (self.proofs is None or plan.query.named_slots != self.proofs.at):
-            return masked(plan, self.reports, self.allotment)
+        if not plan.query.is_dense and (self.proofs is None or plan.query.requested_slots != self.proofs.thresholds):
+            return make_answer_share(plan, self.reports, self.allotment)
         with self._lock:
-            if self._own is None:
-                self._own = masked(plan, self.reports, self.allotment)
-            return self._own
+            if self._own_values is None:
+                self._own_values = make_answer_share(plan, self.reports, self.allotment)
+            return self._own_values
 
-    def evaluate(self, asked: Asked) -> bytes:
+    def evaluate(self, asked: QuestionMessage) -> bytes:
         """Refuse: reports of this task are not checked.
 
         Raises:
             ProtocolAborted: always.
         """
-        raise ProtocolAborted("question", NOT_CHECKED, 409)
+        raise ProtocolError("question", NOT_CHECKED, 409)
 
-    def settle(self, asked: Asked, message: bytes) -> bytes:
+    def settle(self, asked: QuestionMessage, message: bytes) -> bytes:
         """Refuse: reports of this task are not checked.
 
         Raises:
             ProtocolAborted: always.
         """
-        raise ProtocolAborted("question", NOT_CHECKED, 409)
+        raise ProtocolError("question", NOT_CHECKED, 409)
 
-    def follow(self, message: bytes, asked: Asked, plan: Plan, analyst: int) -> Half:
+    def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
         """This server's half, when the other one was asked."""
-        half, proof = Half(self._half(plan), 0), self._proof
-        return half if proof is None else proof.beside(half, opened(message, "question"), asked.at, analyst)
+        half, proof = AnswerShare(self._compute_values(plan), 0), self._proof
+        return (
+            half
+            if proof is None
+            else proof.add_to_share(half, parse_object(message, "question"), asked.thresholds, analyst)
+        )
 
 
 NOT_COLLECTED = "collection jobs are for tasks that count all cells, without proofs of answers; ask it as analysts do"
@@ -256,7 +283,7 @@ class CheckedCounting:
 
     Reports are checked once: at all cells where these are counted, else at the public edges `Task.checked_at`. Each
     server compares digests, writes down which reports have failed, and never changes that. Where thresholds are asked
-    one after the other, all reports that count are compared at these, too, by one hash (`Looks`); where it differs the
+    one after the other, all reports that count are compared at these, too, by one hash (`NodeSumCache`); where it differs the
     server that was asked hands no half to the analyst.
 
     Formal guarantees: one server with any behaviour, any owners and the analyst together learn from this server, of the
@@ -265,7 +292,7 @@ class CheckedCounting:
     its shares are digests and halves. Digests of an honest owner's reports are functions of the other server's shares
     and of the key that both know. A half is ``A s + z`` modulo 2**64, where s are this server's shares of all reports
     that it wrote down as passing, a set that is fixed before the first half is worked out and is a function of digests;
-    z is drawn once for the closed set, from a key that nobody else has, as `NoisePath` or `Linear` has it, whatever is
+    z is drawn once for the closed set, from a key that nobody else has, as `NoisePath` or `LinearMechanism` has it, whatever is
     asked and however often. Shares of dishonest owners' reports are known to the adversary, and shares of honest ones
     are its own subtracted from ``A x``; both can be taken off. So a half tells ``A x + z`` at the thresholds asked, and
     the same z with no other x. The hash beside it is a function of what digests are of. Of reports of one cell messages
@@ -277,27 +304,27 @@ class CheckedCounting:
     Attributes:
         task: The task.
         reports: That may count.
-        noise: The key of this server's noise for the reports that are left: another set of them has other noise, so
+        derive_noise_key: The key of this server's noise for the reports that are left: another set of them has other noise, so
             that a store that was put back to a time before the check tells no difference of two sets.
         allotment: Allotment that was charged for the counts.
-        standing: Set of reports.
+        status: Set of reports.
         store: Storage of the reports that have failed.
         proofs: Proofs of halves, if the task asks for them.
     """
 
     task: Task
     reports: CheckedReports | CheckedJobs | HistogramReports
-    noise: Callable[[bytes], NoiseKey]
+    derive_noise_key: Callable[[bytes], NoiseKey]
     allotment: Allotment
-    standing: Standing
+    status: TaskStatus
     store: Store
-    proofs: Proofs | None = None
+    proofs: AnswerProofs | None = None
     _lock: Lock = field(default_factory=Lock, init=False)
-    _evaluated: Evaluation | HistogramEvaluation | None = field(default=None, init=False)
-    _looks: Looks | None = field(default=None, init=False)
-    _own: tuple[int, ...] | None = field(default=None, init=False)
+    _cached_evaluation: Evaluation | HistogramEvaluation | None = field(default=None, init=False)
+    _node_sums: NodeSumCache | None = field(default=None, init=False)
+    _own_values: tuple[int, ...] | None = field(default=None, init=False)
 
-    def lead(self, own: Asked, plan: Plan, asker: Asker, post: Post) -> Halves:
+    def lead(self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
         """Both halves, when this server was asked; before the first one, which reports count.
 
         The analyst's letter goes to the other server. A server whose store was put back to a time before the check
@@ -306,143 +333,157 @@ class CheckedCounting:
         Raises:
             ProtocolAborted: the other server dropped other reports, or too few pass, or some fail at these thresholds.
         """
-        dropped = self._dropped or self._checked(post)
+        dropped = self._dropped_bits or self._run_check(post)
         try:
-            return self._led(own, plan, asker, dropped, post)
-        except ProtocolAborted as error:
+            return self._lead_checked(own, plan, asker, dropped, post)
+        except ProtocolError as error:
             if error.rule != UNCHECKED:
                 raise
-        return self._led(own, plan, asker, self._checked(post), post)
+        return self._lead_checked(own, plan, asker, self._run_check(post), post)
 
-    def _led(self, own: Asked, plan: Plan, asker: Asker, dropped: bytes, post: Post) -> Halves:
-        many, named = int(flags_of(dropped, self.standing.reports).sum()), self.standing.named
+    def _lead_checked(
+        self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, dropped: bytes, post: Post
+    ) -> AnswerShares:
+        many, named = int(unpack_flags(dropped, self.status.reports).sum()), self.status.provenance
         proof = self._proof(dropped)
         with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(post, "half", own.to_json(**named, letter=asker.letter, **_binding(proof)))
-            numbers, seen = self._numbers(plan, dropped)
-            told = half_told(own, coming.result(), named, many)
+            coming = beside.submit(
+                post, "half", own.to_json(**named, letter=asker.envelope, **_noise_hash_field(proof))
+            )
+            numbers, seen = self._compute_values(plan, dropped)
+            told = parse_answer_share(own, coming.result(), named, many)
         if told.get("seen", "") != seen:
-            raise ProtocolAborted("at", FAILING, 409)
-        half = Half(numbers, many)
-        return Halves(half if proof is None else proof.beside(half, told, own.at, asker.analyst), told.get("half"))
+            raise ProtocolError("at", FAILING, 409)
+        half = AnswerShare(numbers, many)
+        return AnswerShares(
+            half if proof is None else proof.add_to_share(half, told, own.thresholds, asker.analyst), told.get("half")
+        )
 
-    def cells(self, plan: Plan, post: Post | None) -> Half:
+    def make_cell_share(self, plan: Plan, post: Post | None) -> AnswerShare:
         """This server's half for all cells; with `post`, the other server checks reports first, where it has not.
 
         Raises:
             ProtocolAborted: reports were not checked, or too few pass.
         """
-        dropped = self._dropped or (None if post is None else self._checked(post))
+        dropped = self._dropped_bits or (None if post is None else self._run_check(post))
         if dropped is None:
-            raise ProtocolAborted("peer", UNCHECKED, 409)
-        return Half(self._numbers(plan, dropped)[0], int(flags_of(dropped, self.standing.reports).sum()))
+            raise ProtocolError("peer", UNCHECKED, 409)
+        return AnswerShare(
+            self._compute_values(plan, dropped)[0], int(unpack_flags(dropped, self.status.reports).sum())
+        )
 
-    def evaluate(self, asked: Asked) -> bytes:
+    def evaluate(self, asked: QuestionMessage) -> bytes:
         """Response to the other server before the first answer: the digests that it has to compare.
 
         Raises:
             ProtocolAborted: it asks at other thresholds than those at which reports are checked.
         """
-        if asked.at != self.task.checked_at:
-            raise ProtocolAborted("at", "reports are checked at the thresholds that the task says", 409)
-        return asked.answered((), self.standing.named, check=check_of(self._evaluation()))
+        if asked.thresholds != self.task.checked_at:
+            raise ProtocolError("at", "reports are checked at the thresholds that the task says", 409)
+        return asked.encode_answer((), self.status.provenance, check=encode_digests(self._evaluate_reports()))
 
-    def follow(self, message: bytes, asked: Asked, plan: Plan, analyst: int) -> Half:
+    def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
         """This server's half, when the other one was asked.
 
         Raises:
             ProtocolAborted: reports were not checked.
         """
-        dropped = self._dropped
+        dropped = self._dropped_bits
         if dropped is None:
-            raise ProtocolAborted("peer", UNCHECKED, 409)
-        numbers, seen = self._numbers(plan, dropped)
+            raise ProtocolError("peer", UNCHECKED, 409)
+        numbers, seen = self._compute_values(plan, dropped)
         half, proof = (
-            Half(numbers, int(flags_of(dropped, self.standing.reports).sum()), seen=seen),
+            AnswerShare(numbers, int(unpack_flags(dropped, self.status.reports).sum()), marks_hash=seen),
             self._proof(dropped),
         )
-        return half if proof is None else proof.beside(half, opened(message, "question"), asked.at, analyst)
+        return (
+            half
+            if proof is None
+            else proof.add_to_share(half, parse_object(message, "question"), asked.thresholds, analyst)
+        )
 
-    def settle(self, asked: Asked, message: bytes) -> bytes:
+    def settle(self, asked: QuestionMessage, message: bytes) -> bytes:
         """Check all reports with the digests of the other server, unless that was done before, and say which failed.
 
         Raises:
             ProtocolAborted: the message does not say what is to be compared, or too few pass.
         """
-        dropped = self._dropped or self._settled(self._evaluation(), opened(message, "question"))
-        return asked.answered((), self.standing.named, dropped=b64encode(dropped).decode())
+        dropped = self._dropped_bits or self._record_check(self._evaluate_reports(), parse_object(message, "question"))
+        return asked.encode_answer((), self.status.provenance, dropped=b64encode(dropped).decode())
 
     # Once, before the first answer
 
     @property
-    def _dropped(self) -> bytes | None:
+    def _dropped_bits(self) -> bytes | None:
         """Marks of the reports that have failed; None before they are checked."""
-        return self.store.settled(self.task.hash, -(-self.standing.reports // 8))
+        return self.store.read_dropped(self.task.hash, -(-self.status.reports // 8))
 
-    def _checked(self, post: Post) -> bytes:
+    def _run_check(self, post: Post) -> bytes:
         """Let both servers check all reports; the marks of those that have failed."""
-        own = Asked.fresh(self.task, self.task.checked_at)
+        own = QuestionMessage.create(self.task, self.task.checked_at)
         with ThreadPoolExecutor(1) as beside:
-            coming = beside.submit(post, "evaluate", own.to_json(**self.standing.named))
-            evaluation = self._evaluation()
-            told = own.echoed(coming.result(), "peer")
-        dropped = self._settled(evaluation, told)
-        message = own.to_json(**self.standing.named, check=check_of(evaluation))
-        if own.echoed(post("settle", message), "peer").get("dropped") != b64encode(dropped).decode():
-            raise ProtocolAborted("peer", OTHERS_DROPPED, 502)
+            coming = beside.submit(post, "evaluate", own.to_json(**self.status.provenance))
+            evaluation = self._evaluate_reports()
+            told = own.parse_reply(coming.result(), "peer")
+        dropped = self._record_check(evaluation, told)
+        message = own.to_json(**self.status.provenance, check=encode_digests(evaluation))
+        if own.parse_reply(post("settle", message), "peer").get("dropped") != b64encode(dropped).decode():
+            raise ProtocolError("peer", OTHERS_DROPPED, 502)
         return dropped
 
-    def _settled(self, evaluation: Evaluation | HistogramEvaluation, told: Mapping[str, Any]) -> bytes:
+    def _record_check(self, evaluation: Evaluation | HistogramEvaluation, told: Mapping[str, Any]) -> bytes:
         """Write down which reports have failed, unless it stands already."""
-        passed = evaluation.accepted(digests_of(told, *evaluation.digests.shape))
-        if passed.sum() < self.task.least * self.standing.reports:
+        passed = evaluation.find_accepted(parse_digests(told, *evaluation.digests.shape))
+        if passed.sum() < self.task.least * self.status.reports:
             rule = (
                 f"{int(passed.sum())} of {len(passed)} pass the servers' check, and {self.task.least} of them have to"
             )
-            raise ProtocolAborted("reports", rule, 409)
-        return self.store.settle(self.task.hash, bits_of(~passed))
+            raise ProtocolError("reports", rule, 409)
+        return self.store.record_dropped(self.task.hash, pack_flags(~passed))
 
     # Halves
 
     def _proof(self, dropped: bytes) -> OwnProof | None:
         if self.proofs is None:
             return None
-        return self.proofs.own(self.noise(dropped), ~flags_of(dropped, self.standing.reports))
+        return self.proofs.prove_share(self.derive_noise_key(dropped), ~unpack_flags(dropped, self.status.reports))
 
-    def _numbers(self, plan: Plan, dropped: bytes) -> tuple[tuple[int, ...], str]:
+    def _compute_values(self, plan: Plan, dropped: bytes) -> tuple[tuple[int, ...], str]:
         """This server's half, and what the other one has to see, too: nothing of all cells, which were compared."""
-        counts = ~flags_of(dropped, self.standing.reports)
-        if isinstance(self.reports, HistogramReports) or plan.query.is_laid_out:
-            return self._of_all_cells(plan, dropped, counts), ""
+        counts = ~unpack_flags(dropped, self.status.reports)
+        if isinstance(self.reports, HistogramReports) or plan.query.is_dense:
+            return self._compute_cells(plan, dropped, counts), ""
         with self._lock:
-            if self._looks is None:
-                self._looks = Looks(self.reports, counts, Domain(self.task.bits, Z64))
-        accepted, seen = self._looks.at(thresholds(plan), self.noise(dropped))
-        return masked(plan, accepted, self.allotment), seen.hex()
+            if self._node_sums is None:
+                self._node_sums = NodeSumCache(self.reports, counts, Domain(self.task.bits, Z64))
+        accepted, seen = self._node_sums.sum_thresholds(find_thresholds(plan), self.derive_noise_key(dropped))
+        return make_answer_share(plan, accepted, self.allotment), seen.hex()
 
-    def _of_all_cells(self, plan: Plan, dropped: bytes, counts: NDArray[np.bool_]) -> tuple[int, ...]:
+    def _compute_cells(self, plan: Plan, dropped: bytes, counts: NDArray[np.bool_]) -> tuple[int, ...]:
         with self._lock:
-            own = self._own
+            own = self._own_values
         if own is None:
-            own = masked(plan, self._evaluation().among(counts, self.noise(dropped)), self.allotment)
+            own = make_answer_share(
+                plan, self._evaluate_reports().sum_accepted(counts, self.derive_noise_key(dropped)), self.allotment
+            )
             with self._lock:
-                self._own = own
+                self._own_values = own
         return own
 
-    def _evaluation(self) -> Evaluation | HistogramEvaluation:
+    def _evaluate_reports(self) -> Evaluation | HistogramEvaluation:
         """Evaluation by which reports are checked, which is asked for several times."""
         with self._lock:
-            if self._evaluated is None:
-                plan = self.task.plan(self.task.checked_at, self.standing.reports)
-                self._evaluated = self.reports.evaluated(tuple(thresholds(plan)))
-            return self._evaluated
+            if self._cached_evaluation is None:
+                plan = self.task.plan(self.task.checked_at, self.status.reports)
+                self._cached_evaluation = self.reports.evaluate_thresholds(tuple(find_thresholds(plan)))
+            return self._cached_evaluation
 
 
 @dataclass(repr=False)
-class TaskService(Collection[Task]):
+class TaskService(SharedTaskService[Task]):
     """SECRET. What one server does for one task. It has no repr.
 
-    Formal guarantees: of the reports nothing leaves but `masked` halves, each sealed to an analyst who has shown this
+    Formal guarantees: of the reports nothing leaves but `make_answer_share` halves, each sealed to an analyst who has shown this
     server a token (see `sealed_answers`: the other server opens none, and no server sees a result); and digests of
     checked reports, to the other server: after the ledger has charged the task's loss, once, for one set of reports.
     The key of the noise belongs to that set. What is asked again, or after a crash, has the same answer. A server that
@@ -450,46 +491,46 @@ class TaskService(Collection[Task]):
     says why it can not.
     """
 
-    OF_PEER: ClassVar[OfPeer] = MappingProxyType({
+    PEER_REQUESTS: ClassVar[OfPeer] = MappingProxyType({
         **CLOSES,
         "evaluate": (lambda service, message: service.evaluate(message), LARGEST_QUESTION),
         "settle": (lambda service, message: service.settle(message), LARGEST_LISTING),
-        "half": (lambda service, message: service.half(message), LARGEST_LISTING),
+        "half": (lambda service, message: service.make_answer_share(message), LARGEST_LISTING),
     })  # fmt: skip
 
     _counting: PlainCounting | CheckedCounting | None = field(default=None, init=False)
 
     @property
-    def drawn_as(self) -> str:
-        return noise_name(self.task.law(1))  # a law that is the same for any number of reports
+    def noise_law_name(self) -> str:
+        return format_noise_law(self.task.law(1))  # a law that is the same for any number of reports
 
     @property
     def askable(self) -> Task:
         return self.task
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
-        asked, stored = Asked.from_json(message, self.task), opened(message, "question")
-        reply, asker = Reply.of(asked, stored), Asker(analyst, letter_of(stored))
-        own = Asked.fresh(self.task, asked.at, asked.question)
-        counting = self._agreed(own)
-        half, theirs = counting.lead(own, self._plan(asked, counting), asker, self._post)
-        return answered(reply, self.party, _told(half, counting.standing), theirs)
+        asked, stored = QuestionMessage.from_json(message, self.task), parse_object(message, "question")
+        reply, asker = AnswerKey.from_fields(asked, stored), AskingAnalyst(analyst, parse_envelope(stored))
+        own = QuestionMessage.create(self.task, asked.thresholds, asked.question_id)
+        counting = self._agree_on_counting(own)
+        half, theirs = counting.lead(own, self._plan(asked, counting), asker, self._post_to_peer)
+        return encode_sealed_answer(reply, self.party, _to_answer(half, counting.status), theirs)
 
-    def upload(self, owner: int, message: bytes) -> Future[bytes]:
-        return self._leading.submit(owner, dap.reports_of(message))
+    def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
+        return self._leader.submit(owner, dap.parse_upload_request(message))
 
-    def job(self, message: bytes) -> bytes:
-        return handed_on(self, self._verifying, dap.job_of(message, self.task.hash))
-
-    @cached_property
-    def _leading(self) -> Leading:
-        return Leading(self, self._verifying)
+    def run_aggregation_job(self, message: bytes) -> bytes:
+        return answer_aggregation_job(self, self._verifier, dap.parse_aggregation_job(message, self.task.hash))
 
     @cached_property
-    def _verifying(self) -> Verifying:
-        return Verifying(self.task, self.party, verify_key(self._common, self.task.hash))
+    def _leader(self) -> UploadLeader:
+        return UploadLeader(self, self._verifier)
 
-    def collect(self, message: bytes) -> bytes:
+    @cached_property
+    def _verifier(self) -> ReportVerifier:
+        return ReportVerifier(self.task, self.party, derive_verify_key(self._shared_secret, self.task.hash))
+
+    def run_collection_job(self, message: bytes) -> bytes:
         """Both servers' aggregate shares, sealed to the analyst; collected again, they are the same numbers.
 
         Formal guarantees: those of `sealed_answers`. The helper seals nothing without the analyst's token, which comes
@@ -500,61 +541,74 @@ class TaskService(Collection[Task]):
             ProtocolAborted: this is the helper, or the task is not collected so, or the helper does not answer.
         """
         if self.party != 0:
-            raise ProtocolAborted("server", NO_LEADER, 404)
-        job, own = dap.Collecting.of(message), Asked.fresh(self._collectable(), (), "collection")
-        standing = self._in_agreement(own)
-        counting = self._paid()
-        half = counting.cells(self._plan(own, counting), self._post)
-        request = dap.packed_share_request(job, self.task.hash, standing.reports, self.store.checksum(self.task.hash))
-        path = f"/tasks/{dap.task_id(self.task.hash)}/aggregate_shares"
-        theirs = dap.share_of(self.peer.post(path, request, kind=dap.SHARE))
-        shares = self._collected(job, half, standing), theirs
-        return dap.packed_collection(standing.reports, int(time() / dap.PRECISION) + AHEAD + 1, shares)
+            raise ProtocolError("server", NO_LEADER, 404)
+        job, own = (
+            dap.CollectionJobRequest.from_bytes(message),
+            QuestionMessage.create(self._require_collectable(), (), "collection"),
+        )
+        standing = self._confirm_with_peer(own)
+        counting = self._ensure_counting()
+        half = counting.make_cell_share(self._plan(own, counting), self._post_to_peer)
+        request = dap.encode_aggregate_share_request(
+            job, self.task.hash, standing.reports, self.store.compute_checksum(self.task.hash)
+        )
+        path = f"/tasks/{dap.encode_task_id(self.task.hash)}/aggregate_shares"
+        theirs = dap.parse_aggregate_share(self.peer.post(path, request, content_type=dap.SHARE))
+        shares = self._seal_aggregate_share(job, half, standing), theirs
+        return dap.encode_collection_job_response(standing.reports, int(time() / dap.PRECISION) + AHEAD + 1, shares)
 
-    def aggregate_share(self, message: bytes) -> bytes:
+    def make_aggregate_share(self, message: bytes) -> bytes:
         """This server's aggregate share, sealed to the analyst whose collection job the leader hands on.
 
         Raises:
             ProtocolAborted: it is no such job, or of no analyst of this task, or of one who asks too often, or for
                 other reports.
         """
-        task, standing = self._collectable(), self._closed()
-        job = dap.share_request_of(message, task.hash, standing.reports, self.store.checksum(task.hash))
-        shown = self.keys.unsealed(job.letter, dap.LETTER_INFO, task.configuration.asked_with(job))
+        task, standing = self._require_collectable(), self._require_closed()
+        job = dap.parse_aggregate_share_request(
+            message, task.hash, standing.reports, self.store.compute_checksum(task.hash)
+        )
+        shown = self.hpke_keys.open_ciphertext(
+            job.encrypted_token, dap.LETTER_INFO, task.configuration.encode_token_aad(job)
+        )
         token = shown.decode("ascii", "replace") if isinstance(shown, bytes) else ""
-        self.count(bearer_shown(task, token, Role.ANALYST, self.party))
-        counting = self._paid()
-        return self._collected(job, counting.cells(task.plan((), standing.reports), None), standing)
+        self.count_question(find_bearer(task, token, Role.ANALYST, self.party))
+        counting = self._ensure_counting()
+        return self._seal_aggregate_share(
+            job, counting.make_cell_share(task.plan((), standing.reports), None), standing
+        )
 
-    def _collectable(self) -> Task:
+    def _require_collectable(self) -> Task:
         """The task, which has to count cells without proofs."""
-        if self.task.counted is not Counted.CELLS or self.task.proofs:
-            raise ProtocolAborted("task", NOT_COLLECTED, 404)
+        if self.task.count_kind is not CountKind.CELLS or self.task.proof_key_hashes:
+            raise ProtocolError("task", NOT_COLLECTED, 404)
         return self.task
 
-    def _collected(self, job: dap.Collecting, half: Half, standing: Standing) -> bytes:
+    def _seal_aggregate_share(self, job: dap.CollectionJobRequest, half: AnswerShare, standing: TaskStatus) -> bytes:
         """An aggregate share of this profile: the set, both commitments, how many were dropped, and the numbers."""
-        names = b"".join(map(bytes.fromhex, (str(standing.set), *(standing.commitments or ()))))
-        numbers = struct.pack(f"<{len(half.numbers)}Q", *half.numbers)
-        return self.task.configuration.collected(job, self.party, names + dap.number(half.dropped, 8) + numbers)
+        names = b"".join(map(bytes.fromhex, (str(standing.report_set), *(standing.commitments or ()))))
+        numbers = struct.pack(f"<{len(half.values)}Q", *half.values)
+        return self.task.configuration.seal_aggregate_share(
+            job, self.party, names + dap.encode_integer(half.dropped_count, 8) + numbers
+        )
 
-    def half(self, message: bytes) -> bytes:
+    def make_answer_share(self, message: bytes) -> bytes:
         """This server's half of an answer, sealed to the analyst whose letter the other server hands on.
 
         Raises:
             ProtocolAborted: it can not be asked, or the letter is of no analyst of this task, or of one who asks too
                 often.
         """
-        asked = self._asked_by_peer(message)
-        letter = Letter.opened(opened(message, "question"), asked, self.party, self.identity)
-        analyst = bearer_shown(self.task, letter.token, Role.ANALYST, self.party)
-        self.count(analyst)
-        counting = self._paid()
+        asked = self._parse_peer_question(message)
+        letter = Envelope.open_envelope(parse_object(message, "question"), asked, self.party, self.identity)
+        analyst = find_bearer(self.task, letter.token, Role.ANALYST, self.party)
+        self.count_question(analyst)
+        counting = self._ensure_counting()
         half = counting.follow(message, asked, self._plan(asked, counting), analyst)
-        sealed = letter.reply.sealed(self.party, _told(half, counting.standing))
-        more = {"bound": half.bound[self.party]} if half.bound else {}
-        more |= {"seen": half.seen} if half.seen else {}
-        return asked.to_json(**counting.standing.named, dropped=half.dropped, half=sealed, **more)
+        sealed = letter.answer_key.seal_answer_share(self.party, _to_answer(half, counting.status))
+        more = {"bound": half.noise_hashes[self.party]} if half.noise_hashes else {}
+        more |= {"seen": half.marks_hash} if half.marks_hash else {}
+        return asked.to_json(**counting.status.provenance, dropped=half.dropped_count, half=sealed, **more)
 
     def evaluate(self, message: bytes) -> bytes:
         """Digests that the other server has to compare before reports count.
@@ -562,8 +616,8 @@ class TaskService(Collection[Task]):
         Raises:
             ProtocolAborted: it can not be asked.
         """
-        asked = self._asked_by_peer(message)
-        return self._paid().evaluate(asked)
+        asked = self._parse_peer_question(message)
+        return self._ensure_counting().evaluate(asked)
 
     def settle(self, message: bytes) -> bytes:
         """Check of all reports, before the first answer.
@@ -571,112 +625,120 @@ class TaskService(Collection[Task]):
         Raises:
             ProtocolAborted: it can not be asked.
         """
-        return self._paid().settle(self._asked_by_peer(message), message)
+        return self._ensure_counting().settle(self._parse_peer_question(message), message)
 
-    def _agreed(self, own: Asked) -> PlainCounting | CheckedCounting:
+    def _agree_on_counting(self, own: QuestionMessage) -> PlainCounting | CheckedCounting:
         """Counting on the agreed set. Before the first charge the other server must agree; later messages name it."""
         if self._counting is None:
-            self._in_agreement(own)
-        return self._paid()
+            self._confirm_with_peer(own)
+        return self._ensure_counting()
 
-    def _in_agreement(self, own: Asked) -> Standing:
+    def _confirm_with_peer(self, own: QuestionMessage) -> TaskStatus:
         """State of the closed task, once the other server has said that it has the same reports and commitments."""
-        standing = self._closed()
-        told = own.echoed(self._post("agree", own.to_json(**standing.named)), "peer")
-        require_set(told, standing.named, report_set.OTHER)
+        standing = self._require_closed()
+        told = own.parse_reply(self._post_to_peer("agree", own.to_json(**standing.provenance)), "peer")
+        require_report_set(told, standing.provenance, report_set.OTHER)
         return standing
 
-    def _plan(self, asked: Asked, counting: PlainCounting | CheckedCounting) -> Plan:
-        return self.task.plan(asked.at, counting.standing.reports)
+    def _plan(self, asked: QuestionMessage, counting: PlainCounting | CheckedCounting) -> Plan:
+        return self.task.plan(asked.thresholds, counting.status.reports)
 
-    def _paid(self) -> PlainCounting | CheckedCounting:
+    def _ensure_counting(self) -> PlainCounting | CheckedCounting:
         """The reports that count, once the whole loss of the task is charged for them, and for no other set."""
         with self._lock:
             if self._counting is None:
-                standing = self._closed()
-                held = self._in_jobs(standing) or self._in_memory(standing)
-                self._counting = self._counted(standing, held, self._charged(standing))
+                standing = self._require_closed()
+                held = self._hold_in_jobs(standing) or self._hold_in_memory(standing)
+                self._counting = self._create_counting(standing, held, self._charge_ledger(standing))
             return self._counting
 
-    def _counted(self, standing: Standing, held: Held, allotment: Allotment) -> PlainCounting | CheckedCounting:
-        def noise_of(dropped: bytes) -> NoiseKey:
-            return self._noise.key_of(f"{standing.set} without {dropped.hex()}")
+    def _create_counting(
+        self, standing: TaskStatus, held: HeldReports, allotment: Allotment
+    ) -> PlainCounting | CheckedCounting:
+        def derive_noise_key(dropped: bytes) -> NoiseKey:
+            return self._noise.derive_noise_key(f"{standing.report_set} without {dropped.hex()}")
 
         proofs = None
-        if held.proved is not None:
-            proving = Proving(self.task.hash, self.party, *held.proved)
-            proofs = Proofs(proving, self.store, self.task.proved, self.task.proved_at)
+        if held.proof_words is not None:
+            proving = ServerProver(self.task.hash, self.party, *held.proof_words)
+            proofs = AnswerProofs(proving, self.store, self.task.proved_values, self.task.proved_at)
         if isinstance(held.reports, CheckedReports | CheckedJobs | HistogramReports):
-            return CheckedCounting(self.task, held.reports, noise_of, allotment, standing, self.store, proofs)
+            return CheckedCounting(self.task, held.reports, derive_noise_key, allotment, standing, self.store, proofs)
         return PlainCounting(held.reports, allotment, standing, proofs)
 
-    def _in_memory(self, standing: Standing) -> Held:
+    def _hold_in_memory(self, standing: TaskStatus) -> HeldReports:
         encoding = self.task.encoding
         if isinstance(encoding, HistogramEncoding):
-            shares = self._shares(standing)
-            _, listing = self.store.listing(self.task.hash)
-            key = verify_key(self._common, self.task.hash)
-            return Held(HistogramReports(encoding, self.party, sorted(listing), shares, key), None)
+            shares = self._load_shares(standing)
+            _, listing = self.store.read_listing(self.task.hash)
+            key = derive_verify_key(self._shared_secret, self.task.hash)
+            return HeldReports(HistogramReports(encoding, self.party, sorted(listing), shares, key), None)
         words = list[tuple[Words, list[bytes]]]()
-        parts, count = self._with_words(encoding, standing, words), standing.reports
-        if isinstance(encoding, CheckedEncoding):
-            keys = encoding.gathered_checked(self.party, parts, count)
-            return Held(CheckedReports(keys, encoding.engine, self._verification(standing)), self._proved(words))
-        held = Reports(encoding.gathered(self.party, parts, count), encoding.engine, self._key(standing))
-        return Held(held, self._proved(words))
+        parts, count = self._iterate_with_words(encoding, standing, words), standing.reports
+        if isinstance(encoding, CheckedTreeEncoding):
+            keys = encoding.join_checked_keys(self.party, parts, count)
+            return HeldReports(
+                CheckedReports(keys, encoding.engine, self._derive_verify_key(standing)), self._join_words(words)
+            )
+        held = SharedReports(
+            encoding.join_keys(self.party, parts, count), encoding.engine, self._derive_noise_key(standing)
+        )
+        return HeldReports(held, self._join_words(words))
 
-    def _with_words(
-        self, encoding: Encoding, standing: Standing, words: list[tuple[Words, list[bytes]]]
+    def _iterate_with_words(
+        self, encoding: TreeEncoding, standing: TaskStatus, words: list[tuple[Words, list[bytes]]]
     ) -> Iterator[Sequence[bytes]]:
         """SECRET: shares of the reports that count in parts; their words of proofs, where there are some, are kept."""
-        for part in self._parts(standing):
-            if self.task.proofs:
-                some, seeds = encoding.proved(part)
+        for part in self._iterate_shares(standing):
+            if self.task.proof_key_hashes:
+                some, seeds = encoding.parse_words(part)
                 words.append((some.copy(), seeds))  # without the rest of the reports
             yield part
 
-    def _proved(self, words: Sequence[tuple[Words, list[bytes]]]) -> tuple[Words, list[bytes]] | None:
-        if not self.task.proofs:
+    def _join_words(self, words: Sequence[tuple[Words, list[bytes]]]) -> tuple[Words, list[bytes]] | None:
+        if not self.task.proof_key_hashes:
             return None
         return np.concatenate([one for one, _ in words]), [seed for _, seeds in words for seed in seeds]
 
-    def _in_jobs(self, standing: Standing) -> Held | None:
+    def _hold_in_jobs(self, standing: TaskStatus) -> HeldReports | None:
         """Reports as jobs of workers; None where the server has no place for them."""
         encoding, words = self.task.encoding, list[tuple[Words, list[bytes]]]()
-        if self.place.jobs is None or not isinstance(encoding, Encoding):
+        if self.resources.job_store is None or not isinstance(encoding, TreeEncoding):
             return None
-        checked = self._verification(standing) if isinstance(encoding, CheckedEncoding) else b""
-        form = Form(self.task.hash, self.party, encoding.slots, encoding.proofs, checked)
-        cutting = Cutting(self.place.jobs, self.place.workers)
-        jobs = cutting.cut(form, str(standing.set), self._with_words(encoding, standing, words))
-        held = CheckedJobs(jobs) if checked else ReportJobs(jobs, self._key(standing))
-        return Held(held, self._proved(words))
+        checked = self._derive_verify_key(standing) if isinstance(encoding, CheckedTreeEncoding) else b""
+        form = JobContext(self.task.hash, self.party, encoding.slots, encoding.proof_words, checked)
+        cutting = JobWriter(self.resources.job_store, self.resources.workers)
+        jobs = cutting.write_jobs(form, str(standing.report_set), self._iterate_with_words(encoding, standing, words))
+        held = CheckedJobs(jobs) if checked else ReportJobs(jobs, self._derive_noise_key(standing))
+        return HeldReports(held, self._join_words(words))
 
     @property
-    def _common(self) -> bytes:
+    def _shared_secret(self) -> bytes:
         """SECRET: both servers work it out, each with its own key, and no owner can."""
-        return self.identity.sealing.exchange(public_key(self.task.servers[1 - self.party].sealing))
+        return self.identity.hpke_key.exchange(load_public_key(self.task.servers[1 - self.party].hpke_key))
 
-    def _key(self, standing: Standing) -> NoiseKey:
-        return self._noise.key_of(str(standing.set))
+    def _derive_noise_key(self, standing: TaskStatus) -> NoiseKey:
+        return self._noise.derive_noise_key(str(standing.report_set))
 
-    def _verification(self, standing: Standing) -> bytes:
+    def _derive_verify_key(self, standing: TaskStatus) -> bytes:
         """Key of digests. Both servers work it out, and no owner can: it belongs to a set that is closed."""
-        return derived(self._common, f"verification {self.task.hash} {standing.set}")
+        return derive_key(self._shared_secret, f"verification {self.task.hash} {standing.report_set}")
 
 
-class Held(NamedTuple):
+class HeldReports(NamedTuple):
     """SECRET. Reports that count, in memory or in jobs, and what proofs of answers need of them."""
 
-    reports: Reports | ReportJobs | CheckedReports | CheckedJobs | HistogramReports
-    proved: tuple[Words, list[bytes]] | None
+    reports: SharedReports | ReportJobs | CheckedReports | CheckedJobs | HistogramReports
+    proof_words: tuple[Words, list[bytes]] | None
 
 
-def _told(half: Half, standing: Standing) -> Answer:
+def _to_answer(half: AnswerShare, standing: TaskStatus) -> Answer:
     """SECRET: a half, with the set of reports and the noise that it is from."""
     commitments = standing.commitments or ()
-    return Answer(half.numbers, str(standing.set), standing.reports, half.dropped, commitments, half.bound)
+    return Answer(
+        half.values, str(standing.report_set), standing.reports, half.dropped_count, commitments, half.noise_hashes
+    )
 
 
-COUNTS = TaskKind(Task, TaskService)
+COUNTS = TaskType(Task, TaskService)
 """Tasks that count, registered as an entry point."""

@@ -12,26 +12,26 @@ from typing import Any, TypeVar
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import Plan, Release, Step, Strategy, Workload
 from dpcurves.curves import Question
-from dpcurves.curves.result import warn_of
+from dpcurves.curves.result import warn_about_notes
 from dpcurves.data import Axis, Categories
 from dpcurves.ledger import Allotment, QuestionBudget
-from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, loss_numeral
+from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, format_loss
 from dpcurves.queries import Query
 from dpcurves.records import open_records
-from dpcurves.session import pay_and_converse, rehearse
+from dpcurves.session import ask_with_budget, plan_question
 
-from ..crypto import engine_of_task
+from ..crypto import select_engine
 from ..serving.channel import PATIENCE, Channel
-from ..serving.messages import ProtocolAborted
+from ..serving.messages import ProtocolError
 from ..serving.task_document import Ticket
-from ..serving.two_servers.dap import task_id
-from ..serving.two_servers.kinds import Asked, closed_standing
-from ..serving.two_servers.owner import AgreedReports, require_task
-from ..serving.two_servers.sealed_answers import Inquiry
-from .answer_proofs import ProvedEdges, hash_of_key, require_proved, required
-from .function_shares import FunctionShares, Owners, added, joined, told
+from ..serving.two_servers.dap import encode_task_id
+from ..serving.two_servers.kinds import QuestionMessage, parse_closed_status
+from ..serving.two_servers.owner import AgreedReports, require_ticket_for
+from ..serving.two_servers.sealed_answers import SealedQuestion
+from .answer_proofs import ProvedEdges, hash_key, require_key, require_proved_answer
+from .function_shares import FunctionShares, Owners, add_answer_shares, combine_values, make_release
 from .histogram_reports import HistogramEncoding
-from .shared_records import CheckedEncoding, Encoding
+from .shared_records import CheckedTreeEncoding, TreeEncoding
 from .task import Task
 
 ASSUMED = (
@@ -50,75 +50,75 @@ BELIEVED = "Not checked: owners. One dishonest owner can shift a count arbitrari
 CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
 
 
-def assumed(task: Task, *, proved: bool = True) -> tuple[str, ...]:
+def list_assumptions(task: Task, *, proved: bool = True) -> tuple[str, ...]:
     """Trust assumptions of a task, and of an answer that is `proved`, where the task asks for proofs."""
     checked = BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
-    if not (task.proofs and proved):
+    if not (task.proof_key_hashes and proved):
         return ASSUMED, checked
-    if not isinstance(task.proved, ProvedEdges):
+    if not isinstance(task.proved_values, ProvedEdges):
         return ASSUMED_PROVED, checked, PROVED.format("an answer is the counts of")
-    counts = PROVED.format(f"counts below {task.proved.size} edges are those of")
-    return ASSUMED_PROVED, checked, counts, PROVED_AT.format(task.proved.most_apart)
+    counts = PROVED.format(f"counts below {task.proved_values.size} edges are those of")
+    return ASSUMED_PROVED, checked, counts, PROVED_AT.format(task.proved_values.max_noise_difference)
 
 
-def statement(task: Task) -> tuple[str, ...]:
+def describe_task(task: Task) -> tuple[str, ...]:
     """Lines for people."""
     first, second = task.servers
     return (
-        f"Task {task.name!r} counts {_counted(task)}; its hash is {task.hash}",
+        f"Task {task.name!r} counts {_describe_counts(task)}; its hash is {task.hash}",
         f"Servers: {first.url} and {second.url}, each with a share of every report and noise of its own",
         f"Promise: {task.loss} for each report, whatever is asked, under replace-one; how many reports there are is"
-        f" public, {_owners(task)}",
-        *_reports(task),
-        f"Error of a count: {_plan(task).error:.4g} records, twice the variance of one curator's",
-        *assumed(task),
+        f" public, {_describe_owner_limit(task)}",
+        *_describe_reports(task),
+        f"Error of a count: {_plan_example(task).error:.4g} records, twice the variance of one curator's",
+        *list_assumptions(task),
     )
 
 
-def _counted(task: Task) -> str:
+def _describe_counts(task: Task) -> str:
     others = [str(each.column) for each in task.axes[:-1]]
     by = f" by {', '.join(others)}" if others else ""
     return f"{task.column}{by} on {task.grid.cells} cells from {task.grid.lower:g} to {task.grid.upper:g}"
 
 
-def _owners(task: Task) -> str:
+def _describe_owner_limit(task: Task) -> str:
     most = task.reports_per_owner
     if most == 1:
         return "and an owner sends one"
     # Group privacy: k times a pure loss; k**2 times a zero-concentrated one (Bun and Steinke 2016, Proposition 1.9).
     epsilon = task.loss.epsilon
     rho = task.loss.rho * most**2
-    loss = f"epsilon {loss_numeral(epsilon * most)}" if epsilon is not None else f"rho {loss_numeral(rho)}"
+    loss = f"epsilon {format_loss(epsilon * most)}" if epsilon is not None else f"rho {format_loss(rho)}"
     return f"and an owner sends at most {most}: it loses at most {loss} as a whole"
 
 
-def _reports(task: Task) -> tuple[str, ...]:
+def _describe_reports(task: Task) -> tuple[str, ...]:
     encoding = task.encoding
     if not isinstance(encoding, HistogramEncoding):
-        return _proofs(task, encoding) if task.proofs else ()
-    scheme, tree = encoding.scheme, CheckedEncoding(task.slots, engine_of_task(b""))
-    sizes, others = sum(map(encoding.size_of, (0, 1))), 2 * tree.size
+        return _describe_proofs(task, encoding) if task.proof_key_hashes else ()
+    scheme, tree = encoding.scheme, CheckedTreeEncoding(task.slots, select_engine(b""))
+    sizes, others = sum(map(encoding.size_for_party, (0, 1))), 2 * tree.size
     return (
-        f"Reports: Prio3Histogram of {scheme.length} cells in chunks of {scheme.chunk}; {sizes} bytes for both servers,"
+        f"Reports: Prio3Histogram of {scheme.length} cells in chunks of {scheme.chunk_length}; {sizes} bytes for both servers,"
         f" where trees of seeds would have {others}",
-        f"DAP: id {task_id(task.hash)}, configuration {b64encode(task.configuration.packed()).decode()}",
+        f"DAP: id {encode_task_id(task.hash)}, configuration {b64encode(task.configuration.to_bytes()).decode()}",
     )
 
 
-def _proofs(task: Task, encoding: Encoding) -> tuple[str, ...]:
-    proved, plain = task.numbers(task.proved_at), task.proved.size
+def _describe_proofs(task: Task, encoding: TreeEncoding) -> tuple[str, ...]:
+    proved, plain = task.answer_size(task.proved_at), task.proved_values.size
     return (
-        f"Proofs: a report has {encoding.size} bytes for each server, {replace(encoding, proofs=0).size} without them;"
+        f"Proofs: a report has {encoding.size} bytes for each server, {replace(encoding, proof_words=0).size} without them;"
         f" a half of the answer that is proved has {proved} numbers, {plain} without",
     )
 
 
-def _plan(task: Task) -> Plan:
+def _plan_example(task: Task) -> Plan:
     return task.plan((1,), 1)
 
 
 # SECRET. Owner's reading of a table: the cells of its records, as a task of counts declares them.
-def read_places(
+def read_record_slots(
     task: Task, table: Any, delimiter: str = ",", axes: Sequence[Axis | Categories] | None = None
 ) -> IntArray:
     """SECRET: the places of the records of a table, as the task reads them; `axes`: by the table's own names.
@@ -128,7 +128,7 @@ def read_places(
     """
     with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
         places = records.places(task.axes if axes is None else axes)
-    return task.require_few(places)
+    return task.require_allowed_count(places)
 
 
 Answer = TypeVar("Answer")
@@ -136,7 +136,7 @@ Curve = TypeVar("Curve")
 
 
 @dataclass(frozen=True, slots=True)
-class OfTask:
+class TaskPlanner:
     """Planner of the questions that can be answered from a task's single release.
 
     Attributes:
@@ -149,9 +149,9 @@ class OfTask:
         """Plan of the questions to the servers."""
         return FunctionShares(self.task.owners).plan(workload, loss, adjacency)
 
-    def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """The plan of the release that answers the query. Raises `UnsupportedQuery`."""
-        return self.task.answering(query, adjacency.total or 1)
+        return self.task.plan_for_query(query, adjacency.public_record_count or 1)
 
 
 class Analyst:
@@ -177,22 +177,22 @@ class Analyst:
         task: Task,
         ticket: Ticket,
         party: int = 0,
-        patience: float = PATIENCE,
-        kept: Path | None = None,
+        timeout: float = PATIENCE,
+        agreed_file: Path | None = None,
         *,
-        unproved: bool = False,
+        allow_unproved: bool = False,
     ) -> None:
-        require_task(ticket, task)
-        if task.proofs:
-            required(ticket.proof, task.proofs, hash_of_key(ticket.proof))
-        self._kept = kept
+        require_ticket_for(ticket, task)
+        if task.proof_key_hashes:
+            require_key(ticket.proof_key, task.proof_key_hashes, hash_key(ticket.proof_key))
+        self._kept = agreed_file
         self._task, self._ticket, self._party = task, ticket, party
-        self._server = Channel.to(task.servers[party].url, task.servers[party].certificate, patience)
+        self._server = Channel.from_certificate(task.servers[party].url, task.servers[party].certificate, timeout)
         self._set: tuple[str, int] | None = None
         self._commitments: tuple[str, ...] | None = None
         self._once: tuple[int, ...] | None = None
         self.dropped = 0
-        self._unproved, self.doubts = unproved, frozenset[str]()
+        self._unproved, self.doubts = allow_unproved, frozenset[str]()
 
     def __enter__(self) -> Analyst:
         return self
@@ -216,79 +216,87 @@ class Analyst:
             UnsupportedQuery: it can not be read from what the task counts; nothing was charged.
             ProtocolAborted: the servers refuse or can not be reached, or an answer is not to what was asked.
         """
-        standing = closed_standing(self._task, self._server.get(f"/tasks/{self._task.hash}"))
-        self._require_same((str(standing["set"]), standing["reports"]))
-        adjacency, model = self._task.adjacency(standing["reports"]), OfTask(self._task)
-        rehearse(question, self._task.loss, adjacency, model)
+        standing = parse_closed_status(self._task, self._server.get(f"/tasks/{self._task.hash}"))
+        self._require_same_reports((str(standing["set"]), standing["reports"]))
+        adjacency, model = self._task.adjacency(standing["reports"]), TaskPlanner(self._task)
+        plan_question(question, self._task.loss, adjacency, model)
         turn = 0
 
-        def reply(step: Step, allotment: Allotment) -> Release:
+        def answer_step(step: Step, allotment: Allotment) -> Release:
             nonlocal turn
             named = None if question_id is None else f"{question_id}x{turn}"
             turn += 1
-            release = told(
-                model.turn(step.query, allotment.loss, adjacency), self._counts(step.query, named), allotment
+            release = make_release(
+                model.plan_query(step.query, allotment.loss, adjacency), self._ask_counts(step.query, named), allotment
             )
             progress()
             return release
 
-        loss = self._task.loss.of_one_release()
-        budget = QuestionBudget.told(self._task.hash, loss)
-        curve = pay_and_converse(question, adjacency, model, budget, reply)
-        warn_of(curve)
+        loss = self._task.loss.as_single_release()
+        budget = QuestionBudget.from_external_charge(self._task.hash, loss)
+        curve = ask_with_budget(question, adjacency, model, budget, answer_step)
+        warn_about_notes(curve)
         return curve
 
-    def _counts(self, query: Query, named: str | None) -> tuple[int, ...]:
+    def _ask_counts(self, query: Query, named: str | None) -> tuple[int, ...]:
         """The numbers from which a query is answered: of all cells, or at all edges that are proved, asked for once."""
         task, listed = self._task, dict[int, int]()
-        if self._once is None and (query.is_laid_out or task.proofs):
-            self._once = self._numbers(task.proved_at, named)
-        if query.is_laid_out and self._once is not None:
+        if self._once is None and (query.is_dense or task.proof_key_hashes):
+            self._once = self._ask_values(task.proved_at, named)
+        if query.is_dense and self._once is not None:
             return self._once
         if self._once is not None:
             listed = dict(zip(task.proved_at, self._once, strict=True))
-        others = tuple(each for each in query.named_slots if each not in listed)
-        parts = (others[start : start + task.most_at_once] for start in range(0, len(others), task.most_at_once))
-        found = dict(zip(others, (count for at in parts for count in self._numbers(at, named)), strict=True))
-        if self._once is not None and isinstance(task.proved, ProvedEdges):
-            with self._doubting():
-                task.proved.require_between(self._once, found)
-        return tuple((listed | found)[each] for each in query.named_slots)
+        others = tuple(each for each in query.requested_slots if each not in listed)
+        parts = (others[start : start + task.max_thresholds] for start in range(0, len(others), task.max_thresholds))
+        found = dict(zip(others, (count for at in parts for count in self._ask_values(at, named)), strict=True))
+        if self._once is not None and isinstance(task.proved_values, ProvedEdges):
+            with self._tolerate_unproved():
+                task.proved_values.require_between(self._once, found)
+        return tuple((listed | found)[each] for each in query.requested_slots)
 
-    def _numbers(self, at: tuple[int, ...], named: str | None) -> tuple[int, ...]:
-        inquiry = Inquiry.fresh(Asked.fresh(self._task, at, named), self._party)
+    def _ask_values(self, at: tuple[int, ...], named: str | None) -> tuple[int, ...]:
+        inquiry = SealedQuestion.create(QuestionMessage.create(self._task, at, named), self._party)
         message = inquiry.to_json(self._ticket, self._task.servers)
-        path, token = f"/tasks/{self._task.hash}/answers", self._ticket.shown_to(self._party)
-        first, second = inquiry.halves(self._server.post(path, message, token))
-        self._require_same((first.set, first.reports))
+        path, token = f"/tasks/{self._task.hash}/answers", self._ticket.derive_bearer_token(self._party)
+        first, second = inquiry.open_answer_shares(self._server.post(path, message, token))
+        self._require_same_reports((first.report_set, first.reports))
         if self._commitments not in (None, first.commitments):
-            raise ProtocolAborted("servers", "they answer with other noise than before", 502)
+            raise ProtocolError("servers", "they answer with other noise than before", 502)
         if self._kept is not None:
-            AgreedReports(self._task.hash, first.set, first.reports, first.commitments).keep(self._kept)
-        self._commitments, self.dropped = first.commitments, first.dropped
-        plan, halves = self._task.plan(at, first.reports), [first.numbers, second.numbers]
-        return self._proved(plan, halves, first.bound) if self._task.is_proved(at) else added(plan, halves)
+            AgreedReports(self._task.hash, first.report_set, first.reports, first.commitments).write_or_verify(
+                self._kept
+            )
+        self._commitments, self.dropped = first.commitments, first.dropped_count
+        plan, halves = self._task.plan(at, first.reports), [first.values, second.values]
+        return (
+            self._verify_values(plan, halves, first.noise_hashes)
+            if self._task.is_proved(at)
+            else combine_values(plan, halves)
+        )
 
-    def _proved(self, plan: Plan, halves: Sequence[tuple[int, ...]], bound: tuple[str, ...]) -> tuple[int, ...]:
+    def _verify_values(self, plan: Plan, halves: Sequence[tuple[int, ...]], bound: tuple[str, ...]) -> tuple[int, ...]:
         size = len(halves[0]) // 2
         numbers, proofs = ([half[:size] for half in halves], [half[size:] for half in halves])
-        found = added(plan, numbers)
-        with self._doubting():
-            require_proved(self._ticket.proof, self._task.hash, joined(plan, numbers), proofs, bound)
-            self._task.proved.require_possible(found, plan.adjacency.total or 0)
+        found = combine_values(plan, numbers)
+        with self._tolerate_unproved():
+            require_proved_answer(
+                self._ticket.proof_key, self._task.hash, add_answer_shares(plan, numbers), proofs, bound
+            )
+            self._task.proved_values.require_possible(found, plan.adjacency.public_record_count or 0)
         return found
 
     @contextmanager
-    def _doubting(self) -> Iterator[None]:
+    def _tolerate_unproved(self) -> Iterator[None]:
         """Turn a refusal into a doubt, where answers are read that are not proved."""
         try:
             yield
-        except ProtocolAborted as error:
+        except ProtocolError as error:
             if not self._unproved:
                 raise
             self.doubts |= {error.rule.partition(";")[0]}
 
-    def _require_same(self, named: tuple[str, int]) -> None:
+    def _require_same_reports(self, named: tuple[str, int]) -> None:
         if self._set not in (None, named):
-            raise ProtocolAborted("server", "it answers from another set of reports than before", 502)
+            raise ProtocolError("server", "it answers from another set of reports than before", 502)
         self._set = named

@@ -43,7 +43,7 @@ s and u, T, and what the proved counts are off, at most. *Right counts are read*
 comparison, for exact counts do not fall; and so proved counts are compared with each other, 0 and the number of
 reports. The records of owners who are not checked can make a count fall.
 
-*Impossible answers are refused*, whatever z* is (`Proved.require_possible`): numbers of all cells are read from -T to
+*Impossible answers are refused*, whatever z* is (`ProvedValues.require_possible`): numbers of all cells are read from -T to
 the number of reports and T, where noise is beyond one of these T with a chance of 2**-40, and counts below edges as
 above.
 
@@ -70,14 +70,14 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused
-from dpcurves.inference import Weighed, tail_bound
+from dpcurves.arguments import InvalidArgument
+from dpcurves.inference import WeightedNoise, tail_bound
 from dpcurves.laws import IntervalSums, PathSums
 
-from ..serving.messages import ProtocolAborted
+from ..serving.messages import ProtocolError
 from ..serving.noise_key import NoiseKey
 from ..serving.task_document import Role
-from ..serving.two_servers.collection import derived
+from ..serving.two_servers.collection import derive_key
 
 Words = NDArray[np.uint64]
 PRIME = 2**61 - 1
@@ -92,60 +92,60 @@ _AT_ONCE = 2**19
 # Integers modulo the prime, as arrays of 64-bit words
 
 
-def stream(key: bytes, count: int) -> Words:
+def expand_key(key: bytes, count: int) -> Words:
     """So many numbers: 61 low bits of each word of AES-128 in counter mode from 0, little-endian."""
     octets = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(8 * count))
-    return _reduced(np.frombuffer(octets, "<u8").astype(np.uint64, copy=False) & _LOW)
+    return _reduce(np.frombuffer(octets, "<u8").astype(np.uint64, copy=False) & _LOW)
 
 
-def _reduced(words: Words) -> Words:
+def _reduce(words: Words) -> Words:
     """Below the prime, of any words."""
     folded = (words & _LOW) + (words >> np.uint64(61))
     return np.where(folded >= _LOW, folded - _LOW, folded)
 
 
-def _negated(words: Words) -> Words:
+def _negate(words: Words) -> Words:
     """Negation of words that are not above the prime, whose bits are all 1."""
     return words ^ _LOW
 
 
-def residues(numbers: Sequence[int] | NDArray[np.int64]) -> Words:
+def to_residues(numbers: Sequence[int] | NDArray[np.int64]) -> Words:
     """Integers of 64 bits modulo the prime."""
     return (np.asarray(numbers, dtype=np.int64) % np.int64(PRIME)).astype(np.uint64)
 
 
-def inner(first: Words, second: Words) -> list[int]:
+def inner_products(first: Words, second: Words) -> list[int]:
     """Inner products of rows, ``(rows, size)`` each, or one of them ``(size,)``.
 
-    >>> inner(np.array([[PRIME - 1, 2]], np.uint64), np.array([PRIME - 1, 3], np.uint64))
+    >>> inner_products(np.array([[PRIME - 1, 2]], np.uint64), np.array([PRIME - 1, 3], np.uint64))
     [7]
     """
     (high, low), (other_high, other_low) = ((each >> _HALF, each & _PART) for each in (first, second))
-    middle = _reduced(high * other_low + low * other_high)
+    middle = _reduce(high * other_low + low * other_high)
     # 2**62 is 2, and 2**31 times 2**30 is 1.
     whole = np.uint64(2) * (high * other_high) + low * other_low
-    whole = _reduced(whole) + (middle >> np.uint64(30)) + ((middle & np.uint64(2**30 - 1)) << _HALF)
-    rows = np.atleast_2d(_reduced(whole))
+    whole = _reduce(whole) + (middle >> np.uint64(30)) + ((middle & np.uint64(2**30 - 1)) << _HALF)
+    rows = np.atleast_2d(_reduce(whole))
     return [(int((row >> _HALF).sum()) * 2**31 + int((row & _PART).sum())) % PRIME for row in rows]
 
 
 # What is proved: all cells, or counts below the edges of a list
 
 
-class Proved(Protocol):
+class ProvedValues(Protocol):
     """Interface of the numbers of an answer that is proved."""
 
     @property
     def size(self) -> int:
         """Number of them."""
 
-    def weights(self, coefficients: Words, places: NDArray[np.int64]) -> Words:
+    def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
         """Inner products of the coefficients with what a record in each of these slots adds to the numbers.
 
         That of a missing record, whose place is behind all slots, is 0.
         """
 
-    def noise(self, key: NoiseKey) -> list[int]:
+    def derive_noise(self, key: NoiseKey) -> list[int]:
         """SECRET: the noise of all numbers, of one server."""
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
@@ -157,7 +157,7 @@ class Proved(Protocol):
 
 
 @dataclass(frozen=True)
-class ProvedCells(Proved):
+class ProvedCells(ProvedValues):
     """Counts of all cells as sums over intervals, then the number of records without a value, less its public total.
 
     Attributes:
@@ -170,32 +170,32 @@ class ProvedCells(Proved):
     def size(self) -> int:
         return self.law.size
 
-    def weights(self, coefficients: Words, places: NDArray[np.int64]) -> Words:
+    def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
         law = self.law
         found, start = np.zeros((law.rows, law.cells), np.uint64), 0
         for level in law.levels:
             size = law.rows * len(level.starts)
             each = coefficients[start : start + size].reshape(law.rows, -1)
-            found = _reduced(found + each[:, np.searchsorted(level.first, np.arange(law.cells), "right") - 1])
+            found = _reduce(found + each[:, np.searchsorted(level.first_cells, np.arange(law.cells), "right") - 1])
             start += size
         if law.missing is not None:
-            found = _reduced(found + _negated(coefficients[start : start + 1]))
-        return np.append(found.ravel(), np.uint64(0))[places]
+            found = _reduce(found + _negate(coefficients[start : start + 1]))
+        return np.append(found.ravel(), np.uint64(0))[slots]
 
-    def noise(self, key: NoiseKey) -> list[int]:
-        return key.of_sums(self.law)
+    def derive_noise(self, key: NoiseKey) -> list[int]:
+        return key.derive_sum_noise(self.law)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
         start = 0
         for noise, size in self.law.noises:
-            most = tail_bound((Weighed(1, 1.0, noise),), RARE / (2 * self.size))
+            most = tail_bound((WeightedNoise(1, 1.0, noise),), RARE / (2 * self.size))
             if any(not -most <= count <= reports + most for count in counts[start : start + size]):
-                raise ProtocolAborted("servers", IMPOSSIBLE, 502)
+                raise ProtocolError("servers", IMPOSSIBLE, 502)
             start += size
 
 
 @dataclass(frozen=True)
-class ProvedEdges(Proved):
+class ProvedEdges(ProvedValues):
     """Counts below the edges of a list.
 
     Attributes:
@@ -208,22 +208,22 @@ class ProvedEdges(Proved):
     def size(self) -> int:
         return self.law.size
 
-    def weights(self, coefficients: Words, places: NDArray[np.int64]) -> Words:
+    def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
         total, tails = 0, [0]
         for each in coefficients[::-1].tolist():
             total = (total + each) % PRIME
             tails.append(total)
-        return np.array(tails[::-1], np.uint64)[np.searchsorted(self.law.at, places, "right")]
+        return np.array(tails[::-1], np.uint64)[np.searchsorted(self.law.prefix_lengths, slots, "right")]
 
-    def noise(self, key: NoiseKey) -> list[int]:
-        return key.noises(self.law, self.law.at)
+    def derive_noise(self, key: NoiseKey) -> list[int]:
+        return key.derive_path_noise(self.law, self.law.prefix_lengths)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
-        listed = {0: 0, **dict(zip(self.law.at, counts, strict=True))}
+        listed = {0: 0, **dict(zip(self.law.prefix_lengths, counts, strict=True))}
         *_, last = listed
-        falls = any(self._falls(listed, one, other) for one, other in pairwise(listed))
-        if falls or listed[last] > reports + self.apart(0, last):
-            raise ProtocolAborted("servers", IMPOSSIBLE, 502)
+        falls = any(self._is_falling(listed, one, other) for one, other in pairwise(listed))
+        if falls or listed[last] > reports + self.bound_noise_difference(0, last):
+            raise ProtocolError("servers", IMPOSSIBLE, 502)
 
     def require_between(self, listed: Sequence[int], asked: Mapping[int, int]) -> None:
         """Refuse counts that are not between the proved ones at the edges next to them.
@@ -235,30 +235,32 @@ class ProvedEdges(Proved):
         Raises:
             ProtocolAborted: they are not.
         """
-        counts = {0: 0, **dict(zip(self.law.at, listed, strict=True))}
+        counts = {0: 0, **dict(zip(self.law.prefix_lengths, listed, strict=True))}
         edges = list(counts)
         for threshold, count in asked.items():
             above = bisect_left(edges, threshold)
             both = {**counts, threshold: count}
             before, after = edges[max(above - 1, 0)], edges[above]
-            if self._falls(both, before, threshold) or self._falls(both, threshold, after):
-                raise ProtocolAborted("servers", NOT_BETWEEN, 502)
+            if self._is_falling(both, before, threshold) or self._is_falling(both, threshold, after):
+                raise ProtocolError("servers", NOT_BETWEEN, 502)
 
-    def _falls(self, counts: Mapping[int, int], one: int, other: int) -> bool:
-        return counts[other] < counts[one] - self.apart(one, other)
+    def _is_falling(self, counts: Mapping[int, int], one: int, other: int) -> bool:
+        return counts[other] < counts[one] - self.bound_noise_difference(one, other)
 
     @property
-    def most_apart(self) -> float:
-        """The largest bound `apart` of counts below edges next to each other.
+    def max_noise_difference(self) -> float:
+        """The largest bound `bound_noise_difference` of counts below edges next to each other.
 
         No count between two edges has a larger one: with the one below it has as many noises in common, or more.
         """
-        return max(self.apart(*edges) for edges in pairwise((0, *self.law.at)))
+        return max(self.bound_noise_difference(*edges) for edges in pairwise((0, *self.law.prefix_lengths)))
 
-    def apart(self, one: int, other: int) -> float:
+    def bound_noise_difference(self, one: int, other: int) -> float:
         """Bound on the difference of the noises of two counts, which it exceeds with a chance of `RARE` at most."""
-        noises = sum(len(self.law.path(each)) for each in (one, other)) - 2 * self.law.shared(one, other)
-        return tail_bound((Weighed(noises, 1.0, self.law.noise),), RARE)
+        noises = sum(len(self.law.blocks_on_path(each)) for each in (one, other)) - 2 * self.law.count_shared_noises(
+            one, other
+        )
+        return tail_bound((WeightedNoise(noises, 1.0, self.law.noise),), RARE)
 
 
 RARE = 2.0**-40
@@ -274,102 +276,104 @@ class ProofKeys:
 
     Attributes:
         secret: 64 hexadecimal digits; each owner's ticket holds them.
-        analysts: Number of analysts.
+        analyst_count: Number of analysts.
     """
 
     secret: str
-    analysts: int
+    analyst_count: int
 
     @classmethod
-    def drawn(cls, analysts: int) -> Self:
+    def generate(cls, analysts: int) -> Self:
         """New keys for so many analysts."""
         return cls(secrets.token_hex(32), analysts)
 
     @property
-    def each(self) -> tuple[str, ...]:
+    def keys(self) -> tuple[str, ...]:
         """The key of each analyst."""
         secret = bytes.fromhex(self.secret)
-        return tuple(derived(secret, f"proofs for analyst {number}").hex() for number in range(self.analysts))
+        return tuple(derive_key(secret, f"proofs for analyst {number}").hex() for number in range(self.analyst_count))
 
     @property
     def hashes(self) -> tuple[str, ...]:
         """Hashes of the analysts' keys, which stand in the task document."""
-        return tuple(hash_of_key(key) for key in self.each)
+        return tuple(hash_key(key) for key in self.keys)
 
-    def of_tickets(self, owners: int) -> Mapping[tuple[Role, int], str]:
+    def to_ticket_secrets(self, owners: int) -> Mapping[tuple[Role, int], str]:
         """Secret for the ticket of each owner, key for that of each analyst."""
         of_owners = {(Role.OWNER, number): self.secret for number in range(owners)}
-        return {**of_owners, **{(Role.ANALYST, number): key for number, key in enumerate(self.each)}}
+        return {**of_owners, **{(Role.ANALYST, number): key for number, key in enumerate(self.keys)}}
 
 
-def hash_of_key(key: str) -> str:
+def hash_key(key: str) -> str:
     """The public hash of an analyst's key."""
     return sha256(f"dpcurves proof key\n{key}".encode()).hexdigest()
 
 
-def required(key: str, of: Sequence[str], kept: str) -> str:
+def require_key(key: str, allowed_hashes: Sequence[str], key_hash: str) -> str:
     """The key in a ticket, which the task document names by a hash.
 
     Raises:
         ProtocolAborted: the ticket has another key or none.
     """
-    if kept not in of:
-        raise ProtocolAborted("ticket", "its key for proofs of answers is not that of the task; get another ticket")
+    if key_hash not in allowed_hashes:
+        raise ProtocolError("ticket", "its key for proofs of answers is not that of the task; get another ticket")
     return key
 
 
-def coefficients(key: str, task: str, size: int) -> Words:
+def derive_coefficients(key: str, task: str, size: int) -> Words:
     """SECRET: an analyst's coefficients for answers of so many numbers."""
-    return stream(derived(bytes.fromhex(key), f"coefficients {task}")[:16], size)
+    return expand_key(derive_key(bytes.fromhex(key), f"coefficients {task}")[:16], size)
 
 
-def _mask(task: str, seed: bytes, count: int) -> Words:
-    return stream(sha256(b"dpcurves mask\n" + bytes.fromhex(task) + seed).digest()[:16], count)
+def _derive_mask(task: str, seed: bytes, count: int) -> Words:
+    return expand_key(sha256(b"dpcurves mask\n" + bytes.fromhex(task) + seed).digest()[:16], count)
 
 
 # Owners
 
 
 @dataclass(frozen=True, repr=False)
-class Prover:
+class OwnerProver:
     """SECRET. Maker of the words of reports. It has no repr.
 
     Attributes:
         task: The hash of the task.
-        law: The numbers of its answers.
+        proved_values: The numbers of its answers.
         keys: The key of each analyst.
     """
 
     task: str
-    law: Proved
+    proved_values: ProvedValues
     keys: tuple[str, ...]
 
-    def words(self, places: NDArray[np.int64], first: Sequence[bytes], second: Sequence[bytes]) -> Words:
+    def make_words(self, slots: NDArray[np.int64], first: Sequence[bytes], second: Sequence[bytes]) -> Words:
         """Words of some reports, ``(reports, analysts)``.
 
         Args:
-            places: Slots of the records.
+            slots: Slots of the records.
             first: Seeds of server 0.
             second: Those of server 1.
         """
-        size, found = self.law.size, np.empty((len(places), len(self.keys)), np.uint64)
-        all_of = [coefficients(key, self.task, size) for key in self.keys]
-        own = [self.law.weights(each, places) for each in all_of]
-        for part in _parts(len(places), size):
+        size, found = self.proved_values.size, np.empty((len(slots), len(self.keys)), np.uint64)
+        all_of = [derive_coefficients(key, self.task, size) for key in self.keys]
+        own = [self.proved_values.compute_weights(each, slots) for each in all_of]
+        for part in _slice_parts(len(slots), size):
             pairs = zip(first[part], second[part], strict=True)
-            sums = np.array([self._both(one, other) for one, other in pairs]).reshape(-1, size + len(self.keys))
+            sums = np.array([self._combine_masks(one, other) for one, other in pairs]).reshape(
+                -1, size + len(self.keys)
+            )
             for number, (each, of_records) in enumerate(zip(all_of, own, strict=True)):
-                products: Words = np.array(inner(sums[:, :size], each), np.uint64)
+                products: Words = np.array(inner_products(sums[:, :size], each), np.uint64)
                 known: Words = products + of_records[part]
-                found[part, number] = _reduced(_reduced(known) + _negated(sums[:, size + number]))
+                found[part, number] = _reduce(_reduce(known) + _negate(sums[:, size + number]))
         return found
 
-    def _both(self, first: bytes, second: bytes) -> Words:
-        count = self.law.size + len(self.keys)
-        return _reduced(_mask(self.task, first, count) + _mask(self.task, second, count))
+    def _combine_masks(self, first: bytes, second: bytes) -> Words:
+        count = self.proved_values.size + len(self.keys)
+        return _reduce(_derive_mask(self.task, first, count) + _derive_mask(self.task, second, count))
 
 
-def _parts(count: int, size: int) -> Iterator[slice]:
+def _slice_parts(count: int, size: int) -> Iterator[slice]:
     few = max(1, _AT_ONCE // size)
     return (slice(start, min(start + few, count)) for start in range(0, count, few))
 
@@ -377,29 +381,29 @@ def _parts(count: int, size: int) -> Iterator[slice]:
 # Servers
 
 
-class HalfProof(NamedTuple):
+class ShareProof(NamedTuple):
     """SECRET: proof of one server's half: its noise less all masks, and the sum of numbers for each analyst."""
 
-    noise: tuple[int, ...]
+    masked_noise: tuple[int, ...]
     sums: tuple[int, ...]
 
     @property
     def hash(self) -> str:
         """Hash of the masked noise, to which the server is bound."""
-        return hash_of_noise(self.noise)
+        return hash_noise(self.masked_noise)
 
-    def of(self, analyst: int) -> tuple[int, ...]:
+    def proof_for_analyst(self, analyst: int) -> tuple[int, ...]:
         """The proof for one analyst, who gets it beside the half."""
-        return *self.noise, self.sums[analyst]
+        return *self.masked_noise, self.sums[analyst]
 
 
-def hash_of_noise(noise: Sequence[int]) -> str:
+def hash_noise(noise: Sequence[int]) -> str:
     """Hash of masked noise."""
     return sha256(b"dpcurves masked noise\n" + np.asarray(noise, "<u8").tobytes()).hexdigest()
 
 
 @dataclass(frozen=True, repr=False)
-class Proving:
+class ServerProver:
     """SECRET. Maker of the proofs of one server's halves. It has no repr.
 
     Attributes:
@@ -414,26 +418,26 @@ class Proving:
     words: Words
     seeds: Sequence[bytes]
 
-    def half(self, noise: Sequence[int], counts: NDArray[np.bool_] | None = None) -> HalfProof:
+    def prove_share(self, noise: Sequence[int], counts: NDArray[np.bool_] | None = None) -> ShareProof:
         """SECRET: proof of a half with this noise, of all reports, or of those that `counts` leaves."""
         size, analysts = len(noise), self.words.shape[1]
         total = np.zeros(size + analysts, np.uint64)
         for number, seed in enumerate(self.seeds):
             if counts is None or counts[number]:
-                total = _reduced(total + _mask(self.task, seed, size + analysts))
-        masked = _reduced(residues(noise) + _negated(total[:size]))
+                total = _reduce(total + _derive_mask(self.task, seed, size + analysts))
+        masked = _reduce(to_residues(noise) + _negate(total[:size]))
         sums = total[size:]
         if self.party == 0:
             for row in self.words if counts is None else self.words[counts]:
-                sums = _reduced(sums + row)
-        return HalfProof(tuple(masked.tolist()), tuple(sums.tolist()))
+                sums = _reduce(sums + row)
+        return ShareProof(tuple(masked.tolist()), tuple(sums.tolist()))
 
 
 # Analysts
 
 
-def require_proved(
-    key: str, task: str, counts: Sequence[int], proofs: Sequence[Sequence[int]], bound: Sequence[str]
+def require_proved_answer(
+    key: str, task: str, counts: Sequence[int], proofs: Sequence[Sequence[int]], noise_hashes: Sequence[str]
 ) -> None:
     """Refuse an answer that is not proved.
 
@@ -441,26 +445,26 @@ def require_proved(
         key: The analyst's.
         task: The hash of the task.
         counts: The sum of both halves.
-        proofs: What each server sent beside its half: `HalfProof.of`.
-        bound: Hashes of masked noise that both servers name.
+        proofs: What each server sent beside its half: `ShareProof.proof_for_analyst`.
+        noise_hashes: Hashes of masked noise that both servers name.
 
     Raises:
         ProtocolAborted: it is not.
     """
     noises = [tuple(proof[:-1]) for proof in proofs]
-    if list(bound) != [hash_of_noise(noise) for noise in noises]:
-        raise ProtocolAborted("servers", OTHER_NOISE, 502)
+    if list(noise_hashes) != [hash_noise(noise) for noise in noises]:
+        raise ProtocolError("servers", OTHER_NOISE, 502)
     if any(not -LARGEST < count < LARGEST for count in counts):
-        raise ProtocolAborted("servers", UNPROVED, 502)
+        raise ProtocolError("servers", UNPROVED, 502)
     if any(not 0 <= number < PRIME for proof in proofs for number in proof):
-        raise ProtocolAborted("servers", UNPROVED, 502)
-    each = coefficients(key, task, len(counts))
+        raise ProtocolError("servers", UNPROVED, 502)
+    each = derive_coefficients(key, task, len(counts))
     masked: list[Words] = [np.array(noise, np.uint64) for noise in noises]
     first, second = masked
-    (found,) = inner(_reduced(first + second), each)
-    (expected,) = inner(residues(counts), each)
+    (found,) = inner_products(_reduce(first + second), each)
+    (expected,) = inner_products(to_residues(counts), each)
     if (found + sum(proof[-1] for proof in proofs) - expected) % PRIME:
-        raise ProtocolAborted("servers", UNPROVED, 502)
+        raise ProtocolError("servers", UNPROVED, 502)
 
 
 OTHER_NOISE = "a half has other noise than its server was bound to before the first answer; nothing is read"
@@ -479,4 +483,4 @@ IMPOSSIBLE = "the proved numbers are none of so many reports with noise that was
 def require_words(words: Words) -> None:
     """Refuse words that are none. Raises `ValueError`."""
     if bool(np.any(words >= _LOW)):
-        raise Refused("shares", "a word of a proof is below 2**61 - 1")
+        raise InvalidArgument("shares", "a word of a proof is below 2**61 - 1")

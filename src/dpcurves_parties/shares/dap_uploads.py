@@ -16,13 +16,13 @@ import numpy as np
 from ..crypto.prio3 import VerifiedCells
 from ..serving.channel import PATIENCE, Channel
 from ..serving.group_commit import GroupCommit
-from ..serving.messages import ProtocolAborted
+from ..serving.messages import ProtocolError
 from ..serving.task_document import Ticket
 from ..serving.two_servers import dap, report_set
-from ..serving.two_servers.collection import Collection
+from ..serving.two_servers.collection import SharedTaskService
 from ..serving.two_servers.owner import Contribution
-from ..serving.two_servers.report_set import Earlier
-from ..serving.two_servers.store import Frozen, Offer, Stored, TakesNoMore
+from ..serving.two_servers.report_set import EarlierPolicy
+from ..serving.two_servers.store import NoMoreReports, Offer, StoredReport, TaskFrozen
 from .histogram_reports import HistogramEncoding
 from .task import Task
 
@@ -35,13 +35,13 @@ GATHER = 0.1
 NO_LEADER = "it is the helper of this task; reports go to the leader"
 
 
-def contribution_of(task: Task) -> bytes:
+def derive_contribution_id(task: Task) -> bytes:
     """The name of what an owner uploads by way of the DAP draft, report after report: the same for all owners."""
     return sha256(b"dpcurves DAP\n" + bytes.fromhex(task.hash)).digest()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Verifying:
+class ReportVerifier:
     """SECRET. Verification of reports as they come, in one round: both servers' messages of proofs. It has no repr.
 
     Reports of trees have none: they are checked before the first answer, under a key of the closed set. So are those of
@@ -50,97 +50,106 @@ class Verifying:
     Attributes:
         task: The task.
         party: Number of the server.
-        key: The key of verification.
+        verify_key: The key of verification.
     """
 
     task: Task
     party: int
-    key: bytes
+    verify_key: bytes
 
-    def verified(self, stored: Sequence[Stored]) -> VerifiedCells | None:
+    def verify_reports(self, stored: Sequence[StoredReport]) -> VerifiedCells | None:
         """SECRET: the cells of some reports, and this server's messages; None: they have none."""
         encoding = self.task.encoding
         if not isinstance(encoding, HistogramEncoding) or not stored:
             return None
         half = encoding.public_size
         public, shares = [one.share[:half] for one in stored], [one.share[half:] for one in stored]
-        return encoding.scheme.verified(self.party, public, shares, [one.id for one in stored], self.key)
+        return encoding.scheme.verify_init(self.party, public, shares, [one.id for one in stored], self.verify_key)
 
-    def begun(self, stored: Sequence[Stored], verified: VerifiedCells | None) -> list[bytes]:
+    def encode_init_messages(self, stored: Sequence[StoredReport], verified: VerifiedCells | None) -> list[bytes]:
         """The leader's messages."""
         contents = [b""] * len(stored) if verified is None else [row.tobytes() for row in verified.messages]
-        return [dap.packed_message(dap.INITIALIZE, content) for content in contents]
+        return [dap.encode_ping_pong_message(dap.INITIALIZE, content) for content in contents]
 
-    def answered(self, stored: Sequence[Stored], messages: Sequence[bytes]) -> list[bytes | dap.ReportError]:
+    def answer_messages(
+        self, stored: Sequence[StoredReport], messages: Sequence[bytes]
+    ) -> list[bytes | dap.ReportError]:
         """The helper's messages, from those of the leader."""
-        verified = self.verified(stored)
+        verified = self.verify_reports(stored)
         size = 0 if verified is None else verified.scheme.message_size
-        contents = [_content(message, size) for message in messages]
+        contents = [_parse_init_message(message, size) for message in messages]
         if verified is None:
             return [
-                dap.packed_message(dap.FINISH, each) if each == b"" else dap.ReportError.INVALID_MESSAGE
+                dap.encode_ping_pong_message(dap.FINISH, each) if each == b"" else dap.ReportError.INVALID_MESSAGE
                 for each in contents
             ]
         joined = b"".join(bytes(size) if each is None else each for each in contents)
-        passed = verified.accepted(np.frombuffer(joined, np.uint8).reshape(-1, size))
+        passed = verified.find_accepted(np.frombuffer(joined, np.uint8).reshape(-1, size))
         return [
             dap.ReportError.INVALID_MESSAGE if content is None
-            else dap.packed_message(dap.FINISH, seed.tobytes()) if passes
+            else dap.encode_ping_pong_message(dap.FINISH, seed.tobytes()) if passes
             else dap.ReportError.VDAF_VERIFY_ERROR
             for content, seed, passes in zip(contents, verified.seeds, passed, strict=True)
         ]  # fmt: skip
 
-    def finished(self, verified: VerifiedCells | None, told: Sequence[dap.Told]) -> dict[bytes, dap.ReportError]:
+    def find_failures(
+        self, verified: VerifiedCells | None, told: Sequence[dap.VerifyResp]
+    ) -> dict[bytes, dap.ReportError]:
         """Reports that the leader does not take, from the helper's answers, and why."""
         expected = [b""] * len(told) if verified is None else [row.tobytes() for row in verified.seeds]
         failed = dict[bytes, dap.ReportError]()
         for one, seed in zip(told, expected, strict=True):
-            if isinstance(one.said, dap.ReportError):
-                failed[one.id] = one.said
-            elif one.said != dap.packed_message(dap.FINISH, seed):
-                failed[one.id] = dap.ReportError.VDAF_VERIFY_ERROR
+            if isinstance(one.result, dap.ReportError):
+                failed[one.report_id] = one.result
+            elif one.result != dap.encode_ping_pong_message(dap.FINISH, seed):
+                failed[one.report_id] = dap.ReportError.VDAF_VERIFY_ERROR
         return failed
 
 
-def _content(message: bytes, size: int) -> bytes | None:
+def _parse_init_message(message: bytes, size: int) -> bytes | None:
     """Content of the leader's message of a proof, in so many bytes; None: it is none."""
     try:
-        content = dap.message_of(message, dap.INITIALIZE)
+        content = dap.parse_ping_pong_message(message, dap.INITIALIZE)
     except ValueError:
         return None
     return content if len(content) == size else None
 
 
-class Opened(NamedTuple):
+class OpenedUpload(NamedTuple):
     """SECRET. What an owner has uploaded, as the leader has opened it.
 
     Attributes:
         owner: The number of the owner.
-        order: Ids of all reports, as they came.
-        kept: Reports, each with the leader's part of it.
-        failed: Reasons why other reports were not taken.
+        report_ids: Ids of all reports, as they came.
+        valid_reports: Reports, each with the leader's part of it.
+        errors: Reasons why other reports were not taken.
     """
 
     owner: int
-    order: Sequence[bytes]
-    kept: Sequence[tuple[dap.Report, Stored]]
-    failed: Mapping[bytes, dap.ReportError]
+    report_ids: Sequence[bytes]
+    valid_reports: Sequence[tuple[dap.Report, StoredReport]]
+    errors: Mapping[bytes, dap.ReportError]
 
-    def without(self, are_shares: Sequence[bool]) -> Opened:
+    def drop_invalid(self, are_shares: Sequence[bool]) -> OpenedUpload:
         """Return this upload without the reports that are no shares of the task."""
         if all(are_shares):
             return self
-        wrong = [each[1].id for each, right in zip(self.kept, are_shares, strict=True) if not right]
-        kept = [each for each, right in zip(self.kept, are_shares, strict=True) if right]
-        return self._replace(kept=kept, failed={**self.failed, **dict.fromkeys(wrong, dap.ReportError.INVALID_MESSAGE)})
+        wrong = [each[1].id for each, right in zip(self.valid_reports, are_shares, strict=True) if not right]
+        kept = [each for each, right in zip(self.valid_reports, are_shares, strict=True) if right]
+        return self._replace(
+            valid_reports=kept, errors={**self.errors, **dict.fromkeys(wrong, dap.ReportError.INVALID_MESSAGE)}
+        )
 
     @property
     def size(self) -> int:
         """Bytes of the helper's parts, and some more."""
-        return sum(len(report.public) + len(report.sealed[1].payload) + ROOM for report, _ in self.kept)
+        return sum(
+            len(report.public_share) + len(report.encrypted_input_shares[1].payload) + ROOM
+            for report, _ in self.valid_reports
+        )
 
 
-class Leading:
+class UploadLeader:
     """SECRET. The leader's part in uploads. It has no repr.
 
     Uploads that wait at the same time are written in one transaction, and handed on in one aggregation job. A report
@@ -157,126 +166,146 @@ class Leading:
         verifying: Verification of reports.
     """
 
-    def __init__(self, service: Collection[Task], verifying: Verifying) -> None:
-        self._service, self._verifying = service, verifying
-        self._queue = GroupCommit(self._taken, lambda upload: upload.size, LARGEST_JOB, gather=GATHER)
+    def __init__(self, service: SharedTaskService[Task], verifier: ReportVerifier) -> None:
+        self._service, self._verifying = service, verifier
+        self._queue = GroupCommit(self._take_uploads, lambda upload: upload.size, LARGEST_JOB, gather_seconds=GATHER)
 
     def submit(self, owner: int, reports: Sequence[dap.Report]) -> Future[bytes]:
         """Let both servers keep the reports of an owner. The future says which were not taken, once both answered.
 
-        It ends in a `ProtocolAborted` where no more reports are taken, or the helper can not be reached.
+        It ends in a `ProtocolError` where no more reports are taken, or the helper can not be reached.
 
         Raises:
             ProtocolAborted: this is the helper.
         """
         if self._service.party != 0:
-            raise ProtocolAborted("server", NO_LEADER, 404)
-        failed, kept = dict[bytes, dap.ReportError](), list[tuple[dap.Report, Stored]]()
+            raise ProtocolError("server", NO_LEADER, 404)
+        failed, kept = dict[bytes, dap.ReportError](), list[tuple[dap.Report, StoredReport]]()
         for report in reports:
-            found = _opened(self._service, report.of(0), [])
+            found = _open_report(self._service, report.to_report_share(0), [])
             if isinstance(found, dap.ReportError):
-                failed[report.metadata.id] = found
+                failed[report.report_metadata.report_id] = found
             else:
                 kept.append((report, found[0]))
-        return self._queue.submit(Opened(owner, [report.metadata.id for report in reports], kept, failed))
+        return self._queue.submit(
+            OpenedUpload(owner, [report.report_metadata.report_id for report in reports], kept, failed)
+        )
 
-    def _taken(self, uploads: Sequence[Opened]) -> Sequence[bytes | Exception]:
+    def _take_uploads(self, uploads: Sequence[OpenedUpload]) -> Sequence[bytes | Exception]:
         """Answers to some uploads, in jobs that have no id twice."""
         outcomes, rest = dict[int, bytes | Exception](), list(range(len(uploads)))
         while rest:
             now, ids = list[int](), set[bytes]()
             for number in rest:
-                own = {stored.id for _, stored in uploads[number].kept}
+                own = {stored.id for _, stored in uploads[number].valid_reports}
                 if not own & ids:
                     now.append(number)
                     ids |= own
-            outcomes |= zip(now, self._taken_together([uploads[number] for number in now]), strict=True)
+            outcomes |= zip(now, self._take_disjoint_uploads([uploads[number] for number in now]), strict=True)
             rest = [number for number in rest if number not in outcomes]
         return [outcomes[number] for number in range(len(uploads))]
 
-    def _taken_together(self, uploads: Sequence[Opened]) -> list[bytes | Exception]:
-        shares = [stored.share for one in uploads for _, stored in one.kept]
+    def _take_disjoint_uploads(self, uploads: Sequence[OpenedUpload]) -> list[bytes | Exception]:
+        shares = [stored.share for one in uploads for _, stored in one.valid_reports]
         are_shares = iter(_are_shares(self._service, shares) if shares else [])
-        uploads = [one.without([next(are_shares) for _ in one.kept]) for one in uploads]
-        name, offering = contribution_of(self._service.task), [one for one in uploads if one.kept]
-        offers = [Offer(one.owner, name, Earlier.STAYS, [stored for _, stored in one.kept]) for one in offering]
-        outcomes = zip(offering, map(_error_in, self._service.take_each(offers)), strict=True)
+        uploads = [one.drop_invalid([next(are_shares) for _ in one.valid_reports]) for one in uploads]
+        name, offering = derive_contribution_id(self._service.task), [one for one in uploads if one.valid_reports]
+        offers = [
+            Offer(one.owner, name, EarlierPolicy.STAYS, [stored for _, stored in one.valid_reports]) for one in offering
+        ]
+        outcomes = zip(offering, map(_extract_error, self._service.store_offers(offers)), strict=True)
         refused = {id(one): error for one, error in outcomes if error is not None}
-        kept = [each for one in offering if id(one) not in refused for each in one.kept]
+        kept = [each for one in offering if id(one) not in refused for each in one.valid_reports]
         try:
-            failed = self._handed(kept) if kept else {}
+            failed = self._hand_to_helper(kept) if kept else {}
         except Exception as error:  # of the helper: each owner hears of it, and none is sent alone again
             failed, refused = {}, {**{id(one): error for one in offering}, **refused}
-        return [refused.get(id(one)) or dap.packed_errors({**failed, **one.failed}, one.order) for one in uploads]
+        return [
+            refused.get(id(one)) or dap.encode_upload_errors({**failed, **one.errors}, one.report_ids)
+            for one in uploads
+        ]
 
-    def _handed(self, kept: Sequence[tuple[dap.Report, Stored]]) -> dict[bytes, dap.ReportError]:
+    def _hand_to_helper(self, kept: Sequence[tuple[dap.Report, StoredReport]]) -> dict[bytes, dap.ReportError]:
         """Let the helper take its parts of some reports; those that fail."""
         stored, task = [one for _, one in kept], self._service.task.hash
-        verified = self._verifying.verified(stored)
-        messages = zip(kept, self._verifying.begun(stored, verified), strict=True)
-        job = dap.packed_job(task, (dap.Begun(report.of(1), message) for (report, _), message in messages))
-        answer = self._service.peer.post(f"/tasks/{dap.task_id(task)}/aggregation_jobs", job, kind=dap.JOB)
-        return self._verifying.finished(verified, dap.told_of(answer, [one.id for one in stored]))
+        verified = self._verifying.verify_reports(stored)
+        messages = zip(kept, self._verifying.encode_init_messages(stored, verified), strict=True)
+        job = dap.encode_aggregation_job(
+            task, (dap.VerifyInit(report.to_report_share(1), message) for (report, _), message in messages)
+        )
+        answer = self._service.peer.post(
+            f"/tasks/{dap.encode_task_id(task)}/aggregation_jobs", job, content_type=dap.JOB
+        )
+        return self._verifying.find_failures(
+            verified, dap.parse_aggregation_job_response(answer, [one.id for one in stored])
+        )
 
 
-def _error_in(outcome: int | BaseException) -> Exception | None:
+def _extract_error(outcome: int | BaseException) -> Exception | None:
     """The error of an outcome. Raises `BaseException`: it is one that ends a program."""
     if isinstance(outcome, BaseException) and not isinstance(outcome, Exception):
         raise outcome
     return outcome if isinstance(outcome, Exception) else None
 
 
-def handed_on(service: Collection[Task], verifying: Verifying, begun: Sequence[dap.Begun]) -> bytes:
+def answer_aggregation_job(
+    service: SharedTaskService[Task], verifier: ReportVerifier, verify_inits: Sequence[dap.VerifyInit]
+) -> bytes:
     """Keep the helper's parts of reports that the leader hands on, and say what became of each.
 
     Raises:
         ProtocolAborted: this is the leader, or no more reports are taken.
     """
     if service.party != 1:
-        raise ProtocolAborted("server", "it is the leader of this task; jobs go to the helper", 404)
-    said, good = dict[bytes, bytes | dap.ReportError](), list[tuple[int, Stored, bytes]]()
-    for each in begun:
-        found = _owned(service, each.share)
+        raise ProtocolError("server", "it is the leader of this task; jobs go to the helper", 404)
+    said, good = dict[bytes, bytes | dap.ReportError](), list[tuple[int, StoredReport, bytes]]()
+    for each in verify_inits:
+        found = _open_owned_report(service, each.report_share)
         if isinstance(found, dap.ReportError):
-            said[each.metadata.id] = found
+            said[each.report_metadata.report_id] = found
         else:
-            good.append((*found, each.message))
+            good.append((*found, each.payload))
     right = _are_shares(service, [one.share for _, one, _ in good]) if good else []
     said |= {one.id: dap.ReportError.INVALID_MESSAGE for (_, one, _), fits in zip(good, right, strict=True) if not fits}
     good = [each for each, fits in zip(good, right, strict=True) if fits]
     stored = [one for _, one, _ in good]
-    answers = verifying.answered(stored, [message for *_, message in good])
-    offered = defaultdict[int, list[Stored]](list)
+    answers = verifier.answer_messages(stored, [message for *_, message in good])
+    offered = defaultdict[int, list[StoredReport]](list)
     for (owner, one, _), answer in zip(good, answers, strict=True):
         said[one.id] = answer
         if not isinstance(answer, dap.ReportError):
             offered[owner].append(one)
-    name = contribution_of(service.task)
-    offers = [Offer(owner, name, Earlier.STAYS, reports) for owner, reports in offered.items()]
-    for offer, error in zip(offers, map(_error_in, service.take_each(offers)), strict=True):
-        if isinstance(error, TakesNoMore | Frozen) or not isinstance(error, ProtocolAborted | None):
+    name = derive_contribution_id(service.task)
+    offers = [Offer(owner, name, EarlierPolicy.STAYS, reports) for owner, reports in offered.items()]
+    for offer, error in zip(offers, map(_extract_error, service.store_offers(offers)), strict=True):
+        if isinstance(error, NoMoreReports | TaskFrozen) or not isinstance(error, ProtocolError | None):
             raise error
         if error is not None:  # of this owner: others' reports in the job are kept
             said |= dict.fromkeys((one.id for one in offer.reports), dap.ReportError.REPORT_DROPPED)
-    return b"".join(dap.Told(each.metadata.id, said[each.metadata.id]).packed() for each in begun)
+    return b"".join(
+        dap.VerifyResp(each.report_metadata.report_id, said[each.report_metadata.report_id]).to_bytes()
+        for each in verify_inits
+    )
 
 
-def _owned(service: Collection[Task], share: dap.Share) -> tuple[int, Stored] | dap.ReportError:
+def _open_owned_report(
+    service: SharedTaskService[Task], share: dap.ReportShare
+) -> tuple[int, StoredReport] | dap.ReportError:
     """SECRET: the owner of a report, and the report as the helper stores it; or an error."""
-    found = _opened(service, share, [dap.TICKET])
+    found = _open_report(service, share, [dap.TICKET])
     if isinstance(found, dap.ReportError):
         return found
     stored, (ticket,) = found
     try:
-        return service.owner_shown(ticket.content.decode("ascii", "replace")), stored
-    except ProtocolAborted:
+        return service.find_owner(ticket.extension_data.decode("ascii", "replace")), stored
+    except ProtocolError:
         return dap.ReportError.REPORT_DROPPED
 
 
-def _are_shares(service: Collection[Task], shares: Sequence[bytes]) -> list[bool]:
+def _are_shares(service: SharedTaskService[Task], shares: Sequence[bytes]) -> list[bool]:
     """Tell which of some shares of the right size are shares of the task; all are read at once where none is wrong."""
     try:
-        service.task.encoding.require(service.party, shares)
+        service.task.encoding.require_shares(service.party, shares)
     except ValueError:
         if len(shares) == 1:
             return [False]
@@ -284,21 +313,27 @@ def _are_shares(service: Collection[Task], shares: Sequence[bytes]) -> list[bool
     return [True] * len(shares)
 
 
-def _opened(
-    service: Collection[Task], share: dap.Share, needed: list[int]
-) -> tuple[Stored, tuple[dap.Extension, ...]] | dap.ReportError:
+def _open_report(
+    service: SharedTaskService[Task], share: dap.ReportShare, extension_types: list[int]
+) -> tuple[StoredReport, tuple[dap.Extension, ...]] | dap.ReportError:
     """SECRET: a report as it is stored, and its private extensions, which have to be of these types; or an error."""
-    if share.metadata.time > time() / dap.PRECISION + AHEAD:
+    if share.report_metadata.time > time() / dap.PRECISION + AHEAD:
         return dap.ReportError.REPORT_TOO_EARLY
-    found = service.keys.opened(share, service.party, service.task.configuration)
-    if not isinstance(found, dap.Input):
+    found = service.hpke_keys.open_input_share(share, service.party, service.task.configuration)
+    if not isinstance(found, dap.PlaintextInputShare):
         return found
-    kinds, encoding = [each.kind for each in found.extensions], service.task.encoding
-    whole, size = share.public + found.share, encoding.size_of(service.party)
-    if share.metadata.extensions or kinds != needed or (len(share.public), len(whole)) != (encoding.public_size, size):
+    kinds, encoding = [each.extension_type for each in found.private_extensions], service.task.encoding
+    whole, size = share.public_share + found.payload, encoding.size_for_party(service.party)
+    if (
+        share.report_metadata.public_extensions
+        or kinds != extension_types
+        or (len(share.public_share), len(whole)) != (encoding.public_size, size)
+    ):
         return dap.ReportError.INVALID_MESSAGE
-    one = share.metadata.id
-    return Stored(one, report_set.digest_of(share.public), report_set.whole(one, whole), whole), found.extensions
+    one = share.report_metadata.report_id
+    return StoredReport(
+        one, report_set.digest_public_share(share.public_share), report_set.hash_share(one, whole), whole
+    ), found.private_extensions
 
 
 @dataclass(repr=False)
@@ -314,75 +349,83 @@ class LeaderUpload:
     Attributes:
         contribution: The reports.
         ticket: Ticket of the owner.
-        numbers: Numbers of the servers' keys, leader first.
+        config_ids: Numbers of the servers' keys, leader first.
     """
 
     contribution: Contribution
     ticket: Ticket
-    numbers: tuple[int, ...] = field(init=False)
+    config_ids: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.numbers = tuple(dap.number_of(self._key(party)) for party in (0, 1))
+        self.config_ids = tuple(dap.derive_config_id(self._hpke_key(party)) for party in (0, 1))
 
-    def send(self, progress: Callable[[int], object], patience: float = PATIENCE) -> int:
+    def send(self, progress: Callable[[int], object], timeout: float = PATIENCE) -> int:
         """Send all reports over a connection. `progress` is called with the number of reports sent, which is returned.
 
         Raises:
             ProtocolAborted: a server refuses a report, or can not be reached. Sent again, nothing counts twice.
         """
         server = self._task.servers[0]
-        with Channel.to(server.url, server.certificate, patience) as leader:
+        with Channel.from_certificate(server.url, server.certificate, timeout) as leader:
             return self.send_over(leader, progress)
 
     def send_over(self, leader: Channel, progress: Callable[[int], object] = lambda sent: None) -> int:
         """Send all reports as `send` does, over a connection that is there."""
         task, sent = self._task, 0
-        path, shown = f"/tasks/{dap.task_id(task.hash)}/reports", self.ticket.shown_to(0)
-        for name, reports in self.contribution.shared():
+        path, shown = f"/tasks/{dap.encode_task_id(task.hash)}/reports", self.ticket.derive_bearer_token(0)
+        for name, reports in self.contribution.iterate_shared_reports():
             del name  # all that comes by this way is one contribution
-            failed = dap.errors_in(leader.post(path, self.packed(reports), shown, kind=dap.UPLOAD))
+            failed = dap.parse_upload_errors(
+                leader.post(path, self.encode_upload_request(reports), shown, content_type=dap.UPLOAD)
+            )
             if dap.ReportError.OUTDATED_CONFIG in failed.values():
-                self._ask_numbers(leader)
-                failed = dap.errors_in(leader.post(path, self.packed(reports), shown, kind=dap.UPLOAD))
+                self._fetch_config_ids(leader)
+                failed = dap.parse_upload_errors(
+                    leader.post(path, self.encode_upload_request(reports), shown, content_type=dap.UPLOAD)
+                )
             if failed:
                 kinds = ", ".join(sorted({error.name.lower().replace("_", " ") for error in failed.values()}))
-                raise ProtocolAborted("reports", f"{len(failed)} of them were not taken ({kinds})")
+                raise ProtocolError("reports", f"{len(failed)} of them were not taken ({kinds})")
             sent += len(reports)
             progress(sent)
         return sent
 
-    def packed(self, reports: Sequence[tuple[bytes, tuple[bytes, bytes]]]) -> bytes:
+    def encode_upload_request(self, reports: Sequence[tuple[bytes, tuple[bytes, bytes]]]) -> bytes:
         """The bytes of an `UploadRequest`."""
         public = self._task.encoding.public_size
         return b"".join(
-            self._sealed(
-                dap.Metadata(one, int(time() / dap.PRECISION)), shares[0][:public], [each[public:] for each in shares]
+            self._encode_report(
+                dap.ReportMetadata(one, int(time() / dap.PRECISION)),
+                shares[0][:public],
+                [each[public:] for each in shares],
             )
             for one, shares in reports
         )
 
-    def _sealed(self, metadata: dap.Metadata, public: bytes, shares: Sequence[bytes]) -> bytes:
-        bound, ciphertexts = self._task.configuration.bound(metadata, public), []
-        extensions = (), (dap.Extension(dap.TICKET, self.ticket.shown_to(1).encode()),)
+    def _encode_report(self, metadata: dap.ReportMetadata, public: bytes, shares: Sequence[bytes]) -> bytes:
+        bound, ciphertexts = self._task.configuration.encode_input_share_aad(metadata, public), []
+        extensions = (), (dap.Extension(dap.TICKET, self.ticket.derive_bearer_token(1).encode()),)
         for party, share in enumerate(shares):
-            plain = dap.Input(extensions[party], share).packed()
-            made = dap.sealed(plain, self._key(party), dap.info_of(party), bound)
-            ciphertexts.append(dap.Ciphertext(self.numbers[party], *made))
-        return dap.Report(metadata, public, (ciphertexts[0], ciphertexts[1])).packed()
+            plain = dap.PlaintextInputShare(extensions[party], share).to_bytes()
+            made = dap.hpke_seal(plain, self._hpke_key(party), dap.encode_input_share_info(party), bound)
+            ciphertexts.append(dap.HpkeCiphertext(self.config_ids[party], *made))
+        return dap.Report(metadata, public, (ciphertexts[0], ciphertexts[1])).to_bytes()
 
     @property
     def _task(self) -> Task:
         return cast(Task, self.contribution.task)
 
-    def _key(self, party: int) -> bytes:
-        return bytes.fromhex(self._task.servers[party].sealing)
+    def _hpke_key(self, party: int) -> bytes:
+        return bytes.fromhex(self._task.servers[party].hpke_key)
 
-    def _ask_numbers(self, leader: Channel) -> None:
+    def _fetch_config_ids(self, leader: Channel) -> None:
         """Ask both servers for the numbers of their keys: one may have several, after rotation."""
         helper = self._task.servers[1]
-        with Channel.to(helper.url, helper.certificate, leader.patience) as other:
+        with Channel.from_certificate(helper.url, helper.certificate, leader.timeout) as other:
             lists = [channel.get("/hpke_config") for channel in (leader, other)]
         try:
-            self.numbers = tuple(dap.numbers_in(each)[self._key(party)] for party, each in enumerate(lists))
+            self.config_ids = tuple(
+                dap.parse_config_ids(each)[self._hpke_key(party)] for party, each in enumerate(lists)
+            )
         except (ValueError, KeyError):
-            raise ProtocolAborted("server", "it has another key than the task names", 502) from None
+            raise ProtocolError("server", "it has another key than the task names", 502) from None

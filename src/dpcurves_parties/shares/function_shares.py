@@ -12,18 +12,18 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload
 from dpcurves.laws import CountLaw, IntervalSums, PathSums
-from dpcurves.laws.law import printed
+from dpcurves.laws.law import round_error
 from dpcurves.ledger import Allotment
 from dpcurves.mechanisms.auto import LINEAR
 from dpcurves.mechanisms.lazy_tree import path_law
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, PrefixQuery, Query
-from dpcurves.strategies import at_once
-from dpcurves.trust.base import Answer, require
+from dpcurves.strategies import choose_one_round
+from dpcurves.trust.base import Answer, require_charged
 
 from ..serving.noise_key import NoiseKey
 
@@ -45,7 +45,7 @@ class Owners(Enum):
     CHECKED = "checked"
 
     @property
-    def few_slots(self) -> int:
+    def default_max_slots(self) -> int:
         """Most slots that are counted one by one by default; checks take longer for each."""
         return MOST_SLOTS if self is Owners.UNCHECKED else 2**12 - 1
 
@@ -54,18 +54,18 @@ class ShareHolder(Protocol):
     """SECRET. Holdings of one of the servers: a share of each report, and the key of its noise. It has no repr.
 
     Attributes:
-        noise: The key of this server's noise, which belongs to these reports, and to no other set of them.
+        noise_key: The key of this server's noise, which belongs to these reports, and to no other set of them.
     """
 
     @property
-    def noise(self) -> NoiseKey:
+    def noise_key(self) -> NoiseKey:
         """The key of this server's noise."""
         ...
 
-    def below(self, at: Sequence[int]) -> Sequence[int]:
-        """SECRET: this server's shares, modulo 2**64, of how many reports lie in the first slots, for each of `at`.
+    def sum_prefix_shares(self, thresholds: Sequence[int]) -> Sequence[int]:
+        """SECRET: this server's shares, modulo 2**64, of how many reports lie in the first slots, for each of `thresholds`.
 
-        The other server's shares added, these are the exact counts. No entry of `at` is 0.
+        The other server's shares added, these are the exact counts. No entry of `thresholds` is 0.
         """
         ...
 
@@ -113,9 +113,9 @@ class FunctionShares:
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
         """The strategy for cells fixed beforehand: owners encode their records once; later turns choose thresholds."""
-        return at_once(workload, Setting(loss, adjacency))
+        return choose_one_round(workload, Setting(loss, adjacency))
 
-    def turn(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
+    def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Plan of the two servers for a query. Raises `UnsupportedQuery`; touches no data."""
         if type(query) not in _WAYS:
             raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(query).__name__}")
@@ -131,52 +131,54 @@ class FunctionShares:
             ValueError: the payment is for another loss.
         """
         first, second = holders
-        return collect(plan, [masked(plan, first, allotment), masked(plan, second, allotment)], allotment)
+        return combine_release(
+            plan, [make_answer_share(plan, first, allotment), make_answer_share(plan, second, allotment)], allotment
+        )
 
 
-def masked(plan: Plan, holder: ShareHolder, allotment: Allotment) -> tuple[int, ...]:
+def make_answer_share(plan: Plan, holder: ShareHolder, allotment: Allotment) -> tuple[int, ...]:
     """Half of the answer of one server: its shares plus its own noise, modulo 2**64. Nothing else leaves a server.
 
     Raises:
         ValueError: the payment is for another loss.
     """
-    require(allotment, plan)
-    return _way(plan).masked(plan, holder)
+    require_charged(allotment, plan)
+    return _find_handler(plan).make_share(plan, holder)
 
 
-def collect(plan: Plan, halves: Sequence[Sequence[int]], allotment: Allotment) -> Release:
+def combine_release(plan: Plan, answer_shares: Sequence[Sequence[int]], allotment: Allotment) -> Release:
     """The answer from both halves.
 
     Raises:
         ValueError: there are not two halves of as many integers modulo 2**64 as were asked for.
     """
-    return told(plan, added(plan, halves), allotment)
+    return make_release(plan, combine_values(plan, answer_shares), allotment)
 
 
-def added(plan: Plan, halves: Sequence[Sequence[int]]) -> tuple[int, ...]:
+def combine_values(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """The numbers of the answer, from both halves.
 
     Raises:
         ValueError: there are not two halves of as many integers modulo 2**64 as were asked for.
     """
-    return _way(plan).opened(plan, joined(plan, halves))
+    return _find_handler(plan).read_values(plan, add_answer_shares(plan, answer_shares))
 
 
-def joined(plan: Plan, halves: Sequence[Sequence[int]]) -> tuple[int, ...]:
+def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Sums of both halves, without what is public and was left out of them.
 
     Raises:
         ValueError: there are not two halves of as many integers modulo 2**64 as were asked for.
     """
-    size = plan.law.required(CountLaw).size  # type: ignore[type-abstract]
-    if len(halves) != SERVERS or any(len(half) != size for half in halves):
-        raise Refused("halves", f"two are needed, each of {size} numbers")
-    if any(not 0 <= number < RING for half in halves for number in half):
-        raise Refused("halves", "numbers from 0 to 2**64 - 1 are needed")
-    return tuple((sum(pair) + RING // 2) % RING - RING // 2 for pair in zip(*halves, strict=True))
+    size = plan.law.require_type(CountLaw).size  # type: ignore[type-abstract]
+    if len(answer_shares) != SERVERS or any(len(half) != size for half in answer_shares):
+        raise InvalidArgument("answer_shares", f"two are needed, each of {size} numbers")
+    if any(not 0 <= number < RING for half in answer_shares for number in half):
+        raise InvalidArgument("answer_shares", "numbers from 0 to 2**64 - 1 are needed")
+    return tuple((sum(pair) + RING // 2) % RING - RING // 2 for pair in zip(*answer_shares, strict=True))
 
 
-def told(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:
+def make_release(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:
     """Release of the counts that the servers have sent to an analyst: they have charged for it.
 
     Raises:
@@ -185,50 +187,50 @@ def told(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:
     return Release(plan, tuple(counts), allotment, seeded=False)
 
 
-def thresholds(plan: Plan) -> Sequence[int]:
+def find_thresholds(plan: Plan) -> Sequence[int]:
     """Numbers of slots, rising, of whose prefix counts servers need shares; an empty prefix needs none."""
-    return _way(plan).thresholds(plan)
+    return _find_handler(plan).thresholds(plan)
 
 
-class _Way(NamedTuple):
+class _QueryHandler(NamedTuple):
     """Functions that answer queries of one kind.
 
     Attributes:
         plan: Plan of a query.
         thresholds: Slot numbers up to which servers need shares of the counts.
-        masked: SECRET: a server's half.
-        opened: The values of the law, from the sum of both halves.
+        make_share: SECRET: a server's half.
+        read_values: The values of the law, from the sum of both halves.
     """
 
     plan: Callable[..., Plan]
     thresholds: Callable[[Plan], Sequence[int]]
-    masked: Callable[[Plan, ShareHolder], tuple[int, ...]]
-    opened: Callable[[Plan, tuple[int, ...]], tuple[int, ...]]
+    make_share: Callable[[Plan, ShareHolder], tuple[int, ...]]
+    read_values: Callable[[Plan, tuple[int, ...]], tuple[int, ...]]
 
 
-def _way(plan: Plan) -> _Way:
+def _find_handler(plan: Plan) -> _QueryHandler:
     """Raises `UnsupportedQuery` for a query that servers do not answer."""
     if type(plan.query) not in _WAYS:
         raise UnsupportedQuery("question", f"two servers count; they cannot answer {type(plan.query).__name__}")
     return _WAYS[type(plan.query)]
 
 
-def _plan_of_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
+def _plan_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
     if query.slots > MOST_CELLS:
         raise UnsupportedQuery("grid", f"at most {MOST_CELLS} slots are shared, got {query.slots}")
-    law = replace(path_law(query, loss, adjacency), missing=None).by(SERVERS)
+    law = replace(path_law(query, loss, adjacency), missing=None).sum_over_parties(SERVERS)
     _require_room(law.noise.parameter, loss)
-    return Plan(query, loss, adjacency, f"noise path through {law.levels} levels", law, printed(sqrt(law.variance)))
+    return Plan(query, loss, adjacency, f"noise path through {law.levels} levels", law, round_error(sqrt(law.variance)))
 
 
-def _plan_of_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
+def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
     if prod(query.shape) > MOST_SLOTS:
         rule = f"two servers count at most {MOST_SLOTS} slots one by one, got {prod(query.shape)}; take a coarser grid"
         raise UnsupportedQuery("grid", rule)
     made = LINEAR.plan(query, loss, adjacency)
-    law = made.law.required(IntervalSums)
+    law = made.law.require_type(IntervalSums)
     _require_room(max(noise.parameter for noise, _ in law.noises), loss)
-    return replace(made, law=law.by(SERVERS), error=printed(made.error * sqrt(SERVERS)))
+    return replace(made, law=law.sum_over_parties(SERVERS), error=round_error(made.error * sqrt(SERVERS)))
 
 
 def _require_room(parameter: Fraction, loss: PrivacyLoss) -> None:
@@ -236,39 +238,41 @@ def _require_room(parameter: Fraction, loss: PrivacyLoss) -> None:
         raise UnsupportedQuery("epsilon, rho", f"{loss} needs more noise than shares have room for")
 
 
-def _asked_thresholds(plan: Plan) -> Sequence[int]:
-    return sorted({threshold for threshold in plan.law.required(PathSums).at if threshold})
+def _find_prefix_thresholds(plan: Plan) -> Sequence[int]:
+    return sorted({threshold for threshold in plan.law.require_type(PathSums).prefix_lengths if threshold})
 
 
-def _masked_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
-    law, at = plan.law.required(PathSums), _asked_thresholds(plan)
-    shares, noises = holder.below(at) if at else [], holder.noise.noises(law, at)
+def _mask_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
+    law, at = plan.law.require_type(PathSums), _find_prefix_thresholds(plan)
+    shares, noises = holder.sum_prefix_shares(at) if at else [], holder.noise_key.derive_path_noise(law, at)
     halves = {each: (share + noise) % RING for each, share, noise in zip(at, shares, noises, strict=True)}
-    return tuple(halves[threshold] if threshold else 0 for threshold in law.at)
+    return tuple(halves[threshold] if threshold else 0 for threshold in law.prefix_lengths)
 
 
-def _all_thresholds(plan: Plan) -> Sequence[int]:
-    law = plan.law.required(IntervalSums)
+def _list_cell_thresholds(plan: Plan) -> Sequence[int]:
+    law = plan.law.require_type(IntervalSums)
     return range(1, law.rows * law.cells + 1)
 
 
-def _masked_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
+def _mask_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
     """Sums of shares wrap around the ring, as they should. Of the missing cell it is the share but for a constant."""
-    law = plan.law.required(IntervalSums)
-    below = np.array(holder.below(_all_thresholds(plan)), dtype=np.uint64)
+    law = plan.law.require_type(IntervalSums)
+    below = np.array(holder.sum_prefix_shares(_list_cell_thresholds(plan)), dtype=np.uint64)
     cells = np.diff(below, prepend=np.uint64(0)).reshape(law.rows, law.cells)
-    sums = [share for part in law.sums(cells) for share in part.ravel().tolist()]
+    sums = [share for part in law.apply_strategy(cells) for share in part.ravel().tolist()]
     shares = sums if law.missing is None else [*sums, -int(below[-1])]
-    return tuple((share + noise) % RING for share, noise in zip(shares, holder.noise.of_sums(law), strict=True))
+    return tuple(
+        (share + noise) % RING for share, noise in zip(shares, holder.noise_key.derive_sum_noise(law), strict=True)
+    )
 
 
-def _opened_cells(plan: Plan, values: tuple[int, ...]) -> tuple[int, ...]:
+def _read_cell_values(plan: Plan, values: tuple[int, ...]) -> tuple[int, ...]:
     """With the public number of reports in the missing cell, of which both servers took off those that have a slot."""
     *sums, missing = values
-    return *sums, missing + (plan.adjacency.total or 0)
+    return *sums, missing + (plan.adjacency.public_record_count or 0)
 
 
-_WAYS: Mapping[type[Query], _Way] = MappingProxyType({
-    PrefixQuery: _Way(_plan_of_prefixes, _asked_thresholds, _masked_prefixes, lambda plan, values: values),
-    CountQuery: _Way(_plan_of_cells, _all_thresholds, _masked_cells, _opened_cells),
+_WAYS: Mapping[type[Query], _QueryHandler] = MappingProxyType({
+    PrefixQuery: _QueryHandler(_plan_prefixes, _find_prefix_thresholds, _mask_prefixes, lambda plan, values: values),
+    CountQuery: _QueryHandler(_plan_cells, _list_cell_thresholds, _mask_cells, _read_cell_values),
 })  # fmt: skip

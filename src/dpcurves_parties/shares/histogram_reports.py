@@ -11,14 +11,14 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.noise.randomness import Randomness
 
 from ..crypto.prio3 import MODULUS, Prio3Histogram, VerifiedCells
 from ..serving.noise_key import NoiseKey
-from ..serving.two_servers.kinds import Sharing
+from ..serving.two_servers.kinds import ShareEncoding
 from ..serving.two_servers.report_set import ID
-from .shared_records import Accepted
+from .shared_records import AcceptedSums
 
 RING = 2**64
 RANDOM = 4 * 32
@@ -28,17 +28,17 @@ CELLS_AT_ONCE = 2**18
 """Cells of reports that are verified together: 4 MB for each array."""
 
 
-def verify_key(common: bytes, task: str) -> bytes:
+def derive_verify_key(shared_secret: bytes, task: str) -> bytes:
     """The key of verification, from a secret that both servers have, and no owner; the draft derives it so.
 
     It follows from the task alone: so it is older than all reports, and a report that is verified again, among others,
     is asked at the same point, which tells nothing more.
     """
-    return HKDF(SHA256(), VERIFY_KEY, salt=b"verify_key", info=bytes.fromhex(task)).derive(common)
+    return HKDF(SHA256(), VERIFY_KEY, salt=b"verify_key", info=bytes.fromhex(task)).derive(shared_secret)
 
 
 @dataclass(frozen=True)
-class HistogramEncoding(Sharing):
+class HistogramEncoding(ShareEncoding):
     """Encoding of the reports of one task as Prio3Histogram: the same for owners and servers.
 
     Attributes:
@@ -52,7 +52,7 @@ class HistogramEncoding(Sharing):
     @cached_property
     def scheme(self) -> Prio3Histogram:
         """Scheme of all reports."""
-        return Prio3Histogram.smallest(self.slots + 1, DAP_VERSION + bytes.fromhex(self.task))
+        return Prio3Histogram.with_smallest_reports(self.slots + 1, DAP_VERSION + bytes.fromhex(self.task))
 
     @property
     def public_size(self) -> int:
@@ -61,20 +61,22 @@ class HistogramEncoding(Sharing):
     @property
     def size(self) -> int:
         """Bytes of a report for server 0, whose share is the longer one."""
-        return self.size_of(0)
+        return self.size_for_party(0)
 
-    def size_of(self, party: int) -> int:
+    def size_for_party(self, party: int) -> int:
         return self.public_size + self.scheme.input_size(party)
 
-    def shared(self, rows: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
+    def share_records(self, rows: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
         """SECRET: shares of each record for server 0 and for server 1, which are good under their ids alone.
 
         Raises:
             ValueError: a place is none of the slots, nor the one behind them.
         """
-        return [shares for _, shares in self.named(rows, randomness)]
+        return [shares for _, shares in self.share_records_with_ids(rows, randomness)]
 
-    def named(self, rows: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, tuple[bytes, bytes]]]:
+    def share_records_with_ids(
+        self, rows: NDArray[np.int64], randomness: Randomness
+    ) -> list[tuple[bytes, tuple[bytes, bytes]]]:
         """SECRET: an id for each record, which its shares are bound to, and shares for server 0 and for server 1.
 
         Formal guarantees: what one server gets tells it nothing about the record (see `Prio3Histogram`).
@@ -83,28 +85,28 @@ class HistogramEncoding(Sharing):
             ValueError: a place is none of the slots, nor the one behind them.
         """
         if np.any((rows < 0) | (rows > self.slots)):
-            raise Refused("places", f"slots from 0 to {self.slots} are needed")
-        ids = [randomness.octets(ID) for _ in rows]
+            raise InvalidArgument("places", f"slots from 0 to {self.slots} are needed")
+        ids = [randomness.random_bytes(ID) for _ in rows]
         found = []
-        for part in self._parts(len(rows)):
-            shares = self.scheme.shared(rows[part], ids[part], [randomness.octets(RANDOM) for _ in ids[part]])
+        for part in self._slice_reports(len(rows)):
+            shares = self.scheme.shard(rows[part], ids[part], [randomness.random_bytes(RANDOM) for _ in ids[part]])
             both = [[a + b for a, b in zip(shares.public, each, strict=True)] for each in shares.inputs]
             found += list(zip(ids[part], zip(*both, strict=True), strict=True))
         return found
 
-    def require(self, party: int, shares: Sequence[bytes]) -> None:
+    def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse what are no shares. Raises `ValueError`: one is of another size, or holds a number too large."""
-        self.scheme.require(party, [share[self.public_size :] for share in shares])
+        self.scheme.require_shares(party, [share[self.public_size :] for share in shares])
 
     def warm(self) -> None:
-        ((one, (first, second)),) = self.named(np.zeros(1, np.int64), Randomness.system())
+        ((one, (first, second)),) = self.share_records_with_ids(np.zeros(1, np.int64), Randomness.from_system())
         both = [
-            HistogramReports(self, party, [one], [share], bytes(VERIFY_KEY)).evaluated((1,))
+            HistogramReports(self, party, [one], [share], bytes(VERIFY_KEY)).evaluate_thresholds((1,))
             for party, share in enumerate((first, second))
         ]
-        both[0].accepted(both[1].digests)
+        both[0].find_accepted(both[1].digests)
 
-    def _parts(self, count: int) -> list[slice]:
+    def _slice_reports(self, count: int) -> list[slice]:
         few = max(1, CELLS_AT_ONCE // self.scheme.length)
         return [slice(start, start + few) for start in range(0, count, few)]
 
@@ -118,38 +120,38 @@ class HistogramReports:
         party: Number of the server.
         ids: The reports' ids.
         shares: Its shares of them.
-        verification: 32 bytes that both servers have, and no owner (`verify_key`).
+        verify_key: 32 bytes that both servers have, and no owner (`derive_verify_key`).
     """
 
     encoding: HistogramEncoding
     party: int
     ids: Sequence[bytes]
     shares: Sequence[bytes]
-    verification: bytes
+    verify_key: bytes
 
-    def evaluated(self, at: Sequence[int]) -> HistogramEvaluation:
+    def evaluate_thresholds(self, at: Sequence[int]) -> HistogramEvaluation:
         """SECRET: the sums over all reports, and what the other server has to be told before any of them counts."""
         totals, messages, seeds = [0] * self.encoding.scheme.length, [], []
-        for part in self.encoding._parts(len(self.ids)):
-            found = self._verified(range(len(self.ids))[part])
+        for part in self.encoding._slice_reports(len(self.ids)):
+            found = self._verify_reports(range(len(self.ids))[part])
             totals = [(total + more) % MODULUS for total, more in zip(totals, found.sums(), strict=True)]
             messages.append(found.messages)
             seeds.append(found.seeds)
         return HistogramEvaluation(tuple(at), self, totals, np.concatenate(messages), np.concatenate(seeds))
 
-    def sums(self, chosen: NDArray[np.bool_]) -> list[int]:
+    def sum_cells(self, chosen: NDArray[np.bool_]) -> list[int]:
         """SECRET: sums over some of the reports."""
         totals, places = [0] * self.encoding.scheme.length, np.flatnonzero(chosen)
-        for part in self.encoding._parts(len(places)):
-            found = self._verified(places[part].tolist())
+        for part in self.encoding._slice_reports(len(places)):
+            found = self._verify_reports(places[part].tolist())
             totals = [(total + more) % MODULUS for total, more in zip(totals, found.sums(), strict=True)]
         return totals
 
-    def _verified(self, places: Sequence[int]) -> VerifiedCells:
+    def _verify_reports(self, places: Sequence[int]) -> VerifiedCells:
         public, shares = self.encoding.public_size, [self.shares[place] for place in places]
         halves = [share[:public] for share in shares], [share[public:] for share in shares]
         ids = [self.ids[place] for place in places]
-        return self.encoding.scheme.verified(self.party, *halves, ids, self.verification)
+        return self.encoding.scheme.verify_init(self.party, *halves, ids, self.verify_key)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -157,25 +159,25 @@ class HistogramEvaluation:
     """SECRET. Verification of all reports at one server, before it knows which count.
 
     Attributes:
-        at: Thresholds at which counts are asked.
+        thresholds: Thresholds at which counts are asked.
         reports: Reports that may count.
         totals: Its shares of all cells over all of them, modulo `MODULUS`.
         digests: Messages for the other server, ``(reports, message_size)`` bytes.
         seeds: Seeds of the joint randomness, ``(reports, 32)`` bytes.
     """
 
-    at: tuple[int, ...]
+    thresholds: tuple[int, ...]
     reports: HistogramReports
     totals: list[int]
     digests: NDArray[np.uint8]
     seeds: NDArray[np.uint8]
 
-    def accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Mask of the reports that may count, from the other server's messages."""
         reports = self.reports
-        return reports.encoding.scheme.accepted(reports.party, self.digests, self.seeds, digests)
+        return reports.encoding.scheme.find_accepted(reports.party, self.digests, self.seeds, digests)
 
-    def among(self, accepted: NDArray[np.bool_], noise: NoiseKey) -> Accepted:
+    def sum_accepted(self, accepted: NDArray[np.bool_], noise_key: NoiseKey) -> AcceptedSums:
         """Sums of this server over the accepted reports, below all thresholds, modulo 2**64.
 
         A share of a cell is one modulo `MODULUS`; halves of answers are modulo 2**64. Each server takes its share
@@ -190,12 +192,12 @@ class HistogramEvaluation:
 
         Args:
             accepted: A mask of the reports that count.
-            noise: The key of this server's noise, for these reports alone.
+            noise_key: The key of this server's noise, for these reports alone.
         """
         totals, party = self.totals, self.reports.party
         if not accepted.all():
-            failed = self.reports.sums(~accepted)
+            failed = self.reports.sum_cells(~accepted)
             totals = [(total - less) % MODULUS for total, less in zip(totals, failed, strict=True)]
         cells = np.array([(total - party * MODULUS) % RING for total in totals], np.uint64)
         below = dict(enumerate(np.cumsum(cells, dtype=np.uint64).tolist(), 1))
-        return Accepted({slots: below[slots] for slots in self.at if slots}, noise)
+        return AcceptedSums({slots: below[slots] for slots in self.thresholds if slots}, noise_key)

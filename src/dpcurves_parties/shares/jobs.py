@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..crypto import Node, NodeSums, engine_of_task
-from ..serving.blobs import Blob, Blobs
-from ..serving.messages import ProtocolAborted
+from ..crypto import Node, NodeSums, select_engine
+from ..serving.blobs import Blob, BlobStore
+from ..serving.messages import ProtocolError
 from ..serving.noise_key import NoiseKey
 from ..serving.workers import Workers
-from .shared_records import CheckedEncoding, CheckedReports, Encoding, Evaluation, Reports, Words
+from .shared_records import CheckedReports, CheckedTreeEncoding, Evaluation, SharedReports, TreeEncoding, Words
 
 DAMAGED = "a share in its jobs was damaged or is gone; nothing is answered. Start the server again: it makes them anew"
 NONE = NoiseKey(bytes(32))
@@ -35,101 +35,103 @@ class EvaluationJob(NamedTuple):
     reports: int
 
 
-class Form(NamedTuple):
+class JobContext(NamedTuple):
     """SECRET. Facts that workers need to read and evaluate the shares of one task at one server.
 
     Attributes:
         task: The hash of the task.
         party: 0 or 1.
         slots: A record is in one of these.
-        proofs: Number of words in each report by which answers are proved.
-        verification: 32 bytes that both servers have, and no owner; empty where owners are believed.
+        proof_words: Number of words in each report by which answers are proved.
+        verify_key: 32 bytes that both servers have, and no owner; empty where owners are believed.
     """
 
     task: str
     party: int
     slots: int
-    proofs: int
-    verification: bytes = b""
+    proof_words: int
+    verify_key: bytes = b""
 
-    def holder(self, shares: bytes, counted: NDArray[np.bool_] | None) -> Reports | CheckedReports:
-        """SECRET: the reports in a blob, or those of them that are `counted`."""
-        encoding = _encoding(self.task, self.slots, self.proofs, bool(self.verification))
+    def open_reports(self, shares: bytes, report_mask: NDArray[np.bool_] | None) -> SharedReports | CheckedReports:
+        """SECRET: the reports in a blob, or those of them that are `report_mask`."""
+        encoding = _make_encoding(self.task, self.slots, self.proof_words, bool(self.verify_key))
         rows = [shares[at : at + encoding.size] for at in range(0, len(shares), encoding.size)]
-        if counted is not None:
-            rows = [row for row, counts in zip(rows, counted, strict=True) if counts]
-        if isinstance(encoding, CheckedEncoding):
-            return CheckedReports(encoding.checked_keys(self.party, rows), encoding.engine, self.verification)
-        return Reports(encoding.keys(self.party, rows), encoding.engine, NONE)
+        if report_mask is not None:
+            rows = [row for row, counts in zip(rows, report_mask, strict=True) if counts]
+        if isinstance(encoding, CheckedTreeEncoding):
+            return CheckedReports(encoding.parse_checked_keys(self.party, rows), encoding.engine, self.verify_key)
+        return SharedReports(encoding.parse_keys(self.party, rows), encoding.engine, NONE)
 
 
 @lru_cache(maxsize=8)
-def _encoding(task: str, slots: int, proofs: int, is_checked: bool) -> Encoding:
-    return (CheckedEncoding if is_checked else Encoding)(slots, engine_of_task(bytes.fromhex(task)), proofs)
+def _make_encoding(task: str, slots: int, proofs: int, is_checked: bool) -> TreeEncoding:
+    return (CheckedTreeEncoding if is_checked else TreeEncoding)(slots, select_engine(bytes.fromhex(task)), proofs)
 
 
-class Work(NamedTuple):
+class JobRequest(NamedTuple):
     """SECRET. Work on one job: thresholds or nodes, and a mask of the reports that are evaluated; None: all of them."""
 
-    form: Form
+    context: JobContext
     job: EvaluationJob
-    at: tuple[int, ...]
-    counted: bytes | None = None
+    thresholds: tuple[int, ...]
+    report_mask: bytes | None = None
     nodes: tuple[Node, ...] = ()
 
 
-class Sums(NamedTuple):
+class JobSums(NamedTuple):
     """SECRET. Shares of counts over some jobs, modulo 2**64, and digests of their reports where they are checked.
 
-    `whole` is false where a blob was damaged: then the rest means nothing.
+    `is_intact` is false where a blob was damaged: then the rest means nothing.
     """
 
     shares: Words
     digests: NDArray[np.uint8]
-    whole: bool = True
+    is_intact: bool = True
 
 
-def evaluated(work: Work) -> Sums:
+def evaluate_job(work: JobRequest) -> JobSums:
     """SECRET: sums of one job, worked out by a worker."""
-    shares, counted = work.job.blob.read(), None
+    shares, counted = work.job.blob.read_bytes(), None
     if shares is None:
-        return Sums(np.zeros(len(work.at), np.uint64), np.zeros((0, 0), np.uint8), whole=False)
-    if work.counted is not None:
-        counted = np.unpackbits(np.frombuffer(work.counted, np.uint8), count=work.job.reports).astype(bool)
-    holder, digests = work.form.holder(shares, counted), np.zeros((0, 0), np.uint8)
+        return JobSums(np.zeros(len(work.thresholds), np.uint64), np.zeros((0, 0), np.uint8), is_intact=False)
+    if work.report_mask is not None:
+        counted = np.unpackbits(np.frombuffer(work.report_mask, np.uint8), count=work.job.reports).astype(bool)
+    holder, digests = work.context.open_reports(shares, counted), np.zeros((0, 0), np.uint8)
     if work.nodes and isinstance(holder, CheckedReports):
-        found = holder.looked(np.ones(len(holder.keys), dtype=np.bool_), work.nodes)
-        return Sums(found.left[:, 0], found.marks.reshape(1, -1))
+        found = holder.sum_nodes(np.ones(len(holder.keys), dtype=np.bool_), work.nodes)
+        return JobSums(found.left_counts[:, 0], found.marks.reshape(1, -1))
     if isinstance(holder, CheckedReports):
-        sums, digests = holder.summed(holder.keys, work.at)
+        sums, digests = holder.sum_keys(holder.keys, work.thresholds)
     else:
-        sums = holder.below(work.at)
-    return Sums(np.array(sums, dtype=np.uint64), digests)
+        sums = holder.sum_prefix_shares(work.thresholds)
+    return JobSums(np.array(sums, dtype=np.uint64), digests)
 
 
-def added(one: Sums, other: Sums) -> Sums:
+def add_sums(one: JobSums, other: JobSums) -> JobSums:
     """SECRET: sums of the jobs of both, in this order."""
-    if not (one.whole and other.whole):
-        return one._replace(whole=False)
+    if not (one.is_intact and other.is_intact):
+        return one._replace(is_intact=False)
     digests = np.concatenate([one.digests, other.digests]) if one.digests.size else one.digests
-    return Sums(one.shares + other.shares, digests)
+    return JobSums(one.shares + other.shares, digests)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Jobs:
+class JobSet:
     """SECRET. Reports that count, as jobs, and the workers that evaluate them. It has no repr.
 
     Attributes:
-        form: Facts that workers need.
+        context: Facts that workers need.
         jobs: Jobs in the order of ids.
         workers: Workers of this server.
     """
 
-    form: Form
+    context: JobContext
     jobs: Sequence[EvaluationJob]
     workers: Workers
 
-    def sums(self, at: Sequence[int], counted: NDArray[np.bool_] | None = None, nodes: Sequence[Node] = ()) -> Sums:
+    def compute_sums(
+        self, thresholds: Sequence[int], report_mask: NDArray[np.bool_] | None = None, nodes: Sequence[Node] = ()
+    ) -> JobSums:
         """SECRET: sums at these thresholds over all reports, or over those of a mask, of which there is one at least.
 
         With nodes, it is sums in their left children, and a row of hashes of each job.
@@ -137,18 +139,18 @@ class Jobs:
         Raises:
             ProtocolAborted: a blob was damaged, or workers are away.
         """
-        work = [Work(self.form, job, tuple(at), nodes=tuple(nodes)) for job in self.jobs]
-        if counted is not None:
+        work = [JobRequest(self.context, job, tuple(thresholds), nodes=tuple(nodes)) for job in self.jobs]
+        if report_mask is not None:
             ends = np.cumsum([job.reports for job in self.jobs])
-            parts = np.split(counted, ends[:-1])
+            parts = np.split(report_mask, ends[:-1])
             work = [
-                each._replace(counted=np.packbits(part).tobytes())
+                each._replace(report_mask=np.packbits(part).tobytes())
                 for each, part in zip(work, parts, strict=True)
                 if part.any()
             ]
-        found = self.workers.folded(evaluated, work, added)
-        if not found.whole:
-            raise ProtocolAborted("store", DAMAGED, 500)
+        found = self.workers.map_reduce(evaluate_job, work, add_sums)
+        if not found.is_intact:
+            raise ProtocolError("store", DAMAGED, 500)
         return found
 
 
@@ -158,56 +160,58 @@ class ReportJobs:
 
     Attributes:
         jobs: Jobs of all reports.
-        noise: The key of this server's noise, for this set alone.
+        noise_key: The key of this server's noise, for this set alone.
     """
 
-    jobs: Jobs
-    noise: NoiseKey
+    jobs: JobSet
+    noise_key: NoiseKey
 
-    def below(self, at: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: shares, modulo 2**64, of how many reports lie in the first slots, for each of `at`."""
-        return tuple(self.jobs.sums(at).shares.tolist())
+    def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
+        """SECRET: shares, modulo 2**64, of how many reports lie in the first slots, for each of `thresholds`."""
+        return tuple(self.jobs.compute_sums(thresholds).shares.tolist())
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CheckedJobs:
     """SECRET. Checked reports in jobs, evaluated as `CheckedReports` are. It has no repr."""
 
-    jobs: Jobs
+    jobs: JobSet
 
-    def evaluated(self, at: Sequence[int]) -> Evaluation:
+    def evaluate_thresholds(self, at: Sequence[int]) -> Evaluation:
         """SECRET: the sums over all reports, and what has to be compared before any of them counts."""
         thresholds = tuple(sorted({slots for slots in at if slots}))
-        found = self.jobs.sums(thresholds)
+        found = self.jobs.compute_sums(thresholds)
         return Evaluation(thresholds, self, tuple(found.shares.tolist()), found.digests)
 
-    def sums_of(self, counted: NDArray[np.bool_], at: Sequence[int]) -> tuple[int, ...]:
+    def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
         """SECRET: sums over the reports of a mask."""
-        return tuple(self.jobs.sums(at, counted).shares.tolist())
+        return tuple(self.jobs.compute_sums(thresholds, report_mask).shares.tolist())
 
-    def looked(self, counted: NDArray[np.bool_], nodes: Sequence[Node]) -> NodeSums:
+    def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[Node]) -> NodeSums:
         """SECRET: sums at nodes, and hashes of marks of each job, over the reports of a mask."""
-        found = self.jobs.sums((), counted, nodes)
+        found = self.jobs.compute_sums((), report_mask, nodes)
         marks = found.digests.reshape(-1, len(nodes), 32).swapaxes(0, 1)
         return NodeSums(found.shares[:, None], marks.reshape(len(nodes), -1))
 
 
 @dataclass(frozen=True, slots=True)
-class Cutting:
+class JobWriter:
     """Place of jobs, and their workers.
 
     Attributes:
-        blobs: Place of the blobs.
+        blob_store: Place of the blobs.
         workers: Workers of this server.
     """
 
-    blobs: Blobs
+    blob_store: BlobStore
     workers: Workers
 
-    def cut(self, form: Form, name: str, parts: Iterable[Sequence[bytes]]) -> Jobs:
+    def write_jobs(self, context: JobContext, name: str, parts: Iterable[Sequence[bytes]]) -> JobSet:
         """SECRET: write shares, in the order of ids, as jobs of the set of reports of this name."""
         jobs = [
-            EvaluationJob(self.blobs.write(f"{form.task}-{form.party}/{name}/{number}", b"".join(part)), len(part))
+            EvaluationJob(
+                self.blob_store.write(f"{context.task}-{context.party}/{name}/{number}", b"".join(part)), len(part)
+            )
             for number, part in enumerate(parts)
         ]
-        return Jobs(form, jobs, self.workers)
+        return JobSet(context, jobs, self.workers)

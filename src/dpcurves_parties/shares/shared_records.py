@@ -12,15 +12,15 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.noise.randomness import Randomness
 
 from .. import crypto
-from ..crypto.keys import Shared
+from ..crypto.keys import SharedKeys
 from ..serving.noise_key import NoiseKey
 from ..serving.two_servers.collection import AT_ONCE
-from ..serving.two_servers.kinds import Sharing
-from .answer_proofs import Prover, require_words
+from ..serving.two_servers.kinds import ShareEncoding
+from .answer_proofs import OwnerProver, require_words
 
 Words = NDArray[np.uint64]
 SEED = 16
@@ -30,7 +30,7 @@ VALUES_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
-class Encoding(Sharing):
+class TreeEncoding(ShareEncoding):
     """Encoding of the reports of one task: the same for owners and servers.
 
     Attributes:
@@ -38,17 +38,17 @@ class Encoding(Sharing):
         PUBLIC: Kind of the public halves of keys.
         slots: A record is in one of these, or behind them if it is missing.
         engine: Engine that expands seeds, with the keys of the task.
-        proofs: Number of words in each report by which answers are proved, one for each analyst.
+        proof_words: Number of words in each report by which answers are proved, one for each analyst.
         prover: SECRET. Maker of these words; an owner has one.
     """
 
-    SHARE: ClassVar[Callable[..., Shared[Any]]] = staticmethod(crypto.share_cells)
+    SHARE: ClassVar[Callable[..., SharedKeys[Any]]] = staticmethod(crypto.share_cells)
     PUBLIC: ClassVar[type[crypto.PublicShare] | type[crypto.CheckedShare]] = crypto.PublicShare
 
     slots: int
     engine: crypto.Engine
-    proofs: int = 0
-    prover: Prover | None = field(default=None, repr=False)
+    proof_words: int = 0
+    prover: OwnerProver | None = field(default=None, repr=False)
 
     @property
     def domain(self) -> crypto.Domain:
@@ -57,13 +57,13 @@ class Encoding(Sharing):
 
     @property
     def public_size(self) -> int:
-        return 8 * (self.PUBLIC.record_words(self.domain) + self.proofs)
+        return 8 * (self.PUBLIC.record_words(self.domain) + self.proof_words)
 
     @property
     def size(self) -> int:
         return self.public_size + SEED
 
-    def shared(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
+    def share_records(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
         """SECRET: shares of each record for server 0 and for server 1.
 
         Formal guarantees: what one server gets tells it nothing about the record (see `share_cells`, and for checked
@@ -73,102 +73,102 @@ class Encoding(Sharing):
             ValueError: a place is none of the slots, nor the one behind them.
         """
         if np.any((places < 0) | (places > self.slots)):
-            raise Refused("places", f"slots from 0 to {self.slots} are needed")
+            raise InvalidArgument("places", f"slots from 0 to {self.slots} are needed")
         shares = self.SHARE(places.astype(np.uint64), self.domain, self.engine, randomness)
-        public = np.hstack([shares.public.records(), self._words(places, [each.words for each in shares.seeds])])
-        first, second = (_rows(np.hstack([public, each.words])) for each in shares.seeds)
+        public = np.hstack([shares.public.records(), self._make_words(places, [each.words for each in shares.seeds])])
+        first, second = (_to_byte_rows(np.hstack([public, each.words])) for each in shares.seeds)
         return list(zip(first, second, strict=True))
 
-    def _words(self, places: NDArray[np.int64], seeds: Sequence[Words]) -> Words:
+    def _make_words(self, places: NDArray[np.int64], seeds: Sequence[Words]) -> Words:
         if self.prover is None:
-            return np.zeros((len(places), self.proofs), np.uint64)
-        first, second = map(_rows, seeds)
-        return self.prover.words(places, first, second)
+            return np.zeros((len(places), self.proof_words), np.uint64)
+        first, second = map(_to_byte_rows, seeds)
+        return self.prover.make_words(places, first, second)
 
     def warm(self) -> None:
-        (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
-        crypto.prefix_sums(self.keys(0, [share]), [0, self.slots], self.engine)
+        (share, _), *_ = self.share_records(np.zeros(1, dtype=np.int64), Randomness.from_system())
+        crypto.prefix_sums(self.parse_keys(0, [share]), [0, self.slots], self.engine)
 
-    def require(self, party: int, shares: Sequence[bytes]) -> None:
+    def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse what are no keys. Raises `ValueError`: a share is not of this encoding and party."""
-        public, seeds = self._parts(shares)
+        public, seeds = self._split_shares(shares)
         self.PUBLIC.require(self.domain, public)
         crypto.SeedShare(party, seeds)
 
-    def keys(self, party: int, shares: Sequence[bytes]) -> crypto.ComparisonKeys:
+    def parse_keys(self, party: int, shares: Sequence[bytes]) -> crypto.ComparisonKeys:
         """SECRET: the keys in the shares of some reports, for one server.
 
         Raises:
             ValueError: a share is not of this encoding and party.
         """
-        return self.gathered(party, [shares], len(shares))
+        return self.join_keys(party, [shares], len(shares))
 
-    def gathered(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.ComparisonKeys:
-        """SECRET: the keys of so many reports, whose shares come in parts. Raises `ValueError`: as `keys`."""
-        return crypto.ComparisonKeys(*self._gathered(party, parts, count))
+    def join_keys(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.ComparisonKeys:
+        """SECRET: the keys of so many reports, whose shares come in parts. Raises `ValueError`: as `parse_keys`."""
+        return crypto.ComparisonKeys(*self._join_parts(party, parts, count))
 
-    def proved(self, shares: Sequence[bytes]) -> tuple[Words, list[bytes]]:
+    def parse_words(self, shares: Sequence[bytes]) -> tuple[Words, list[bytes]]:
         """SECRET: the words in the shares of some reports, ``(reports, proofs)``, and the seed of each."""
-        public, seeds = _parts(shares, self.public_size)
-        return public[:, public.shape[1] - self.proofs :], _rows(seeds)
+        public, seeds = _split_shares(shares, self.public_size)
+        return public[:, public.shape[1] - self.proof_words :], _to_byte_rows(seeds)
 
-    def _gathered(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> tuple[Any, crypto.SeedShare]:
+    def _join_parts(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> tuple[Any, crypto.SeedShare]:
         """Both halves, each in one piece of memory, into which parts are laid when they come. What is more is left."""
-        public: Any = self.PUBLIC.blank(self.domain, count)
+        public: Any = self.PUBLIC.allocate(self.domain, count)
         seeds, start = np.empty((count, 2), np.uint64), 0
         for shares in parts:
-            (rows, own), room = self._parts(shares), public[start : start + len(shares)]
-            room.put(self.PUBLIC.from_records(self.domain, rows)[: len(room)])
+            (rows, own), room = self._split_shares(shares), public[start : start + len(shares)]
+            room.overwrite(self.PUBLIC.from_records(self.domain, rows)[: len(room)])
             seeds[start : start + len(shares)] = own[: len(room)]
             start += len(shares)
         return public, crypto.SeedShare(party, seeds)
 
-    def _parts(self, shares: Sequence[bytes]) -> tuple[Words, Words]:
+    def _split_shares(self, shares: Sequence[bytes]) -> tuple[Words, Words]:
         """The public halves, without words of proofs, and the seeds. Raises `ValueError`: a word is none."""
-        public, seeds = _parts(shares, self.public_size)
-        size = public.shape[1] - self.proofs
-        if self.proofs:
+        public, seeds = _split_shares(shares, self.public_size)
+        size = public.shape[1] - self.proof_words
+        if self.proof_words:
             require_words(public[:, size:])
         return public[:, :size], seeds
 
 
 @dataclass(frozen=True)
-class CheckedEncoding(Encoding):
+class CheckedTreeEncoding(TreeEncoding):
     """Encoding of reports that servers can check: an owner counts once, or is dropped."""
 
     SHARE = staticmethod(crypto.share_checked_cells)
     PUBLIC = crypto.CheckedShare
 
-    def checked_keys(self, party: int, shares: Sequence[bytes]) -> crypto.CheckedKeys:
-        """SECRET: the keys in the shares of some reports, for one server. Raises `ValueError`: as `Encoding.keys`."""
-        return self.gathered_checked(party, [shares], len(shares))
+    def parse_checked_keys(self, party: int, shares: Sequence[bytes]) -> crypto.CheckedKeys:
+        """SECRET: the keys in the shares of some reports, for one server. Raises `ValueError`: as `TreeEncoding.parse_keys`."""
+        return self.join_checked_keys(party, [shares], len(shares))
 
-    def gathered_checked(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.CheckedKeys:
-        """SECRET: as `Encoding.gathered`."""
-        return crypto.CheckedKeys(*self._gathered(party, parts, count))
+    def join_checked_keys(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.CheckedKeys:
+        """SECRET: as `TreeEncoding.join_keys`."""
+        return crypto.CheckedKeys(*self._join_parts(party, parts, count))
 
     def warm(self) -> None:
-        (share, _), *_ = self.shared(np.zeros(1, dtype=np.int64), Randomness.system())
-        crypto.checked_values(self.checked_keys(0, [share]), [0, self.slots], self.engine, bytes(32))
+        (share, _), *_ = self.share_records(np.zeros(1, dtype=np.int64), Randomness.from_system())
+        crypto.evaluate_checked_keys(self.parse_checked_keys(0, [share]), [0, self.slots], self.engine, bytes(32))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Reports:
+class SharedReports:
     """SECRET. A `ShareHolder`: one server's shares of a set of reports that never changes. It has no repr.
 
     Attributes:
         keys: The keys of all reports.
         engine: Engine that expands their seeds.
-        noise: The key of this server's noise, for this set alone.
+        noise_key: The key of this server's noise, for this set alone.
     """
 
     keys: crypto.ComparisonKeys
     engine: crypto.Engine
-    noise: NoiseKey
+    noise_key: NoiseKey
 
-    def below(self, at: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: shares, modulo 2**64, of how many reports lie in the first slots, for each of `at`."""
-        return crypto.prefix_sums(self.keys, [slots - 1 for slots in at], self.engine)
+    def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
+        """SECRET: shares, modulo 2**64, of how many reports lie in the first slots, for each of `thresholds`."""
+        return crypto.prefix_sums(self.keys, [slots - 1 for slots in thresholds], self.engine)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -178,104 +178,106 @@ class CheckedReports:
     Attributes:
         keys: The keys of all reports.
         engine: Engine that expands their seeds.
-        verification: 32 bytes that both servers have, and no owner.
+        verify_key: 32 bytes that both servers have, and no owner.
     """
 
     keys: crypto.CheckedKeys
     engine: crypto.Engine
-    verification: bytes
+    verify_key: bytes
     _walks: list[crypto.NodeWalk] = field(default_factory=list, init=False)
 
-    def evaluated(self, at: Sequence[int]) -> Evaluation:
+    def evaluate_thresholds(self, at: Sequence[int]) -> Evaluation:
         """SECRET: the sums over all reports, and what has to be compared before any of them counts."""
         thresholds = tuple(sorted({slots for slots in at if slots}))
-        return Evaluation(thresholds, self, *self.summed(self.keys, thresholds))
+        return Evaluation(thresholds, self, *self.sum_keys(self.keys, thresholds))
 
-    def sums_of(self, counted: NDArray[np.bool_], at: Sequence[int]) -> tuple[int, ...]:
+    def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
         """SECRET: the sums over the reports of a mask."""
-        return self.summed(self.keys[counted], at)[0]
+        return self.sum_keys(self.keys[report_mask], thresholds)[0]
 
-    def looked(self, counted: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
+    def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
         """SECRET: sums at nodes, and hashes of marks, over the reports of a mask that never changes.
 
         Marks are hashed in blocks of so many reports as jobs have, so that they are the same with and without jobs.
         """
         if not self._walks:
-            marking = crypto.Marking.of(self.verification)
+            marking = crypto.NodeMarkKey.from_verification_key(self.verify_key)
             for start in range(0, len(self.keys), AT_ONCE):
-                part, among = self.keys[start : start + AT_ONCE], counted[start : start + AT_ONCE]
+                part, among = self.keys[start : start + AT_ONCE], report_mask[start : start + AT_ONCE]
                 if among.any():
                     keys = part if among.all() else part[among]
                     self._walks.append(crypto.NodeWalk(keys, self.engine, marking))
-        return reduce(joined_looks, (walk.look(nodes) for walk in self._walks))
+        return reduce(join_node_sums, (walk.evaluate_nodes(nodes) for walk in self._walks))
 
-    def summed(self, keys: crypto.CheckedKeys, at: Sequence[int]) -> tuple[tuple[int, ...], NDArray[np.uint8]]:
+    def sum_keys(
+        self, keys: crypto.CheckedKeys, thresholds: Sequence[int]
+    ) -> tuple[tuple[int, ...], NDArray[np.uint8]]:
         """SECRET: sums over these keys, for each threshold, and a digest of each key at all of them.
 
         A few keys at a time: memory does not grow with their number times that of the thresholds.
         """
-        totals, digests, asked = [0] * len(at), [], [slots - 1 for slots in at]
-        few = max(1, min(1024, VALUES_AT_ONCE // max(len(at), 1)))
+        totals, digests, asked = [0] * len(thresholds), [], [slots - 1 for slots in thresholds]
+        few = max(1, min(1024, VALUES_AT_ONCE // max(len(thresholds), 1)))
         for start in range(0, len(keys), few):
-            found = crypto.checked_values(keys[start : start + few], asked, self.engine, self.verification)
+            found = crypto.evaluate_checked_keys(keys[start : start + few], asked, self.engine, self.verify_key)
             sums = found.sums(np.ones(len(found.digests), dtype=np.bool_))
             totals = [(total + more) % RING for total, more in zip(totals, sums, strict=True)]
             digests.append(found.digests)
         return tuple(totals), np.concatenate(digests)
 
 
-def joined_looks(one: crypto.NodeSums, other: crypto.NodeSums) -> crypto.NodeSums:
+def join_node_sums(one: crypto.NodeSums, other: crypto.NodeSums) -> crypto.NodeSums:
     """SECRET: sums of both, and hashes of both, one after the other."""
-    return crypto.NodeSums(one.left + other.left, np.concatenate([one.marks, other.marks], axis=1))
+    return crypto.NodeSums(one.left_counts + other.left_counts, np.concatenate([one.marks, other.marks], axis=1))
 
 
-class Checkable(Protocol):
+class CheckedShareHolder(Protocol):
     """SECRET. Interface of one server's shares of checked reports, wherever they lie."""
 
-    def evaluated(self, at: Sequence[int]) -> Evaluation:
+    def evaluate_thresholds(self, at: Sequence[int]) -> Evaluation:
         """SECRET: the sums over all reports, and what has to be compared before any of them counts."""
 
-    def sums_of(self, counted: NDArray[np.bool_], at: Sequence[int]) -> tuple[int, ...]:
+    def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
         """SECRET: the sums over the reports of a mask."""
 
-    def looked(self, counted: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
+    def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
         """SECRET: sums at nodes, and hashes of marks of each block, over the reports of a mask that never changes."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
-class Looks:
+class NodeSumCache:
     """SECRET. One server's looks at the trees of the checked reports that count: at each node once.
 
     Formal guarantees: a look is a function of the reports that count, which are fixed, and of the node. What is
     compared of a threshold, over all nodes on the way to it, is therefore the same whatever was asked before, also
     after a restart. It is one hash of all reports together, of marks that of honest owners' reports are the same at
-    both servers (`Marking`): it tells less than a digest of each would. If it is the same at both, then so are all
-    marks, but for a collision of SHA-256 or of two rows of a mark, and the proof at `checked_values` goes on as with
+    both servers (`NodeMarkKey`): it tells less than a digest of each would. If it is the same at both, then so are all
+    marks, but for a collision of SHA-256 or of two rows of a mark, and the proof at `evaluate_checked_keys` goes on as with
     digests, whose fingerprints of the correction words were compared before the first answer.
 
     Attributes:
         reports: Reports that may count.
-        counted: Mask of those that do.
+        report_mask: Mask of those that do.
         domain: Domain of the keys.
     """
 
-    reports: Checkable
-    counted: NDArray[np.bool_]
+    reports: CheckedShareHolder
+    report_mask: NDArray[np.bool_]
     domain: crypto.Domain
-    _left: dict[crypto.Node, int] = field(default_factory=dict)
+    _left_sums: dict[crypto.Node, int] = field(default_factory=dict)
     _marks: dict[crypto.Node, bytes] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def at(self, at: Sequence[int], noise: NoiseKey) -> tuple[Accepted, bytes]:
+    def sum_thresholds(self, thresholds: Sequence[int], noise_key: NoiseKey) -> tuple[AcceptedSums, bytes]:
         """SECRET: this server's sums at thresholds, of which none is 0; and the hash that both servers compare."""
-        nodes = crypto.nodes_of(at, self.domain.bits)
+        nodes = crypto.find_path_nodes(thresholds, self.domain.bits)
         with self._lock:
-            if new := [node for node in nodes if node not in self._left]:
-                found = self.reports.looked(self.counted, new)
-                self._left |= zip(new, found.left[:, 0].tolist(), strict=True)
+            if new := [node for node in nodes if node not in self._left_sums]:
+                found = self.reports.sum_nodes(self.report_mask, new)
+                self._left_sums |= zip(new, found.left_counts[:, 0].tolist(), strict=True)
                 self._marks |= zip(new, (sha256(row.tobytes()).digest() for row in found.marks), strict=True)
-        sums = {slots: crypto.below_from(self._left, slots, self.domain) for slots in at}
-        return Accepted(sums, noise), sha256(b"".join(self._marks[node] for node in nodes)).digest()
+        sums = {slots: crypto.sum_left_counts(self._left_sums, slots, self.domain) for slots in thresholds}
+        return AcceptedSums(sums, noise_key), sha256(b"".join(self._marks[node] for node in nodes)).digest()
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -283,54 +285,54 @@ class Evaluation:
     """SECRET. Evaluation of some thresholds at one server, before it knows which reports count.
 
     Attributes:
-        at: The thresholds.
+        thresholds: The thresholds.
         reports: Reports that may count.
         sums: Its shares over all of them, modulo 2**64.
         digests: Digests shown to the other server, ``(reports, 16)`` bytes.
     """
 
-    at: tuple[int, ...]
-    reports: Checkable
+    thresholds: tuple[int, ...]
+    reports: CheckedShareHolder
     sums: tuple[int, ...]
     digests: NDArray[np.uint8]
 
-    def accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Mask of the reports that may count: their digests equal the other server's at all thresholds."""
         return np.asarray((self.digests == digests).all(axis=1))
 
-    def among(self, accepted: NDArray[np.bool_], noise: NoiseKey) -> Accepted:
+    def sum_accepted(self, accepted: NDArray[np.bool_], noise_key: NoiseKey) -> AcceptedSums:
         """Sums of this server over the accepted reports. The others are evaluated once more, and subtracted.
 
         Args:
             accepted: A mask of the reports that count.
-            noise: The key of this server's noise, for these reports alone.
+            noise_key: The key of this server's noise, for these reports alone.
         """
         sums = self.sums
         if not accepted.all():
-            failed = self.reports.sums_of(~accepted, self.at)
+            failed = self.reports.sum_reports(~accepted, self.thresholds)
             sums = tuple((total - less) % RING for total, less in zip(sums, failed, strict=True))
-        return Accepted(dict(zip(self.at, sums, strict=True)), noise)
+        return AcceptedSums(dict(zip(self.thresholds, sums, strict=True)), noise_key)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Accepted:
+class AcceptedSums:
     """SECRET. A `ShareHolder` for thresholds at which keys were evaluated: its shares of the reports that passed."""
 
     sums: Mapping[int, int]
-    noise: NoiseKey
+    noise_key: NoiseKey
 
-    def below(self, at: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: shares, modulo 2**64, of how many accepted reports lie in the first slots, for each of `at`."""
-        return tuple(self.sums[slots] for slots in at)
+    def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
+        """SECRET: shares, modulo 2**64, of how many accepted reports lie in the first slots, for each of `thresholds`."""
+        return tuple(self.sums[slots] for slots in thresholds)
 
 
-def _rows(words: Words) -> list[bytes]:
+def _to_byte_rows(words: Words) -> list[bytes]:
     return [row.tobytes() for row in np.ascontiguousarray(words, dtype="<u8")]
 
 
-def _parts(shares: Sequence[bytes], public_size: int) -> tuple[Words, Words]:
+def _split_shares(shares: Sequence[bytes], public_size: int) -> tuple[Words, Words]:
     """The public halves and the seeds."""
     if any(len(share) != public_size + SEED for share in shares):
-        raise Refused("shares", f"{public_size + SEED} bytes are needed")
+        raise InvalidArgument("shares", f"{public_size + SEED} bytes are needed")
     words = np.frombuffer(b"".join(shares), dtype="<u8").astype(np.uint64, copy=False).reshape(len(shares), -1)
     return words[:, : public_size // 8], words[:, public_size // 8 :].copy()

@@ -1,12 +1,12 @@
 """Commands of the verification server: for its operator, and for analysts who send it questions."""
 
-from dpcurves.cli.app import Group, Provided
-from dpcurves.cli.one_table import through
+from dpcurves.cli.app import Group, PackageCommands
+from dpcurves.cli.one_table import commands_for_terms
 
 from .commands import SERVE_COMMANDS, SERVER_STORE_COMMANDS
-from .remotes import REMOTE_COMMANDS, Gated, PlanTerms
+from .remotes import REMOTE_COMMANDS, PlanTerms, RemoteTerms
 
-PROVIDED = Provided(
+PROVIDED = PackageCommands(
     commands=SERVE_COMMANDS,
     groups={
         "server": Group("What a verification server knows: people, datasets, projects.", SERVER_STORE_COMMANDS),
@@ -14,8 +14,10 @@ PROVIDED = Provided(
             "A verification server: what it has, questions, models, releases.",
             REMOTE_COMMANDS,
             groups={
-                "ask": Group("Questions that the server charges and answers.", through(Gated)),
-                "plan": Group("What a question would cost there, and its errors.", through(PlanTerms, plans=True)),
+                "ask": Group("Questions that the server charges and answers.", commands_for_terms(RemoteTerms)),
+                "plan": Group(
+                    "What a question would cost there, and its errors.", commands_for_terms(PlanTerms, plans=True)
+                ),
             },
         ),
     },

@@ -19,8 +19,15 @@ from dpcurves.cli.accounts import require_lasting
 from dpcurves.cli.ask_file import Terms
 from dpcurves.cli.options import option
 from dpcurves.cli.output import Output
-from dpcurves.cli.terminal import OF_COLUMNS, Misuse, as_typed, require_packages, say, terminal
-from dpcurves_parties.serving.watching import Watching
+from dpcurves.cli.terminal import (
+    OF_COLUMNS,
+    Misuse,
+    make_console,
+    print_to_console,
+    require_packages,
+    restore_option_names,
+)
+from dpcurves_parties.serving.watching import MonitoringOptions
 
 from ..forms import Field, Form
 from ..visitors import MACHINE, Role
@@ -28,7 +35,7 @@ from ..visitors import MACHINE, Role
 if TYPE_CHECKING:
     from dpcurves.ledger import Account
 
-    from .. import Gate
+    from .. import Services
     from ..datasets import Relation
     from ..datasets import Source as Place
     from ..declared_columns import Declared
@@ -40,17 +47,17 @@ CLIENT_NEEDED = f"{ID} and {SECRET} are needed in the environment, or --oidc-cli
 
 
 @dataclass(frozen=True)
-class Authority:
+class IssuerOptions:
     """Options for an OpenID Connect issuer. The client secret is never given on the command line."""
 
-    oidc: str | None = of.perhaps("URL", "An issuer of OpenID Connect by which people may sign in, too.")
-    oidc_client: str | None = of.perhaps(
+    oidc: str | None = of.optional("URL", "An issuer of OpenID Connect by which people may sign in, too.")
+    oidc_client: str | None = of.optional(
         "FILE",
         'What identifies the server to the issuer: JSON with "client_id" and "client_secret". Else '
         f"{ID} and {SECRET} of the environment.",
     )
 
-    def issuer(self) -> Issuer | None:
+    def open_issuer(self) -> Issuer | None:
         """The issuer; None: people sign in by passwords alone.
 
         Raises:
@@ -61,18 +68,18 @@ class Authority:
             if self.oidc_client is not None:
                 raise Misuse("oidc-client", "it is for --oidc, which is not given")
             return None
-        from ..issuer import Client, Issuer
+        from ..issuer import ClientCredentials, Issuer
 
         if self.oidc_client is None:
             found = os.environ.get(ID, ""), os.environ.get(SECRET, "")
         else:
-            found = _stored(self.oidc_client)
+            found = _read_client(self.oidc_client)
         if not all(found):
             raise Misuse("oidc", CLIENT_NEEDED)
-        return Issuer(self.oidc, Client(*found))
+        return Issuer(self.oidc, ClientCredentials(*found))
 
 
-def _stored(file: str) -> tuple[str, str]:
+def _read_client(file: str) -> tuple[str, str]:
     try:
         stored = json.loads(Path(file).read_text(encoding="utf-8"))
         return str(stored["client_id"]), str(stored["client_secret"])
@@ -90,7 +97,7 @@ EXAMPLE = "Example:"
 
 
 @dataclass
-class _Heard:
+class _RecordingTerms:
     """Terms that record the question of a command instead of asking it."""
 
     question: Any = None
@@ -99,38 +106,40 @@ class _Heard:
         self.question = question
 
 
-def forms_of(questions: Mapping[str, of.Command]) -> dict[str, Form]:
+def build_forms(questions: Mapping[str, of.Command]) -> dict[str, Form]:
     """Forms of the questions to one table, by the names of their commands.
 
     >>> from dpcurves.cli.one_table import QUESTIONS
-    >>> form = forms_of(QUESTIONS)["histogram"]
+    >>> form = build_forms(QUESTIONS)["histogram"]
     >>> print(form.question({"column": ["age"], "grid": ["0:90:9"]}, {}))
     histogram of age
     """
     return {
-        word: _form(word, command) for word, command in questions.items() if of.groups_of(command).get("terms") is Terms
+        word: _build_form(word, command)
+        for word, command in questions.items()
+        if of.groups_of(command).get("terms") is Terms
     }
 
 
-def _form(word: str, command: of.Command) -> Form:
+def _build_form(word: str, command: of.Command) -> Form:
     groups = {name: group for name, group in of.groups_of(command).items() if group not in (Terms, Output)}
     readings = {name: group for name, group in groups.items() if issubclass(group, of.ReadingOptions)}
     asking = {name: group for name, group in groups.items() if name not in readings}
-    fields = tuple(_field(each) for group in asking.values() for each in of.parameters_of(group))
+    fields = tuple(_build_field(each) for group in asking.values() for each in of.parameters_of(group))
 
-    def read(values: Mapping[str, Any]) -> Any:
-        heard = _Heard()
-        with as_typed(values):
-            asked = {name: of.filled(group, values) for name, group in asking.items()}
+    def parse_question(values: Mapping[str, Any]) -> Any:
+        heard = _RecordingTerms()
+        with restore_option_names(values):
+            asked = {name: of.build_group(group, values) for name, group in asking.items()}
             asked |= {name: group() for name, group in readings.items()}
             command(**asked, terms=heard, output=Output())
         return heard.question
 
     title, _, told = (command.__doc__ or "").partition(EXAMPLE)[0].partition("\n")
-    return Form(word, title.strip().rstrip("."), " ".join(told.split()), fields, read)
+    return Form(word, title.strip().rstrip("."), " ".join(told.split()), fields, parse_question)
 
 
-def _field(parameter: Parameter) -> Field:
+def _build_field(parameter: Parameter) -> Field:
     option, needed = parameter.annotation.__metadata__[0], parameter.default is Parameter.empty
     words, takes, hint = str(option.help), str(option.metavar), parameter.annotation.__origin__
     several = any(get_origin(each) is list for each in (hint, *getattr(hint, "__args__", ())))
@@ -142,22 +151,22 @@ def _field(parameter: Parameter) -> Field:
 
 
 @dataclass(frozen=True)
-class Keeping:
+class StoreOption:
     """Option for the database of a verification server."""
 
     store: str = option("URL", "Its database, ledger included: sqlite:///server.db, or postgresql+psycopg://...")
 
-    def gate(self) -> Gate:
+    def open_services(self) -> Services:
         """Services over the database."""
         require_extra()
-        from .. import Gate
+        from .. import Services
 
         require_lasting(self.store)
-        return Gate(self.store)
+        return Services(self.store)
 
 
 @dataclass(frozen=True)
-class Door:
+class ListenOptions:
     """Options for the server's address and certificate, worker processes, and limits of connections and rates."""
 
     listen: str = option("HOST:PORT", "Where to listen.")
@@ -172,19 +181,19 @@ class Door:
 
 
 @dataclass(frozen=True)
-class OnePerson:
+class PersonOptions:
     """Options for a person's account: its role, identity provider and password."""
 
     name: str = of.argument("NAME", "What the person signs in with.")
-    role: str | None = of.perhaps("ROLE", "operator, auditor, or steward; analysts are admitted to projects.")
-    dataset: str | None = of.perhaps("NAME", "The dataset of a steward.")
-    subject: str | None = of.perhaps("TEXT", "What --issuer calls the person; empty: nothing any more.")
-    issuer: str | None = of.perhaps("URL", "Whose --subject it is: as in serve --oidc.")
+    role: str | None = of.optional("ROLE", "operator, auditor, or steward; analysts are admitted to projects.")
+    dataset: str | None = of.optional("NAME", "The dataset of a steward.")
+    subject: str | None = of.optional("TEXT", "What --issuer calls the person; empty: nothing any more.")
+    issuer: str | None = of.optional("URL", "Whose --subject it is: as in serve --oidc.")
     new_password: bool = of.flag("--new-password", "Give the account a new password; its sessions and tokens end.")
 
 
 @dataclass(frozen=True)
-class OneDataset:
+class DatasetOptions:
     """Options for a dataset's name and public metadata."""
 
     name: str = option("NAME", "What the dataset is called.")
@@ -194,25 +203,25 @@ class OneDataset:
 
 
 @dataclass(frozen=True)
-class Protected:
+class PrivacyOptions:
     """Options for the privacy guarantee of a dataset, its budget, and its public number of units."""
 
-    promise: of.Promise
-    cap: of.Price
-    units: of.Units
+    promise: of.GuaranteeOptions
+    cap: of.LossOptions
+    units: of.UnitCountOptions
 
 
 @dataclass(frozen=True)
-class ProjectName:
+class ProjectOptions:
     """Options for a project and its members."""
 
     name: str = of.argument("NAME", "What the project is called.")
-    dataset: str | None = of.perhaps("NAME", "What a new project asks.")
+    dataset: str | None = of.optional("NAME", "What a new project asks.")
     admit: str = option("NAME,...", "Whom to let in, with commas between them.", "")
 
 
 @dataclass(frozen=True)
-class SyntheticTable:
+class SyntheticTableOptions:
     """Options for a synthetic table that is shown to everybody who sees the dataset, and its privacy statement."""
 
     file: str = of.argument("FILE", "A CSV or Parquet file with all columns of the schema.")
@@ -221,11 +230,11 @@ class SyntheticTable:
 
 
 @dataclass(frozen=True)
-class Share:
+class AllowanceOptions:
     """Options for the project or analyst of an allowance."""
 
     project: str = option("NAME", "The project.")
-    analyst: str | None = of.perhaps("NAME", "One of it; left out: all of them together.")
+    analyst: str | None = of.optional("NAME", "One of it; left out: all of them together.")
     may_exceed: bool = of.flag(
         "--may-exceed", "Let the allowances in one dataset or project add up to more than its own."
     )
@@ -239,7 +248,7 @@ require_extra = partial(
 """Refuse if the optional packages of the extra ``server`` are missing."""
 
 
-def serve(keeping: Keeping, door: Door, authority: Authority, watching: Watching) -> None:
+def serve(store: StoreOption, listening: ListenOptions, authority: IssuerOptions, watching: MonitoringOptions) -> None:
     """Run a verification server: analysts ask questions about confidential tables through it, under budgets.
 
     It runs until it is stopped. It prints one line when it listens, and one for each error of its own.
@@ -248,25 +257,30 @@ def serve(keeping: Keeping, door: Door, authority: Authority, watching: Watching
     """
     require_extra()
     from dpcurves.cli.one_table import QUESTIONS
-    from dpcurves_parties.serving.identity import Pair
+    from dpcurves_parties.serving.identity import CertificatePair
     from dpcurves_parties.serving.server import Address, Limits
 
     from ..launch import VerificationServer
 
-    require_lasting(keeping.store)
-    address, (certificate, key) = Address.parse(door.listen), of.certificate_and_key(door.tls)
-    if Pair.made(address.host, certificate, key):
-        say(terminal(), f"written: {certificate} (public: programs trust it with --ca), and its key, which is secret")
+    require_lasting(store.store)
+    address, (certificate, key) = Address.parse(listening.listen), of.parse_certificate_and_key(listening.tls)
+    if CertificatePair.write_if_missing(address.host, certificate, key):
+        print_to_console(
+            make_console(),
+            f"written: {certificate} (public: programs trust it with --ca), and its key, which is secret",
+        )
     server = VerificationServer(
-        keeping.store, certificate, key, of.whole("workers", door.workers), _seconds("every", door.every),
-        Limits(of.whole("connections", door.connections), of.whole("deadline", door.deadline)),
-        of.whole("rate", door.rate), forms_of(QUESTIONS), authority.issuer(), watching.monitoring(),
+        store.store, certificate, key, of.parse_integer("workers", listening.workers), _parse_seconds("every", listening.every),
+        Limits(of.parse_integer("connections", listening.connections), of.parse_integer("deadline", listening.deadline)),
+        of.parse_integer("rate", listening.rate), build_forms(QUESTIONS), authority.open_issuer(), watching.create_monitoring(),
     )  # fmt: skip
-    console = terminal()
-    server.serve(address, lambda: say(console, f"the verification server listens at https://{door.listen}"))
+    console = make_console()
+    server.serve(
+        address, lambda: print_to_console(console, f"the verification server listens at https://{listening.listen}")
+    )
 
 
-def person(person: OnePerson, keeping: Keeping) -> None:
+def person(person: PersonOptions, store: StoreOption) -> None:
     """Make an account, or give an existing one a role or a new password.
 
     Passwords are read from standard input, one line. Stewards and auditors are named here alone. With --subject a new
@@ -274,124 +288,128 @@ def person(person: OnePerson, keeping: Keeping) -> None:
 
     Example: dpcurves server person ann --store sqlite:///server.db
     """
-    gate = keeping.gate()
+    gate = store.open_services()
     if (person.subject is None) != (person.issuer is None):
         raise Misuse("subject", "--subject and --issuer are given together")
     if all(each.name != person.name for each in gate.people.all(MACHINE)):
-        gate.people.add(MACHINE, person.name, token_urlsafe(32) if person.subject else typed("password"))
-        say(terminal(), f"made: {person.name}")
+        gate.people.add(MACHINE, person.name, token_urlsafe(32) if person.subject else read_secret("password"))
+        print_to_console(make_console(), f"made: {person.name}")
     elif person.new_password:
-        gate.people.set_password(MACHINE, person.name, typed("password"))
-        say(terminal(), f"{person.name} has a new password")
+        gate.people.set_password(MACHINE, person.name, read_secret("password"))
+        print_to_console(make_console(), f"{person.name} has a new password")
     if person.subject is not None and person.issuer is not None:
         gate.people.set_subject(MACHINE, person.name, person.issuer, person.subject)
-        say(terminal(), f"{person.name} is {person.subject or 'nobody'} to {person.issuer}")
+        print_to_console(make_console(), f"{person.name} is {person.subject or 'nobody'} to {person.issuer}")
     if person.role is not None:
-        role = of.chosen("role", person.role, {role.value: role for role in Role})
+        role = of.parse_choice("role", person.role, {role.value: role for role in Role})
         gate.people.give_role(MACHINE, person.name, role, person.dataset or "")
-        say(terminal(), f"{person.name} is {role.value}{f' of {person.dataset}' if person.dataset else ''}")
+        print_to_console(
+            make_console(), f"{person.name} is {role.value}{f' of {person.dataset}' if person.dataset else ''}"
+        )
 
 
-def dataset(source: of.SourceOptions, dataset: OneDataset, protected: Protected, keeping: Keeping) -> None:
+def dataset(source: of.SourceOptions, dataset: DatasetOptions, protected: PrivacyOptions, store: StoreOption) -> None:
     """Register a dataset, or its next version. The schema is public; under replace-one the units are counted once.
 
     Example: dpcurves server dataset flights.parquet --name flights --schema schema.json --epsilon 3
     --adjacency add-remove --store sqlite:///server.db
     """
-    gate = keeping.gate()
+    gate = store.open_services()
     from ..datasets import Relation
     from ..datasets import Source as Place
 
-    relation = of.chosen("relation", dataset.relation, {each.name.lower().replace("_", "-"): each for each in Relation})
+    relation = of.parse_choice(
+        "relation", dataset.relation, {each.name.lower().replace("_", "-"): each for each in Relation}
+    )
     data = str(Path(source.data).resolve()) if source.is_file else source.data
     place = Place(data, source.table or "", source.delimiter)
-    account, columns = _account(gate, relation, dataset.name, protected), _columns(dataset.schema)
-    place.require(account.unit, columns)  # before the units are counted
+    account, columns = _choose_account(gate, relation, dataset.name, protected), _read_schema(dataset.schema)
+    place.require_schema(account.unit, columns)  # before the units are counted
     made = gate.datasets.add(
         MACHINE, account, place, columns, name=dataset.name, relation=relation,
-        units=_units(account, place, protected.units), description=dataset.description,
+        units=_count_units(account, place, protected.units), description=dataset.description,
     )  # fmt: skip
-    say(terminal(), f"registered: {made.name}, version {made.version}, {len(made.columns)} columns")
+    print_to_console(make_console(), f"registered: {made.name}, version {made.version}, {len(made.columns)} columns")
 
 
-def synthetic(table: SyntheticTable, keeping: Keeping) -> None:
+def synthetic(table: SyntheticTableOptions, store: StoreOption) -> None:
     """Add a synthetic table to the current version of a dataset: analysts may download it, and compare with it.
 
     Example: dpcurves server synthetic synthetic.csv --dataset flights --statement "epsilon 1, by a marginal model"
     --store sqlite:///server.db
     """
-    gate = keeping.gate()
+    gate = store.open_services()
     dataset = gate.datasets.get(MACHINE, table.dataset)
     try:
         octets = Path(table.file).read_bytes()
     except OSError:
         raise Misuse("synthetic", f"{table.file!r} can not be read") from None
-    gate.synthetic.put(MACHINE, dataset, octets, table.statement)
-    say(terminal(), f"beside {dataset.name}, version {dataset.version}: {table.file}")
+    gate.synthetic.replace_table(MACHINE, dataset, octets, table.statement)
+    print_to_console(make_console(), f"beside {dataset.name}, version {dataset.version}: {table.file}")
 
 
-def project(project: ProjectName, keeping: Keeping) -> None:
+def project(project: ProjectOptions, store: StoreOption) -> None:
     """Make a project of a dataset, or admit people to an existing one.
 
     Example: dpcurves server project delays --dataset flights --admit ann,bob --store sqlite:///server.db
     """
-    gate = keeping.gate()
+    gate = store.open_services()
     if project.dataset is not None:
         gate.projects.make(MACHINE, project.name, project.dataset)
     for name in filter(None, project.admit.split(",")):
-        gate.projects.admit(MACHINE, project.name, name)
+        gate.projects.add_member(MACHINE, project.name, name)
     found = gate.projects.get(MACHINE, project.name)
-    say(terminal(), f"{found.name} asks {found.dataset}: {', '.join(found.people) or 'nobody yet'}")
+    print_to_console(make_console(), f"{found.name} asks {found.dataset}: {', '.join(found.people) or 'nobody yet'}")
 
 
-def allowance(share: Share, most: of.Price, keeping: Keeping) -> None:
+def allowance(whose: AllowanceOptions, most: of.LossOptions, store: StoreOption) -> None:
     """Set the allowance of a project within its dataset's cap, or of one of its analysts.
 
     Example: dpcurves server allowance --project delays --analyst ann --epsilon 1 --store sqlite:///server.db
     """
-    gate = keeping.gate()
-    from dpcurves.ledger import Together
+    gate = store.open_services()
+    from dpcurves.ledger import AllowanceRule
 
-    together = Together.MAY_EXCEED if share.may_exceed else Together.WITHIN
-    gate.projects.allow(MACHINE, share.project, most.loss(), share.analyst, together)
-    say(terminal(), f"set: {share.analyst or share.project} may spend {most.loss()}")
+    together = AllowanceRule.MAY_EXCEED if whose.may_exceed else AllowanceRule.WITHIN
+    gate.projects.set_allowance(MACHINE, whose.project, most.loss(), whose.analyst, together)
+    print_to_console(make_console(), f"set: {whose.analyst or whose.project} may spend {most.loss()}")
 
 
-def _seconds(name: str, text: str) -> float:
-    found = of.numbers(name, text)
+def _parse_seconds(name: str, text: str) -> float:
+    found = of.parse_numbers(name, text)
     if len(found) != 1 or not 0 < found[0] <= 3600:
         raise Misuse(name, f"seconds above 0 are needed, at most 3600, got {text!r}")
     return found[0]
 
 
-def _account(gate: Gate, relation: Relation, name: str, protected: Protected) -> Account:
+def _choose_account(services: Services, relation: Relation, name: str, protected: PrivacyOptions) -> Account:
     """Account that is charged: that of the previous version if the people are the same, else a new one."""
     from dpcurves.ledger import Account
 
-    earlier = None if relation.name == "FIRST" else gate.datasets.get(MACHINE, name)
+    earlier = None if relation.name == "FIRST" else services.datasets.get(MACHINE, name)
     if earlier is not None and relation.name == "SAME_PEOPLE":
         return earlier.account
     called = name if earlier is None else f"{name} {earlier.version + 1}"
-    unit = protected.promise.protected(stated=False)
+    unit = protected.promise.privacy_unit(bound_required=False)
     return Account(called, protected.promise.neighbours(), unit, protected.cap.loss())
 
 
-def _units(account: Account, place: Place, units: of.Units) -> int | None:
+def _count_units(account: Account, source: Place, units: of.UnitCountOptions) -> int | None:
     """Public number of units: as given, or counted now, which opens the records."""
     from dpcurves.records import open_records
 
-    said = units.number(account.neighbours)
-    if said is not None or not account.neighbours.knows_units:
+    said = units.unit_count(account.neighbours)
+    if said is not None or not account.neighbours.has_public_units:
         return said
     # Which records of a unit are used does not change how many units there are: any key counts them.
-    records = open_records(place.records(), unit=account.unit, key=bytes(32), delimiter=place.delimiter)
+    records = open_records(source.records(), unit=account.unit, key=bytes(32), delimiter=source.delimiter)
     try:
         return records.units()
     finally:
         records.close()
 
 
-def typed(secret: str) -> str:
+def read_secret(secret: str) -> str:
     """The line that is typed unseen, or is first on standard input."""
     if sys.stdin.isatty():
         from getpass import getpass
@@ -400,7 +418,7 @@ def typed(secret: str) -> str:
     return sys.stdin.readline().rstrip("\n")
 
 
-def _columns(schema: str) -> tuple[Declared, ...]:
+def _read_schema(schema: str) -> tuple[Declared, ...]:
     from ..declared_columns import columns_from_json
 
     try:

@@ -10,12 +10,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from dpcurves.cli.ask_file import delivered, made_by
-from dpcurves.cli.options import Command, Price, argument, option, perhaps
+from dpcurves.cli.ask_file import deliver_with_notes, format_mechanism_line
+from dpcurves.cli.options import Command, LossOptions, argument, option, optional
 from dpcurves.cli.output import Output, View
-from dpcurves.cli.terminal import Misuse, say, terminal, waiting
+from dpcurves.cli.terminal import Misuse, make_console, print_to_console, show_spinner
 
-from .commands import typed
+from .commands import read_secret
 
 if TYPE_CHECKING:
     from dpcurves.curves import Question
@@ -30,21 +30,21 @@ class Server:
     """Arguments for the server's URL and its certificate."""
 
     url: str = argument("https://HOST:PORT", "Where the server is.")
-    ca: str | None = perhaps("FILE", "The server's certificate; left out: the authorities that this machine believes.")
+    ca: str | None = optional("FILE", "The server's certificate; left out: the authorities that this machine believes.")
 
 
 @dataclass(frozen=True)
-class OneProject:
+class ProjectOption:
     """Option for the project that asks."""
 
-    project: str | None = perhaps("NAME", "The project that asks; left out: that of the token.")
+    project: str | None = optional("NAME", "The project that asks; left out: that of the token.")
 
-    def remote(self) -> Remote:
+    def open_remote(self) -> Remote:
         """Client of the server that was logged in to. Raises `Misuse`: nobody has logged in."""
         from ..remote import Remote
 
         try:
-            kept = json.loads(_place().read_text(encoding="utf-8"))
+            kept = json.loads(_login_file().read_text(encoding="utf-8"))
             url, token, ca = str(kept["url"]), str(kept["token"]), kept["ca"]
         except (OSError, ValueError, KeyError, TypeError):
             raise Misuse("server", "log in first: dpcurves remote login https://HOST:PORT") from None
@@ -52,42 +52,44 @@ class OneProject:
 
 
 @dataclass(frozen=True)
-class Gated:
+class RemoteTerms:
     """Terms of a question that the server charges and answers: a privacy loss and a project."""
 
-    price: Price
-    asking: OneProject
+    price: LossOptions
+    asking: ProjectOption
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Ask, write what `output` names, and say what is left."""
         output.require_writable()
-        with self.asking.remote() as remote:
-            with waiting("the server counts"):
+        with self.asking.open_remote() as remote:
+            with show_spinner("the server counts"):
                 curve = remote.ask(question, self.price.loss())
-            delivered(question, curve, view, output, lambda written: (made_by(curve), *written))
-            say(output.terminal(), f"left: {remote.left}")
+            deliver_with_notes(question, curve, view, output, lambda written: (format_mechanism_line(curve), *written))
+            print_to_console(output.make_console(), f"left: {remote.remaining}")
 
 
 @dataclass(frozen=True)
 class PlanTerms:
     """Terms of a question that the server plans without a charge: a privacy loss and a project."""
 
-    price: Price
-    asking: OneProject
+    price: LossOptions
+    asking: ProjectOption
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Show what it would cost, and how good its answer would be."""
-        with self.asking.remote() as remote:
-            plans, left = remote.plan(question, self.price.loss()), remote.left
-        say(terminal(), f"{question}: {self.price.loss()}; left: {left}")
+        with self.asking.open_remote() as remote:
+            plans, left = remote.plan(question, self.price.loss()), remote.remaining
+        print_to_console(make_console(), f"{question}: {self.price.loss()}; left: {left}")
         for turn, plan in enumerate(plans, 1):
-            say(terminal(), f"turn {turn}: {plan.loss}, {plan.made_by}, standard error {plan.error:.4g}")
+            print_to_console(
+                make_console(), f"turn {turn}: {plan.loss}, {plan.made_by}, standard error {plan.error:.4g}"
+            )
         for note in plans.notes:
-            say(terminal(), f"note: {note}")
+            print_to_console(make_console(), f"note: {note}")
 
 
 @dataclass(frozen=True)
-class OneRelease:
+class ReleaseArguments:
     """Arguments for a release's id and the file that it is written to."""
 
     release: str = argument("ID", "Its id, as `dpcurves remote releases` prints it.")
@@ -106,48 +108,51 @@ def login(server: Server) -> None:
 
     Example: dpcurves remote login https://127.0.0.1:8443 --ca cert.pem
     """
-    from dpcurves.ledger.chain import drafted
+    from dpcurves.ledger.chain import write_draft
 
     from ..remote import Remote
 
-    token, ca = typed("token").strip(), None if server.ca is None else str(Path(server.ca).resolve())
+    token, ca = read_secret("token").strip(), None if server.ca is None else str(Path(server.ca).resolve())
     Remote(server.url, token, ca=ca).close()
-    place = _place()
+    place = _login_file()
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         known = json.dumps({"url": server.url, "token": token, "ca": ca})
-        with drafted(place, lambda draft: draft.write_text(known, encoding="utf-8")) as draft:
+        with write_draft(place, lambda draft: draft.write_text(known, encoding="utf-8")) as draft:
             os.replace(draft, place)  # whoever reads it finds a whole one, the one before or this one
     except OSError as error:
         raise Misuse("server", f"{str(place)!r} cannot be written ({error.strerror})") from None
-    say(terminal(), f"logged in to {server.url}; the token lies in {place}")
+    print_to_console(make_console(), f"logged in to {server.url}; the token lies in {place}")
 
 
-def datasets(asking: OneProject) -> None:
+def datasets(asking: ProjectOption) -> None:
     """The datasets on the server.
 
     Example: dpcurves remote datasets
     """
-    with asking.remote() as remote:
+    with asking.open_remote() as remote:
         for each in remote.datasets:
             columns = ", ".join(str(column["column"]) for column in each["columns"])
             cap = each["cap"]
-            say(terminal(), f"{each['name']}, version {each['version']}: {cap['currency']} {cap['amount']}; {columns}")
+            print_to_console(
+                make_console(),
+                f"{each['name']}, version {each['version']}: {cap['currency']} {cap['amount']}; {columns}",
+            )
 
 
-def releases(asking: OneProject) -> None:
+def releases(asking: ProjectOption) -> None:
     """The releases to the project.
 
     Example: dpcurves remote releases
     """
-    with asking.remote() as remote:
+    with asking.open_remote() as remote:
         for each in remote.releases:
             loss = each["loss"]
             price = f"epsilon {loss['epsilon']}" if loss["epsilon"] is not None else f"rho {loss['rho']}"
-            say(terminal(), f"{each['id']}  {each['purpose']} ({price}, {each['asked_at']})")
+            print_to_console(make_console(), f"{each['id']}  {each['purpose']} ({price}, {each['asked_at']})")
 
 
-def model(file: ModelFile, asking: OneProject) -> None:
+def model(file: ModelFile, asking: ProjectOption) -> None:
     """Hand in a model: coefficients or thresholds as JSON, and no code.
 
     Example: dpcurves remote model late.json
@@ -158,11 +163,11 @@ def model(file: ModelFile, asking: OneProject) -> None:
         found = predictor_from_json(Path(file.model).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise Misuse("model", f"{file.model!r} cannot be read ({getattr(error, 'strerror', 'no text')})") from None
-    with asking.remote() as remote:
-        say(terminal(), f"kept: {found.name}, {remote.hand_in(found)}")
+    with asking.open_remote() as remote:
+        print_to_console(make_console(), f"kept: {found.name}, {remote.add_model(found)}")
 
 
-def export(release: OneRelease, asking: OneProject) -> None:
+def export(release: ReleaseArguments, asking: ProjectOption) -> None:
     """Write a release to a file: JSON with all that was released, a picture, a table, or an HTML summary.
 
     Example: dpcurves remote export ID --out delays.svg
@@ -170,17 +175,17 @@ def export(release: OneRelease, asking: OneProject) -> None:
     path = Path(release.out)
     if path.suffix[1:] not in ENDINGS or path.exists():
         raise Misuse("out", f"a new file that ends in one of .{', .'.join(ENDINGS)} is needed, got {release.out!r}")
-    with asking.remote() as remote:
+    with asking.open_remote() as remote:
         told = remote.export(release.release, path.suffix[1:])
     try:
         with path.open("xb") as file:
             file.write(told)
     except OSError as error:
         raise Misuse("out", f"{release.out!r} cannot be written ({error.strerror})") from None
-    say(terminal(), f"written: {path}")
+    print_to_console(make_console(), f"written: {path}")
 
 
-def _place() -> Path:
+def _login_file() -> Path:
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(base) / "dpcurves" / "remote.json"
 

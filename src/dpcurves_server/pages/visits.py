@@ -24,19 +24,19 @@ from markupsafe import Markup
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from dpcurves.arguments import Named, Refused
+from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.data import Categories
 from dpcurves.ledger import Currency
 from dpcurves.privacy import PrivacyLoss
-from dpcurves.shortcuts import loss_of
-from dpcurves_parties.serving.messages import ProtocolAborted
+from dpcurves.shortcuts import parse_loss
+from dpcurves_parties.serving.messages import ProtocolError
 
 from ..declared_columns import Declared
 from ..forms import Form, Given
-from ..front import Front, Gate
+from ..front import Authenticator, Services
 from ..issuer import Issuer
-from ..people import SignedIn
-from ..studio import Drawn, until_made
+from ..people import BrowserSession
+from ..studio import Drawing, wait_for_drawing
 from ..visitors import Right, Visitor, may
 
 # Templates, and how facts are worded in them. All text is escaped.
@@ -49,65 +49,65 @@ STATIC: Mapping[str, str] = {
 
 
 @cache
-def templates() -> Environment:
+def load_templates() -> Environment:
     """The environment of all pages."""
     made = Environment(
         loader=PackageLoader("dpcurves_server"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    made.filters.update(on_page=on_page, values_of=values_of, day=day, sentence=sentence)
-    made.globals["stamp"] = sha256(b"".join(map(static, STATIC))).hexdigest()[:12]
+    made.filters.update(on_page=adapt_help, values_of=format_domain, day=format_day, sentence=capitalize)
+    made.globals["stamp"] = sha256(b"".join(map(read_static, STATIC))).hexdigest()[:12]
     return made
 
 
 @cache
-def static(name: str) -> bytes:
+def read_static(name: str) -> bytes:
     """A file that pages ask for: one of `STATIC`."""
     return (files("dpcurves_server") / "static" / name).read_bytes()
 
 
-def on_page(told: str) -> str:
+def adapt_help(text: str) -> str:
     """The help of an option, where options are fields of a form.
 
-    >>> on_page("With --at or --points: others are free under the same --request-id.")
+    >>> adapt_help("With --at or --points: others are free under the same --request-id.")
     'With “At” or “Points”: others are free.'
     """
-    return OPTION.sub(lambda found: f"“{found[1].replace('-', ' ').capitalize()}”", OF_REQUESTS.sub("", told))
+    return OPTION.sub(lambda found: f"“{found[1].replace('-', ' ').capitalize()}”", OF_REQUESTS.sub("", text))
 
 
-def values_of(column: Declared) -> str:
+def format_domain(column: Declared) -> str:
     """The domain of a column, in words."""
     if isinstance(column, Categories):
         return ", ".join(map(str, column.values))
     return f"{column.lower:g} to {column.upper:g}"
 
 
-def day(moment: float) -> str:
+def format_day(timestamp: float) -> str:
     """The day of a moment in seconds since 1970, in UTC."""
-    return datetime.fromtimestamp(moment, UTC).date().isoformat()
+    return datetime.fromtimestamp(timestamp, UTC).date().isoformat()
 
 
-def sentence(words: str) -> str:
+def capitalize(words: str) -> str:
     """Words that begin with a capital; an abbreviation stays one."""
     return words.upper() if words == "auc" else words[:1].upper() + words[1:]
 
 
 # Prices as people type them: a number in the currency of a dataset's account.
-def price_of(field: str, currency: Currency, text: str) -> PrivacyLoss:
+def parse_price(field: str, currency: Currency, text: str) -> PrivacyLoss:
     """The loss that was typed into this field.
 
     Raises:
         ValueError: nothing was typed, or no number above zero.
 
-    >>> print(price_of("amount", Currency.EPSILON, "0.5"))
+    >>> print(parse_price("amount", Currency.EPSILON, "0.5"))
     epsilon 0.5
     """
     if not text:
-        raise Refused(field, f"a number above zero is needed, in {currency.value}")
+        raise InvalidArgument(field, f"a number above zero is needed, in {currency.value}")
     try:
-        return loss_of(text, None) if currency is Currency.EPSILON else loss_of(None, text)
-    except Refused as error:
-        raise Refused(field, error.rule) from None
+        return parse_loss(text, None) if currency is Currency.EPSILON else parse_loss(None, text)
+    except InvalidArgument as error:
+        raise InvalidArgument(field, error.rule) from None
 
 
 SAID = {
@@ -131,28 +131,28 @@ class Site:
     """Services that every page uses.
 
     Attributes:
-        front: Who may come, and the services.
+        authenticator: Who may come, and the services.
         forms: What may be asked, by the word that asks it.
         issuer: Another authority by which people sign in; None: there is none.
     """
 
-    front: Front
+    authenticator: Authenticator
     forms: Mapping[str, Form]
     issuer: Issuer | None = None
 
     @property
-    def elsewhere(self) -> str:
+    def issuer_name(self) -> str:
         """Display name of the identity provider; empty if there is none."""
         return "" if self.issuer is None else self.issuer.name
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MenuEntry:
     """An entry of the menu."""
 
     name: str
     url: str
-    here: bool
+    is_current: bool
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -161,78 +161,78 @@ class Visit:
 
     Attributes:
         site: What all pages have.
-        at: The path that was asked for.
-        parts: What its variable parts are.
+        path: The path that was asked for.
+        path_params: What its variable parts are.
         query: What stands behind it.
         form: What was typed.
-        signed: The session; None: nobody has signed in.
+        session: The session; None: nobody has signed in.
         address: Where from.
         host: How the server is called, with its scheme.
-        errand: What a browser keeps while it is at the issuer; empty: it is on no errand.
+        sign_in_secret: What a browser keeps while it is at the issuer; empty: it is on no errand.
         file: What was sent as a file.
         has_waited: Whether they have waited for a picture.
     """
 
     site: Site
-    at: str
-    parts: Mapping[str, str]
+    path: str
+    path_params: Mapping[str, str]
     query: Given
     form: Given
-    signed: SignedIn | None
+    session: BrowserSession | None
     address: str
     host: str
-    errand: str = ""
+    sign_in_secret: str = ""
     file: bytes = b""
     has_waited: bool = False
 
     @property
-    def gate(self) -> Gate:
+    def services(self) -> Services:
         """The services."""
-        return self.site.front.gate
+        return self.site.authenticator.services
 
     @property
-    def who(self) -> Visitor:
-        """The signed-in account. Raises `ProtocolAborted`: nobody."""
-        if self.signed is None:
-            raise ProtocolAborted("sign-in", "sign in first", 401)
-        return self.signed.visitor
+    def visitor(self) -> Visitor:
+        """The signed-in account. Raises `ProtocolError`: nobody."""
+        if self.session is None:
+            raise ProtocolError("sign-in", "sign in first", 401)
+        return self.session.visitor
 
-    def typed(self, name: str) -> str:
+    def form_value(self, name: str) -> str:
         """The text of a form field; empty if it was left out."""
         found = self.form.get(name, ())
         return found[0].strip() if found else ""
 
-    def require_token(self) -> None:
+    def require_csrf_token(self) -> None:
         """Refuse a form that did not come from a page of this session.
 
         Raises:
             ProtocolAborted: it carries another token, or none.
         """
-        if self.signed is not None and not compare_digest(self.typed(CSRF).encode(), self.signed.csrf.encode()):
-            raise ProtocolAborted("form", "it is too old, or comes from elsewhere; load the page again", 403)
+        if self.session is not None and not compare_digest(self.form_value(CSRF).encode(), self.session.csrf.encode()):
+            raise ProtocolError("form", "it is too old, or comes from elsewhere; load the page again", 403)
 
-    def page(self, template: str, status: int = 200, **facts: Any) -> Response:
+    def render(self, template: str, status: int = 200, **facts: Any) -> Response:
         """A page made of these facts."""
-        signed = self.signed
+        signed = self.session
         token = "" if signed is None else f'<input type="hidden" name="{CSRF}" value="{escape(signed.csrf)}">'
         words = SAID.get((self.query.get("said") or [""])[0])
         common = {
             "visitor": None if signed is None else signed.visitor, "csrf_field": Markup(token),
-            "places": [] if signed is None else self._places(signed.visitor),
-            "said": None if words is None else {"kind": "good", "words": words}, "oidc": self.site.elsewhere,
+            "places": [] if signed is None else self._menu_entries(signed.visitor),
+            "said": None if words is None else {"kind": "good", "words": words}, "oidc": self.site.issuer_name,
         }  # fmt: skip
-        return HTMLResponse(templates().get_template(template).render({**common, **facts}), status)
+        return HTMLResponse(load_templates().get_template(template).render({**common, **facts}), status)
 
-    def _places(self, who: Visitor) -> list[Place]:
+    def _menu_entries(self, visitor: Visitor) -> list[MenuEntry]:
         found = [
-            ("Datasets", "/datasets", may(who, Right.SEE_DATASETS)), ("Manage", "/manage", bool(who.stewards)),
-            ("Audit", "/audit", may(who, Right.AUDIT)), ("People", "/people", may(who, Right.KEEP_PEOPLE)),
+            ("Datasets", "/datasets", may(visitor, Right.SEE_DATASETS)), ("Manage", "/manage", bool(visitor.stewarded_datasets)),
+            ("Audit", "/audit", may(visitor, Right.AUDIT)), ("People", "/people", may(visitor, Right.KEEP_PEOPLE)),
             ("Account", "/account", True),
         ]  # fmt: skip
-        return [Place(name, url, self.at.startswith(url)) for name, url, open_ in found if open_]
+        return [MenuEntry(name, url, self.path.startswith(url)) for name, url, open_ in found if open_]
 
 
-class Later(Response):
+class PendingResponse(Response):
     """An answer that waits for a picture which another process draws.
 
     Args:
@@ -241,22 +241,22 @@ class Later(Response):
         made: What is made of it.
     """
 
-    def __init__(self, visit: Visit, coming: Future[Drawn], made: Callable[[Drawn], Response]) -> None:
+    def __init__(self, visit: Visit, drawing: Future[Drawing], respond: Callable[[Drawing], Response]) -> None:
         super().__init__(status_code=NOT_DRAWN)
-        self._visit, self._coming, self._made = visit, coming, made
+        self._visit, self._coming, self._made = visit, drawing, respond
 
-    async def finished(self) -> Response:
+    async def wait_for_response(self) -> Response:
         """The answer, once the picture is there; or why it is not."""
         try:
-            return await run_in_threadpool(self._made, await until_made(self._coming))
-        except Named as error:
-            return self._visit.page("refused.html", getattr(error, "status", 400), words=str(error))
+            return await run_in_threadpool(self._made, await wait_for_drawing(self._coming))
+        except ArgumentError as error:
+            return self._visit.render("refused.html", getattr(error, "status", 400), words=str(error))
 
 
-def to(*parts: str, said: str = "") -> Response:
+def redirect_to(*parts: str, message: str = "") -> Response:
     """Go on at another page: after something was done, so that looking again does not do it again."""
     path = "/" + "/".join(quote(part, safe="") for part in parts)
-    return RedirectResponse(f"{path}?said={said}" if said else path, 303)
+    return RedirectResponse(f"{path}?said={message}" if message else path, 303)
 
 
 def download(text: str | bytes, media: str, name: str = "") -> Response:
@@ -271,22 +271,22 @@ MOST_AT_ONCE = 2**16
 UNREADABLE = "one file and at most 20 fields are needed, as a page of this server sends them"
 
 
-def parts_of(headers: Headers, sent: bytes) -> tuple[str, bytes]:
+def parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
     """The fields, as other forms send them, and what is in the file; empty: there is none.
 
     Raises:
         ProtocolAborted: it is no such form.
     """
     if not headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        raise ProtocolAborted("form", UNREADABLE)
+        raise ProtocolError("form", UNREADABLE)
     try:
-        return asyncio.run(_parsed(headers, sent))
+        return asyncio.run(_parse_multipart(headers, body))
     except (MultiPartException, ValueError, KeyError):
-        raise ProtocolAborted("form", UNREADABLE) from None
+        raise ProtocolError("form", UNREADABLE) from None
 
 
-async def _parsed(headers: Headers, sent: bytes) -> tuple[str, bytes]:
-    form = await MultiPartParser(headers, _streamed(sent), max_files=1, max_fields=MOST_FIELDS).parse()
+async def _parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
+    form = await MultiPartParser(headers, _stream_body(body), max_files=1, max_fields=MOST_FIELDS).parse()
     try:
         typed, file = [], b""
         for name, value in form.multi_items():
@@ -299,6 +299,6 @@ async def _parsed(headers: Headers, sent: bytes) -> tuple[str, bytes]:
         await form.close()
 
 
-async def _streamed(sent: bytes) -> AsyncGenerator[bytes, None]:
-    for start in range(0, len(sent), MOST_AT_ONCE):
-        yield sent[start : start + MOST_AT_ONCE]
+async def _stream_body(body: bytes) -> AsyncGenerator[bytes, None]:
+    for start in range(0, len(body), MOST_AT_ONCE):
+        yield body[start : start + MOST_AT_ONCE]

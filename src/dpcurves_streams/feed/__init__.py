@@ -1,14 +1,14 @@
 """Streams that are followed: tuples in, windows that close by the clock, noisy counts out."""
 
 from .files import CsvFile, CsvLines, JsonLines, JsonLinesTuples
-from .follow import Following, Source, follow
+from .follow import FollowedStream, Source, follow
 from .reading import StepReading, plot
 from .redis_streams import RedisSink, RedisStream
 from .schedule import Fields, Schedule
-from .windows import Dropped, Window, Windows
+from .windows import DropCounts, Window, Windows
 
 __all__ = [
-    "CsvFile", "CsvLines", "Dropped", "Fields", "Following", "JsonLines", "JsonLinesTuples", "RedisSink", "RedisStream",
+    "CsvFile", "CsvLines", "DropCounts", "Fields", "FollowedStream", "JsonLines", "JsonLinesTuples", "RedisSink", "RedisStream",
     "Schedule", "Source", "StepReading", "Window", "Windows",
     "follow", "plot",
 ]  # fmt: skip

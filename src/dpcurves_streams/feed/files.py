@@ -15,18 +15,18 @@ from typing import IO, Any
 
 import numpy as np
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import IntArray
 from dpcurves.data import parse_delimiter
 from dpcurves.data.axis import Axis, Categories
-from dpcurves.records.counting import require_named_values
-from dpcurves.records.engines.duckdb import Engine, place_in_sql, read_in_sql
+from dpcurves.records.counting import require_matching_values
+from dpcurves.records.engines.duckdb import DuckConnection, cell_sql, read_rows_sql
 from dpcurves.records.engines.engine import BoundAxis
-from dpcurves.records.opening import source_of
-from dpcurves.records.source import FAILURE, Column, Kind, batches_from, called, hidden, place_of
+from dpcurves.records.opening import open_source
+from dpcurves.records.source import FAILURE, Column, ColumnKind, find_column, hide_failure, read_batches, sql_name
 
-from ..queries import Uncounted
-from .windows import PLACE_OF, RELEASED, Intake, OpenWindows, Reason, Window, Windows
+from ..queries import UncountedReason
+from .windows import PLACE_OF, RELEASED, DropReason, OpenWindows, StreamSpec, Window, Windows
 
 Given = Mapping[str, Any] | None
 """A tuple, by the names of its fields; None: it could not be read."""
@@ -36,7 +36,7 @@ _WAITING = 2**16
 _FAILED = "it broke off (what it says is not shown: it may quote a tuple)"
 
 
-class Arriving:
+class LiveWindows:
     """Counts what an iterable gives into windows that close by the clock.
 
     Where the last step has closed before the first tuple is asked for, as in a replay, all is read first, and nothing
@@ -50,87 +50,87 @@ class Arriving:
 
     __slots__ = ("_intake", "_tuples")
 
-    def __init__(self, tuples: Iterable[Given] | AsyncIterable[Given], intake: Intake) -> None:
+    def __init__(self, tuples: Iterable[Given] | AsyncIterable[Given], intake: StreamSpec) -> None:
         self._tuples, self._intake = tuples, intake
 
     def check(self) -> None:
         """Nothing: tuples have no schema."""
 
-    def after(self, tick: int) -> Iterator[Sequence[Window]]:
+    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
         """Iterate over later windows, as they close."""
         windows = self._intake.open_windows(tick, may_repeat=True)
         if self._intake.is_over:
-            _read_all(self._tuples, lambda given: windows.take(given, None))
-            for ticks in self._intake.batches(tick + 1, self._intake.schedule.ticks or 0):
-                yield windows.close(ticks[-1])
+            _read_all(self._tuples, lambda given: windows.count_tuple(given, None))
+            for ticks in self._intake.batch_ticks(tick + 1, self._intake.schedule.ticks or 0):
+                yield windows.close_windows(ticks[-1])
         else:
-            yield from self._live(windows, tick)
+            yield from self._follow_live(windows, tick)
 
-    def done(self, tick: int) -> None:
+    def commit_windows(self, tick: int) -> None:
         """Nothing: what an iterable gave it does not give again."""
 
-    def _live(self, windows: OpenWindows, tick: int) -> Iterator[Sequence[Window]]:
+    def _follow_live(self, windows: OpenWindows, tick: int) -> Iterator[Sequence[Window]]:
         schedule, inbox = self._intake.schedule, _Inbox(self._tuples, self._intake)
         while tick != schedule.ticks and not inbox.is_over(tick):
-            for arrived, given in inbox.until(schedule.closes(tick + 1)):
-                windows.take(given, arrived)
+            for arrived, given in inbox.take_until(schedule.closing_time(tick + 1)):
+                windows.count_tuple(given, arrived)
             # Where several have closed, as after a pause, all that arrived before the last one did is taken first.
-            last = max(tick + 1, schedule.closed_by(self._intake.clock.now()))
-            for arrived, given in inbox.until(schedule.closes(last)):
-                windows.take(given, arrived)
-            for ticks in self._intake.batches(tick + 1, last):
-                yield windows.close(ticks[-1])
+            last = max(tick + 1, schedule.last_closed_tick(self._intake.clock.now()))
+            for arrived, given in inbox.take_until(schedule.closing_time(last)):
+                windows.count_tuple(given, arrived)
+            for ticks in self._intake.batch_ticks(tick + 1, last):
+                yield windows.close_windows(ticks[-1])
             tick = last
 
 
 class _Inbox:
     """SECRET. Bounded queue of tuples that a thread reads, each with its time of arrival."""
 
-    def __init__(self, tuples: Iterable[Given] | AsyncIterable[Given], intake: Intake) -> None:
+    def __init__(self, tuples: Iterable[Given] | AsyncIterable[Given], intake: StreamSpec) -> None:
         self._intake = intake
         self._queue: Queue[tuple[int, Given, bool]] = Queue(_WAITING)
         self._first: tuple[int, Given, bool] | None = None
         self._ended: int | None = None
         self._failed = False
-        Thread(target=self._fill, args=(tuples,), daemon=True).start()
+        Thread(target=self._read_tuples, args=(tuples,), daemon=True).start()
 
     def is_over(self, tick: int) -> bool:
         """Tell whether the stream has ended and its last step has closed."""
         if self._failed:
-            raise Refused("source", _FAILED)
+            raise InvalidArgument("source", _FAILED)
         schedule = self._intake.schedule
-        return self._ended is not None and schedule.end is None and schedule.begins(tick + 1) > self._ended
+        return self._ended is not None and schedule.end is None and schedule.start_time(tick + 1) > self._ended
 
-    def until(self, closes: int) -> Iterator[tuple[int, Given]]:
+    def take_until(self, closing_time: int) -> Iterator[tuple[int, Given]]:
         """Count tuples that arrive before this moment, once it has passed."""
-        while (item := self._next(closes)) is not None:
+        while (item := self._take_before(closing_time)) is not None:
             arrived, given, is_end = item
             if is_end:
                 self._ended = arrived
             else:
                 yield arrived, given
 
-    def _next(self, closes: int) -> tuple[int, Given, bool] | None:
+    def _take_before(self, closing_time: int) -> tuple[int, Given, bool] | None:
         """The next one that arrived before; none once it is time and all that is there has been read."""
-        item, self._first = self._first or self._get(closes), None
-        if item is not None and item[0] >= closes:
+        item, self._first = self._first or self._wait_for_tuple(closing_time), None
+        if item is not None and item[0] >= closing_time:
             item, self._first = None, item
         return item
 
-    def _get(self, closes: int) -> tuple[int, Given, bool] | None:
+    def _wait_for_tuple(self, closing_time: int) -> tuple[int, Given, bool] | None:
         while True:
-            wait = (closes - self._intake.clock.now()) / 1e6
+            wait = (closing_time - self._intake.clock.now()) / 1e6
             try:
                 return self._queue.get_nowait() if wait <= 0 else self._queue.get(timeout=min(wait, POLL_SECONDS))
             except Empty:
                 if wait <= 0:
                     return None
 
-    def _fill(self, tuples: Iterable[Given] | AsyncIterable[Given]) -> None:
+    def _read_tuples(self, tuples: Iterable[Given] | AsyncIterable[Given]) -> None:
         now = self._intake.clock.now
         try:
             _read_all(tuples, lambda given: self._queue.put((now(), given, False)))
-        except Refused:
+        except InvalidArgument:
             self._failed = True
         self._queue.put((now(), None, True))
 
@@ -149,7 +149,7 @@ def _read_all(tuples: Iterable[Given] | AsyncIterable[Given], take: Callable[[Gi
         pass
     else:
         return
-    raise Refused("source", _FAILED)
+    raise InvalidArgument("source", _FAILED)
 
 
 async def _read_async(tuples: AsyncIterable[Given], take: Callable[[Given], object]) -> None:
@@ -174,22 +174,22 @@ class CsvLines:
     def __init__(self, file: IO[Any], delimiter: str = ",") -> None:
         self._file, self._delimiter = file, parse_delimiter(delimiter)
 
-    def windows(self, intake: Intake) -> Windows:
+    def windows(self, intake: StreamSpec) -> Windows:
         """Read the header, and count what follows.
 
         Raises:
             ValueError: a field is not in the header, or stands in it twice.
         """
-        lines = _lines(self._file)
-        names = _fields(next(lines, ""), self._delimiter)
-        for name in dict.fromkeys(intake.names):
+        lines = _read_lines(self._file)
+        names = _split_fields(next(lines, ""), self._delimiter)
+        for name in dict.fromkeys(intake.field_names):
             if names.count(name) != 1:
-                raise Refused("column", f"{name!r} stands {names.count(name)} times in the header", name)
-        return Arriving(self._tuples(lines, names), intake)
+                raise InvalidArgument("column", f"{name!r} stands {names.count(name)} times in the header", name)
+        return LiveWindows(self._parse_tuples(lines, names), intake)
 
-    def _tuples(self, lines: Iterable[str], names: Sequence[str]) -> Iterator[Mapping[str, str] | None]:
+    def _parse_tuples(self, lines: Iterable[str], names: Sequence[str]) -> Iterator[Mapping[str, str] | None]:
         for line in lines:
-            fields = _fields(line, self._delimiter)
+            fields = _split_fields(line, self._delimiter)
             yield dict(zip(names, fields, strict=True)) if len(fields) == len(names) else None
 
 
@@ -203,17 +203,17 @@ class JsonLines:
     def __init__(self, file: IO[Any]) -> None:
         self._file = file
 
-    def windows(self, intake: Intake) -> Windows:
+    def windows(self, intake: StreamSpec) -> Windows:
         """Count the lines."""
-        return Arriving(objects(self._file), intake)
+        return LiveWindows(parse_json_lines(self._file), intake)
 
 
-def objects(file: IO[Any]) -> Iterator[Mapping[str, Any] | None]:
+def parse_json_lines(file: IO[Any]) -> Iterator[Mapping[str, Any] | None]:
     """Parse lines of JSON; None for each that holds no object."""
-    return map(_object, _lines(file))
+    return map(_parse_object, _read_lines(file))
 
 
-def _object(line: str) -> Mapping[str, Any] | None:
+def _parse_object(line: str) -> Mapping[str, Any] | None:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -221,14 +221,14 @@ def _object(line: str) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _fields(line: str, delimiter: str) -> list[str]:
+def _split_fields(line: str, delimiter: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=delimiter, strict=True), [])
     except csv.Error:
         return []
 
 
-def _lines(file: IO[Any]) -> Iterator[str]:
+def _read_lines(file: IO[Any]) -> Iterator[str]:
     """Lines, however they are encoded; one that is too long to be a tuple is empty."""
     raw: IO[Any] = getattr(file, "buffer", file)
     while line := raw.readline(LONGEST_LINE):
@@ -251,29 +251,29 @@ _MOMENT = (
 
 
 @dataclass(frozen=True, slots=True)
-class UseRule:
+class ContributionRule:
     """The rule that chooses which tuples of a unit are counted. Public.
 
     Attributes:
         time: The column that says when.
         user: The column that says whose; None: nobody asks.
-        most: How many tuples of one user in one step are used.
+        tuples_per_user: How many tuples of one user in one step are used.
         start: When step 1 begins, in microseconds since 1970.
         every: How long a step is, in microseconds.
         ticks: How many steps there are.
-        last: The last step that has closed, and is counted.
+        last_tick: The last step that has closed, and is counted.
     """
 
     time: str
     user: str | None
-    most: int
+    tuples_per_user: int
     start: int
     every: int
     ticks: int
-    last: int
+    last_tick: int
 
 
-class Tuples:
+class TupleTable:
     """Opened tuples. Shows nothing of them.
 
     All came in time: a tuple whose time cannot be read, or is outside of all steps, counts in step 1. Of a user in a
@@ -297,16 +297,16 @@ class Tuples:
     __slots__ = ("_axes", "_engine", "_key", "_places", "_source", "_used")
 
     def __init__(
-        self, data: Any, used: UseRule, axes: Sequence[Axis | Categories], key: bytes, delimiter: str = ","
+        self, data: Any, rule: ContributionRule, axes: Sequence[Axis | Categories], key: bytes, delimiter: str = ","
     ) -> None:
-        self._source, self._used, self._axes, self._key = source_of(data, delimiter), used, axes, key
-        named = [(used.time, "time"), *((axis.column, "state") for axis in axes)]
-        named += [] if used.user is None else [(used.user, "user")]
-        self._places = [place_of(name, self._source.columns, argument) for name, argument in named]
+        self._source, self._used, self._axes, self._key = open_source(data, delimiter), rule, axes, key
+        named = [(rule.time, "time"), *((axis.column, "state") for axis in axes)]
+        named += [] if rule.user is None else [(rule.user, "user")]
+        self._places = [find_column(name, self._source.columns, argument) for name, argument in named]
         for axis, place in zip(axes, self._places[1:], strict=False):
             if isinstance(axis, Categories):
-                require_named_values(axis, self._source.columns[place])
-        self._engine: Engine | None = None
+                require_matching_values(axis, self._source.columns[place])
+        self._engine: DuckConnection | None = None
 
     def __repr__(self) -> str:
         return "Tuples(hidden)"
@@ -317,94 +317,94 @@ class Tuples:
             self._engine.close()
             self._engine = None
 
-    def counts(self, after: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    def count_by_tick(self, after: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
         """Steps, slots and numbers of tuples, in the order of steps; what is zero is left out. From `after` on.
 
-        Slots are the cells, then the places of `Uncounted`: its last one has one for each user beyond the cap.
+        Slots are the cells, then the places of `UncountedReason`: its last one has one for each user beyond the cap.
         """
-        engine, most = self._opened(), self._used.most
-        slot = f"CASE WHEN rank > {most} THEN {self._cells + PLACE_OF[Uncounted.BEYOND_CAP]} ELSE slot END"
+        engine, most = self._open_engine(), self._used.tuples_per_user
+        slot = f"CASE WHEN rank > {most} THEN {self._cells + PLACE_OF[UncountedReason.BEYOND_CAP]} ELSE slot END"
         rows = f"SELECT step, {slot} AS slot FROM {_PLACED} WHERE rank <= {most + 1} AND step > {after}"
-        counted = f"SELECT step, slot, count(*) AS tuples FROM ({rows} AND step <= {self._used.last})"
+        counted = f"SELECT step, slot, count(*) AS tuples FROM ({rows} AND step <= {self._used.last_tick})"
         query = f"{counted} GROUP BY step, slot ORDER BY step, slot"
-        batches = batches_from(hidden(lambda: engine.connection.sql(query), FAILURE))
-        while (batch := hidden(lambda: next(batches, None), FAILURE)) is not None:
+        batches = read_batches(hide_failure(lambda: engine.connection.sql(query), FAILURE))
+        while (batch := hide_failure(lambda: next(batches, None), FAILURE)) is not None:
             step, place, tuples = (column.to_numpy() for column in batch)
             yield step, place, tuples
 
-    def dropped(self) -> dict[Reason, int]:
+    def count_dropped(self) -> dict[DropReason, int]:
         """CONFIDENTIAL. How many are malformed, outside of all steps, of no declared state, and beyond the cap."""
         reasons = [f"slot = {self._cells + PLACE_OF[RELEASED[reason]]}" for reason in _UNCOUNTED]
-        beyond = f"slot < {self._cells} AND step <= {self._used.last} AND rank > {self._used.most}"
+        beyond = f"slot < {self._cells} AND step <= {self._used.last_tick} AND rank > {self._used.tuples_per_user}"
         counts = ", ".join(f"count(*) FILTER (WHERE {reason})" for reason in (*reasons, beyond))
-        engine = self._opened()
-        (row,) = hidden(lambda: engine.connection.execute(f"SELECT {counts} FROM {_PLACED}").fetchall(), FAILURE)
-        return dict(zip((*_UNCOUNTED, Reason.BEYOND_CAP), row, strict=True))
+        engine = self._open_engine()
+        (row,) = hide_failure(lambda: engine.connection.execute(f"SELECT {counts} FROM {_PLACED}").fetchall(), FAILURE)
+        return dict(zip((*_UNCOUNTED, DropReason.BEYOND_CAP), row, strict=True))
 
     @property
     def _cells(self) -> int:
         return prod(axis.slots for axis in self._axes)
 
-    def _opened(self) -> Engine:
+    def _open_engine(self) -> DuckConnection:
         if self._engine is None:
-            engine = self._engine = Engine()
+            engine = self._engine = DuckConnection()
             engine.connection.execute("SET TimeZone = 'UTC'")
-            hidden(lambda: self._place(engine), FAILURE)
+            hide_failure(lambda: self._place_tuples(engine), FAILURE)
         return self._engine
 
-    def _place(self, engine: Engine) -> None:
+    def _place_tuples(self, engine: DuckConnection) -> None:
         used, columns = self._used, self._source.columns
         time, *states = self._places[: 1 + len(self._axes)]
         bound = [BoundAxis(axis, columns[at], at) for axis, at in zip(self._axes, states, strict=True)]
-        user = "NULL" if used.user is None else columns[self._places[-1]].unit.format(called(self._places[-1]))
-        extra = f"{_moment(columns[time], time)} AS moment, {user} AS owner"
-        rows = read_in_sql(self._source.scan(engine.connection, sorted(set(self._places))), bound, extra)
+        user = "NULL" if used.user is None else columns[self._places[-1]].unit.format(sql_name(self._places[-1]))
+        extra = f"{_timestamp_sql(columns[time], time)} AS moment, {user} AS owner"
+        rows = read_rows_sql(self._source.scan(engine.connection, sorted(set(self._places))), bound, extra)
         tick = f"CASE WHEN moment < {used.start} THEN 0 ELSE (moment - {used.start}) // {used.every} + 1 END"
-        placed = f"SELECT {tick} AS tick, {place_in_sql(bound)} AS place, moment, owner FROM ({rows})"
+        placed = f"SELECT {tick} AS tick, {cell_sql(bound)} AS place, moment, owner FROM ({rows})"
         secret = {} if used.user is None else {"secret": self._key.hex()}
-        ranked = _ranked(_slotted(placed, used.ticks, self._cells), used, self._cells)
+        ranked = _rank_query(_slot_query(placed, used.ticks, self._cells), used, self._cells)
         engine.connection.execute(f"CREATE TEMP TABLE {_PLACED} AS {ranked}", secret)
 
 
-def _slotted(placed: str, ticks: int, cells: int) -> str:
-    """The step and the slot of each tuple: its cell, or the first reason of `Uncounted` that holds."""
+def _slot_query(placed_query: str, ticks: int, cells: int) -> str:
+    """The step and the slot of each tuple: its cell, or the first reason of `UncountedReason` that holds."""
     outside = f"tick NOT BETWEEN 1 AND {ticks}"
     of = {reason: cells + place for reason, place in PLACE_OF.items()}
     slot = (
-        f"CASE WHEN tick IS NULL THEN {of[Uncounted.UNREADABLE]} WHEN {outside} THEN {of[Uncounted.OUTSIDE]} "
-        f"WHEN place IS NULL THEN {of[Uncounted.OTHER_STATE]} ELSE place END"
+        f"CASE WHEN tick IS NULL THEN {of[UncountedReason.UNREADABLE]} WHEN {outside} THEN {of[UncountedReason.OUTSIDE]} "
+        f"WHEN place IS NULL THEN {of[UncountedReason.OTHER_STATE]} ELSE place END"
     )
     step = f"CASE WHEN tick IS NULL OR {outside} THEN 1 ELSE tick END"
-    return f"SELECT {step} AS step, {slot} AS slot, place, moment, owner FROM ({placed})"
+    return f"SELECT {step} AS step, {slot} AS slot, place, moment, owner FROM ({placed_query})"
 
 
-def _ranked(slotted: str, used: UseRule, cells: int) -> str:
+def _rank_query(slot_query: str, rule: ContributionRule, cells: int) -> str:
     """The tuples of a user in a step: those in a declared state first, in an order that was drawn in secret."""
-    if used.user is None:
-        return f"SELECT step, slot, 1 AS rank FROM ({slotted})"
+    if rule.user is None:
+        return f"SELECT step, slot, 1 AS rank FROM ({slot_query})"
     drawn = "sha256(concat_ws('|', $secret, coalesce(owner::VARCHAR, ''), moment, place))"
     order = f"PARTITION BY step, owner ORDER BY slot >= {cells}, {drawn}, slot"
-    return f"SELECT step, slot, row_number() OVER ({order}) AS rank FROM ({slotted})"
+    return f"SELECT step, slot, row_number() OVER ({order}) AS rank FROM ({slot_query})"
 
 
-def _moment(column: Column, place: int) -> str:
+def _timestamp_sql(column: Column, place: int) -> str:
     """SQL for microseconds since 1970, or NULL; far from the ends of 64 bits, so that what follows cannot overflow."""
-    found = _any_moment(column, place)
+    found = _unbounded_timestamp_sql(column, place)
     return f"CASE WHEN ({found}) BETWEEN -{LARGEST} AND {LARGEST} THEN ({found}) END"
 
 
-def _any_moment(column: Column, place: int) -> str:
+def _unbounded_timestamp_sql(column: Column, place: int) -> str:
     if column.moment is not None:
-        return column.moment.format(called(place))
-    if column.kind is Kind.NUMBERS:
-        return _MICROSECONDS.format(number=column.number.format(called(place)))
-    return _MOMENT.format(text=column.text.format(called(place)))
+        return column.moment.format(sql_name(place))
+    if column.kind is ColumnKind.NUMBERS:
+        return _MICROSECONDS.format(number=column.number.format(sql_name(place)))
+    return _MOMENT.format(text=column.text.format(sql_name(place)))
 
 
-_UNCOUNTED = (Reason.MALFORMED, Reason.OUTSIDE, Reason.UNKNOWN)
+_UNCOUNTED = (DropReason.MALFORMED, DropReason.OUTSIDE, DropReason.UNKNOWN)
 
 
-class AtRest:
+class TableWindows:
     """Counts all windows that have closed by now, in DuckDB.
 
     Args:
@@ -415,59 +415,59 @@ class AtRest:
 
     __slots__ = ("_data", "_delimiter", "_intake")
 
-    def __init__(self, data: Any, intake: Intake, delimiter: str = ",") -> None:
+    def __init__(self, data: Any, intake: StreamSpec, delimiter: str = ",") -> None:
         self._data, self._intake, self._delimiter = data, intake, delimiter
 
     def check(self) -> None:
         """Refuse columns that are not there, and a stream without end: what is finished has one."""
         require_end(self._intake)
-        self._opened(0).close()
+        self._open_tuples(0).close()
 
-    def after(self, tick: int) -> Iterator[Sequence[Window]]:
+    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
         """Iterate over later windows that have closed."""
-        last = self._intake.schedule.closed_by(self._intake.clock.now())
-        tuples = self._opened(last)
+        last = self._intake.schedule.last_closed_tick(self._intake.clock.now())
+        tuples = self._open_tuples(last)
         try:
-            for reason, count in tuples.dropped().items():
-                self._intake.dropped.add(reason, count)
-            yield from self._windows(_Found(tuples, tick), tick, last)
+            for reason, count in tuples.count_dropped().items():
+                self._intake.drop_counts.add(reason, count)
+            yield from self._build_windows(_CountBatches(tuples, tick), tick, last)
         finally:
             tuples.close()
 
-    def done(self, tick: int) -> None:
+    def commit_windows(self, tick: int) -> None:
         """Nothing: the file stays."""
 
-    def _windows(self, found: _Found, tick: int, last: int) -> Iterator[Sequence[Window]]:
-        for ticks in self._intake.batches(tick + 1, last):
+    def _build_windows(self, counts: _CountBatches, tick: int, last: int) -> Iterator[Sequence[Window]]:
+        for ticks in self._intake.batch_ticks(tick + 1, last):
             cells = self._intake.cells
             table = np.zeros((len(ticks), cells + len(self._intake.reasons)), dtype=np.int64)
-            for at, slot, count in found.up_to(ticks.stop):
+            for at, slot, count in counts.take_before(ticks.stop):
                 table[at - ticks.start, slot] = count
             yield [Window(each, row[:cells], row[cells:]) for each, row in zip(ticks, table, strict=True)]
 
-    def _opened(self, last: int) -> Tuples:
+    def _open_tuples(self, last: int) -> TupleTable:
         fields, schedule = self._intake.fields, self._intake.schedule
-        used = UseRule(
+        used = ContributionRule(
             fields.time, fields.user, fields.tuples_per_user or 1, schedule.start, schedule.every, schedule.ticks or 0,
             last,
         )  # fmt: skip
-        return Tuples(self._data, used, self._intake.axes, self._intake.key, self._delimiter)
+        return TupleTable(self._data, used, self._intake.axes, self._intake.key, self._delimiter)
 
 
-def require_end(intake: Intake) -> None:
+def require_end(intake: StreamSpec) -> None:
     """Refuse a stream without end. Raises `ValueError`."""
     if intake.schedule.end is None:
-        raise Refused("end", "say when the last step ends: these tuples are not live")
+        raise InvalidArgument("end", "say when the last step ends: these tuples are not live")
 
 
-class _Found:
+class _CountBatches:
     """SECRET. Counts in the order of steps, handed out up to a step."""
 
-    def __init__(self, tuples: Tuples, tick: int) -> None:
-        self._batches = tuples.counts(tick)
+    def __init__(self, tuples: TupleTable, tick: int) -> None:
+        self._batches = tuples.count_by_tick(tick)
         self._rest: Any = None
 
-    def up_to(self, stop: int) -> Iterator[Any]:
+    def take_before(self, stop: int) -> Iterator[Any]:
         """Steps below `stop`, with places and counts, as arrays."""
         while (batch := self._rest if self._rest is not None else next(self._batches, None)) is not None:
             cut = int(np.searchsorted(batch[0], stop))
@@ -491,9 +491,9 @@ class CsvFile:
     def __init__(self, path: str | PathLike[str], delimiter: str = ",") -> None:
         self._path, self._delimiter = fspath(path), delimiter
 
-    def windows(self, intake: Intake) -> Windows:
+    def windows(self, intake: StreamSpec) -> Windows:
         """Count what is in it."""
-        return AtRest(self._path, intake, self._delimiter)
+        return TableWindows(self._path, intake, self._delimiter)
 
 
 class JsonLinesTuples:
@@ -508,42 +508,45 @@ class JsonLinesTuples:
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = fspath(path)
 
-    def windows(self, intake: Intake) -> Windows:
+    def windows(self, intake: StreamSpec) -> Windows:
         """Count the lines."""
-        return _LinesAtRest(self._path, intake)
+        return _JsonLinesWindows(self._path, intake)
 
 
-class _LinesAtRest:
+class _JsonLinesWindows:
     """Counts all windows that have closed by now."""
 
     __slots__ = ("_intake", "_path")
 
-    def __init__(self, path: str, intake: Intake) -> None:
+    def __init__(self, path: str, intake: StreamSpec) -> None:
         self._path, self._intake = path, intake
 
     def check(self) -> None:
         """Refuse a file that cannot be read, and a stream without end. Lines have no schema."""
         require_end(self._intake)
-        self._opened().close()
+        self._open_file().close()
 
-    def after(self, tick: int) -> Iterator[Sequence[Window]]:
+    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
         """Iterate over later windows that have closed."""
-        last, windows = self._intake.schedule.closed_by(self._intake.clock.now()), self._intake.open_windows(tick)
-        with self._opened() as file:
-            for given in objects(file):
-                windows.take(given, None)
-        for ticks in self._intake.batches(tick + 1, last):
-            yield windows.close(ticks[-1])
+        last, windows = (
+            self._intake.schedule.last_closed_tick(self._intake.clock.now()),
+            self._intake.open_windows(tick),
+        )
+        with self._open_file() as file:
+            for given in parse_json_lines(file):
+                windows.count_tuple(given, None)
+        for ticks in self._intake.batch_ticks(tick + 1, last):
+            yield windows.close_windows(ticks[-1])
 
-    def done(self, tick: int) -> None:
+    def commit_windows(self, tick: int) -> None:
         """Nothing: the file stays."""
 
-    def _opened(self) -> IO[bytes]:
+    def _open_file(self) -> IO[bytes]:
         try:
             return open(self._path, "rb")
         except OSError as error:
             trouble = str(error.strerror)
-        raise Refused("source", f"{self._path!r} cannot be read ({trouble})")
+        raise InvalidArgument("source", f"{self._path!r} cannot be read ({trouble})")
 
 
 STATES = ("cafeteria", "gym", "library")
@@ -553,7 +556,7 @@ _STEPS, _SECONDS = 96, 600
 _PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}
 
 
-def example() -> Iterator[dict[str, Any]]:
+def example_tuples() -> Iterator[dict[str, Any]]:
     """Tuples of a day: when (seconds since 1970), at which access point, and whose."""
     for step in range(_STEPS):
         for place, (peak, most) in _PEAKS.items():

@@ -8,35 +8,35 @@ from os import PathLike
 from typing import Any, Protocol, cast, runtime_checkable
 from warnings import warn
 
-from dpcurves.arguments import Refused, WrongKind, require_kind
+from dpcurves.arguments import InvalidArgument, WrongArgumentType, require_type
 from dpcurves.conversation import ALL, Plan, PrivacyStatement, Release
 from dpcurves.conversation.release import fingerprint
 from dpcurves.ledger import Account, Currency, Grant, Ledger, QuestionBudget
 from dpcurves.noise.randomness import LEAST_SECRET, Randomness
 from dpcurves.privacy import Neighbours, PrivacyLoss
 
-from ..laws import CountsAndUncounted
-from ..mechanisms import STREAMS, Sequential, WithUncounted
-from ..queries import Uncounted
+from ..laws import CountsAndUncountedTotals
+from ..mechanisms import STREAMS, Sequential, WithUncountedTotals
+from ..queries import UncountedReason
 from ..readings.question import StreamQuestion
-from ..readings.uncounted import Facts, UncountedReader
+from ..readings.uncounted import NoteFacts, UncountedReader
 from ..trust import CentralStream
-from .files import JSON_LINES, Arriving, AtRest, JsonLinesTuples
+from .files import JSON_LINES, JsonLinesTuples, LiveWindows, TableWindows
 from .reading import StepReading
 from .schedule import Clock, Fields, Schedule, SystemClock
-from .windows import Dropped, Intake, Window, Windows
+from .windows import DropCounts, StreamSpec, Window, Windows
 
 
 @runtime_checkable
 class Source(Protocol):
     """Interface of sources of a stream, which give windows once it is known what is counted."""
 
-    def windows(self, intake: Intake) -> Windows:
+    def windows(self, intake: StreamSpec) -> Windows:
         """The windows of a stream. Refuses, by header or schema alone, what cannot be counted."""
         ...
 
 
-class Following:
+class FollowedStream:
     """A stream that is followed: an iterator over what is shown of each step, from the first one on.
 
     Formal guarantees: everything that is ever shown of the stream together loses at most its loss, under add-remove of
@@ -54,10 +54,10 @@ class Following:
     """
 
     def __init__(self, stream: _Stream, windows: Windows, ledger: Ledger, grant: Grant) -> None:
-        self.plan, self.dropped = stream.plan, stream.intake.dropped
+        self.plan, self.dropped = stream.plan, stream.intake.drop_counts
         self._stream, self._windows, self._ledger, self._grant = stream, windows, ledger, grant
         self._allotment = QuestionBudget(grant).pay(stream.plan.query, ALL)
-        self._readings = self._read()
+        self._readings = self._read_steps()
 
     def __iter__(self) -> Iterator[StepReading]:
         return self
@@ -68,24 +68,24 @@ class Following:
     def __repr__(self) -> str:
         return f"Following({self._stream.name!r})"
 
-    def _read(self) -> Iterator[StepReading]:
-        stream, law = self._stream, self.plan.law.required(CountsAndUncounted)
-        reader = stream.counts.reader(replace(self.plan, law=law.counts))
+    def _read_steps(self) -> Iterator[StepReading]:
+        stream, law = self._stream, self.plan.law.require_type(CountsAndUncountedTotals)
+        reader = stream.question.reader(replace(self.plan, law=law.counts))
         of_uncounted = UncountedReader(self.plan, stream.facts)
-        states, warned, latest = stream.counts.states, dict[Uncounted, str](), None
-        for tick, release in self._releases():
+        states, warned, latest = stream.question.state_labels, dict[UncountedReason, str](), None
+        for tick, release in self._iterate_releases():
             counts, uncounted = release.values[: law.size_of_counts], release.values[law.size_of_counts :]
-            latest = of_uncounted.read(counts, uncounted)
+            latest = of_uncounted.read_next(counts, uncounted)
             self._warn(latest.notes, warned)
             yield StepReading(
-                stream.name, stream.schedule.begins(tick), states, counts, reader.read(counts), latest,
-                stream.privacy.noted(*latest.notes.values()),
+                stream.name, stream.schedule.start_time(tick), states, counts, reader.read_next(counts), latest,
+                stream.privacy.with_notes(*latest.notes.values()),
             )  # fmt: skip
         if latest is not None:
             self._warn(latest.notes_so_far, warned)
 
     @staticmethod
-    def _warn(notes: Mapping[Uncounted, str], warned: dict[Uncounted, str]) -> None:
+    def _warn(notes: Mapping[UncountedReason, str], warned: dict[UncountedReason, str]) -> None:
         """Warn of each reason once, from released numbers alone."""
         from dpcurves.curves.result import CurveWarning
 
@@ -94,48 +94,50 @@ class Following:
                 warned[reason] = note
                 warn(note, CurveWarning, stacklevel=4)
 
-    def _releases(self) -> Iterator[tuple[int, Release]]:
+    def _iterate_releases(self) -> Iterator[tuple[int, Release]]:
         """Those that are stored, and then those to come."""
-        stream, standing = self._stream, self._ledger.standing(self._grant)
+        stream, standing = self._stream, self._ledger.find_stream_state(self._grant)
         last = 0 if standing is None else standing.tick
-        for ticks in stream.intake.batches(1, last):
-            yield from self._stored(ticks)
-        watcher = stream.trust.watch(self.plan, standing)
-        for windows in self._windows.after(last):
+        for ticks in stream.intake.batch_ticks(1, last):
+            yield from self._stored_releases(ticks)
+        watcher = stream.trust.open_stream(self.plan, standing)
+        for windows in self._windows.windows_after(last):
             while fresh := [window for window in windows if window.tick > last]:
-                stepped, texts = self._stepped(watcher, fresh)
-                shown = self._ledger.advance(self._grant, texts, stream.trust.kept(stepped))
+                stepped, texts = self._release_windows(watcher, fresh)
+                shown = self._ledger.advance(self._grant, texts, stream.trust.encode_state(stepped))
                 if shown is texts:
                     watcher = stepped
                 else:  # another process was first, and it goes on from its state
-                    standing = self._ledger.standing(self._grant)
+                    standing = self._ledger.find_stream_state(self._grant)
                     ahead = 0 if standing is None else standing.tick
-                    watcher = self._stream.trust.watch(self.plan, standing)
-                    shown = self._ledger.answered(self._grant, range(fresh[0].tick, ahead + 1))
+                    watcher = self._stream.trust.open_stream(self.plan, standing)
+                    shown = self._ledger.find_answers(self._grant, range(fresh[0].tick, ahead + 1))
                 last = max(shown)
-                stream.intake.dropped.write(last)
-                self._windows.done(last)
+                stream.intake.drop_counts.write(last)
+                self._windows.commit_windows(last)
                 for tick, text in shown.items():
-                    yield tick, self._read_again(text)
+                    yield tick, self._parse_release(text)
 
-    def _stepped(self, watcher: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
+    def _release_windows(self, watcher: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
         texts, trust = {}, self._stream.trust
         for window in windows:
             trust.require_next(watcher, window.tick)
             intake, randomness = self._stream.intake, self._stream.randomness_of(window.tick)
-            table = window.checked(intake.cells, len(intake.reasons))
+            table = window.clip_counts(intake.cells, len(intake.reasons))
             release, watcher = trust.step(self.plan, watcher, table, self._allotment, randomness)
             texts[window.tick] = release.to_json()
         return watcher, texts
 
-    def _stored(self, ticks: range) -> Iterator[tuple[int, Release]]:
-        for tick, text in self._ledger.answered(self._grant, ticks).items():
-            yield tick, self._read_again(text)
+    def _stored_releases(self, ticks: range) -> Iterator[tuple[int, Release]]:
+        for tick, text in self._ledger.find_answers(self._grant, ticks).items():
+            yield tick, self._parse_release(text)
 
-    def _read_again(self, text: str) -> Release:
+    def _parse_release(self, text: str) -> Release:
         release = Release.from_json(text, self.plan, self._allotment)
-        if release.seeded != self._stream.randomness.seeded:
-            raise Refused("randomness", "this stream began with another kind, seeded or not; go on with the same kind")
+        if release.seeded != self._stream.randomness.is_seeded:
+            raise InvalidArgument(
+                "randomness", "this stream began with another kind, seeded or not; go on with the same kind"
+            )
         return release
 
 
@@ -144,8 +146,8 @@ class _Stream:
     """The declaration of a stream, and the source of its noise."""
 
     name: str
-    counts: StreamQuestion
-    intake: Intake
+    question: StreamQuestion
+    intake: StreamSpec
     plan: Plan
     trust: CentralStream
     randomness: Randomness
@@ -156,19 +158,21 @@ class _Stream:
 
         So a run that goes on with the seed of the first one does not add noise to its counts that others have got.
         """
-        if not self.randomness.seeded:
+        if not self.randomness.is_seeded:
             return self.randomness
-        return Randomness(Randomness.keyed(self.seed, f"{self.name} {self.binding} {tick}").octets, seeded=True)
+        return Randomness(
+            Randomness.from_key(self.seed, f"{self.name} {self.binding} {tick}").random_bytes, is_seeded=True
+        )
 
     @property
     def schedule(self) -> Schedule:
         return self.intake.schedule
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> NoteFacts:
         """Public facts that notes name."""
         schedule, fields = self.schedule, self.intake.fields
-        return Facts(fields.time, schedule.steps, f"{schedule.grace / 1e6:g} s", fields.tuples_per_user)
+        return NoteFacts(fields.time, schedule.description, f"{schedule.grace / 1e6:g} s", fields.tuples_per_user)
 
     @property
     def binding(self) -> str:
@@ -179,8 +183,8 @@ class _Stream:
     def privacy(self) -> PrivacyStatement:
         """The privacy statement that stands on whatever is shown of the stream."""
         trust, _, mechanism = self.plan.made_by.partition(": ")
-        return PrivacyStatement.of(
-            self.plan.loss, self.plan.adjacency, trust=trust, mechanism=mechanism, seeded=self.randomness.seeded,
+        return PrivacyStatement.from_loss(
+            self.plan.loss, self.plan.adjacency, trust=trust, mechanism=mechanism, seeded=self.randomness.is_seeded,
             grant=self.request, model="",
         )  # fmt: skip
 
@@ -189,25 +193,25 @@ class _Stream:
         """Under which the ledger charged."""
         return f"stream {self.name}"
 
-    def charged(self, ledger: Ledger) -> Grant:
+    def charge_stream(self, ledger: Ledger) -> Grant:
         """Charge the whole stream once; the earlier charge, if it was followed before.
 
         Raises:
             ValueError: the store has another stream of this name.
         """
         loss = self.plan.loss
-        cap = Currency.of(loss).budget(loss)
+        cap = Currency.from_loss(loss).smallest_cap(loss)
         ledger.create(Account(self.name, Neighbours.ADD_REMOVE, self.plan.adjacency.unit, cap))
         purpose = f"a stream of {self.intake.cells} counts, {self.schedule}"
         try:
             return ledger.charge(
                 self.name, loss, purpose=purpose, request=self.request, binding=self.binding, units=None,
             )  # fmt: skip
-        except Refused as refused:
+        except InvalidArgument as refused:
             if refused.argument != "request":
                 raise
         rule = "the store has a stream of this name with other states, steps, fields or readings; give another name"
-        raise Refused("name", rule)
+        raise InvalidArgument("name", rule)
 
 
 def follow(
@@ -228,7 +232,7 @@ def follow(
     confidential_log: str | PathLike[str] | None = None,
     randomness: Randomness | None = None,
     clock: Clock | None = None,
-) -> Following:
+) -> FollowedStream:
     """Follow a stream: release its counts step by step, under one loss, and read them.
 
     Arguments:
@@ -236,7 +240,7 @@ def follow(
             frame, a DuckDB relation or a mapping of columns, which are finished; an iterable or an async iterable of
             mappings, `CsvLines` or `JsonLines` of a pipe, or a `RedisStream`, which go on; or your own `Windows`, exact
             counts of closed windows.
-        counts: What is counted and read: `Counts`, `Totals` so far, `Groups` (PeGaSus), or `Aggregated` and
+        counts: What is counted and read: `Counts`, `Totals` so far, `Groups` (PeGaSus), or `AggregatedCounts` and
             `PrunedStates` (hierarchies).
         loss: What the whole stream loses, charged once before the first tuple.
         store: A ledger: the URL of one (``sqlite:///s.db``, ``postgresql+psycopg://...``) or an opened one. A second
@@ -261,24 +265,29 @@ def follow(
     Warns:
         CurveWarning: much of what came is not counted, by released numbers alone.
     """
-    require_kind("counts", counts, StreamQuestion, "a Counts, as in Counts((Categories(...),)),")
-    require_kind("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.1),")
+    require_type("counts", counts, StreamQuestion, "a Counts, as in Counts((Categories(...),)),")
+    require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.1),")
     schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
-    counts = _with_ticks(counts, schedule)
-    trust = CentralStream(WithUncounted(STREAMS if mechanism is None else mechanism))
+    counts = _set_ticks(counts, schedule)
+    trust = CentralStream(WithUncountedTotals(STREAMS if mechanism is None else mechanism))
     plan = trust.plan(counts.query, loss, fields.adjacency)
     ledger = store if isinstance(store, Ledger) else Ledger.open(store)
-    intake = Intake(
-        schedule, fields, counts.query.axes, Dropped(confidential_log), ledger.dataset_key(name), clock or SystemClock()
+    intake = StreamSpec(
+        schedule,
+        fields,
+        counts.query.axes,
+        DropCounts(confidential_log),
+        ledger.dataset_key(name),
+        clock or SystemClock(),
     )
-    windows = _windows(source, intake)
+    windows = _open_windows(source, intake)
     windows.check()
-    noise = Randomness.system() if randomness is None else randomness
-    stream = _Stream(name, counts, intake, plan, trust, noise, noise.octets(LEAST_SECRET))
-    return Following(stream, windows, ledger, stream.charged(ledger))
+    noise = Randomness.from_system() if randomness is None else randomness
+    stream = _Stream(name, counts, intake, plan, trust, noise, noise.random_bytes(LEAST_SECRET))
+    return FollowedStream(stream, windows, ledger, stream.charge_stream(ledger))
 
 
-def planned(
+def plan_stream(
     counts: StreamQuestion,
     loss: PrivacyLoss,
     *,
@@ -292,21 +301,21 @@ def planned(
 ) -> Plan:
     """The plan of `follow`: releases of each step and their noise. No source, and no store, is opened."""
     schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
-    return CentralStream(WithUncounted(STREAMS)).plan(_with_ticks(counts, schedule).query, loss, fields.adjacency)
+    return CentralStream(WithUncountedTotals(STREAMS)).plan(_set_ticks(counts, schedule).query, loss, fields.adjacency)
 
 
-def _with_ticks(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
+def _set_ticks(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
     if counts.ticks is None:
         asked: StreamQuestion = replace(cast("Any", counts), ticks=schedule.ticks)
         return asked
     if counts.ticks != schedule.ticks:
-        raise Refused(
+        raise InvalidArgument(
             "end", f"it is {schedule.ticks} steps after start, and the counts are declared for {counts.ticks}"
         )
     return counts
 
 
-def _windows(source: Any, intake: Intake) -> Windows:
+def _open_windows(source: Any, intake: StreamSpec) -> Windows:
     if isinstance(source, Source):
         return source.windows(intake)
     if all(hasattr(source, part) for part in ("check", "after", "done")):
@@ -315,10 +324,10 @@ def _windows(source: Any, intake: Intake) -> Windows:
     if isinstance(source, str | PathLike) and str(source).endswith(JSON_LINES):
         return JsonLinesTuples(source).windows(intake)
     if isinstance(source, str | PathLike | Mapping) or _is_table(source):
-        return AtRest(source, intake)
+        return TableWindows(source, intake)
     if isinstance(source, Iterable | AsyncIterable):
-        return Arriving(source, intake)
-    raise WrongKind(
+        return LiveWindows(source, intake)
+    raise WrongArgumentType(
         "source", f"a file, a table, an iterable of mappings or Windows is needed, got {type(source).__name__}"
     )
 

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import numpy as np
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import PrivacyStatement
-from dpcurves.display import RECORDS, covering
-from dpcurves.display.canvas import LANDSCAPE, PALE, canvas, explain, next_style, once
-from dpcurves.display.numerals import legend_lettering, letter_apart
+from dpcurves.display import RECORDS, describe_interval
+from dpcurves.display.canvas import LANDSCAPE, PALE, add_legend, deduplicate_label, next_style, prepare_axes
+from dpcurves.display.numerals import format_distinct_labels, format_legend_label
 
 from ..readings.question import LEVEL, Interval, TickNumbers
 from ..readings.uncounted import UncountedReading
-from .schedule import written
+from .schedule import format_timestamp
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,17 +36,17 @@ class StepReading:
 
     Attributes:
         stream: The name of the stream.
-        begins: When the step began, in microseconds since 1970.
+        start_timestamp: When the step began, in microseconds since 1970.
         states: What each count is of: the values of its fields.
         values: The noisy integers that were released, which all else was read from.
         reading: Counts, or totals; windows, events and intervals.
         uncounted: How many tuples were not counted so far, by reason, and notes on that.
         privacy: Who is protected, how much is lost over all steps, and who made it.
-        drift: Plain objects on how far the window that it closes is from a reference, as `WindowDrift.lines` has them.
+        drift: Plain objects on how far the window that it closes is from a reference, as `WindowDrift.to_dicts` has them.
     """
 
     stream: str
-    begins: int
+    start_timestamp: int
     states: tuple[Mapping[str, Any], ...]
     values: tuple[int, ...]
     reading: TickNumbers
@@ -62,14 +62,14 @@ class StepReading:
     @property
     def start(self) -> str:
         """When it began, in ISO 8601."""
-        return written(self.begins)
+        return format_timestamp(self.start_timestamp)
 
     @property
     def counts(self) -> FloatArray:
         """Estimates of the counts, or of the totals, (keys,)."""
         return self.reading.counts
 
-    def lines(self) -> list[dict[str, Any]]:
+    def to_dicts(self) -> list[dict[str, Any]]:
         """A plain object for each count, for each reason why tuples are not counted, and for each statistic of drift.
 
         A field whose name is taken is written ``state:name``.
@@ -82,7 +82,7 @@ class StepReading:
             taken = {*head, *read, *KINDS}
             fields = {f"state:{name}" if name in taken else name: value for name, value in state.items()}
             found.append({**head, **fields, **read})
-        found += [{**head, **line, **tail} for line in self.uncounted.lines()]
+        found += [{**head, **line, **tail} for line in self.uncounted.to_dicts()]
         found += [{**head, **line, **tail} for line in self.drift]
         return found
 
@@ -109,7 +109,7 @@ class JsonLinesFile:
             trouble = str(error.strerror)
         else:
             return
-        raise Refused("json", f"it cannot be written ({trouble})")
+        raise InvalidArgument("json", f"it cannot be written ({trouble})")
 
     def __enter__(self) -> Self:
         return self
@@ -121,7 +121,7 @@ class JsonLinesFile:
 
     def write(self, reading: StepReading) -> None:
         """Write one step, unless it is there."""
-        lines = "".join(json.dumps(line) + "\n" for line in reading.lines()).encode()
+        lines = "".join(json.dumps(line) + "\n" for line in reading.to_dicts()).encode()
         if self._is_behind:
             start = self._file.tell()
             if self._file.read(len(lines)) == lines:
@@ -153,43 +153,47 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     """
     given = list(readings)
     if not given:
-        raise Refused("readings", "at least one step is needed")
+        raise InvalidArgument("readings", "at least one step is needed")
     first = given[0]
     if window is not None and window not in first.reading.windows:
-        raise Refused("window", f"sums over {sorted(first.reading.windows)} steps were asked for, got {window}")
-    names = letter_apart([", ".join(str(value) for value in state.values()) for state in first.states[:MOST_DRAWN]])
+        raise InvalidArgument("window", f"sums over {sorted(first.reading.windows)} steps were asked for, got {window}")
+    names = format_distinct_labels(
+        [", ".join(str(value) for value in state.values()) for state in first.states[:MOST_DRAWN]]
+    )
     lines = np.array([reading.counts if window is None else reading.reading.windows[window] for reading in given])
     values = np.array([reading.values for reading in given], dtype=np.float64)
     is_released = window is None and values.shape == lines.shape
-    events = np.array([_happened(reading) for reading in given])
-    ends = _ends(given, window) if len(names) <= MOST_COVERED else []
+    events = np.array([_has_any_event(reading) for reading in given])
+    ends = _interval_bounds(given, window) if len(names) <= MOST_COVERED else []
     from matplotlib import dates
 
-    from dpcurves.display.artists import sign
+    from dpcurves.display.artists import add_statement
 
-    ax, words = canvas(ax, LANDSCAPE), covering(LEVEL, "intervals", RECORDS)
-    times = np.array([reading.begins for reading in given], dtype="datetime64[us]")
+    ax, words = prepare_axes(ax, LANDSCAPE), describe_interval(LEVEL, "intervals", RECORDS)
+    times = np.array([reading.start_timestamp for reading in given], dtype="datetime64[us]")
     for key, name in enumerate(names):
         style, line, happened = next_style(ax), lines[:, key], events[:, key]
         if is_released:
             ax.plot(times, values[:, key], ".", color=style.color, alpha=0.25, markersize=3)
         for low, high in ends:
             between = low[:, key], high[:, key]
-            ax.fill_between(times, *between, color=style.color, alpha=PALE, linewidth=0, label=once(ax, words))
-        ax.plot(times, line, style.dash, color=style.color, label=legend_lettering(name))
+            ax.fill_between(
+                times, *between, color=style.color, alpha=PALE, linewidth=0, label=deduplicate_label(ax, words)
+            )
+        ax.plot(times, line, style.dash, color=style.color, label=format_legend_label(name))
         ax.plot(times[happened], line[happened], "v", color=style.color, markersize=5)
-        sign(ax, given[-1].privacy, name)
+        add_statement(ax, given[-1].privacy, name)
     untyped: Any = dates
     ax.xaxis.set_major_formatter(untyped.ConciseDateFormatter(ax.xaxis.get_major_locator()))
     ax.set_xlabel("start of the step (UTC)")
-    ax.set_ylabel(_said(first, window))
-    explain(ax, "best")
+    ax.set_ylabel(_describe_quantity(first, window))
+    add_legend(ax, "best")
     return ax
 
 
-def _ends(readings: Sequence[StepReading], window: int | None) -> list[Interval]:
+def _interval_bounds(readings: Sequence[StepReading], window: int | None) -> list[Interval]:
     """Ends of all intervals, (steps, keys), if there are any."""
-    if not readings[0].reading.is_covered:
+    if not readings[0].reading.has_intervals:
         return []
     found = [
         each.reading.interval(LEVEL) if window is None else each.reading.window_interval(window, LEVEL)
@@ -198,13 +202,13 @@ def _ends(readings: Sequence[StepReading], window: int | None) -> list[Interval]
     return [(np.array([low for low, _ in found]), np.array([high for _, high in found]))]
 
 
-def _said(first: StepReading, window: int | None) -> str:
+def _describe_quantity(first: StepReading, window: int | None) -> str:
     if window is not None:
         return f"tuples in the last {window} steps"
-    return first.reading.MEASURED
+    return first.reading.QUANTITY
 
 
-def _happened(reading: StepReading) -> BoolArray:
+def _has_any_event(reading: StepReading) -> BoolArray:
     """Tell, for each count, whether any event has happened."""
     happened: BoolArray = np.zeros(len(reading.counts), dtype=np.bool_)
     for event in reading.reading.events.values():

@@ -10,10 +10,10 @@ from secrets import token_hex
 from time import sleep
 from typing import Any, TypeVar
 
-from dpcurves.arguments import NotInstalled, Refused
+from dpcurves.arguments import InvalidArgument, MissingPackage
 
 from .reading import StepReading
-from .windows import Intake, OpenWindows, Window, Windows
+from .windows import OpenWindows, StreamSpec, Window, Windows
 
 AT_ONCE = 10_000
 LONGEST_WAIT = 1000
@@ -61,67 +61,69 @@ class RedisStream:
     def __repr__(self) -> str:
         return f"RedisStream({self._stream!r})"
 
-    def windows(self, intake: Intake) -> Windows:
+    def windows(self, intake: StreamSpec) -> Windows:
         """The windows of the stream."""
-        return RedisWindows(_Entries(_client(self._url), self._stream, self._group, self._consumer), intake)
+        return RedisWindows(_GroupConsumer(_connect(self._url), self._stream, self._group, self._consumer), intake)
 
 
 class RedisWindows:
     """Counts entries into windows that close by the clock of the server."""
 
-    def __init__(self, entries: _Entries, intake: Intake) -> None:
+    def __init__(self, entries: _GroupConsumer, intake: StreamSpec) -> None:
         self._entries, self._intake = entries, intake
         self._unsettled: dict[int, list[bytes]] = {}
         self._dropped: list[bytes] = []
 
     def check(self) -> None:
         """Make the group, unless it is there."""
-        self._entries.join()
+        self._entries.create_group()
 
-    def after(self, tick: int) -> Iterator[Sequence[Window]]:
+    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
         """Iterate over later windows, as they close.
 
         Raises:
             ValueError: another process went on in this one's place.
         """
-        while not self._entries.holds():
+        while not self._entries.acquire_lease():
             sleep(POLL_SECONDS)
         try:
-            yield from self._held(tick)
+            yield from self._iterate_windows(tick)
         finally:
-            self._entries.leave()
+            self._entries.release_lease()
 
-    def done(self, tick: int) -> None:
+    def commit_windows(self, tick: int) -> None:
         """Acknowledge what windows up to this one were counted from, and what was dropped."""
         settled, self._dropped = self._dropped, []
         for step in [step for step in self._unsettled if step <= tick]:
             settled += self._unsettled.pop(step)
         self._entries.acknowledge(settled)
 
-    def _held(self, tick: int) -> Iterator[Sequence[Window]]:
+    def _iterate_windows(self, tick: int) -> Iterator[Sequence[Window]]:
         schedule, windows = self._intake.schedule, self._intake.open_windows(tick)
-        for batch in self._entries.delivered():
-            self._take(windows, batch)
+        for batch in self._entries.read_pending():
+            self._count_batch(windows, batch)
         while tick != schedule.ticks:
-            now, newest = self._entries.now(), self._entries.newest()
-            while batch := self._entries.new(None):  # all entries up to this one
-                self._take(windows, batch)
-                if _order(batch[-1][0]) >= _order(newest):
+            now, newest = self._entries.read_server_time(), self._entries.read_newest_id()
+            while batch := self._entries.read_new(None):  # all entries up to this one
+                self._count_batch(windows, batch)
+                if _parse_entry_id(batch[-1][0]) >= _parse_entry_id(newest):
                     break
-            last = schedule.closed_by(now)
-            for ticks in self._intake.batches(tick + 1, last):
-                yield windows.close(ticks[-1])
+            last = schedule.last_closed_tick(now)
+            for ticks in self._intake.batch_ticks(tick + 1, last):
+                yield windows.close_windows(ticks[-1])
             if last <= tick:
-                self._take(windows, self._entries.new(max(1, (schedule.closes(tick + 1) - now) // 1000)))
+                self._count_batch(
+                    windows, self._entries.read_new(max(1, (schedule.closing_time(tick + 1) - now) // 1000))
+                )
             tick = max(tick, last)
 
-    def _take(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
-        if not self._entries.holds():
-            raise Refused("source", "another process reads this stream now, and goes on with the same numbers")
-        now = self._entries.now() if batch else 0
+    def _count_batch(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
+        if not self._entries.acquire_lease():
+            raise InvalidArgument("source", "another process reads this stream now, and goes on with the same numbers")
+        now = self._entries.read_server_time() if batch else 0
         for name, fields in batch:
-            arrived = _order(name)[0] * 1000
-            step = windows.take(_decoded(fields), min(arrived, now), is_dated=arrived <= now)
+            arrived = _parse_entry_id(name)[0] * 1000
+            step = windows.count_tuple(_decode_fields(fields), min(arrived, now), is_dated=arrived <= now)
             (self._dropped if step is None else self._unsettled.setdefault(step, [])).append(name)
 
 
@@ -134,7 +136,7 @@ class RedisSink:
     """
 
     def __init__(self, url: str, stream: str) -> None:
-        self._client, self._stream = _client(url), stream
+        self._client, self._stream = _connect(url), stream
 
     def write(self, reading: StepReading) -> None:
         """Write one step, unless it is there.
@@ -142,111 +144,115 @@ class RedisSink:
         Raises:
             ValueError: there is another one in its place.
         """
-        fields = {"lines": json.dumps(reading.lines())}
-        there = self._step(reading.step)
+        fields = {"lines": json.dumps(reading.to_dicts())}
+        there = self._find_entry(reading.step)
         if there is None:
             try:
-                _said(lambda: self._client.xadd(self._stream, fields, id=f"{reading.step}-0"))
-            except Refused:  # another process may have written it meanwhile
-                there = self._step(reading.step)
+                _call_server(lambda: self._client.xadd(self._stream, fields, id=f"{reading.step}-0"))
+            except InvalidArgument:  # another process may have written it meanwhile
+                there = self._find_entry(reading.step)
                 if there is None:
                     raise
         if there not in (None, fields):
-            raise Refused("sink", f"{self._stream!r} has another step {reading.step}; write to another stream")
+            raise InvalidArgument("sink", f"{self._stream!r} has another step {reading.step}; write to another stream")
 
-    def _step(self, step: int) -> dict[str, str] | None:
+    def _find_entry(self, step: int) -> dict[str, str] | None:
         """The entry of a step; None if there is none."""
-        there = _said(lambda: self._client.xrange(self._stream, f"{step}-0", f"{step}-0"))
-        return _decoded(there[0][1]) if there else None
+        there = _call_server(lambda: self._client.xrange(self._stream, f"{step}-0", f"{step}-0"))
+        return _decode_fields(there[0][1]) if there else None
 
 
-class _Entries:
+class _GroupConsumer:
     """A consumer of a consumer group."""
 
     def __init__(self, client: Any, stream: str, group: str, consumer: str) -> None:
         self._client, self._stream, self._group, self._consumer = client, stream, group, consumer
         self._reader, self._name = f"{stream}:{group}:reader", token_hex(16)
 
-    def join(self) -> None:
+    def create_group(self) -> None:
         """Make stream and group, unless they are there. Another process may make them at the same moment."""
-        if self._is_there():
+        if self._has_group():
             return
         try:
-            _said(lambda: self._client.xgroup_create(self._stream, self._group, id="0", mkstream=True))
-        except Refused:
-            if not self._is_there():
+            _call_server(lambda: self._client.xgroup_create(self._stream, self._group, id="0", mkstream=True))
+        except InvalidArgument:
+            if not self._has_group():
                 raise
 
-    def holds(self) -> bool:
+    def acquire_lease(self) -> bool:
         """Take the lease of the group for a while; False if another process has it."""
         lease = int(LEASE_SECONDS * 1000)
-        return bool(_said(lambda: self._client.eval(_HOLD, 1, self._reader, self._name, lease)))
+        return bool(_call_server(lambda: self._client.eval(_HOLD, 1, self._reader, self._name, lease)))
 
-    def leave(self) -> None:
+    def release_lease(self) -> None:
         """Let another process read the group. Where the server is gone, the key lapses by itself."""
-        with suppress(Refused):
-            _said(lambda: self._client.eval(_LEAVE, 1, self._reader, self._name))
-        with suppress(Refused):
-            _said(self._client.close)
+        with suppress(InvalidArgument):
+            _call_server(lambda: self._client.eval(_LEAVE, 1, self._reader, self._name))
+        with suppress(InvalidArgument):
+            _call_server(self._client.close)
 
-    def newest(self) -> bytes:
+    def read_newest_id(self) -> bytes:
         """The id of the newest entry there ever was."""
-        newest: bytes = _said(lambda: self._client.xinfo_stream(self._stream))["last-generated-id"]
+        newest: bytes = _call_server(lambda: self._client.xinfo_stream(self._stream))["last-generated-id"]
         return newest
 
-    def now(self) -> int:
+    def read_server_time(self) -> int:
         """Microseconds since 1970, by the server's clock."""
-        seconds, microseconds = _said(self._client.time)
+        seconds, microseconds = _call_server(self._client.time)
         return int(seconds) * 1_000_000 + int(microseconds)
 
-    def delivered(self) -> Iterator[list[tuple[bytes, Any]]]:
+    def read_pending(self) -> Iterator[list[tuple[bytes, Any]]]:
         """Entries delivered before, to any consumer of the group, and not acknowledged."""
         start: bytes | str = "0"
         while True:
             claimed = partial(self._client.xautoclaim, self._stream, self._group, self._consumer, 0, start_id=start)
-            start, *_ = _said(partial(claimed, count=AT_ONCE, justid=False))
+            start, *_ = _call_server(partial(claimed, count=AT_ONCE, justid=False))
             if start in (b"0-0", "0-0"):
                 break
         name: bytes | str = "0"
-        while batch := self._read(name, None):
+        while batch := self._read_group(name, None):
             yield batch
             name = batch[-1][0]
 
-    def new(self, wait: int | None) -> list[tuple[bytes, Any]]:
+    def read_new(self, wait: int | None) -> list[tuple[bytes, Any]]:
         """Entries that were not delivered yet; waits so many milliseconds if there are none."""
-        return self._read(">", None if wait is None else min(wait, LONGEST_WAIT))
+        return self._read_group(">", None if wait is None else min(wait, LONGEST_WAIT))
 
     def acknowledge(self, names: Sequence[bytes]) -> None:
         """These are settled."""
         for start in range(0, len(names), AT_ONCE):
             some = names[start : start + AT_ONCE]
-            _said(lambda some=some: self._client.xack(self._stream, self._group, *some))  # type: ignore[misc]
+            _call_server(lambda some=some: self._client.xack(self._stream, self._group, *some))  # type: ignore[misc]
 
-    def _is_there(self) -> bool:
-        groups = _said(lambda: self._client.xinfo_groups(self._stream) if self._client.exists(self._stream) else [])
+    def _has_group(self) -> bool:
+        groups = _call_server(
+            lambda: self._client.xinfo_groups(self._stream) if self._client.exists(self._stream) else []
+        )
         return self._group.encode() in [group["name"] for group in groups]
 
-    def _read(self, name: bytes | str, wait: int | None) -> list[tuple[bytes, Any]]:
+    def _read_group(self, name: bytes | str, wait: int | None) -> list[tuple[bytes, Any]]:
         streams = {self._stream: name}
-        found = _said(lambda: self._client.xreadgroup(self._group, self._consumer, streams, count=AT_ONCE, block=wait))
+        found = _call_server(
+            lambda: self._client.xreadgroup(self._group, self._consumer, streams, count=AT_ONCE, block=wait)
+        )
         if isinstance(found, Mapping):  # the newer protocol
             return [entry for batches in found.values() for batch in batches for entry in batch]
         return [entry for _, entries in found or () for entry in entries]
 
 
-def _client(url: str) -> Any:
+def _connect(url: str) -> Any:
     try:
         import redis
     except ImportError:
-        raise NotInstalled("source", "Redis needs an extra: pip install 'dpcurves[redis]'") from None
+        raise MissingPackage("source", "Redis needs an extra: pip install 'dpcurves[redis]'") from None
     try:
         return redis.Redis.from_url(url)
     except ValueError:
         trouble = "a URL like redis://host:6379/0 or unix:///socket is needed"
-    raise Refused("source", trouble)
+    raise InvalidArgument("source", trouble)
 
 
-def _said(action: Callable[[], Result]) -> Result:
+def _call_server(action: Callable[[], Result]) -> Result:
     """The reply of the server. Its error text is not passed on: it may quote an entry."""
     import redis
 
@@ -254,16 +260,16 @@ def _said(action: Callable[[], Result]) -> Result:
         return action()
     except redis.RedisError:
         pass
-    raise Refused("source", _TROUBLE)
+    raise InvalidArgument("source", _TROUBLE)
 
 
-def _order(name: bytes) -> tuple[int, int]:
+def _parse_entry_id(name: bytes) -> tuple[int, int]:
     """The time in an entry's id, in milliseconds, and its number within."""
     time, _, number = name.partition(b"-")
     return int(time), int(number or 0)
 
 
-def _decoded(fields: Mapping[bytes, bytes] | None) -> dict[str, str] | None:
+def _decode_fields(fields: Mapping[bytes, bytes] | None) -> dict[str, str] | None:
     """The fields as text; None for an entry that was deleted meanwhile."""
     if not fields:
         return None

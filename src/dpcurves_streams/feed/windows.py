@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import IntArray
 from dpcurves.data.axis import Axis, Categories
 
-from ..queries import Uncounted, reasons_of
-from .schedule import Clock, Fields, Keys, Schedule, when
+from ..queries import UncountedReason, released_reasons
+from .schedule import CellFinder, Clock, Fields, Schedule, read_timestamp
 
 MOST = 2**60
 
@@ -30,14 +30,14 @@ class Window:
     Attributes:
         tick: The number of the step, from 1 on.
         counts: How many tuples each key has, (keys,).
-        uncounted: How many tuples, or users, each of `Intake.reasons` has, (reasons,).
+        uncounted: How many tuples, or users, each of `StreamSpec.reasons` has, (reasons,).
     """
 
     tick: int
     counts: IntArray
     uncounted: IntArray
 
-    def checked(self, cells: int, reasons: int) -> IntArray:
+    def clip_counts(self, cells: int, reasons: int) -> IntArray:
         """Counts and what is not counted, (cells + reasons,), from 0 to 2**60.
 
         What lies outside is taken to be the nearer end, so no tuple moves more.
@@ -49,7 +49,7 @@ class Window:
         for counts, size, what in ((self.counts, cells, "counts"), (self.uncounted, reasons, "numbers of uncounted")):
             exact = np.asarray(counts)
             if exact.dtype.kind not in "iu" or exact.shape != (size,):
-                raise Refused("source", f"a window has {size} {what} that are whole numbers by their type")
+                raise InvalidArgument("source", f"a window has {size} {what} that are whole numbers by their type")
             checked.append(np.clip(exact, 0, MOST).astype(np.int64))
         return np.concatenate(checked)
 
@@ -71,17 +71,17 @@ class Windows(Protocol):
         """
         ...
 
-    def after(self, tick: int) -> Iterator[Sequence[Window]]:
+    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
         """Iterate over later windows in order, none left out, as they close; several where several have."""
         ...
 
-    def done(self, tick: int) -> None:
+    def commit_windows(self, tick: int) -> None:
         """Forget what windows up to this one were counted from: their answers are durable."""
         ...
 
 
 # CONFIDENTIAL. How many tuples were not counted, and why: for the operator alone, never for readers.
-class Reason(Enum):
+class DropReason(Enum):
     """Why a tuple is not counted. Each is judged by itself, by the public schedule and by when it arrived.
 
     `RELEASED` has the reason that is released, with noise, for each of these but `REPEATED`: what is delivered again
@@ -98,16 +98,16 @@ class Reason(Enum):
 
 
 RELEASED = {
-    Reason.MALFORMED: Uncounted.UNREADABLE,
-    Reason.OUTSIDE: Uncounted.OUTSIDE,
-    Reason.FUTURE: Uncounted.OUTSIDE,
-    Reason.LATE: Uncounted.LATE,
-    Reason.UNKNOWN: Uncounted.OTHER_STATE,
+    DropReason.MALFORMED: UncountedReason.UNREADABLE,
+    DropReason.OUTSIDE: UncountedReason.OUTSIDE,
+    DropReason.FUTURE: UncountedReason.OUTSIDE,
+    DropReason.LATE: UncountedReason.LATE,
+    DropReason.UNKNOWN: UncountedReason.OTHER_STATE,
 }
-PLACE_OF = {reason: place for place, reason in enumerate(Uncounted)}
+PLACE_OF = {reason: place for place, reason in enumerate(UncountedReason)}
 
 
-class Dropped:
+class DropCounts:
     """Counts of dropped tuples. It has no repr; what it counted is exact, and private.
 
     Args:
@@ -120,18 +120,18 @@ class Dropped:
     __slots__ = ("_counts", "_file")
 
     def __init__(self, file: PathLike[str] | str | None = None) -> None:
-        self._counts: Counter[Reason] = Counter()
+        self._counts: Counter[DropReason] = Counter()
         self._file = None if file is None else os.fspath(file)
         self.write(0)
 
-    def add(self, reason: Reason, tuples: int = 1) -> None:
+    def add(self, reason: DropReason, tuples: int = 1) -> None:
         """Count some more."""
         self._counts[reason] += tuples
 
     @property
     def counts(self) -> Mapping[str, int]:
         """CONFIDENTIAL. How many so far, by reason."""
-        return {reason.value: self._counts[reason] for reason in Reason}
+        return {reason.value: self._counts[reason] for reason in DropReason}
 
     def write(self, tick: int) -> None:
         """Append what was counted up to a step: once a step, whatever came."""
@@ -145,14 +145,14 @@ class Dropped:
             trouble = str(error.strerror)
         else:
             return
-        raise Refused("confidential_log", f"it cannot be written ({trouble})")
+        raise InvalidArgument("confidential_log", f"it cannot be written ({trouble})")
 
 
 FUTURE = 10 * 60 * 1_000_000
 """The most microseconds that a sender's clock may be ahead of this one, beside the grace."""
 
 
-class Used:
+class UserTuples:
     """SECRET. What is used of one user in one step. It has no repr.
 
     Attributes:
@@ -171,7 +171,7 @@ class Used:
 class OpenWindows:
     """Counts of the steps that have not closed. It has no repr.
 
-    A tuple that is not counted has the first reason of `Uncounted` that holds. It counts in the step of its time; where
+    A tuple that is not counted has the first reason of `UncountedReason` that holds. It counts in the step of its time; where
     that cannot be read, or is not open, in the first step that is open when it arrives, which is step 1 where all that
     came was in time. Of a user in a step, tuples in declared states are used first, then those that have a reason.
 
@@ -198,18 +198,18 @@ class OpenWindows:
         schedule: Schedule,
         fields: Fields,
         axes: Sequence[Axis | Categories],
-        dropped: Dropped,
+        dropped: DropCounts,
         after: int,
         *,
         may_repeat: bool = False,
     ) -> None:
         self._schedule, self._fields, self._dropped, self._after = schedule, fields, dropped, after
         self._begun = after if may_repeat else 0
-        self._keys, self._size = Keys(axes), int(np.prod([axis.slots for axis in axes]))
+        self._keys, self._size = CellFinder(axes), int(np.prod([axis.slots for axis in axes]))
         self._counts: dict[int, Counter[int]] = {}
-        self._used: dict[int, dict[str, Used]] = {}
+        self._used: dict[int, dict[str, UserTuples]] = {}
 
-    def take(self, given: Mapping[str, Any] | None, arrived: int | None, *, is_dated: bool = True) -> int | None:
+    def count_tuple(self, given: Mapping[str, Any] | None, arrived: int | None, *, is_dated: bool = True) -> int | None:
         """Count a tuple, or the reason why it is not counted. Returns the step whose window has it, if any has.
 
         Arguments:
@@ -219,56 +219,56 @@ class OpenWindows:
                 in an earlier step before a crash, unless its own time says the step.
         """
         try:
-            tick, key = self._judge(given, arrived)
+            tick, key = self._classify_tuple(given, arrived)
         except Exception:  # fields may be objects of any kind, which raise what they like, and may say what they hold
-            tick, key = Reason.MALFORMED, 0
-        if not isinstance(tick, Reason):
-            return self._use(tick, given, key)
+            tick, key = DropReason.MALFORMED, 0
+        if not isinstance(tick, DropReason):
+            return self._count_in_slot(tick, given, key)
         self._dropped.add(tick)
-        if tick is Reason.REPEATED:
+        if tick is DropReason.REPEATED:
             return None
-        step = key if tick is Reason.UNKNOWN else self._step_of_arrival(arrived) if is_dated else None
-        return None if step is None else self._use(step, given, self._size + PLACE_OF[RELEASED[tick]])
+        step = key if tick is DropReason.UNKNOWN else self._arrival_tick(arrived) if is_dated else None
+        return None if step is None else self._count_in_slot(step, given, self._size + PLACE_OF[RELEASED[tick]])
 
-    def close(self, last: int) -> list[Window]:
+    def close_windows(self, last: int) -> list[Window]:
         """Close windows up to this one; nothing of them is kept."""
         ticks = range(self._after + 1, last + 1)
         self._after = max(self._after, last)
-        return [self._closed(tick) for tick in ticks]
+        return [self._close_window(tick) for tick in ticks]
 
-    def _judge(self, given: Mapping[str, Any] | None, arrived: int | None) -> tuple[int | Reason, int]:
+    def _classify_tuple(self, given: Mapping[str, Any] | None, arrived: int | None) -> tuple[int | DropReason, int]:
         """The step and the place of a tuple, or why it does not count; with an unknown state, its step for a place."""
-        moment = None if given is None else when(given.get(self._fields.time))
+        moment = None if given is None else read_timestamp(given.get(self._fields.time))
         if given is None or moment is None:
-            return Reason.MALFORMED, 0
-        tick, key = self._schedule.tick_of(moment), self._keys.find(given)
-        reason = self._untimely(moment, tick, arrived)
+            return DropReason.MALFORMED, 0
+        tick, key = self._schedule.tick_at(moment), self._keys.find_cell(given)
+        reason = self._find_time_reason(moment, tick, arrived)
         if reason is not None or tick is None:
-            return reason or Reason.OUTSIDE, 0
-        return (Reason.UNKNOWN, tick) if key is None else (tick, key)
+            return reason or DropReason.OUTSIDE, 0
+        return (DropReason.UNKNOWN, tick) if key is None else (tick, key)
 
-    def _untimely(self, moment: int, tick: int | None, arrived: int | None) -> Reason | None:
+    def _find_time_reason(self, moment: int, tick: int | None, arrived: int | None) -> DropReason | None:
         if tick is None:
-            return Reason.OUTSIDE
+            return DropReason.OUTSIDE
         if arrived is not None and moment > arrived + self._schedule.grace + FUTURE:
-            return Reason.FUTURE
-        if arrived is not None and arrived >= self._schedule.closes(tick):
-            return Reason.REPEATED if tick <= self._begun else Reason.LATE
-        return Reason.REPEATED if tick <= self._after else None
+            return DropReason.FUTURE
+        if arrived is not None and arrived >= self._schedule.closing_time(tick):
+            return DropReason.REPEATED if tick <= self._begun else DropReason.LATE
+        return DropReason.REPEATED if tick <= self._after else None
 
-    def _step_of_arrival(self, arrived: int | None) -> int | None:
+    def _arrival_tick(self, arrived: int | None) -> int | None:
         """The first step that was open when a tuple arrived; None if it was answered, or all had closed."""
-        step = 1 if arrived is None else self._schedule.closed_by(arrived) + 1
+        step = 1 if arrived is None else self._schedule.last_closed_tick(arrived) + 1
         is_over = self._schedule.ticks is not None and step > self._schedule.ticks
         return None if step <= self._after or is_over else step
 
-    def _use(self, step: int, given: Mapping[str, Any] | None, slot: int) -> int:
+    def _count_in_slot(self, step: int, given: Mapping[str, Any] | None, slot: int) -> int:
         """Count a tuple in a slot of a step, a cell or a reason, within what is used of its user."""
         most = self._fields.tuples_per_user
         if self._fields.user is None or most is None:
             self._counts.setdefault(step, Counter())[slot] += 1
             return step
-        used = self._used.setdefault(step, {}).setdefault(_user(given, self._fields.user), Used())
+        used = self._used.setdefault(step, {}).setdefault(_user_of(given, self._fields.user), UserTuples())
         used.tuples += 1
         if slot >= self._size:
             if len(used.uncounted) < most:
@@ -278,30 +278,30 @@ class OpenWindows:
         if used.counted <= most:
             self._counts.setdefault(step, Counter())[slot] += 1
         else:
-            self._dropped.add(Reason.BEYOND_CAP)
+            self._dropped.add(DropReason.BEYOND_CAP)
         return step
 
-    def _closed(self, tick: int) -> Window:
+    def _close_window(self, tick: int) -> Window:
         slots, most = self._counts.pop(tick, Counter()), self._fields.tuples_per_user
-        counts = np.zeros(self._size + len(reasons_of(most is not None)), dtype=np.int64)
+        counts = np.zeros(self._size + len(released_reasons(most is not None)), dtype=np.int64)
         for used in self._used.pop(tick, {}).values():
             slots.update(used.uncounted[: max((most or 0) - used.counted, 0)])
-            slots[self._size + PLACE_OF[Uncounted.BEYOND_CAP]] += used.tuples > (most or 0)
+            slots[self._size + PLACE_OF[UncountedReason.BEYOND_CAP]] += used.tuples > (most or 0)
         for slot, count in slots.items():
             if count:
                 counts[slot] = count
         return Window(tick, counts[: self._size], counts[self._size :])
 
 
-def _user(given: Mapping[str, Any] | None, field: str) -> str:
+def _user_of(given: Mapping[str, Any] | None, field: str) -> str:
     """Whose a tuple is; empty where that cannot be read. No value makes this fail."""
     try:
-        return "" if given is None else _name(given.get(field))
+        return "" if given is None else _user_text(given.get(field))
     except Exception:
         return ""
 
 
-def _name(user: Any) -> str:
+def _user_text(user: Any) -> str:
     """The user as text; empty, as where there is none, for what has no text. No value makes this fail."""
     try:
         return "" if user is None else str(user)
@@ -314,14 +314,14 @@ _MOST_CELLS = 2**20
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Intake:
+class StreamSpec:
     """The declared keys and schedule of a stream, and the counter of dropped tuples. It has no repr.
 
     Attributes:
         schedule: When steps close.
         fields: What is read of a tuple.
         axes: The states.
-        dropped: CONFIDENTIAL. How many tuples do not count.
+        drop_counts: CONFIDENTIAL. How many tuples do not count.
         key: SECRET. What draws the tuples of a user that are used, where all are there at once.
         clock: When it is.
 
@@ -332,16 +332,16 @@ class Intake:
     schedule: Schedule
     fields: Fields
     axes: Sequence[Axis | Categories]
-    dropped: Dropped
+    drop_counts: DropCounts
     key: bytes
     clock: Clock
 
     def __post_init__(self) -> None:
         if not all(isinstance(axis.column, str) for axis in self.axes):
-            raise Refused("axes", "streams are counted by columns, not by models")
+            raise InvalidArgument("axes", "streams are counted by columns, not by models")
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def field_names(self) -> tuple[str, ...]:
         """The fields that a tuple has to have."""
         user = () if self.fields.user is None else (self.fields.user,)
         return (self.fields.time, *(axis.column for axis in self.axes), *user)
@@ -355,20 +355,22 @@ class Intake:
         return cells
 
     @property
-    def reasons(self) -> tuple[Uncounted, ...]:
+    def reasons(self) -> tuple[UncountedReason, ...]:
         """The reasons that are released, in the order of numbers of a window: with a cap, also users beyond it."""
-        return reasons_of(self.fields.user is not None)
+        return released_reasons(self.fields.user is not None)
 
     @property
     def is_over(self) -> bool:
         """Tell whether the last step has closed: then no tuple is late, and all is counted before anything is shown."""
-        return self.schedule.ticks is not None and self.schedule.closed_by(self.clock.now()) == self.schedule.ticks
+        return (
+            self.schedule.ticks is not None and self.schedule.last_closed_tick(self.clock.now()) == self.schedule.ticks
+        )
 
-    def batches(self, first: int, last: int) -> list[range]:
+    def batch_ticks(self, first: int, last: int) -> list[range]:
         """Steps in their order, as many at once as are stored together."""
         size = max(1, min(MOST_AT_ONCE, _MOST_CELLS // self.cells))
         return [range(start, min(start + size, last + 1)) for start in range(first, last + 1, size)]
 
     def open_windows(self, after: int, *, may_repeat: bool = False) -> OpenWindows:
         """The windows behind the last step that was answered."""
-        return OpenWindows(self.schedule, self.fields, self.axes, self.dropped, after, may_repeat=may_repeat)
+        return OpenWindows(self.schedule, self.fields, self.axes, self.drop_counts, after, may_repeat=may_repeat)

@@ -9,27 +9,27 @@ from dpcurves.conversation import Plan
 from dpcurves.mechanisms import ExactTable
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
-from dpcurves.queries import Read
+from dpcurves.queries import CountUse
 
 from ..laws import MOST_BUFFERED
 from ..queries import TickQuery
 from .counters import BufferedCounter, TreeCounter
-from .hierarchy import Hierarchy, Perturber, Pruned, TickAnswering
+from .hierarchy import Hierarchy, Perturber, PrunedHierarchy, TickMechanism
 from .pegasus import Pegasus
 from .sequential import Sequential, State
-from .with_uncounted import WithUncounted
+from .with_uncounted import WithUncountedTotals
 
 __all__ = [
-    "STREAMS", "BufferedCounter", "Hierarchy", "Pegasus", "Perturber", "Pruned", "Sequential", "State", "StreamChoice",
-    "TreeCounter", "WithUncounted",
+    "STREAMS", "BufferedCounter", "Hierarchy", "Pegasus", "Perturber", "PrunedHierarchy", "Sequential", "State", "StreamMechanismChoice",
+    "TreeCounter", "WithUncountedTotals",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class StreamChoice(TickAnswering):
+class StreamMechanismChoice(TickMechanism):
     """The mechanism for what is asked: each kind of question has one, and counts so far have two.
 
-    `Pegasus` finds groups, `Hierarchy` and `Pruned` count forests, `Perturber` counts ticks. Counts so far, and their
+    `Pegasus` finds groups, `Hierarchy` and `PrunedHierarchy` count forests, `Perturber` counts ticks. Counts so far, and their
     differences, are those of `BufferedCounter` under zero-concentrated privacy, if there is a horizon and no window,
     else of `TreeCounter`.
 
@@ -38,10 +38,10 @@ class StreamChoice(TickAnswering):
 
     def choose(self, query: TickQuery, loss: PrivacyLoss) -> Sequential[Any]:
         """The mechanism that makes the plan, and takes its steps."""
-        for only in (Pegasus(), Pruned(), Hierarchy()):
-            if only.takes(query):
+        for only in (Pegasus(), PrunedHierarchy(), Hierarchy()):
+            if only.accepts_query(query):
                 return only
-        if query.read is Read.CELLS:
+        if query.read is CountUse.CELLS:
             return Perturber()
         short = query.ticks is not None and query.ticks <= MOST_BUFFERED
         return BufferedCounter() if short and not (loss.is_pure or query.windows) else TreeCounter()
@@ -51,22 +51,22 @@ class StreamChoice(TickAnswering):
 
     def begin(self, plan: Plan) -> State:
         """The state before the first tick."""
-        state: State = self._of(plan).begin(plan)
+        state: State = self._mechanism_of(plan).begin(plan)
         return state
 
     def step(
         self, table: ExactTable, tick: int, state: State, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], State]:
         """Noisy integers, and the state after this tick: commit both, or neither."""
-        return self._of(plan).step(table, tick, state, plan, randomness)
+        return self._mechanism_of(plan).step(table, tick, state, plan, randomness)
 
-    def restored(self, stored: bytes, plan: Plan) -> State:
+    def restore_state(self, state_bytes: bytes, plan: Plan) -> State:
         """The state that was written by `State.to_bytes`."""
-        state: State = self._of(plan).restored(stored, plan)
+        state: State = self._mechanism_of(plan).restore_state(state_bytes, plan)
         return state
 
-    def _of(self, plan: Plan) -> Sequential[Any]:
-        return self.choose(self.asked(plan), plan.loss)
+    def _mechanism_of(self, plan: Plan) -> Sequential[Any]:
+        return self.choose(self.require_query(plan), plan.loss)
 
 
-STREAMS = StreamChoice()
+STREAMS = StreamMechanismChoice()

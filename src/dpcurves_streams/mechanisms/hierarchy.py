@@ -11,58 +11,58 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.conversation import Plan
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
-from dpcurves.laws.law import printed
-from dpcurves.mechanisms.base import Answering, ExactTable
-from dpcurves.mechanisms.linear import draws, noise_of
-from dpcurves.mechanisms.thresholds import noise_and_decay, noisily_above_zero
+from dpcurves.laws.law import round_error
+from dpcurves.mechanisms.base import ExactTable, QueryMechanism
+from dpcurves.mechanisms.linear import calibrate_noise, sample_noise
+from dpcurves.mechanisms.thresholds import calibrate_noise_and_decay, is_noisily_above_zero
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves_streams.queries import Forest
 
 from ..laws import HierarchyCounts, NodeEstimates, PrunedCounts
 from ..queries import HierarchyQuery, PrunedQuery, TickQuery
-from .sequential import read, require_next, written
+from .sequential import decode_state, encode_state, require_next
 
 # State of mechanisms whose noise and decisions at one tick are independent of all others: the tick alone.
 KIND = "memoryless noise"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Passed:
+class TickState:
     """State of a mechanism that remembers only which tick was last."""
 
     tick: int
 
     def to_bytes(self) -> bytes:
         """The tick."""
-        return written(KIND, {"tick": self.tick})
+        return encode_state(KIND, {"tick": self.tick})
 
 
-class TickAnswering(Answering):
+class TickMechanism(QueryMechanism):
     """Base of mechanisms for queries of a stream."""
 
     __slots__ = ()
 
-    answers: ClassVar[tuple[type[TickQuery], ...]] = (TickQuery,)
-    called = "what answers tick by tick"
+    query_types: ClassVar[tuple[type[TickQuery], ...]] = (TickQuery,)
+    display_name = "what answers tick by tick"
 
 
-class Memoryless(TickAnswering):
+class Memoryless(TickMechanism):
     """Base of mechanisms with independent noise at each tick: their state is the number of the last tick."""
 
     __slots__ = ()
 
-    def begin(self, plan: Plan) -> Passed:
+    def begin(self, plan: Plan) -> TickState:
         """No tick was answered."""
-        return Passed(0)
+        return TickState(0)
 
-    def restored(self, stored: bytes, plan: Plan) -> Passed:
+    def restore_state(self, state_bytes: bytes, plan: Plan) -> TickState:
         """The tick that was written."""
-        return Passed(int(read(KIND, stored)["tick"]))
+        return TickState(int(decode_state(KIND, state_bytes)["tick"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +77,25 @@ class Perturber(Memoryless):
     """
 
     def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        noise = noise_of(query, loss, adjacency)
+        noise = calibrate_noise(query, loss, adjacency)
         law = IntervalSums(1, query.keys, (Tier(range(query.keys), noise),), missing=None)
         name = f"{noise.family.value} noise on every tick"
-        return Plan(query, loss, adjacency, name, law, printed(sqrt(noise.variance)))
+        return Plan(query, loss, adjacency, name, law, round_error(sqrt(noise.variance)))
 
     def step(
-        self, table: ExactTable, tick: int, state: Passed, plan: Plan, randomness: Randomness
-    ) -> tuple[tuple[int, ...], Passed]:
+        self, table: ExactTable, tick: int, state: TickState, plan: Plan, randomness: Randomness
+    ) -> tuple[tuple[int, ...], TickState]:
         """Exact counts, each plus one draw."""
         require_next(tick, state)
-        law = plan.law.required(IntervalSums)
-        noise = draws(law.levels[0].noise, law.cells, randomness)
-        return added(table, noise.tolist()), Passed(tick)
+        law = plan.law.require_type(IntervalSums)
+        noise = sample_noise(law.levels[0].noise, law.cells, randomness)
+        return add_noise(table, noise.tolist()), TickState(tick)
 
 
-def added(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
+def add_noise(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
     """SECRET: counts plus noise, in Python's integers, which cannot overflow."""
     if len(table) != len(noise):
-        raise Refused("table", f"a tick has {len(noise)} counts, got {len(table)}")
+        raise InvalidArgument("table", f"a tick has {len(noise)} counts, got {len(table)}")
     return tuple(count + each for count, each in zip(table.tolist(), noise, strict=True))
 
 
@@ -109,7 +109,7 @@ class Hierarchy(Memoryless):
     """Counts of all nodes of a forest at every tick, each level with its share of the loss.
 
     A state has what the levels above it leave over. Shares are those of the least mean deviation of all nodes' best
-    estimates (`best_shares`); a level whose share is 0 is not counted, but added up.
+    estimates (`best_budget_fractions`); a level whose share is 0 is not counted, but added up.
 
     Formal guarantees: a tuple is in one state, and in the aggregations around it. Shares of the nodes of a path add up
     to 1 at most. *Pure*: a node with the share s has discrete Laplace noise of scale ``D / (s * epsilon)``, D being
@@ -122,73 +122,73 @@ class Hierarchy(Memoryless):
     as for `Perturber`.
     """
 
-    answers = (HierarchyQuery,)
-    called = "aggregations"
-    refusal = "{called} of states are not what {kind} asks"
+    query_types = (HierarchyQuery,)
+    display_name = "aggregations"
+    refusal_template = "{called} of states are not what {kind} asks"
 
     def _plan(self, query: HierarchyQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        whole = noise_of(query, loss, adjacency)
-        shares = best_shares(query.forest, whole.family)
+        whole = calibrate_noise(query, loss, adjacency)
+        shares = best_budget_fractions(query.forest, whole.family)
         noises = tuple(None if share == 0 else Noise(whole.family, whole.parameter / share) for share in shares)
         law = HierarchyCounts(query.forest.parents, noises)
         error = mean_deviation(query.forest, shares, whole.family) * whole.variance**0.5
-        return Plan(query, loss, adjacency, "noise on every tick of aggregations and states", law, printed(error))
+        return Plan(query, loss, adjacency, "noise on every tick of aggregations and states", law, round_error(error))
 
     def step(
-        self, table: ExactTable, tick: int, state: Passed, plan: Plan, randomness: Randomness
-    ) -> tuple[tuple[int, ...], Passed]:
+        self, table: ExactTable, tick: int, state: TickState, plan: Plan, randomness: Randomness
+    ) -> tuple[tuple[int, ...], TickState]:
         """Exact counts of all nodes that are counted, each plus one draw."""
         require_next(tick, state)
-        law = plan.law.required(HierarchyCounts)
-        query: HierarchyQuery = self.asked(plan)
-        counts = query.forest.counts_of(table.tolist())
+        law = plan.law.require_type(HierarchyCounts)
+        query: HierarchyQuery = self.require_query(plan)
+        counts = query.forest.count_nodes(table.tolist())
         exact = [each for each, noise in zip(counts, law.noises, strict=True) if noise is not None]
-        return added(np.array(exact, dtype=object), _noise(law, randomness)), Passed(tick)
+        return add_noise(np.array(exact, dtype=object), _sample_node_noise(law, randomness)), TickState(tick)
 
 
-def _noise(law: HierarchyCounts, randomness: Randomness) -> list[int]:
+def _sample_node_noise(law: HierarchyCounts, randomness: Randomness) -> list[int]:
     """SECRET: a draw for each node that is counted, in their order; of nodes that are alike all at once."""
     kinds = [noise for noise in law.noises if noise is not None]
     drawn = np.zeros(len(kinds), dtype=np.int64)
     for noise in dict.fromkeys(kinds):
         places = [place for place, kind in enumerate(kinds) if kind == noise]
-        drawn[places] = draws(noise, len(places), randomness)
+        drawn[places] = sample_noise(noise, len(places), randomness)
     return [int(each) for each in drawn]
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
-def best_shares(forest: Forest, family: Family) -> tuple[Fraction, ...]:
+def best_budget_fractions(forest: Forest, family: Family) -> tuple[Fraction, ...]:
     """The share of each node: from all for the states, steps are given to the level where they help most.
 
     >>> forest = Forest.from_json({"all": ["a", "b", "c"]})
-    >>> [str(share) for share in best_shares(forest, Family.LAPLACE)]
+    >>> [str(share) for share in best_budget_fractions(forest, Family.LAPLACE)]
     ['0', '1', '1', '1']
     """
     depth = max(forest.depths)
     given = [0] * depth
-    least = mean_deviation(forest, _shares(forest, given), family)
+    least = mean_deviation(forest, _node_budget_fractions(forest, given), family)
     while sum(given) + 1 < STEPS:
         tries = [[*given[:level], given[level] + 1, *given[level + 1 :]] for level in range(depth)]
-        errors = [mean_deviation(forest, _shares(forest, each), family) for each in tries]
+        errors = [mean_deviation(forest, _node_budget_fractions(forest, each), family) for each in tries]
         if not errors or min(errors) >= least:
             break
         least = min(errors)
         given = tries[errors.index(least)]
-    return _shares(forest, given)
+    return _node_budget_fractions(forest, given)
 
 
-def mean_deviation(forest: Forest, shares: tuple[Fraction, ...], family: Family) -> float:
+def mean_deviation(forest: Forest, budget_fractions: tuple[Fraction, ...], family: Family) -> float:
     """The mean of the standard deviations of all nodes' best estimates, where the whole loss has a deviation of 1."""
     power = 2 if family is Family.LAPLACE else 1
-    variances: FloatArray = np.array([float(share) ** -power if share else np.inf for share in shares])
-    return printed(float(np.sqrt(NodeEstimates(forest.parents, variances).variances).mean()))
+    variances: FloatArray = np.array([float(share) ** -power if share else np.inf for share in budget_fractions])
+    return round_error(float(np.sqrt(NodeEstimates(forest.parents, variances).variances).mean()))
 
 
-def _shares(forest: Forest, given: list[int]) -> tuple[Fraction, ...]:
+def _node_budget_fractions(forest: Forest, level_steps: list[int]) -> tuple[Fraction, ...]:
     """The share of each node, if aggregations of each depth have so many steps, and states the rest."""
     depths, groups = forest.depths, len(forest.names)
-    above = [Fraction(given[depth], STEPS) for depth in depths[:groups]]
-    rest = [1 - Fraction(sum(given[:depth]), STEPS) for depth in depths[groups:]]
+    above = [Fraction(level_steps[depth], STEPS) for depth in depths[:groups]]
+    rest = [1 - Fraction(sum(level_steps[:depth]), STEPS) for depth in depths[groups:]]
     return (*above, *rest)
 
 
@@ -196,7 +196,7 @@ MOST = 2**60
 """Tuples above which an aggregation is divided as if it had so many: no tuple moves more."""
 
 
-class Rule(NamedTuple):
+class DivisionRule(NamedTuple):
     """When an aggregation is divided: see `PrivTree`."""
 
     noise: Noise
@@ -205,7 +205,7 @@ class Rule(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned(Memoryless):
+class PrunedHierarchy(Memoryless):
     """At each tick, divide aggregations that seem to hold many tuples, from the top, and count what is not divided.
 
     In place of PRUNE (Chen 2018, Algorithm 18), which loses more than it says with every level.
@@ -219,37 +219,37 @@ class Pruned(Memoryless):
     loses the rest. Given all answers before, a tick loses by its own tuples alone, so streams may be chosen by answers.
     """
 
-    answers = (PrunedQuery,)
-    called = "a hierarchy"
-    refusal = "{called} is not pruned for {kind}"
+    query_types = (PrunedQuery,)
+    display_name = "a hierarchy"
+    refusal_template = "{called} is not pruned for {kind}"
 
     def _plan(self, query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        rule_of(query, loss, adjacency)
-        noise = noise_of(query, loss * (1 - query.share), adjacency)
+        division_rule(query, loss, adjacency)
+        noise = calibrate_noise(query, loss * (1 - query.budget_fraction), adjacency)
         law = PrunedCounts(query.forest.parents, len(query.forest.names), noise)
-        return Plan(query, loss, adjacency, "PrivTree at every tick, and noise", law, printed(noise.variance**0.5))
+        return Plan(query, loss, adjacency, "PrivTree at every tick, and noise", law, round_error(noise.variance**0.5))
 
     def step(
-        self, table: ExactTable, tick: int, state: Passed, plan: Plan, randomness: Randomness
-    ) -> tuple[tuple[int, ...], Passed]:
+        self, table: ExactTable, tick: int, state: TickState, plan: Plan, randomness: Randomness
+    ) -> tuple[tuple[int, ...], TickState]:
         """Decisions, and behind them counts of what was not divided, each plus one draw."""
         require_next(tick, state)
-        query: PrunedQuery = self.asked(plan)
-        law = plan.law.required(PrunedCounts)
-        rule, counts = rule_of(query, plan.loss, plan.adjacency), query.forest.counts_of(table.tolist())
+        query: PrunedQuery = self.require_query(plan)
+        law = plan.law.require_type(PrunedCounts)
+        rule, counts = division_rule(query, plan.loss, plan.adjacency), query.forest.count_nodes(table.tolist())
         capped = np.array([min(each, MOST) for each in counts[: law.groups]], dtype=np.int64)
         scores = np.maximum(capped - rule.offsets, -rule.decay)
-        divided = law.reached(noisily_above_zero(scores, rule.noise, randomness))
-        kept = law.frontier(divided)
+        divided = law.mark_reached(is_noisily_above_zero(scores, rule.noise, randomness))
+        kept = law.mark_frontier(divided)
         exact = np.array(counts, dtype=object)[kept]
-        noisy = iter(added(exact, draws(law.noise, len(exact), randomness).tolist()))
+        noisy = iter(add_noise(exact, sample_noise(law.noise, len(exact), randomness).tolist()))
         shown = (next(noisy) if each else 0 for each in kept)
-        return (*divided.astype(int).tolist(), *shown), Passed(tick)
+        return (*divided.astype(int).tolist(), *shown), TickState(tick)
 
 
-def rule_of(query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Rule:
+def division_rule(query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> DivisionRule:
     """When aggregations are divided, with the query's share of the loss. Raises `UnsupportedQuery` as PrivTree does."""
     depths = query.forest.depths[: len(query.forest.names)]
     parts = max(Counter(parent for parent in query.forest.parents if parent >= 0).values(), default=2)
-    noise, decay = noise_and_decay(parts, max(depths, default=0) + 1, loss * query.share, adjacency)
-    return Rule(noise, decay, query.least + decay * np.array(depths, dtype=np.int64))
+    noise, decay = calibrate_noise_and_decay(parts, max(depths, default=0) + 1, loss * query.budget_fraction, adjacency)
+    return DivisionRule(noise, decay, query.least + decay * np.array(depths, dtype=np.int64))

@@ -9,21 +9,21 @@ from math import sqrt
 
 import numpy as np
 
-from dpcurves.arguments import Refused
-from dpcurves.arrays import IntArray, compiled
+from dpcurves.arguments import InvalidArgument
+from dpcurves.arrays import IntArray, compile_loop
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.laws import Family, Noise
-from dpcurves.laws.law import printed
-from dpcurves.mechanisms.base import Answering, ExactTable
+from dpcurves.laws.law import round_error
+from dpcurves.mechanisms.base import ExactTable, QueryMechanism
 from dpcurves.mechanisms.exponential import pure_epsilon
-from dpcurves.mechanisms.linear import drawable, draws, noise_of
+from dpcurves.mechanisms.linear import calibrate_noise, require_drawable, sample_noise
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss
 
 from ..laws import GroupedCounts
 from ..queries import GroupedTickQuery
-from .hierarchy import added
-from .sequential import read, require_next, written
+from .hierarchy import add_noise
+from .sequential import decode_state, encode_state, require_next
 
 # Deviations of growing groups of counts from their mean, by Fenwick trees over values: a loop over SECRET counts.
 UNIT = 16
@@ -42,8 +42,10 @@ NUMBERS, SUMS, PLAIN = 0, 1, 2
 """State of a group, for each value: trees of how many there are and of their sums; and how many, plainly."""
 
 
-@compiled
-def group(values: IntArray, common: IntArray, own: IntArray, kept: IntArray, trees: IntArray) -> IntArray:
+@compile_loop
+def decide_groups(
+    values: IntArray, thresholds: IntArray, test_noise: IntArray, columns: IntArray, trees: IntArray
+) -> IntArray:
     """Decide for each tick and key whether its value joins the group at hand (1) or not (0), (ticks, keys).
 
     A value that follows a closed group begins a new one, untested, with a new threshold. Any other is tested once: it
@@ -56,15 +58,15 @@ def group(values: IntArray, common: IntArray, own: IntArray, kept: IntArray, tre
 
     Args:
         values: Counts from 0 on, below the size of the trees, (ticks, keys).
-        common: Thresholds with their noise, on the lattice, should a group begin here, (ticks, keys).
-        own: Noise of the tests, on the lattice, (ticks, keys).
-        kept: (keys, COLUMNS): changed in place.
+        thresholds: Thresholds with their noise, on the lattice, should a group begin here, (ticks, keys).
+        test_noise: Noise of the tests, on the lattice, (ticks, keys).
+        columns: (keys, COLUMNS): changed in place.
         trees: (keys, 3, size), with a size that is a power of two: changed in place.
     """
     joined, size = np.zeros(values.shape, np.int64), trees.shape[2]
     for tick in range(values.shape[0]):
         for key in range(values.shape[1]):
-            row, tree = kept[key], trees[key]
+            row, tree = columns[key], trees[key]
             task, last, value = row[TASK], row[LAST], values[tick, key]
             if task >= BEGIN:
                 place = row[TOP] + 1
@@ -85,7 +87,7 @@ def group(values: IntArray, common: IntArray, own: IntArray, kept: IntArray, tre
                     place += place & -place
             row[LAST] = value
             if row[OPEN] == 0:
-                row[TASK], row[OPEN], row[THRESHOLD] = BEGIN, 1, common[tick, key]
+                row[TASK], row[OPEN], row[THRESHOLD] = BEGIN, 1, thresholds[tick, key]
                 continue
             length, total = row[LENGTH] + 1, row[SUM] + value
             mean = total // length
@@ -96,15 +98,15 @@ def group(values: IntArray, common: IntArray, own: IntArray, kept: IntArray, tre
                 sum_below += tree[SUMS, place - 1]
                 place -= place & -place
             deviation = 2 * UNIT * (total * below - length * sum_below) // length
-            joins = length <= LONGEST and deviation + own[tick, key] < row[THRESHOLD]
+            joins = length <= LONGEST and deviation + test_noise[tick, key] < row[THRESHOLD]
             row[TASK], row[OPEN], joined[tick, key] = JOIN if joins else CLOSE, joins, joins
     return joined
 
 
-def settled(kept: IntArray) -> IntArray:
-    """The state of `group` from `kept` before it looks at the next value; the trees are not touched."""
-    done = kept.copy()
-    new, joins = kept[:, TASK] >= BEGIN, (kept[:, TASK] == JOIN) | (kept[:, TASK] == BEGIN)
+def apply_pending(columns: IntArray) -> IntArray:
+    """The state of `decide_groups` from `columns` before it looks at the next value; the trees are not touched."""
+    done = columns.copy()
+    new, joins = columns[:, TASK] >= BEGIN, (columns[:, TASK] == JOIN) | (columns[:, TASK] == BEGIN)
     for column in (LENGTH, SUM, TOP):
         done[new, column] = 0
     done[joins, LENGTH] += 1
@@ -114,14 +116,14 @@ def settled(kept: IntArray) -> IntArray:
     return done
 
 
-def trees_of(plain: IntArray, size: int) -> IntArray:
+def build_fenwick_trees(value_counts: IntArray, size: int) -> IntArray:
     """Trees of so many values, (keys, 3, size), from how many of each there are, (keys, values)."""
-    trees = np.zeros((len(plain), 3, size), np.int64)
-    trees[:, PLAIN, : plain.shape[1]] = plain
+    trees = np.zeros((len(value_counts), 3, size), np.int64)
+    trees[:, PLAIN, : value_counts.shape[1]] = value_counts
     place = np.arange(1, size + 1)
     start = place - (place & -place)
     for layer, each in ((NUMBERS, trees[:, PLAIN]), (SUMS, trees[:, PLAIN] * (place - 1))):
-        ends = np.concatenate((np.zeros((len(plain), 1), np.int64), np.cumsum(each, axis=1)), axis=1)
+        ends = np.concatenate((np.zeros((len(value_counts), 1), np.int64), np.cumsum(each, axis=1)), axis=1)
         trees[:, layer] = ends[:, place] - ends[:, start]
     return trees
 
@@ -133,8 +135,8 @@ CHANGE = 2
 """Sensitivity of the deviation of a group to one tuple: less than this."""
 
 
-class Workshop:
-    """SECRET: trees over the values of open groups, shared by a state and the one after it: see `Grouped`."""
+class SharedTrees:
+    """SECRET: trees over the values of open groups, shared by a state and the one after it: see `GroupingState`."""
 
     __slots__ = ("tick", "trees")
 
@@ -143,7 +145,7 @@ class Workshop:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Grouped:
+class GroupingState:
     """SECRET: exact counts of the groups that are open, and their noisy thresholds.
 
     Trees are changed in place, and what is kept of the last value is put into them when the next step is taken. So a
@@ -151,45 +153,45 @@ class Grouped:
 
     Attributes:
         tick: The last tick that was answered.
-        kept: See `deviations`, (keys, COLUMNS).
-        workshop: Trees as they are after this tick, or before its value was put in.
+        columns: See `deviations`, (keys, COLUMNS).
+        shared_trees: Trees as they are after this tick, or before its value was put in.
     """
 
     tick: int
-    kept: IntArray
-    workshop: Workshop
+    columns: IntArray
+    shared_trees: SharedTrees
 
     def to_bytes(self) -> bytes:
         """Columns of each key, and rows (key, value, number) of the groups as they are after this tick."""
-        facts = {"columns": settled(self.kept), "rows": self._rows()}
+        facts = {"columns": apply_pending(self.columns), "rows": self._value_rows()}
         encoded = {name: b64encode(array.astype("<i8").tobytes()).decode() for name, array in facts.items()}
-        return written(KIND, {"tick": self.tick, **encoded})
+        return encode_state(KIND, {"tick": self.tick, **encoded})
 
-    def _rows(self) -> IntArray:
-        self.require_recent()
-        task, last, top = (self.kept[:, column] for column in (TASK, LAST, TOP))
+    def _value_rows(self) -> IntArray:
+        self.require_not_superseded()
+        task, last, top = (self.columns[:, column] for column in (TASK, LAST, TOP))
         reach = int(max(top.max(), last.max())) + 1
-        plain = self.workshop.trees[:, PLAIN, :reach].copy()
-        if self.workshop.tick < self.tick:
+        plain = self.shared_trees.trees[:, PLAIN, :reach].copy()
+        if self.shared_trees.tick < self.tick:
             plain[task >= BEGIN] = 0
             joins = np.flatnonzero((task == JOIN) | (task == BEGIN))
             plain[joins, last[joins]] += 1
         keys, values = np.nonzero(plain)
         return np.stack((keys, values, plain[keys, values]), axis=1)
 
-    def require_recent(self) -> None:
+    def require_not_superseded(self) -> None:
         """Refuse a state that was gone on from by two steps. Raises `ValueError`."""
-        if self.workshop.tick not in (self.tick, self.tick - 1):
-            raise Refused("state", "two steps were taken from here; restore it from its bytes")
+        if self.shared_trees.tick not in (self.tick, self.tick - 1):
+            raise InvalidArgument("state", "two steps were taken from here; restore it from its bytes")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Grouped) and self.to_bytes() == other.to_bytes()
+        return isinstance(other, GroupingState) and self.to_bytes() == other.to_bytes()
 
     __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
-class Pegasus(Answering):
+class Pegasus(QueryMechanism):
     """A noisy count of each tick and key, and whether it joins the group of those before it (Chen 2018, Algorithm 15).
 
     The Perturber has the query's share of the loss, the Grouper the rest.
@@ -214,47 +216,53 @@ class Pegasus(Answering):
     each level has an equal part of the loss, for a release of its own.
     """
 
-    answers = (GroupedTickQuery,)
-    called = "groups of ticks"
-    refusal = "{called} are not what {kind} asks"
+    query_types = (GroupedTickQuery,)
+    display_name = "groups of ticks"
+    refusal_template = "{called} are not what {kind} asks"
 
     def _plan(self, query: GroupedTickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         level = loss * Fraction(1, query.levels)
-        noise = noise_of(query, level * (1 - query.share), adjacency)
-        price = pure_epsilon(level * query.share) / adjacency.l1_sensitivity
-        common, own = (drawable(Noise(Family.LAPLACE, UNIT * parts * CHANGE / price), loss) for parts in (2, 4))
+        noise = calibrate_noise(query, level * (1 - query.budget_fraction), adjacency)
+        price = pure_epsilon(level * query.budget_fraction) / adjacency.l1_sensitivity
+        common, own = (require_drawable(Noise(Family.LAPLACE, UNIT * parts * CHANGE / price), loss) for parts in (2, 4))
         if own.parameter > LARGEST_SCALE:
             raise UnsupportedQuery("epsilon, rho", f"{loss} for groups needs more noise than they can be found with")
         threshold = round(UNIT * query.deviation / price)
         law = GroupedCounts(query.nodes, noise, common, own, threshold)
-        return Plan(query, loss, adjacency, "noise on every tick, and groups", law, printed(sqrt(noise.variance)))
+        return Plan(query, loss, adjacency, "noise on every tick, and groups", law, round_error(sqrt(noise.variance)))
 
-    def begin(self, plan: Plan) -> Grouped:
+    def begin(self, plan: Plan) -> GroupingState:
         """No group is open."""
-        keys = plan.law.required(GroupedCounts).keys
-        return Grouped(0, np.zeros((keys, COLUMNS), np.int64), Workshop(0, trees_of(np.zeros((keys, 1), np.int64), 64)))
+        keys = plan.law.require_type(GroupedCounts).keys
+        return GroupingState(
+            0,
+            np.zeros((keys, COLUMNS), np.int64),
+            SharedTrees(0, build_fenwick_trees(np.zeros((keys, 1), np.int64), 64)),
+        )
 
     def step(
-        self, table: ExactTable, tick: int, state: Grouped, plan: Plan, randomness: Randomness
-    ) -> tuple[tuple[int, ...], Grouped]:
+        self, table: ExactTable, tick: int, state: GroupingState, plan: Plan, randomness: Randomness
+    ) -> tuple[tuple[int, ...], GroupingState]:
         """Counts, each plus one draw, and behind them what was decided."""
         require_next(tick, state)
-        law, table = plan.law.required(GroupedCounts), _nodes(table, self.asked(plan))
-        counts = added(table, draws(law.noise, law.keys, randomness).tolist())
+        law, table = plan.law.require_type(GroupedCounts), _count_nodes(table, self.require_query(plan))
+        counts = add_noise(table, sample_noise(law.noise, law.keys, randomness).tolist())
         values = np.minimum(table, LARGEST).astype(np.int64)
-        state.require_recent()
-        workshop, largest = state.workshop, int(values.max())
+        state.require_not_superseded()
+        workshop, largest = state.shared_trees, int(values.max())
         if largest >= workshop.trees.shape[2]:
-            workshop.trees = trees_of(workshop.trees[:, PLAIN], _size(largest))
-        kept = settled(state.kept) if workshop.tick == state.tick else state.kept.copy()
-        common, own = (draws(noise, law.keys, randomness)[None] for noise in (law.common, law.own))
-        joined = group(values[None], law.threshold + common, own, kept, workshop.trees)
+            workshop.trees = build_fenwick_trees(workshop.trees[:, PLAIN], _tree_size(largest))
+        kept = apply_pending(state.columns) if workshop.tick == state.tick else state.columns.copy()
+        common, own = (
+            sample_noise(noise, law.keys, randomness)[None] for noise in (law.threshold_noise, law.test_noise)
+        )
+        joined = decide_groups(values[None], law.threshold + common, own, kept, workshop.trees)
         workshop.tick = state.tick
-        return (*counts, *joined[0].tolist()), Grouped(tick, kept, workshop)
+        return (*counts, *joined[0].tolist()), GroupingState(tick, kept, workshop)
 
-    def restored(self, stored: bytes, plan: Plan) -> Grouped:
+    def restore_state(self, state_bytes: bytes, plan: Plan) -> GroupingState:
         """The state that was written."""
-        facts = read(KIND, stored)
+        facts = decode_state(KIND, state_bytes)
         kept, rows = (
             np.frombuffer(b64decode(facts[name]), "<i8").astype(np.int64).reshape(-1, width)
             for name, width in (("columns", COLUMNS), ("rows", 3))
@@ -262,16 +270,16 @@ class Pegasus(Answering):
         plain = np.zeros((len(kept), int(rows[:, 1].max(initial=0)) + 1), np.int64)
         plain[rows[:, 0], rows[:, 1]] = rows[:, 2]
         tick = int(facts["tick"])
-        return Grouped(tick, kept, Workshop(tick, trees_of(plain, _size(plain.shape[1] - 1))))
+        return GroupingState(tick, kept, SharedTrees(tick, build_fenwick_trees(plain, _tree_size(plain.shape[1] - 1))))
 
 
-def _nodes(table: ExactTable, query: GroupedTickQuery) -> ExactTable:
+def _count_nodes(table: ExactTable, query: GroupedTickQuery) -> ExactTable:
     """SECRET: counts of aggregations, where the query has them, and of states."""
     if query.forest is None:
         return table
-    return np.array(query.forest.counts_of(table.tolist()), dtype=object)
+    return np.array(query.forest.count_nodes(table.tolist()), dtype=object)
 
 
-def _size(largest: int) -> int:
+def _tree_size(largest: int) -> int:
     """A power of two above a value, and 64 at least."""
     return max(64, 1 << largest.bit_length())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Protocol, TypeVar
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.conversation import Plan
 from dpcurves.mechanisms import ExactTable
 from dpcurves.noise.randomness import Randomness
@@ -40,14 +40,14 @@ Kept = TypeVar("Kept", bound=State)
 class Sequential(Protocol[Kept]):
     """Public facts in `plan`, secrets in `step`; ticks are numbered 1, 2, 3, ...
 
-    Formal guarantees: `plan`, `begin` and `restored` are pure functions, and `step` is one of its arguments and of what
+    Formal guarantees: `plan`, `begin` and `restore_state` are pure functions, and `step` is one of its arguments and of what
     it draws from `randomness`. The answers of all ticks together lose at most ``plan.loss`` under ``plan.adjacency``,
     if the plan is one that this mechanism made, the first step has the state of `begin`, every other one that of the
     step before, and no step is taken twice with both answers shown. Neighbouring streams differ, over all their ticks
     and cells together, by as many tuples that come or go as ``adjacency.l1_sensitivity`` says; counts of a tick may
     depend on answers of ticks before. Under add-remove, a unit of which only m of K tuples lie in the table loses at
     most m / K of epsilon, and ``(m / K)**2`` of rho, as noise is calibrated for one tuple and then K times as large:
-    `WithUncounted` needs that. What is remembered is not covered: who reads it may know exact counts.
+    `WithUncountedTotals` needs that. What is remembered is not covered: who reads it may know exact counts.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -75,7 +75,7 @@ class Sequential(Protocol[Kept]):
         """
         ...
 
-    def restored(self, stored: bytes, plan: Plan) -> Kept:
+    def restore_state(self, state_bytes: bytes, plan: Plan) -> Kept:
         """The state that was written by `State.to_bytes`.
 
         Raises:
@@ -87,20 +87,22 @@ class Sequential(Protocol[Kept]):
 def require_next(tick: int, state: State) -> None:
     """Refuse a state of another tick: to go on from it would skip a tick, or answer one twice."""
     if tick != state.tick + 1:
-        raise Refused("state", f"tick {tick} needs the state of tick {tick - 1}; this one is of tick {state.tick}")
+        raise InvalidArgument(
+            "state", f"tick {tick} needs the state of tick {tick - 1}; this one is of tick {state.tick}"
+        )
 
 
-def written(kind: str, facts: dict[str, Any]) -> bytes:
+def encode_state(kind: str, facts: dict[str, Any]) -> bytes:
     """A state as canonical JSON."""
     return json.dumps({"state": kind, "format": FORMAT, **facts}, sort_keys=True, separators=(",", ":")).encode()
 
 
-def read(kind: str, stored: bytes) -> dict[str, Any]:
+def decode_state(kind: str, state_bytes: bytes) -> dict[str, Any]:
     """Decode a written state. Raises `ValueError` if it is another state or format, or damaged; tells no value."""
     try:
-        facts: dict[str, Any] = json.loads(stored)
+        facts: dict[str, Any] = json.loads(state_bytes)
         if isinstance(facts, dict) and facts.pop("state") == kind and facts.pop("format") == FORMAT:
             return facts
     except (ValueError, KeyError):
         pass
-    raise Refused("state", f"what is stored is no state of {kind} in format {FORMAT}")
+    raise InvalidArgument("state", f"what is stored is no state of {kind} in format {FORMAT}")

@@ -12,10 +12,10 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, Unit
 from dpcurves.queries import Query
 
-from ..laws import CountsAndUncounted
-from ..queries import TUPLE_REASONS, TickQuery, Uncounted, uncounted_query
+from ..laws import CountsAndUncountedTotals
+from ..queries import TUPLE_REASONS, TickQuery, UncountedReason, uncounted_query
 from .counters import TreeCounter
-from .sequential import Sequential, State, read, require_next, written
+from .sequential import Sequential, State, decode_state, encode_state, require_next
 
 KIND = "counts and what is not counted"
 BEYOND_FRACTION = Fraction(1, 20)
@@ -24,18 +24,18 @@ TOTALS = TreeCounter()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Together:
+class CombinedState:
     """SECRET: the states of all mechanisms of a stream, which step together.
 
     Attributes:
         counts: The state of the counts.
         uncounted: That of the totals of tuples that are in no count.
-        beyond: That of the total of users beyond the cap; None: there is no cap.
+        users_beyond_cap: That of the total of users beyond the cap; None: there is no cap.
     """
 
     counts: Any
     uncounted: Any
-    beyond: Any
+    users_beyond_cap: Any
 
     @property
     def tick(self) -> int:
@@ -45,28 +45,28 @@ class Together:
 
     def to_bytes(self) -> bytes:
         """The states, each as it writes itself."""
-        states = {"counts": self.counts, "uncounted": self.uncounted, "beyond": self.beyond}
+        states = {"counts": self.counts, "uncounted": self.uncounted, "beyond": self.users_beyond_cap}
         texts = {name: None if state is None else state.to_bytes().decode() for name, state in states.items()}
-        return written(KIND, {"tick": self.tick, **texts})
+        return encode_state(KIND, {"tick": self.tick, **texts})
 
 
 @dataclass(frozen=True, slots=True)
-class Plans:
+class CombinedPlans:
     """The plans of what is released together.
 
     Attributes:
         counts: That of the counts.
         uncounted: That of totals of tuples that are in no count.
-        beyond: That of the total of users beyond the cap; None: there is no cap.
+        users_beyond_cap: That of the total of users beyond the cap; None: there is no cap.
     """
 
     counts: Plan
     uncounted: Plan
-    beyond: Plan | None
+    users_beyond_cap: Plan | None
 
 
 @dataclass(frozen=True, slots=True)
-class WithUncounted:
+class WithUncountedTotals:
     """At each tick, the counts of another mechanism, and totals so far of tuples that are not counted, by reason.
 
     A table has the cells of the query, then one count for each of `TUPLE_REASONS`, and, where a unit has several
@@ -100,58 +100,66 @@ class WithUncounted:
         fraction = Fraction(0) if adjacency.unit == EACH_RECORD else BEYOND_FRACTION
         counts = self.mechanism.plan(query, loss * (1 - fraction), adjacency)
         uncounted = TOTALS.plan(uncounted_query(TUPLE_REASONS, query.ticks), loss * (1 - fraction), adjacency)
-        beyond = None if fraction == 0 else _of_users(query, loss * fraction, adjacency)
-        law = CountsAndUncounted(counts.law, uncounted.law, None if beyond is None else beyond.law, fraction)  # type: ignore[arg-type]
+        beyond = None if fraction == 0 else _plan_users_beyond_cap(query, loss * fraction, adjacency)
+        law = CountsAndUncountedTotals(counts.law, uncounted.law, None if beyond is None else beyond.law, fraction)  # type: ignore[arg-type]
         extra = "" if fraction == 0 else f", with {fraction} of the loss for users beyond the cap"
         made_by = f"{counts.made_by}; totals of what is not counted{extra}"
         return Plan(query, loss, adjacency, made_by, law, counts.error)
 
-    def begin(self, plan: Plan) -> Together:
+    def begin(self, plan: Plan) -> CombinedState:
         """Nothing was counted."""
-        plans = plans_of(plan)
-        beyond = None if plans.beyond is None else TOTALS.begin(plans.beyond)
-        return Together(self.mechanism.begin(plans.counts), TOTALS.begin(plans.uncounted), beyond)
+        plans = split_plan(plan)
+        beyond = None if plans.users_beyond_cap is None else TOTALS.begin(plans.users_beyond_cap)
+        return CombinedState(self.mechanism.begin(plans.counts), TOTALS.begin(plans.uncounted), beyond)
 
     def step(
-        self, table: ExactTable, tick: int, state: Together, plan: Plan, randomness: Randomness
-    ) -> tuple[tuple[int, ...], Together]:
+        self, table: ExactTable, tick: int, state: CombinedState, plan: Plan, randomness: Randomness
+    ) -> tuple[tuple[int, ...], CombinedState]:
         """Noisy counts, then noisy totals of reasons, then that of users beyond the cap."""
         require_next(tick, state)
-        plans, reasons = plans_of(plan), len(TUPLE_REASONS)
-        keys = len(table) - reasons - (plans.beyond is not None)
+        plans, reasons = split_plan(plan), len(TUPLE_REASONS)
+        keys = len(table) - reasons - (plans.users_beyond_cap is not None)
         counts, counted = self.mechanism.step(table[:keys], tick, state.counts, plans.counts, randomness)
         rows = table[keys : keys + reasons]
         totals, uncounted = TOTALS.step(rows, tick, state.uncounted, plans.uncounted, randomness)
-        if plans.beyond is None:
-            return (*counts, *totals), Together(counted, uncounted, None)
-        users, beyond = TOTALS.step(table[keys + reasons :], tick, state.beyond, plans.beyond, randomness)
-        return (*counts, *totals, *users), Together(counted, uncounted, beyond)
+        if plans.users_beyond_cap is None:
+            return (*counts, *totals), CombinedState(counted, uncounted, None)
+        users, beyond = TOTALS.step(
+            table[keys + reasons :], tick, state.users_beyond_cap, plans.users_beyond_cap, randomness
+        )
+        return (*counts, *totals, *users), CombinedState(counted, uncounted, beyond)
 
-    def restored(self, stored: bytes, plan: Plan) -> Together:
+    def restore_state(self, state_bytes: bytes, plan: Plan) -> CombinedState:
         """The states that were written."""
-        facts, plans = read(KIND, stored), plans_of(plan)
-        beyond = None if plans.beyond is None else TOTALS.restored(facts["beyond"].encode(), plans.beyond)
-        counts: State = self.mechanism.restored(facts["counts"].encode(), plans.counts)
-        return Together(counts, TOTALS.restored(facts["uncounted"].encode(), plans.uncounted), beyond)
+        facts, plans = decode_state(KIND, state_bytes), split_plan(plan)
+        beyond = (
+            None
+            if plans.users_beyond_cap is None
+            else TOTALS.restore_state(facts["beyond"].encode(), plans.users_beyond_cap)
+        )
+        counts: State = self.mechanism.restore_state(facts["counts"].encode(), plans.counts)
+        return CombinedState(counts, TOTALS.restore_state(facts["uncounted"].encode(), plans.uncounted), beyond)
 
 
-def plans_of(plan: Plan) -> Plans:
+def split_plan(plan: Plan) -> CombinedPlans:
     """The plans of the counts, of the reasons, and of the users beyond the cap."""
-    law = plan.law.required(CountsAndUncounted)
+    law = plan.law.require_type(CountsAndUncountedTotals)
     query: Any = plan.query
     loss, reasons = plan.loss * (1 - law.beyond_fraction), uncounted_query(TUPLE_REASONS, query.ticks)
     beyond = None
-    if law.beyond is not None:
-        beyond = replace(plan, query=_users(query), loss=plan.loss * law.beyond_fraction, law=law.beyond)
-    return Plans(
+    if law.users_beyond_cap is not None:
+        beyond = replace(
+            plan, query=_beyond_cap_query(query), loss=plan.loss * law.beyond_fraction, law=law.users_beyond_cap
+        )
+    return CombinedPlans(
         replace(plan, loss=loss, law=law.counts), replace(plan, query=reasons, loss=loss, law=law.uncounted), beyond
     )
 
 
-def _users(query: TickQuery) -> TickQuery:
-    return uncounted_query((Uncounted.BEYOND_CAP,), query.ticks)
+def _beyond_cap_query(query: TickQuery) -> TickQuery:
+    return uncounted_query((UncountedReason.BEYOND_CAP,), query.ticks)
 
 
-def _of_users(query: TickQuery, loss: PrivacyLoss, adjacency: AddRemove) -> Plan:
+def _plan_users_beyond_cap(query: TickQuery, loss: PrivacyLoss, adjacency: AddRemove) -> Plan:
     """The plan of the number of users beyond the cap: each counts once in a step, whatever they send."""
-    return TOTALS.plan(_users(query), loss, AddRemove(Unit(adjacency.unit.column, 1)))
+    return TOTALS.plan(_beyond_cap_query(query), loss, AddRemove(Unit(adjacency.unit.column, 1)))

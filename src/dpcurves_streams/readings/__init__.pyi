@@ -1,24 +1,44 @@
 from .counts import (
-    Aggregated,
+    AdaptiveSmoother,
+    AdaptiveWindowSmoother,
+    AggregatedCounts,
     AggregatedReader,
-    Auto,
-    AutoWindow,
     Counts,
     CountsReader,
-    Plain,
-    PlainWindow,
     PrunedStates,
     Smoothing,
     TickReading,
+    UnsmoothedCounts,
+    UnsmoothedWindow,
 )
 from .drift import DriftWatch, WindowDrift
-from .groups import GroupReader, Groups, GroupWindow, Smoother, TotalReading, Totals, TotalsReader
+from .groups import GroupEstimator, Groups, GroupWindowEstimator, Smoother, TotalReading, Totals, TotalsReader
 from .question import Event, Jump, Low
 from .uncounted import UncountedReading
 
 __all__ = [
-    "Aggregated", "AggregatedReader", "Auto", "AutoWindow", "Counts", "CountsReader", "DriftWatch", "Event",
-    "GroupReader", "GroupWindow", "Groups", "Jump", "Low", "Plain", "PlainWindow", "PrunedStates", "Smoother",
+    "AdaptiveSmoother",
+    "AdaptiveWindowSmoother",
+    "AggregatedCounts",
+    "AggregatedReader",
+    "Counts",
+    "CountsReader",
+    "DriftWatch",
+    "Event",
+    "GroupEstimator",
+    "GroupWindowEstimator",
+    "Groups",
+    "Jump",
+    "Low",
+    "PrunedStates",
+    "Smoother",
     "Smoothing",
-    "TickReading", "TotalReading", "Totals", "TotalsReader", "UncountedReading", "WindowDrift",
+    "TickReading",
+    "TotalReading",
+    "Totals",
+    "TotalsReader",
+    "UncountedReading",
+    "UnsmoothedCounts",
+    "UnsmoothedWindow",
+    "WindowDrift",
 ]  # fmt: skip

@@ -44,11 +44,11 @@ class MonotoneTotals:
     __slots__ = ("_children", "_roots", "_shown", "_tick", "_tuning")
 
     def __init__(self, parents: Sequence[int], tuning: Tuning | None = None) -> None:
-        self._children = _children_of(parents)
+        self._children = _list_children(parents)
         self._roots = np.flatnonzero(np.array(parents) < 0)
         self._tuning, self._shown, self._tick = tuning or Tuning(), np.zeros(len(parents)), 0
 
-    def read(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
+    def estimate_next(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
         """The totals after one more tick, (nodes,), from unbiased ones and the standard deviations of their noise."""
         self._tick += 1
         shown, rise = self._shown, np.zeros(len(self._shown))
@@ -56,7 +56,7 @@ class MonotoneTotals:
         followed = np.rint(noisy - self._slack(noisy, deviation))
         rise[self._roots] = np.maximum(followed - shown[self._roots], 0.0)
         for node, children in self._children:
-            rise[children] = share_out(rise[node], totals[children] - shown[children], None)
+            rise[children] = allocate_integers(rise[node], totals[children] - shown[children], None)
         self._shown = shown + rise
         return self._shown.copy()
 
@@ -70,37 +70,37 @@ class MonotoneTotals:
         return slack
 
 
-def fit_window(parents: Sequence[int], sums: FloatArray, most: FloatArray) -> FloatArray:
-    """Sums over a window, (nodes,): whole numbers from 0 to `most` that add up along a tree.
+def fit_window(parents: Sequence[int], sums: FloatArray, upper_bounds: FloatArray) -> FloatArray:
+    """Sums over a window, (nodes,): whole numbers from 0 to `upper_bounds` that add up along a tree.
 
     Args:
         parents: The node above each node, which comes before it; -1: none.
         sums: Unbiased sums.
-        most: Whole numbers that add up: the totals so far, or the sums over a longer window.
+        upper_bounds: Whole numbers that add up: the totals so far, or the sums over a longer window.
     """
-    fitted = np.zeros(len(most))
+    fitted = np.zeros(len(upper_bounds))
     roots = np.flatnonzero(np.array(parents) < 0)
-    fitted[roots] = np.clip(np.rint(sums[roots]), 0.0, most[roots])
-    for node, children in _children_of(parents):
-        fitted[children] = share_out(fitted[node], sums[children], most[children])
+    fitted[roots] = np.clip(np.rint(sums[roots]), 0.0, upper_bounds[roots])
+    for node, children in _list_children(parents):
+        fitted[children] = allocate_integers(fitted[node], sums[children], upper_bounds[children])
     return fitted
 
 
-def share_out(total: float, wanted: FloatArray, most: FloatArray | None) -> FloatArray:
-    """The whole numbers from 0 to `most` that add up to `total` and are nearest to what is wanted, by least squares.
+def allocate_integers(total: float, targets: FloatArray, upper_bounds: FloatArray | None) -> FloatArray:
+    """The whole numbers from 0 to `upper_bounds` that add up to `total` and are nearest to what is wanted, by least squares.
 
-    >>> share_out(5, np.array([4.0, 3.0, -9.0]), None).tolist()
+    >>> allocate_integers(5, np.array([4.0, 3.0, -9.0]), None).tolist()
     [3.0, 2.0, 0.0]
     """
-    upper = np.full(len(wanted), float(total)) if most is None else np.minimum(most, float(total))
-    low, high = float((wanted - upper).min()), float(wanted.max())  # all at their most, or all at 0
+    upper = np.full(len(targets), float(total)) if upper_bounds is None else np.minimum(upper_bounds, float(total))
+    low, high = float((targets - upper).min()), float(targets.max())  # all at their most, or all at 0
     for _ in range(64):  # halves an interval to the last bit
         middle = (low + high) / 2
-        if np.clip(wanted - middle, 0.0, upper).sum() > total:
+        if np.clip(targets - middle, 0.0, upper).sum() > total:
             low = middle
         else:
             high = middle
-    shares = np.clip(wanted - high, 0.0, upper)
+    shares = np.clip(targets - high, 0.0, upper)
     whole = np.floor(shares)
     missing = int(total - whole.sum())
     if missing > 0:
@@ -109,7 +109,7 @@ def share_out(total: float, wanted: FloatArray, most: FloatArray | None) -> Floa
     return whole
 
 
-def _children_of(parents: Sequence[int]) -> list[tuple[int, list[int]]]:
+def _list_children(parents: Sequence[int]) -> list[tuple[int, list[int]]]:
     """Nodes with others below them, each with those, in the order of nodes."""
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(parents):

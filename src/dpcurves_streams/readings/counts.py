@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpcurves.arguments import Refused, shown, whole
-from dpcurves.arrays import BoolArray, FloatArray, compiled
+from dpcurves.arguments import InvalidArgument, describe_value, require_integer
+from dpcurves.arrays import BoolArray, FloatArray, compile_loop
 from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories
 from dpcurves.laws import Family, IntervalSums
@@ -27,12 +27,12 @@ from .question import (
     Interval,
     Jump,
     Low,
-    Noisy,
     NoisySums,
-    Reader,
+    NoisyValues,
+    SequentialEstimator,
     StreamQuestion,
+    as_row,
     require_variances,
-    row,
 )
 
 # A bank of exponential smoothers, and which of them led by its unbiased risk: loops over public numbers.
@@ -45,8 +45,8 @@ MEMORY = 2000
 KEPT = 1 - 1 / MEMORY
 
 
-@compiled
-def follow(values: FloatArray, variances: FloatArray, passed: int, state: FloatArray) -> FloatArray:
+@compile_loop
+def smooth_counts(values: FloatArray, variances: FloatArray, ticks_before: int, state: FloatArray) -> FloatArray:
     """Smooth each column of `values`, (ticks, keys), and give the leader of each tick, not below 0: the same shape.
 
     A smoother with weight a has ``e <- e + a * (y - e)``, and a is 1 / t at least, so that its first values are means.
@@ -61,14 +61,14 @@ def follow(values: FloatArray, variances: FloatArray, passed: int, state: FloatA
     Args:
         values: Noisy counts.
         variances: Those of their noise, (keys,).
-        passed: How many ticks were smoothed before.
+        ticks_before: How many ticks were smoothed before.
         state: What smoothers are at, their risks, and their sums of squares, (keys, 3, rates): changed in place.
     """
     shown, scores, rates = np.empty(values.shape), np.empty(RATES.shape), RATES.copy()
     for key in range(values.shape[1]):
         variance, at, risks, squares = variances[key], state[key, 0], state[key, 1], state[key, 2]
         for tick in range(values.shape[0]):
-            value, floor = values[tick, key], 1.0 / (passed + tick + 1)
+            value, floor = values[tick, key], 1.0 / (ticks_before + tick + 1)
             if tick == 0 or 2 * floor > SLOWEST:
                 for each in range(RATES.shape[0]):
                     rates[each] = floor if 0.0 < RATES[each] < floor else RATES[each]
@@ -87,11 +87,11 @@ def follow(values: FloatArray, variances: FloatArray, passed: int, state: FloatA
     return shown
 
 
-@compiled
-def follow_windows(
-    values: FloatArray, variances: FloatArray, passed: int, state: FloatArray, ring: FloatArray
+@compile_loop
+def smooth_windows(
+    values: FloatArray, variances: FloatArray, ticks_before: int, state: FloatArray, ring: FloatArray
 ) -> FloatArray:
-    """Do as `follow` for sums over sliding windows: of each smoother's values, the leader's is given.
+    """Do as `smooth_counts` for sums over sliding windows: of each smoother's values, the leader's is given.
 
     Smoothers begin at 0 with weights that stay, so a value of n ticks before has the weight ``1 - (1 - a)**(n + 1)`` in
     the sum of a window that it lies in: what the smoother makes of n + 1 ones. The error of the sum has the unbiased
@@ -101,21 +101,21 @@ def follow_windows(
     Args:
         values: Noisy counts, (ticks, keys).
         variances: Those of their noise, (keys,).
-        passed: How many ticks were smoothed before.
+        ticks_before: How many ticks were smoothed before.
         state: What smoothers are at, risks, sums of squares, their sums, what they make of ones, and the sum of that,
             (keys, 6, rates): changed in place.
         ring: What is to be taken off the sums again, (window, keys, rates): changed in place.
     """
     shown, window = np.empty(values.shape), ring.shape[0]
     for tick in range(values.shape[0]):
-        place, length = (passed + tick) % window, min(passed + tick + 1, window)
+        place, length = (ticks_before + tick) % window, min(ticks_before + tick + 1, window)
         for key in range(values.shape[1]):
             variance, own = variances[key], state[key]
             leader, least = 0, np.inf
             for each in range(RATES.shape[0]):
                 before = own[3, each]
                 own[0, each] += RATES[each] * (values[tick, key] - own[0, each])
-                if passed + tick < window:
+                if ticks_before + tick < window:
                     own[4, each] += RATES[each] * (1 - own[4, each])
                     own[5, each] += own[4, each]
                 own[2, each] = KEPT * KEPT * own[2, each] + before * before
@@ -130,7 +130,7 @@ def follow_windows(
     return shown
 
 
-class Plain:
+class UnsmoothedCounts:
     """The released counts, those below zero as zero: a baseline, or for use where estimates may not lag behind.
 
     Args:
@@ -142,13 +142,13 @@ class Plain:
     def __init__(self, keys: int = 1) -> None:
         self._keys = keys
 
-    def read(self, counts: Sequence[float]) -> FloatArray:
+    def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """The counts, (keys,)."""
-        counted: FloatArray = np.maximum(row(counts, self._keys)[0], 0.0)
+        counted: FloatArray = np.maximum(as_row(counts, self._keys)[0], 0.0)
         return counted
 
 
-class PlainWindow:
+class UnsmoothedWindow:
     """The sums of the last counts, those below zero as zero.
 
     Args:
@@ -159,20 +159,20 @@ class PlainWindow:
     __slots__ = ("_passed", "_ring")
 
     def __init__(self, width: int, keys: int = 1) -> None:
-        if whole("width", width) < 1:
-            raise Refused("width", f"at least 1 tick is needed, got {width}")
+        if require_integer("width", width) < 1:
+            raise InvalidArgument("width", f"at least 1 tick is needed, got {width}")
         self._ring = np.zeros((width, keys))
         self._passed = 0
 
-    def read(self, counts: Sequence[float]) -> FloatArray:
+    def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """The sums, (keys,)."""
-        self._ring[self._passed % len(self._ring)] = row(counts, self._ring.shape[1])[0]
+        self._ring[self._passed % len(self._ring)] = as_row(counts, self._ring.shape[1])[0]
         self._passed += 1
         sums: FloatArray = np.maximum(self._ring.sum(axis=0), 0.0)
         return sums
 
 
-class Auto:
+class AdaptiveSmoother:
     """Estimate the counts of a stream from counts with independent noise of known variance: post-processing, free.
 
     The candidates are the noisy count itself, exponential smoothers of many widths, and zero. The squared error of each
@@ -189,7 +189,7 @@ class Auto:
     Raises:
         ValueError: the variance is negative or not finite, or there is no count.
 
-    >>> reading = Auto(variance=200.0)
+    >>> reading = AdaptiveSmoother(variance=200.0)
     >>> [round(reading.step(count), 1) for count in (14, -9, 3, 20, -16)]
     [0.0, 0.0, 0.0, 0.0, 0.0]
     """
@@ -201,32 +201,32 @@ class Auto:
         self._state = np.zeros((keys, 3, len(RATES)))
         self.passed = 0
 
-    def step(self, count: int) -> float:
+    def estimate_next_count(self, count: int) -> float:
         """The estimate of the newest count, where each tick has one."""
-        return float(self.read((count,))[0])
+        return float(self.estimate_next((count,))[0])
 
-    def read(self, counts: Sequence[float]) -> FloatArray:
+    def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """Estimates of the newest counts, (keys,)."""
-        (shown,) = self.read_all(row(counts, len(self._state)))
+        (shown,) = self.estimate_all(as_row(counts, len(self._state)))
         return np.asarray(shown)
 
-    def read_with(self, counts: FloatArray, variances: FloatArray) -> FloatArray:
-        """Do as `read`, with these variances of the noise from this tick on."""
+    def estimate_next_with_variances(self, counts: FloatArray, variances: FloatArray) -> FloatArray:
+        """Do as `estimate_next`, with these variances of the noise from this tick on."""
         self._variances = require_variances(variances, len(self._state))
-        (shown,) = self.read_all(counts[None])
+        (shown,) = self.estimate_all(counts[None])
         return np.asarray(shown)
 
-    def read_all(self, counts: FloatArray) -> FloatArray:
-        """Estimates for several ticks at once, (ticks, keys): those that `read` gives one after the other."""
-        shown = follow(counts, self._variances, self.passed, self._state)
+    def estimate_all(self, counts: FloatArray) -> FloatArray:
+        """Estimates for several ticks at once, (ticks, keys): those that `estimate_next` gives one after the other."""
+        shown = smooth_counts(counts, self._variances, self.passed, self._state)
         self.passed += len(counts)
         return shown
 
 
-class AutoWindow(Auto):
+class AdaptiveWindowSmoother(AdaptiveSmoother):
     """Estimate sums over the last ticks from the same noisy counts, by the smoother that is best for sums.
 
-    The method is that of `Auto`: the candidates are the raw sum, sums of smoothed counts and zero, each with an
+    The method is that of `AdaptiveSmoother`: the candidates are the raw sum, sums of smoothed counts and zero, each with an
     unbiased estimate of its error as a sum. Until `width` ticks have passed, the window has all ticks so far.
 
     Args:
@@ -242,13 +242,13 @@ class AutoWindow(Auto):
 
     def __init__(self, variance: float | FloatArray, width: int, keys: int = 1) -> None:
         super().__init__(variance, keys)
-        if whole("width", width) < 1:
-            raise Refused("width", f"at least 1 tick is needed, got {width}")
+        if require_integer("width", width) < 1:
+            raise InvalidArgument("width", f"at least 1 tick is needed, got {width}")
         self._state = np.zeros((keys, 6, len(RATES)))
         self._ring = np.zeros((width, keys, len(RATES)))
 
-    def read_all(self, counts: FloatArray) -> FloatArray:
-        shown = follow_windows(counts, self._variances, self.passed, self._state, self._ring)
+    def estimate_all(self, counts: FloatArray) -> FloatArray:
+        shown = smooth_windows(counts, self._variances, self.passed, self._state, self._ring)
         self.passed += len(counts)
         return shown
 
@@ -259,13 +259,15 @@ class Smoothing(Enum):
     AUTO = "auto"
     PLAIN = "plain"
 
-    def of_counts(self, variance: float | FloatArray, keys: int) -> Reader:
+    def count_estimator(self, variance: float | FloatArray, keys: int) -> SequentialEstimator:
         """The estimator of counts."""
-        return Auto(variance, keys) if self is Smoothing.AUTO else Plain(keys)
+        return AdaptiveSmoother(variance, keys) if self is Smoothing.AUTO else UnsmoothedCounts(keys)
 
-    def of_windows(self, variance: float | FloatArray, width: int, keys: int) -> Reader:
+    def window_estimator(self, variance: float | FloatArray, width: int, keys: int) -> SequentialEstimator:
         """The estimator of sums over windows."""
-        return AutoWindow(variance, width, keys) if self is Smoothing.AUTO else PlainWindow(width, keys)
+        return (
+            AdaptiveWindowSmoother(variance, width, keys) if self is Smoothing.AUTO else UnsmoothedWindow(width, keys)
+        )
 
 
 class TickReading:
@@ -281,7 +283,7 @@ class TickReading:
         noisy_windows: The unbiased sums over each window.
     """
 
-    MEASURED: ClassVar[str] = "tuples in a step"
+    QUANTITY: ClassVar[str] = "tuples in a step"
 
     __slots__ = ("_written", "counts", "events", "noisy", "noisy_windows", "tick", "windows")
 
@@ -292,15 +294,15 @@ class TickReading:
         windows: dict[int, FloatArray],
         events: dict[str, BoolArray],
         *,
-        noisy: Noisy | None,
-        noisy_windows: dict[int, Noisy],
+        noisy: NoisyValues | None,
+        noisy_windows: dict[int, NoisyValues],
     ) -> None:
         self.tick, self.counts, self.windows, self.events = tick, counts, windows, events
         self.noisy, self.noisy_windows = noisy, noisy_windows
         self._written: dict[str, dict[str, FloatArray]] | None = None
 
     @property
-    def is_covered(self) -> bool:
+    def has_intervals(self) -> bool:
         """Tell whether there are intervals: parts of a hierarchy that were left out bias the estimates."""
         return self.noisy is not None
 
@@ -313,25 +315,28 @@ class TickReading:
         Raises:
             ValueError: the level is not between 0 and 1, or parts of a hierarchy were left out.
         """
-        return _known(self.noisy).interval(level, self.counts)
+        return _require_noise(self.noisy).interval(level, self.counts)
 
     def window_interval(self, width: int, level: float) -> Interval:
         """Do as `interval`, for the sums over a window that was asked for."""
         if width not in self.windows:
-            raise Refused("width", f"windows of {shown(sorted(self.windows))} ticks were asked for, got {shown(width)}")
-        return _known(self.noisy_windows.get(width)).interval(level, self.windows[width])
+            raise InvalidArgument(
+                "width",
+                f"windows of {describe_value(sorted(self.windows))} ticks were asked for, got {describe_value(width)}",
+            )
+        return _require_noise(self.noisy_windows.get(width)).interval(level, self.windows[width])
 
     def to_json(self, key: int) -> dict[str, Any]:
         """The reading of one key, as plain objects, to two digits behind the point; with ends of intervals."""
         if self._written is None:
             found = {"count": {"": self.counts}}
             if self.noisy is not None:
-                found["count"] |= _numbers_of(self.interval(LEVEL), self.noisy)
+                found["count"] |= _interval_numbers(self.interval(LEVEL), self.noisy)
             for width, sums in self.windows.items():
                 found[f"window:{width}"] = {"": sums}
                 if width in self.noisy_windows:
                     known = self.window_interval(width, LEVEL), self.noisy_windows[width]
-                    found[f"window:{width}"] |= _numbers_of(*known)
+                    found[f"window:{width}"] |= _interval_numbers(*known)
             self._written = found
         plain: dict[str, Any] = {}
         for name, numbers in self._written.items():
@@ -342,14 +347,14 @@ class TickReading:
         return {**plain, **happened, **stated}
 
 
-def _numbers_of(interval: Interval, noisy: Noisy) -> dict[str, FloatArray]:
+def _interval_numbers(interval: Interval, noisy: NoisyValues) -> dict[str, FloatArray]:
     """The numbers that are written behind an estimate."""
     return {"low": interval[0], "high": interval[1], "unbiased": noisy.values}
 
 
-def _known(noisy: Noisy | None) -> Noisy:
+def _require_noise(noisy: NoisyValues | None) -> NoisyValues:
     if noisy is None:
-        raise Refused("level", "no interval covers what is below aggregations that were not divided")
+        raise InvalidArgument("level", "no interval covers what is below aggregations that were not divided")
     return noisy
 
 
@@ -383,13 +388,13 @@ class Counts(StreamQuestion):
 
     def reader(self, plan: Plan) -> CountsReader:
         """The reader of the releases of the plan, from the first tick on."""
-        noise, keys = plan.law.required(IntervalSums).levels[-1].noise, self.keys
-        sums = {width: self.smoothing.of_windows(noise.variance, width, keys) for width in self.widths}
-        known = Known(noise.family, sqrt(noise.variance))
-        return CountsReader(self, keys, self.smoothing.of_counts(noise.variance, keys), sums, known)
+        noise, keys = plan.law.require_type(IntervalSums).levels[-1].noise, self.keys
+        sums = {width: self.smoothing.window_estimator(noise.variance, width, keys) for width in self.window_widths}
+        known = CountNoise(noise.family, sqrt(noise.variance))
+        return CountsReader(self, keys, self.smoothing.count_estimator(noise.variance, keys), sums, known)
 
 
-class Known(NamedTuple):
+class CountNoise(NamedTuple):
     """The law of the noise of counts.
 
     Attributes:
@@ -418,27 +423,32 @@ class CountsReader:
     __slots__ = ("_counts", "_keys", "_known", "_last", "_noisy_sums", "_question", "_sums", "tick")
 
     def __init__(
-        self, question: StreamQuestion, keys: int, counts: Reader, sums: Mapping[int, Reader], known: Known | None
+        self,
+        question: StreamQuestion,
+        keys: int,
+        counts: SequentialEstimator,
+        sums: Mapping[int, SequentialEstimator],
+        noise: CountNoise | None,
     ) -> None:
-        self._question, self._counts, self._sums, self._keys, self._known = question, counts, sums, keys, known
+        self._question, self._counts, self._sums, self._keys, self._known = question, counts, sums, keys, noise
         self._noisy_sums = (
-            {} if known is None else {width: NoisySums(*known, width, keys) for width in question.windows}
+            {} if noise is None else {width: NoisySums(*noise, width, keys) for width in question.windows}
         )
         reach = max((event.width for event in question.events if not isinstance(event, Low)), default=1)
         self._last = np.zeros((reach, keys))
         self.tick = 0
 
-    def read(self, values: Sequence[float]) -> TickReading:
+    def read_next(self, values: Sequence[float]) -> TickReading:
         """The reading after the integers of the next tick."""
-        counts = self._counts.read(values)
-        sums = {width: reader.read(values) for width, reader in self._sums.items()}
+        counts = self._counts.estimate_next(values)
+        sums = {width: reader.estimate_next(values) for width, reader in self._sums.items()}
         self._last = np.concatenate((self._last[1:], counts[None]))
         self.tick += 1
-        windows = self._nested(counts, sums)
-        noisy, noisy_sums = self._noisy(values)
-        return TickReading(self.tick, counts, windows, self._judged(sums), noisy=noisy, noisy_windows=noisy_sums)
+        windows = self._nest_windows(counts, sums)
+        noisy, noisy_sums = self._noisy_values(values)
+        return TickReading(self.tick, counts, windows, self._detect_events(sums), noisy=noisy, noisy_windows=noisy_sums)
 
-    def _nested(self, counts: FloatArray, sums: dict[int, FloatArray]) -> dict[int, FloatArray]:
+    def _nest_windows(self, counts: FloatArray, sums: dict[int, FloatArray]) -> dict[int, FloatArray]:
         """Sums over windows, none below the sum over a shorter one; of the same ticks so far they are the same."""
         nested, ticks, below = dict[int, FloatArray](), 1, counts
         for width in sorted(set(self._question.windows)):
@@ -446,25 +456,29 @@ class CountsReader:
             nested[width], ticks = below, min(width, self.tick)
         return {width: nested[width] for width in self._question.windows}
 
-    def _noisy(self, values: Sequence[float]) -> tuple[Noisy | None, dict[int, Noisy]]:
+    def _noisy_values(self, values: Sequence[float]) -> tuple[NoisyValues | None, dict[int, NoisyValues]]:
         if self._known is None:
             return None, {}
         raw = np.array(values[: self._keys], dtype=np.float64)
-        return Noisy(self._known.family, raw, self._known.deviations), {
-            width: sums.after(raw) for width, sums in self._noisy_sums.items()
+        return NoisyValues(self._known.family, raw, self._known.deviations), {
+            width: sums.update_sums(raw) for width, sums in self._noisy_sums.items()
         }
 
-    def _judged(self, sums: dict[int, FloatArray]) -> dict[str, BoolArray]:
-        return {event.name: self._happened(event, sums) for event in self._question.events}
+    def _detect_events(self, sums: dict[int, FloatArray]) -> dict[str, BoolArray]:
+        return {event.name: self._detect_event(event, sums) for event in self._question.events}
 
-    def _happened(self, event: Jump | Low | Event, sums: dict[int, FloatArray]) -> BoolArray:
+    def _detect_event(self, event: Jump | Low | Event, sums: dict[int, FloatArray]) -> BoolArray:
         if self.tick < event.width:
             return np.zeros(self._last.shape[1], dtype=np.bool_)
-        return event.judge_sum(sums[event.width]) if isinstance(event, Low) else event.judge(self._last[-event.width :])
+        return (
+            event.detect_from_sum(sums[event.width])
+            if isinstance(event, Low)
+            else event.detect(self._last[-event.width :])
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregated(StreamQuestion):
+class AggregatedCounts(StreamQuestion):
     """Counts of tuples in each state and each aggregation of states at every tick; windows and events of all.
 
     Attributes:
@@ -486,7 +500,7 @@ class Aggregated(StreamQuestion):
     @property
     def query(self) -> HierarchyQuery:
         """The query on the stream, which is paid for once."""
-        return HierarchyQuery.of(self.column, self.forest, self.ticks)
+        return HierarchyQuery.from_forest(self.column, self.forest, self.ticks)
 
     def reader(self, plan: Plan) -> AggregatedReader:
         """The reader of the releases of the plan, from the first tick on."""
@@ -501,19 +515,19 @@ class AggregatedReader:
 
     __slots__ = ("_estimates", "_reader")
 
-    def __init__(self, question: Aggregated, plan: Plan) -> None:
-        law = plan.law.required(HierarchyCounts)
+    def __init__(self, question: AggregatedCounts, plan: Plan) -> None:
+        law = plan.law.require_type(HierarchyCounts)
         noises = [np.inf if noise is None else noise.variance for noise in law.noises]
         self._estimates = NodeEstimates(law.parents, np.array(noises))
         variances, keys = self._estimates.variances, len(noises)
-        sums = {width: question.smoothing.of_windows(variances, width, keys) for width in question.widths}
+        sums = {width: question.smoothing.window_estimator(variances, width, keys) for width in question.window_widths}
         family = next(noise.family for noise in law.noises if noise is not None)
-        known = Known(family, np.sqrt(variances))
-        self._reader = CountsReader(question, keys, question.smoothing.of_counts(variances, keys), sums, known)
+        known = CountNoise(family, np.sqrt(variances))
+        self._reader = CountsReader(question, keys, question.smoothing.count_estimator(variances, keys), sums, known)
 
-    def read(self, values: Sequence[int]) -> TickReading:
+    def read_next(self, values: Sequence[int]) -> TickReading:
         """The estimates after the integers of the next tick, for all nodes, in the order of `states`."""
-        return self._reader.read(self._estimates.of(np.array(values, dtype=np.float64)).tolist())
+        return self._reader.read_next(self._estimates.estimate_nodes(np.array(values, dtype=np.float64)).tolist())
 
 
 # The question of a hierarchy of states that is as fine at each tick as there are tuples.
@@ -521,7 +535,7 @@ class AggregatedReader:
 class PrunedStates(StreamQuestion):
     """Counts of tuples in each state and each aggregation at every tick, where there are many of them.
 
-    What lies below an aggregation that was not divided counts as 0 at that tick. `Aggregated`, whose estimates find the
+    What lies below an aggregation that was not divided counts as 0 at that tick. `AggregatedCounts`, whose estimates find the
     empty parts from the noisy counts themselves, is mostly more exact.
 
     Attributes:
@@ -531,7 +545,7 @@ class PrunedStates(StreamQuestion):
         ticks: The number of ticks, which is public; None: without end.
         windows: Widths, in ticks, of sliding sums.
         events: The events to look for: `Jump`, `Low` or `Event`.
-        share: The part of the loss that is spent on choosing.
+        budget_fraction: The part of the loss that is spent on choosing.
     """
 
     column: str
@@ -540,41 +554,45 @@ class PrunedStates(StreamQuestion):
     ticks: int | None = None
     windows: tuple[int, ...] = ()
     events: tuple[Jump | Low | Event, ...] = ()
-    share: Fraction = Fraction(1, 5)
+    budget_fraction: Fraction = Fraction(1, 5)
 
     @property
     def query(self) -> PrunedQuery:
         """The query on the stream, which is paid for once."""
         axis = Categories(self.column, self.forest.states)
-        return PrunedQuery((axis,), self.ticks, forest=self.forest, least=self.least, share=self.share)
+        return PrunedQuery(
+            (axis,), self.ticks, forest=self.forest, least=self.least, budget_fraction=self.budget_fraction
+        )
 
     def reader(self, plan: Plan) -> CountsReader:
         """The reader of the releases of the plan, from the first tick on."""
-        law, keys = plan.law.required(PrunedCounts), len(self.states)
-        sums: dict[int, Reader] = {width: _PrunedSums(law, width) for width in self.widths}
-        return CountsReader(self, keys, _PrunedCounts(law), sums, None)
+        law, keys = plan.law.require_type(PrunedCounts), len(self.state_labels)
+        sums: dict[int, SequentialEstimator] = {
+            width: _PrunedWindowEstimator(law, width) for width in self.window_widths
+        }
+        return CountsReader(self, keys, _PrunedCountEstimator(law), sums, None)
 
 
-class _PrunedCounts:
+class _PrunedCountEstimator:
     """Smoothed totals of all nodes; how noisy each is differs from tick to tick."""
 
     __slots__ = ("_auto", "_law")
 
     def __init__(self, law: PrunedCounts) -> None:
-        self._law, self._auto = law, Auto(law.noise.variance, len(law.parents))
+        self._law, self._auto = law, AdaptiveSmoother(law.noise.variance, len(law.parents))
 
-    def read(self, counts: Sequence[float]) -> FloatArray:
-        totals, variances = self._law.totals(counts)
-        return self._auto.read_with(totals, variances)
+    def estimate_next(self, counts: Sequence[float]) -> FloatArray:
+        totals, variances = self._law.sum_nodes(counts)
+        return self._auto.estimate_next_with_variances(totals, variances)
 
 
-class _PrunedSums:
+class _PrunedWindowEstimator:
     """Plain sums of the totals of all nodes."""
 
     __slots__ = ("_law", "_window")
 
     def __init__(self, law: PrunedCounts, width: int) -> None:
-        self._law, self._window = law, PlainWindow(width, len(law.parents))
+        self._law, self._window = law, UnsmoothedWindow(width, len(law.parents))
 
-    def read(self, counts: Sequence[float]) -> FloatArray:
-        return self._window.read(self._law.totals(counts)[0].tolist())
+    def estimate_next(self, counts: Sequence[float]) -> FloatArray:
+        return self._window.estimate_next(self._law.sum_nodes(counts)[0].tolist())

@@ -12,17 +12,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcurves.arguments import Refused, shown
-from dpcurves.arrays import BoolArray, FloatArray, IntArray, compiled
+from dpcurves.arguments import InvalidArgument, describe_value
+from dpcurves.arrays import BoolArray, FloatArray, IntArray, compile_loop
 from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories
-from dpcurves.queries import Read
+from dpcurves.queries import CountUse
 
 from ..laws import GroupedCounts, PrefixLaw
 from ..queries import Forest, GroupedTickQuery, TickQuery, require_states
 from .constrained import MonotoneTotals, fit_window
-from .counts import CountsReader, Known
-from .question import LEVEL, STATED, Event, Interval, Jump, Low, Noisy, StreamQuestion, row
+from .counts import CountNoise, CountsReader
+from .question import LEVEL, STATED, Event, Interval, Jump, Low, NoisyValues, StreamQuestion, as_row
 
 # Medians, means and squares of groups that grow by one value at a time: loops over public numbers.
 FIRST_PLACES = 64
@@ -30,7 +30,7 @@ LENGTH, MEAN, SQUARES, MEDIAN = range(4)
 """Summary of a group: the number of values, their mean, the sum of squared distances from it, their median."""
 
 
-class GroupsAtHand:
+class OpenGroups:
     """The groups that values were put into so far, one for each key, with room for values to come.
 
     Args:
@@ -43,7 +43,7 @@ class GroupsAtHand:
         self._kept, self._halves = np.zeros((keys, MEDIAN)), np.zeros(keys, dtype=np.int64)
         self._heaps = np.zeros((keys, 2, FIRST_PLACES))
 
-    def follow(self, values: FloatArray, joined: IntArray) -> FloatArray:
+    def add_values(self, values: FloatArray, joined: IntArray) -> FloatArray:
         """Put each value into its group, and tell what the group is then, (ticks, keys, 4): `LENGTH` to `MEDIAN`.
 
         Args:
@@ -51,32 +51,32 @@ class GroupsAtHand:
             joined: 1 for what joins the group at hand, (ticks, keys).
         """
         found = np.empty((*values.shape, 4))
-        follow_moments(values, joined, self._kept, found)
+        update_moments(values, joined, self._kept, found)
         places, longest = self._heaps.shape[2], int(found[..., LENGTH].max(initial=0.0))
         if longest > places:
             more = max(places, longest - places)
             self._heaps = np.concatenate((self._heaps, np.zeros((len(self._heaps), 2, more))), axis=2)
-        follow_medians(values, self._halves, self._heaps, found)
+        update_medians(values, self._halves, self._heaps, found)
         return found
 
 
-@compiled
-def follow_moments(values: FloatArray, joined: IntArray, kept: FloatArray, found: FloatArray) -> None:
+@compile_loop
+def update_moments(values: FloatArray, joined: IntArray, moments: FloatArray, summaries: FloatArray) -> None:
     """Fill in lengths, means and squares, one value after the other (Welford 1962)."""
     for tick in range(values.shape[0]):
         for key in range(values.shape[1]):
             if joined[tick, key] == 0:
-                kept[key] = 0.0
-            group, value = kept[key], values[tick, key]
+                moments[key] = 0.0
+            group, value = moments[key], values[tick, key]
             off = value - group[MEAN]
             group[LENGTH] += 1
             group[MEAN] += off / group[LENGTH]
             group[SQUARES] += off * (value - group[MEAN])
-            found[tick, key, :MEDIAN] = group
+            summaries[tick, key, :MEDIAN] = group
 
 
-@compiled
-def follow_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, found: FloatArray) -> None:
+@compile_loop
+def update_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, summaries: FloatArray) -> None:
     """Fill in medians, where lengths are known, from two heaps.
 
     One has the lower half with its largest value on top, the other one the upper half with its smallest: a value costs
@@ -84,7 +84,7 @@ def follow_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, foun
     """
     for tick in range(values.shape[0]):
         for key in range(values.shape[1]):
-            length, below = int(found[tick, key, LENGTH]), halves[key] if found[tick, key, LENGTH] > 1 else 0
+            length, below = int(summaries[tick, key, LENGTH]), halves[key] if summaries[tick, key, LENGTH] > 1 else 0
             side = 0 if below == 0 or values[tick, key] <= -heaps[key, 0, 0] else 1
             moving = -values[tick, key] if side == 0 else values[tick, key]
             for _ in range(2):
@@ -109,7 +109,7 @@ def follow_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, foun
                 side = 1 - side
             halves[key] = below
             even = length % 2 == 0
-            found[tick, key, MEDIAN] = (heaps[key, 1, 0] - heaps[key, 0, 0]) / 2 if even else -heaps[key, 0, 0]
+            summaries[tick, key, MEDIAN] = (heaps[key, 1, 0] - heaps[key, 0, 0]) / 2 if even else -heaps[key, 0, 0]
 
 
 class Smoother(Enum):
@@ -130,7 +130,7 @@ class Groups(StreamQuestion):
         windows: Widths, in ticks, of sliding sums.
         events: The events to look for: `Jump`, `Low` or `Event`.
         smoother: How counts are estimated.
-        share: The part of the loss that is spent on grouping.
+        budget_fraction: The part of the loss that is spent on grouping.
         deviation: The deviation of counts from which on they are not one group, in units of one over the epsilon of
             grouping. With the 5 of the paper noise alone ends a group every few ticks: in these units the noise of n
             tests stays within ``8 * log(n)``, so a quiet group of n ticks needs as much. That is 50 for n of 500.
@@ -143,7 +143,7 @@ class Groups(StreamQuestion):
     windows: tuple[int, ...] = ()
     events: tuple[Jump | Low | Event, ...] = ()
     smoother: Smoother = Smoother.MEDIAN
-    share: Fraction = Fraction(1, 5)
+    budget_fraction: Fraction = Fraction(1, 5)
     deviation: Fraction = Fraction(50)
     forest: Forest | None = None
 
@@ -151,18 +151,23 @@ class Groups(StreamQuestion):
     def query(self) -> GroupedTickQuery:
         """The query on the stream, which is paid for once."""
         return GroupedTickQuery(
-            self.axes, self.ticks, self.windows, share=self.share, deviation=self.deviation, forest=self.forest
+            self.axes,
+            self.ticks,
+            self.windows,
+            budget_fraction=self.budget_fraction,
+            deviation=self.deviation,
+            forest=self.forest,
         )
 
     def reader(self, plan: Plan) -> CountsReader:
         """The reader of the releases of the plan, from the first tick on."""
-        law = plan.law.required(GroupedCounts)
-        sums = {width: GroupWindow(law, width) for width in self.widths}
-        known = Known(law.noise.family, sqrt(law.noise.variance))
-        return CountsReader(self, law.keys, GroupReader(law, self.smoother), sums, known)
+        law = plan.law.require_type(GroupedCounts)
+        sums = {width: GroupWindowEstimator(law, width) for width in self.window_widths}
+        known = CountNoise(law.noise.family, sqrt(law.noise.variance))
+        return CountsReader(self, law.keys, GroupEstimator(law, self.smoother), sums, known)
 
 
-class GroupReader:
+class GroupEstimator:
     """Estimates of the newest counts, each from its group so far, and not below 0.
 
     Args:
@@ -173,16 +178,16 @@ class GroupReader:
     __slots__ = ("_groups", "_noise", "_smoother")
 
     def __init__(self, law: GroupedCounts, smoother: Smoother) -> None:
-        self._groups, self._noise, self._smoother = _Followed(law.keys), law.noise.variance, smoother
+        self._groups, self._noise, self._smoother = _GroupSummaries(law.keys), law.noise.variance, smoother
 
-    def read(self, counts: Sequence[float]) -> FloatArray:
+    def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """The estimates, (keys,), after the counts and decisions of one more tick."""
-        values, found, _ = self._groups.after(counts)
-        estimates: FloatArray = np.maximum(smoothed(values, found, self._noise, self._smoother), 0.0)
+        values, found, _ = self._groups.update_groups(counts)
+        estimates: FloatArray = np.maximum(smooth_in_groups(values, found, self._noise, self._smoother), 0.0)
         return estimates
 
 
-class GroupWindow:
+class GroupWindowEstimator:
     """Sums over the newest ticks, each tick by the median of its group as far as it is known (Algorithm 17).
 
     Until `width` ticks have passed, the window has all ticks so far.
@@ -196,21 +201,21 @@ class GroupWindow:
 
     def __init__(self, law: GroupedCounts, width: int) -> None:
         if width < 1:
-            raise Refused("width", f"at least 1 tick is needed, got {width}")
-        self._groups, self._width = _Followed(law.keys), width
+            raise InvalidArgument("width", f"at least 1 tick is needed, got {width}")
+        self._groups, self._width = _GroupSummaries(law.keys), width
         self._closed: list[deque[tuple[int, float]]] = [deque() for _ in range(law.keys)]
         self._last = np.zeros((law.keys, 4))
 
-    def read(self, counts: Sequence[float]) -> FloatArray:
+    def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """The estimates of the sums, (keys,), after the counts and decisions of one more tick."""
-        _, found, joined = self._groups.after(counts)
+        _, found, joined = self._groups.update_groups(counts)
         for key in np.flatnonzero(joined == 0):
             self._closed[key].appendleft((int(self._last[key, 0]), float(self._last[key, 3])))
         self._last = found
-        sums = [self._sum(key) for key in range(len(found))]
+        sums = [self._sum_window(key) for key in range(len(found))]
         return np.maximum(sums, 0.0)
 
-    def _sum(self, key: int) -> float:
+    def _sum_window(self, key: int) -> float:
         length, median = int(self._last[key, 0]), float(self._last[key, 3])
         total, left = median * min(length, self._width), self._width - length
         closed = self._closed[key]
@@ -224,29 +229,29 @@ class GroupWindow:
         return total
 
 
-class _Followed:
+class _GroupSummaries:
     """Lengths, means, squares and medians of the groups at hand."""
 
     __slots__ = ("_groups", "keys")
 
     def __init__(self, keys: int) -> None:
-        self.keys, self._groups = keys, GroupsAtHand(keys)
+        self.keys, self._groups = keys, OpenGroups(keys)
 
-    def after(self, counts: Sequence[float]) -> tuple[FloatArray, FloatArray, IntArray]:
+    def update_groups(self, counts: Sequence[float]) -> tuple[FloatArray, FloatArray, IntArray]:
         """The noisy counts, (keys,), what is known of their groups, (keys, 4), and what joined, (keys,)."""
-        values = row(counts, 2 * self.keys)
+        values = as_row(counts, 2 * self.keys)
         joined = values[:, self.keys :].astype(np.int64)
-        return values[0, : self.keys], self._groups.follow(values[:, : self.keys], joined)[0], joined[0]
+        return values[0, : self.keys], self._groups.add_values(values[:, : self.keys], joined)[0], joined[0]
 
 
-def smoothed(values: FloatArray, found: FloatArray, variance: float, smoother: Smoother) -> FloatArray:
-    """Estimates of the newest counts from what is known of their groups, (..., 4): see `GroupsAtHand`.
+def smooth_in_groups(values: FloatArray, summaries: FloatArray, variance: float, smoother: Smoother) -> FloatArray:
+    """Estimates of the newest counts from what is known of their groups, (..., 4): see `OpenGroups`.
 
     James-Stein estimates shrink a count towards its group's mean by ``1 - (n - 3) * variance / squares``, not below
     nothing, from 4 counts on. (The paper has n - 1, adds the count where the mean belongs, and may turn the distance
     round: worse than the noisy count itself.)
     """
-    length, mean, squares, median = (found[..., column] for column in range(4))
+    length, mean, squares, median = (summaries[..., column] for column in range(4))
     if smoother is Smoother.MEDIAN:
         return median
     if smoother is Smoother.AVERAGE:
@@ -269,13 +274,13 @@ class TotalReading:
         noisy_windows: The unbiased sums over each window.
     """
 
-    MEASURED: ClassVar[str] = "tuples so far"
+    QUANTITY: ClassVar[str] = "tuples so far"
 
     tick: int
     totals: FloatArray
     windows: dict[int, FloatArray]
-    noisy: Noisy
-    noisy_windows: dict[int, Noisy]
+    noisy: NoisyValues
+    noisy_windows: dict[int, NoisyValues]
 
     @property
     def counts(self) -> FloatArray:
@@ -288,7 +293,7 @@ class TotalReading:
         return {}
 
     @property
-    def is_covered(self) -> bool:
+    def has_intervals(self) -> bool:
         """They always are."""
         return True
 
@@ -306,23 +311,26 @@ class TotalReading:
     def window_interval(self, width: int, level: float) -> Interval:
         """Do as `interval`, for the sums over a window that was asked for."""
         if width not in self.windows:
-            raise Refused("width", f"windows of {shown(sorted(self.windows))} ticks were asked for, got {shown(width)}")
+            raise InvalidArgument(
+                "width",
+                f"windows of {describe_value(sorted(self.windows))} ticks were asked for, got {describe_value(width)}",
+            )
         return self.noisy_windows[width].interval(level, self.windows[width])
 
     def to_json(self, key: int) -> dict[str, Any]:
         """The reading of one key, as plain objects, to two digits behind the point; with ends of intervals."""
         plain: dict[str, Any] = {"total": round(float(self.totals[key]), 2)}
-        plain["low"], plain["high"] = _ends(self.interval(LEVEL), key)
+        plain["low"], plain["high"] = _round_interval(self.interval(LEVEL), key)
         plain["unbiased"] = round(float(self.noisy.values[key]), 2)
         for width, sums in self.windows.items():
             name = f"window:{width}"
             plain[name] = round(float(sums[key]), 2)
-            plain[f"{name}:low"], plain[f"{name}:high"] = _ends(self.window_interval(width, LEVEL), key)
+            plain[f"{name}:low"], plain[f"{name}:high"] = _round_interval(self.window_interval(width, LEVEL), key)
             plain[f"{name}:unbiased"] = round(float(self.noisy_windows[width].values[key]), 2)
         return {**plain, **STATED}
 
 
-def _ends(interval: Interval, key: int) -> tuple[float, float]:
+def _round_interval(interval: Interval, key: int) -> tuple[float, float]:
     low, high = interval
     return round(float(low[key]), 2), round(float(high[key]), 2)
 
@@ -357,7 +365,7 @@ class Totals(StreamQuestion):
     @property
     def query(self) -> TickQuery:
         """The query on the stream, which is paid for once."""
-        return TickQuery(self.axes, self.ticks, self.windows, Read.PREFIXES)
+        return TickQuery(self.axes, self.ticks, self.windows, CountUse.PREFIXES)
 
     def reader(self, plan: Plan) -> TotalsReader:
         """The reader of the releases of the plan, from the first tick on."""
@@ -370,7 +378,7 @@ class TotalsReader:
     __slots__ = ("_estimator", "_law", "_members", "_parents", "_ring", "_shown", "_sizes", "_windows", "tick")
 
     def __init__(self, question: Totals, plan: Plan) -> None:
-        self._law = plan.law.required(PrefixLaw)  # type: ignore[type-abstract]
+        self._law = plan.law.require_type(PrefixLaw)  # type: ignore[type-abstract]
         self._estimator, self._windows = self._law.estimator(), question.windows
         groups = () if question.forest is None else question.forest.members
         self._members = [list(states) for states in groups]
@@ -380,19 +388,21 @@ class TotalsReader:
         self._ring = np.zeros((max(question.windows, default=0) + 1, len(self._sizes)))
         self.tick = 0
 
-    def read(self, values: Sequence[int]) -> TotalReading:
+    def read_next(self, values: Sequence[int]) -> TotalReading:
         """The reading after the integers of the next tick."""
         self.tick += 1
         length = len(self._ring)
-        states = self._estimator.read(np.array(values, dtype=np.float64))
+        states = self._estimator.estimate_next(np.array(values, dtype=np.float64))
         sums = [states[members].sum() for members in self._members]
         self._ring[self.tick % length] = np.concatenate((sums, states))
-        noisy = self._noisy(self._ring[self.tick % length].copy(), None)
-        totals = self._shown.read(noisy.values, np.asarray(noisy.deviations))
-        noisy_windows = {width: self._noisy(noisy.values - self._before(width), width) for width in self._windows}
-        return TotalReading(self.tick, totals, self._fitted(totals, noisy_windows), noisy, noisy_windows)
+        noisy = self._noisy_values(self._ring[self.tick % length].copy(), None)
+        totals = self._shown.estimate_next(noisy.values, np.asarray(noisy.deviations))
+        noisy_windows = {
+            width: self._noisy_values(noisy.values - self._totals_before(width), width) for width in self._windows
+        }
+        return TotalReading(self.tick, totals, self._fit_windows(totals, noisy_windows), noisy, noisy_windows)
 
-    def _fitted(self, totals: FloatArray, noisy: dict[int, Noisy]) -> dict[int, FloatArray]:
+    def _fit_windows(self, totals: FloatArray, noisy: dict[int, NoisyValues]) -> dict[int, FloatArray]:
         """Sums over windows, the widest first: each fits into the one before. One of all ticks is the total."""
         fitted, most = dict[int, FloatArray](), totals
         for width in sorted(set(noisy), reverse=True):
@@ -400,12 +410,12 @@ class TotalsReader:
             fitted[width] = most
         return {width: fitted[width] for width in noisy}
 
-    def _before(self, width: int) -> FloatArray:
+    def _totals_before(self, width: int) -> FloatArray:
         """Totals of so many ticks ago; zero before the first tick, which is exact."""
         before: FloatArray = self._ring[(self.tick - width) % len(self._ring)]
         return before if self.tick > width else np.zeros_like(before)
 
-    def _noisy(self, values: FloatArray, width: int | None) -> Noisy:
+    def _noisy_values(self, values: FloatArray, width: int | None) -> NoisyValues:
         """Noises of states are independent, so those of aggregations grow as the root of their number."""
         deviations: FloatArray = sqrt(self._law.variance(self.tick, width)) * self._sizes
-        return Noisy(self._law.family, values, deviations)
+        return NoisyValues(self._law.family, values, deviations)

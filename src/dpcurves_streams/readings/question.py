@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from dpcurves.arguments import Refused, make_each_whole, make_whole, number, require_kind, whole
+from dpcurves.arguments import (
+    InvalidArgument,
+    convert_to_integers,
+    convert_tuples_to_integers,
+    require_integer,
+    require_number,
+    require_type,
+)
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories
@@ -35,7 +42,7 @@ Interval = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
-class Noisy:
+class NoisyValues:
     """Unbiased numbers, each with noise of a known law.
 
     Attributes:
@@ -48,7 +55,7 @@ class Noisy:
     values: FloatArray
     deviations: FloatArray | float
 
-    def interval(self, level: float, shown: FloatArray) -> Interval:
+    def interval(self, level: float, estimates: FloatArray) -> Interval:
         """The interval of each number at this level, and of the estimate that is shown; not below 0.
 
         Counts are whole, so ends are, but where what is shown lies beyond them. Each interval holds for itself, at one
@@ -60,23 +67,23 @@ class Noisy:
             ValueError: the level is not between 0 and 1.
         """
         deviations = np.asarray(self.deviations)
-        reach = _quantile(self.family, number("level", level)) * deviations + _ROUNDING
+        reach = _noise_quantile(self.family, require_number("level", level)) * deviations + _ROUNDING
         if self.family is Family.LAPLACE:
-            reach = np.maximum(reach, _of_one_draw(deviations, level))
+            reach = np.maximum(reach, _laplace_reach(deviations, level))
         low, high = np.ceil(np.maximum(self.values - reach, 0.0)), np.floor(np.maximum(self.values + reach, 0.0))
-        return np.minimum(low, shown), np.maximum(high, shown)
+        return np.minimum(low, estimates), np.maximum(high, estimates)
 
 
 @lru_cache(maxsize=64)
-def _quantile(family: Family, level: float) -> float:
+def _noise_quantile(family: Family, level: float) -> float:
     """In standard deviations."""
     if not 0 < level < 1:
-        raise Refused("level", f"a number between 0 and 1 is needed, got {level}")
+        raise InvalidArgument("level", f"a number between 0 and 1 is needed, got {level}")
     gaussian = NormalDist().inv_cdf((1 + level) / 2)
     return max(gaussian, -log(1 - level) / sqrt(2)) if family is Family.LAPLACE else gaussian
 
 
-def _of_one_draw(deviations: FloatArray, level: float) -> FloatArray:
+def _laplace_reach(deviations: FloatArray, level: float) -> FloatArray:
     """The integer that one discrete Laplace draw stays within with at least this chance.
 
     With ratio r from one chance to the next the variance is ``2 r / (1 - r)**2``, and more than m away lies
@@ -104,24 +111,24 @@ class NoisySums:
         self._family, self._deviations = family, deviations
         self._ring, self._sums, self._passed = np.zeros((width, keys)), np.zeros(keys), 0
 
-    def after(self, values: FloatArray) -> Noisy:
+    def update_sums(self, values: FloatArray) -> NoisyValues:
         """The sums, with the numbers of one more tick."""
         place = self._passed % len(self._ring)
         self._sums = self._sums + values - self._ring[place]
         self._ring[place] = values
         self._passed += 1
         ticks = min(self._passed, len(self._ring))
-        return Noisy(self._family, self._sums, np.asarray(self._deviations) * sqrt(ticks))
+        return NoisyValues(self._family, self._sums, np.asarray(self._deviations) * sqrt(ticks))
 
 
-class Reader(Protocol):
+class SequentialEstimator(Protocol):
     """Interface of sequential estimators: one number per key, from released integers tick by tick.
 
     A reader is made from public facts and changes by released integers alone: fed with the same ones it gives the same
     estimates, so it can be made again after a crash from what is stored.
     """
 
-    def read(self, counts: Sequence[float]) -> FloatArray:
+    def estimate_next(self, counts: Sequence[float]) -> FloatArray:
         """The estimates, (keys,), after the counts of one more tick."""
         ...
 
@@ -130,10 +137,10 @@ class TickNumbers(Protocol):
     """The reading of one tick, as it is shown, drawn and written.
 
     Attributes:
-        MEASURED: What the numbers are, in words.
+        QUANTITY: What the numbers are, in words.
     """
 
-    MEASURED: ClassVar[str]
+    QUANTITY: ClassVar[str]
 
     @property
     def tick(self) -> int:
@@ -156,7 +163,7 @@ class TickNumbers(Protocol):
         ...
 
     @property
-    def is_covered(self) -> bool:
+    def has_intervals(self) -> bool:
         """Tell whether there are intervals."""
         ...
 
@@ -176,25 +183,25 @@ class TickNumbers(Protocol):
 class TickReader(Protocol):
     """A reader of a whole question: it is fed the integers of one tick after the other."""
 
-    def read(self, values: Sequence[int], /) -> TickNumbers:
+    def read_next(self, values: Sequence[int], /) -> TickNumbers:
         """The reading after the integers of the next tick."""
         ...
 
 
-def row(counts: Sequence[float], keys: int) -> FloatArray:
+def as_row(counts: Sequence[float], keys: int) -> FloatArray:
     """The counts of one tick, (1, keys). Raises `ValueError` if there are more or fewer."""
     if len(counts) != keys:
-        raise Refused("counts", f"a tick of this stream has {keys}, got {len(counts)}")
+        raise InvalidArgument("counts", f"a tick of this stream has {keys}, got {len(counts)}")
     return np.array([counts], dtype=np.float64)
 
 
 def require_variances(variance: float | FloatArray, keys: int) -> FloatArray:
     """Variances that are known, (keys,). Raises `ValueError` if one is negative or not finite, or there is none."""
-    if whole("keys", keys) < 1:
-        raise Refused("keys", f"at least 1 count a tick is needed, got {keys}")
+    if require_integer("keys", keys) < 1:
+        raise InvalidArgument("keys", f"at least 1 count a tick is needed, got {keys}")
     variances = np.full(keys, variance, dtype=np.float64)
     if not np.all(np.isfinite(variances) & (variances >= 0)):
-        raise Refused("variance", "numbers of at least 0 are needed")
+        raise InvalidArgument("variance", "numbers of at least 0 are needed")
     return variances
 
 
@@ -208,83 +215,87 @@ class Event:
     Attributes:
         name: What it is called where it is shown.
         width: How many counts are looked at; until so many ticks have passed, the event has not happened.
-        happened: The function that says whether it has happened, from the estimates of one state, the newest last.
+        predicate: The function that says whether it has happened, from the estimates of one state, the newest last.
 
     >>> doubled = Event("doubled", 2, lambda counts: counts[1] > 2 * counts[0])
-    >>> doubled.judge(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
+    >>> doubled.detect(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
     [True, False]
     """
 
     name: str
     width: int
-    happened: Judge
+    predicate: Judge
 
     def __post_init__(self) -> None:
-        make_whole(self, width="width")
+        convert_to_integers(self, width="width")
         if self.width < 1:
-            raise Refused("width", f"at least 1 count is looked at, got {self.width}")
+            raise InvalidArgument("width", f"at least 1 count is looked at, got {self.width}")
 
-    def judge(self, last: FloatArray) -> BoolArray:
+    def detect(self, last: FloatArray) -> BoolArray:
         """Tell whether the event has happened, for each key, from the estimates of the last ticks, (width, keys)."""
-        return np.array([bool(self.happened(last[:, key])) for key in range(last.shape[1])])
+        return np.array([bool(self.predicate(last[:, key])) for key in range(last.shape[1])])
 
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """The count differs by at least `least` from that of `lag` ticks before. (The paper compares with ``lag - 1``.)
+    """The count differs by at least `min_change` from that of `lag` ticks before. (The paper compares with ``lag - 1``.)
 
     Raises:
-        ValueError: the lag is below 1, or `least` no number above 0.
+        ValueError: the lag is below 1, or `min_change` no number above 0.
     """
 
     lag: int
-    least: float
+    min_change: float
 
     def __post_init__(self) -> None:
-        make_whole(self, lag="lag")
-        if self.lag < 1 or not number("least", self.least) > 0:
-            raise Refused("lag, least", f"a lag and a change above 0 are needed, got {self.lag}, {self.least}")
+        convert_to_integers(self, lag="lag")
+        if self.lag < 1 or not require_number("min_change", self.min_change) > 0:
+            raise InvalidArgument(
+                "lag, least", f"a lag and a change above 0 are needed, got {self.lag}, {self.min_change}"
+            )
 
     @property
     def name(self) -> str:
         """The name of the event on the command line."""
-        return f"jump:{self.lag}:{self.least:g}"
+        return f"jump:{self.lag}:{self.min_change:g}"
 
     @property
     def width(self) -> int:
         """The number of ticks that are looked at."""
         return self.lag + 1
 
-    def judge(self, last: FloatArray) -> BoolArray:
+    def detect(self, last: FloatArray) -> BoolArray:
         """Tell whether the event has happened, for each key, from the estimates of the last ticks, (width, keys)."""
-        happened: BoolArray = np.abs(last[-1] - last[0]) >= self.least
+        happened: BoolArray = np.abs(last[-1] - last[0]) >= self.min_change
         return happened
 
 
 @dataclass(frozen=True, slots=True)
 class Low:
-    """The sum of the counts of the last `width` ticks is below `below`.
+    """The sum of the counts of the last `width` ticks is below `threshold`.
 
     Raises:
         ValueError: the width is below 1.
     """
 
     width: int
-    below: float
+    threshold: float
 
     def __post_init__(self) -> None:
-        make_whole(self, width="width")
-        if self.width < 1 or not number("below", self.below) > 0:
-            raise Refused("width, below", f"ticks and a sum above 0 are needed, got {self.width}, {self.below}")
+        convert_to_integers(self, width="width")
+        if self.width < 1 or not require_number("threshold", self.threshold) > 0:
+            raise InvalidArgument(
+                "width, below", f"ticks and a sum above 0 are needed, got {self.width}, {self.threshold}"
+            )
 
     @property
     def name(self) -> str:
         """The name of the event on the command line."""
-        return f"low:{self.width}:{self.below:g}"
+        return f"low:{self.width}:{self.threshold:g}"
 
-    def judge_sum(self, sums: FloatArray) -> BoolArray:
+    def detect_from_sum(self, sums: FloatArray) -> BoolArray:
         """Tell whether the event has happened, for each key, from estimates of the sums over its window."""
-        return sums < self.below
+        return sums < self.threshold
 
 
 class StreamQuestion:
@@ -314,30 +325,30 @@ class StreamQuestion:
         def reader(self, plan: Plan) -> TickReader: ...
 
     def __post_init__(self) -> None:
-        make_each_whole(self, windows="windows")
+        convert_tuples_to_integers(self, windows="windows")
         if any(window < 1 for window in self.windows):
-            raise Refused("windows", f"widths of at least 1 tick are needed, got {min(self.windows)}")
+            raise InvalidArgument("windows", f"widths of at least 1 tick are needed, got {min(self.windows)}")
         for event in self.events:
-            require_kind("events", event, (Jump, Low, Event), "a Jump, a Low or an Event")
+            require_type("events", event, (Jump, Low, Event), "a Jump, a Low or an Event")
         if len({event.name for event in self.events}) < len(self.events):
-            raise Refused("events", "each has a name of its own")
+            raise InvalidArgument("events", "each has a name of its own")
         _ = self.query  # refuses what cannot be asked
 
     @property
-    def widths(self) -> tuple[int, ...]:
+    def window_widths(self) -> tuple[int, ...]:
         """Windows of which sums are needed: those that are asked for, and those of low signals."""
         return tuple(sorted({*self.windows, *(event.width for event in self.events if isinstance(event, Low))}))
 
     @property
-    def states(self) -> tuple[dict[str, Any], ...]:
+    def state_labels(self) -> tuple[dict[str, Any], ...]:
         """The labels of the counts, aggregations first: the name of an aggregation, or the values of their fields."""
         axes, forest = self.query.axes, getattr(self, "forest", None)
         places = np.unravel_index(np.arange(self.query.keys), [axis.slots for axis in axes])
-        columns = [[_named(axis, slot) for slot in slots] for axis, slots in zip(axes, places, strict=True)]
+        columns = [[_state_label(axis, slot) for slot in slots] for axis, slots in zip(axes, places, strict=True)]
         names = [str(axis.column) for axis in axes]
         above = [] if forest is None else [{names[0]: name} for name in forest.names]
         return (*above, *(dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)))
 
 
-def _named(axis: Axis | Categories, slot: int) -> Any:
+def _state_label(axis: Axis | Categories, slot: int) -> Any:
     return axis.values[slot] if isinstance(axis, Categories) else float(axis.grid.edges[slot])

@@ -30,19 +30,19 @@ def _loops(request: pytest.FixtureRequest) -> Any:
         pytest.importorskip("numba")
         yield
     else:
-        with mock.patch.object(histogram, "_loops", return_value=None):
+        with mock.patch.object(histogram, "_import_loops", return_value=None):
             yield
 
 
 def verified(
     scheme: Prio3Histogram, public: bytes, inputs: Sequence[bytes], nonce: bytes, key: bytes = KEY
 ) -> list[VerifiedCells]:
-    return [scheme.verified(party, [public], [inputs[party]], [nonce], key) for party in (0, 1)]
+    return [scheme.verify_init(party, [public], [inputs[party]], [nonce], key) for party in (0, 1)]
 
 
 def passes(both: Sequence[VerifiedCells]) -> bool:
     """Both servers decide alike."""
-    first, second = both[0].accepted(both[1].messages), both[1].accepted(both[0].messages)
+    first, second = both[0].find_accepted(both[1].messages), both[1].find_accepted(both[0].messages)
     assert first.tolist() == second.tolist()
     return bool(first[0])
 
@@ -58,15 +58,15 @@ def test_the_published_vectors_come_out_byte_for_byte_and_bad_ones_are_refused(c
         told = [one.messages[0].tobytes().hex() for one in both]
         assert told[: len(report["checks"])] == report["checks"]
         if case["refused"] is None:
-            made = scheme.shared(np.array([report["cell"]]), [nonce], [bytes.fromhex(report["rand"])])
+            made = scheme.shard(np.array([report["cell"]]), [nonce], [bytes.fromhex(report["rand"])])
             assert (made.public, made.inputs) == ([public], ([inputs[0]], [inputs[1]]))
-            assert [field.octets_of(one.cells)[0].hex() for one in both] == report["outputs"]
+            assert [field.encode_rows(one.cells)[0].hex() for one in both] == report["outputs"]
             assert {one.seeds[0].tobytes().hex() for one in both} == {report["message"]}
             assert passes(both)
         elif case["refused"] == "verify_next":  # servers are told another seed than they worked with
             seeds = np.frombuffer(bytes.fromhex(report["message"]), np.uint8)[None]
             assert passes(both)
-            assert not scheme.accepted(0, both[0].messages, seeds, both[1].messages)[0]
+            assert not scheme.find_accepted(0, both[0].messages, seeds, both[1].messages)[0]
         else:
             assert not passes(both)
 
@@ -106,7 +106,7 @@ def test_numbers_that_are_no_single_cell_fail_with_the_best_proof_that_there_is(
     public, inputs = Dishonest(2, 5, 2, b"task", nonce, numbers).reports(rand)
     assert passes(verified(Prio3Histogram(5, 2, b"task"), public, inputs, nonce)) == good
     if good:
-        made = Prio3Histogram(5, 2, b"task").shared(np.array([numbers.index(1)]), [nonce], [rand])
+        made = Prio3Histogram(5, 2, b"task").shard(np.array([numbers.index(1)]), [nonce], [rand])
         assert (made.public, [made.inputs[0][0], made.inputs[1][0]]) == ([public], inputs)
 
 
@@ -115,15 +115,15 @@ Change = Callable[[bytes], bytes]
 
 @pytest.mark.parametrize("length", [1, 2, 3, 8, 21])
 def test_any_changed_part_fails_and_honest_reports_beside_it_pass_and_add_up(length: int) -> None:
-    scheme, cells = Prio3Histogram.smallest(length, b"task"), np.arange(3 * length) % length
+    scheme, cells = Prio3Histogram.with_smallest_reports(length, b"task"), np.arange(3 * length) % length
     nonces = [number.to_bytes(16, "big") for number in range(len(cells))]
-    shares = scheme.shared(cells, nonces, [bytes([number]) * 128 for number in range(len(cells))])
+    shares = scheme.shard(cells, nonces, [bytes([number]) * 128 for number in range(len(cells))])
 
     def decided(change: Change, what: int) -> NDArray[np.bool_]:
         texts = [list(shares.public), list(shares.inputs[0]), list(shares.inputs[1])]
         texts[what][0] = change(texts[what][0])
-        both = [scheme.verified(party, texts[0], texts[1 + party], nonces, KEY) for party in (0, 1)]
-        first, second = both[0].accepted(both[1].messages), both[1].accepted(both[0].messages)
+        both = [scheme.verify_init(party, texts[0], texts[1 + party], nonces, KEY) for party in (0, 1)]
+        first, second = both[0].find_accepted(both[1].messages), both[1].find_accepted(both[0].messages)
         assert first.tolist() == second.tolist()
         if first.all():
             opened = [sum(pair) % MODULUS for pair in zip(*(one.sums() for one in both), strict=True)]
@@ -139,29 +139,29 @@ def test_any_changed_part_fails_and_honest_reports_beside_it_pass_and_add_up(len
 
 def test_messages_and_shares_of_another_form_are_refused_and_no_message_passes_for_two() -> None:
     scheme, nonces = Prio3Histogram(4, 2, b"task"), [bytes(16), bytes(15) + b"1"]
-    shares = scheme.shared(np.array([1, 2]), nonces, [bytes(128), bytes(127) + b"1"])
-    first, second = (scheme.verified(party, shares.public, shares.inputs[party], nonces, KEY) for party in (0, 1))
-    assert not first.accepted(second.messages[::-1]).any()
-    assert not first.accepted(first.messages).any()
-    swapped = scheme.verified(1, shares.public, shares.inputs[1], nonces[::-1], KEY)
-    assert not first.accepted(swapped.messages).any()
-    other_key = scheme.verified(1, shares.public, shares.inputs[1], nonces, bytes(32))
-    assert not first.accepted(other_key.messages).any()
+    shares = scheme.shard(np.array([1, 2]), nonces, [bytes(128), bytes(127) + b"1"])
+    first, second = (scheme.verify_init(party, shares.public, shares.inputs[party], nonces, KEY) for party in (0, 1))
+    assert not first.find_accepted(second.messages[::-1]).any()
+    assert not first.find_accepted(first.messages).any()
+    swapped = scheme.verify_init(1, shares.public, shares.inputs[1], nonces[::-1], KEY)
+    assert not first.find_accepted(swapped.messages).any()
+    other_key = scheme.verify_init(1, shares.public, shares.inputs[1], nonces, bytes(32))
+    assert not first.find_accepted(other_key.messages).any()
     large = second.messages.copy()
     number = int.from_bytes(large[0, :16].tobytes(), "little") + MODULUS
     if number < 2**128:
         large[0, :16] = np.frombuffer(number.to_bytes(16, "little"), np.uint8)
     else:
         large[0, :16] = 255
-    assert first.accepted(large).tolist() == [False, True]
+    assert first.find_accepted(large).tolist() == [False, True]
     leader = shares.inputs[0][0]
     for party, share in ((0, leader[:-1]), (0, b"\xff" * 16 + leader[16:]), (1, shares.inputs[1][0] + b"0")):
         with pytest.raises(ValueError, match=r"^shares: "):
-            scheme.verified(party, shares.public[:1], [share], nonces[:1], KEY)
+            scheme.verify_init(party, shares.public[:1], [share], nonces[:1], KEY)
     with pytest.raises(ValueError, match=r"^messages: "):
-        first.accepted(second.messages[:, 1:])
+        first.find_accepted(second.messages[:, 1:])
     with pytest.raises(ValueError, match=r"^cells: "):
-        scheme.shared(np.array([4]), nonces[:1], [bytes(128)])
+        scheme.shard(np.array([4]), nonces[:1], [bytes(128)])
     with pytest.raises(ValueError, match=r"^length, chunk: "):
         Prio3Histogram(4, 5, b"task")
 
@@ -169,14 +169,14 @@ def test_messages_and_shares_of_another_form_are_refused_and_no_message_passes_f
 def test_streams_pass_over_what_is_no_element_and_sums_are_those_of_whole_numbers() -> None:
     octets = [MODULUS, 7, 2**128 - 1, MODULUS - 1, 5]
     source = b"".join(number.to_bytes(16, "little") for number in octets) + bytes(1600)
-    with mock.patch.object(field, "stream", lambda tag, seed, binder, size: source[:size]):
-        found = field.elements(b"", [(b"", b"")], 3)
-    assert field.integers(found[0]) == [7, MODULUS - 1, 5]
+    with mock.patch.object(field, "expand_xof", lambda tag, seed, binder, size: source[:size]):
+        found = field.expand_elements(b"", [(b"", b"")], 3)
+    assert field.to_integers(found[0]) == [7, MODULUS - 1, 5]
     numbers = [0, 1, MODULUS - 1, MODULUS >> 64 << 64, 2**64 - 1, 2**64, 2**127]
     pairs = [(a, b) for a in numbers for b in numbers]
-    first, second = (field.of_integers([pair[which] for pair in pairs]) for which in (0, 1))
-    assert field.integers(field.subtracted(first, second)) == [(a - b) % MODULUS for a, b in pairs]
-    assert field.summed(np.stack([first, second, first])) == [(2 * a + b) % MODULUS for a, b in pairs]
+    first, second = (field.from_integers([pair[which] for pair in pairs]) for which in (0, 1))
+    assert field.to_integers(field.subtract_elements(first, second)) == [(a - b) % MODULUS for a, b in pairs]
+    assert field.sum_rows(np.stack([first, second, first])) == [(2 * a + b) % MODULUS for a, b in pairs]
 
 
 def test_compiled_products_are_those_of_whole_numbers() -> None:

@@ -49,11 +49,11 @@ from vdaf_tree import (
 from dpcurves.noise import Randomness
 from dpcurves_parties.crypto import (
     Domain,
-    Marking,
+    NodeMarkKey,
     NodeWalk,
     Ring,
-    checked_values,
-    nodes_of,
+    evaluate_checked_keys,
+    find_path_nodes,
     share_cells,
     share_checked_cells,
 )
@@ -117,10 +117,10 @@ def test_checked_keys_are_the_tree_with_the_products_rules(bits: int, words: int
     assert [row.tobytes() for row in records] == [checked_record(rules, each) for each in made]
     thresholds = sorted({*cells, *(x ^ 1 for x in cells), *(place * 7 % 2**bits for place in range(40))})
     for party in (0, 1):
-        found = checked_values(both.keys(party), thresholds, PORTABLE, KEY)
+        found = evaluate_checked_keys(both.keys(party), thresholds, PORTABLE, KEY)
         read = [Reader(rules, party, pair[party], each, bits) for pair, each in zip(pairs, made, strict=True)]
         values, digests = zip(*(reader.read(thresholds) for reader in read), strict=True)
-        assert [domain.ring.integers(row) for row in found.values] == list(zip(*values, strict=True))
+        assert [domain.ring.to_integers(row) for row in found.values] == list(zip(*values, strict=True))
         assert [row.tobytes() for row in found.digests] == list(digests)
 
 
@@ -140,7 +140,7 @@ def test_nodes_are_marked_by_what_the_tree_says_of_both_children(bits: int, word
 
     thresholds = sorted({*(x + 1 for x in cells if x + 1 < 2**bits), *(place * 7 % 2**bits for place in range(1, 9))})
     for party in (0, 1):
-        nodes, ring = nodes_of(thresholds, bits), rules.field(0)
+        nodes, ring = find_path_nodes(thresholds, bits), rules.field(0)
         left, marks = [0] * len(nodes), [b""] * len(nodes)
         for pair, corrections in zip(pairs, made, strict=True):
             for number, (level, index) in enumerate(nodes):
@@ -154,12 +154,12 @@ def test_nodes_are_marked_by_what_the_tree_says_of_both_children(bits: int, word
                 apart = ring.packed([(one.weight[0] + other.weight[0] - weight) % ring.modulus]).ljust(16, b"\0")
                 halves = (each[at : at + 16] for each in (one.proof, other.proof) for at in (0, 16))
                 marks[number] += mark(*halves, apart)
-        walk = NodeWalk(both.keys(party), PORTABLE, Marking.of(KEY))
+        walk = NodeWalk(both.keys(party), PORTABLE, NodeMarkKey.from_verification_key(KEY))
         for part in (slice(0, 5), slice(5, None)):
-            found = walk.look(nodes[part])
+            found = walk.evaluate_nodes(nodes[part])
             assert [row.tobytes() for row in found.marks] == [sha256(each).digest() for each in marks[part]]
             sums = [(-1 if party else 1) * each % ring.modulus for each in left[part]]
-            assert list(domain.ring.integers(found.left)) == sums
+            assert list(domain.ring.to_integers(found.left_counts)) == sums
 
 
 @pytest.mark.parametrize(("bits", "words"), CASES)

@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder, PolynomialFeatures, StandardScaler
 
 import dpcurves as dp
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray
-from dpcurves.models import Level, Link, Power, Ranged, Scorecard, Term, Transform, predictor_from_json
+from dpcurves.models import Level, Link, NumericColumn, Power, Scorecard, Term, Transform, predictor_from_json
 
 WIDE = {"age": (-1e4, 1e4), "stay": (0.0, 1e4), "fare": (-1e4, 1e4)}
 SEX = dp.Categories("sex", ("f", "m"))
@@ -31,7 +31,9 @@ def card() -> Scorecard:
         Term(0.7, (Power("stay", transform=Transform.LOG1P),)),
         Term(0.2, (Level("sex", "m"), Power("stay", transform=Transform.LOG1P))),
     )
-    return Scorecard("risk", -1.5, (Ranged("age", 18, 90), Ranged("stay", 0, 300), SEX), terms, Link.LOGIT)
+    return Scorecard(
+        "risk", -1.5, (NumericColumn("age", 18, 90), NumericColumn("stay", 0, 300), SEX), terms, Link.LOGIT
+    )
 
 
 def people(size: int = 3001) -> pd.DataFrame:
@@ -55,7 +57,7 @@ def test_a_score_does_not_depend_on_other_records_nor_on_batches_nor_on_places()
     assert model.predict(table.iloc[order]).tobytes() == whole[order].tobytes()
     strided: list[FloatArray] = [np.repeat(table[name].to_numpy(), 3)[::3] for name in ("age", "stay")]
     men: FloatArray = np.array([float(each == "m") for each in table["sex"]])
-    assert model.values([*strided, men]).tobytes() == whole.tobytes()
+    assert model.compute_values([*strided, men]).tobytes() == whole.tobytes()
 
 
 def test_a_score_is_what_its_formula_says() -> None:
@@ -110,16 +112,16 @@ def test_a_card_is_read_again_bit_for_bit_and_its_digest_tells_it_from_others() 
     ],
 )  # fmt: skip
 def test_what_is_no_card_is_refused_by_name(change: Mapping[str, Any], word: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(InvalidArgument) as refused:
         predictor_from_json(json.dumps({**json.loads(card().to_json()), **change}))
     assert refused.value.argument == word
 
 
 def test_a_logarithm_and_a_category_need_what_is_declared() -> None:
     logarithm = (Term(1.0, (Power("age", transform=Transform.LOG1P),)),)
-    with pytest.raises(Refused, match="above -1"):
-        Scorecard("a", 0.0, (Ranged("age", -1, 2),), logarithm)
-    with pytest.raises(Refused, match="declares no category"):
+    with pytest.raises(InvalidArgument, match="above -1"):
+        Scorecard("a", 0.0, (NumericColumn("age", -1, 2),), logarithm)
+    with pytest.raises(InvalidArgument, match="declares no category"):
         Scorecard("a", 0.0, (SEX,), (Term(1.0, (Level("sex", "x"),)),))
 
 
@@ -130,23 +132,25 @@ def test_predictions_are_those_of_scikit_learn() -> None:
         [("n", numbers, ["age", "fare"]), ("l", FunctionTransformer(np.log1p), ["stay"]),
          ("s", OneHotEncoder(drop="first"), ["sex"])]
     )  # fmt: skip
-    logistic = make_pipeline(encoded, LogisticRegression(max_iter=500)).fit(table, table["late"])
+    logistic = make_pipeline(encoded, LogisticRegression(max_iter=500)).fit_hazards(table, table["late"])
     found = dp.Scorecard.from_sklearn(logistic, name="late", ranges=WIDE).predict(table)
     assert np.abs(found - logistic.predict_proba(table)[:, 1]).max() < 1e-12
     for plain in (make_pipeline(MinMaxScaler(), LinearRegression()), PoissonRegressor(max_iter=1000)):
-        plain.fit(table[["age", "stay", "fare"]], table["late"])
+        plain.fit_hazards(table[["age", "stay", "fare"]], table["late"])
         found = dp.Scorecard.from_sklearn(plain, name="late", ranges=WIDE).predict(table)
         assert np.abs(found - plain.predict(table[["age", "stay", "fare"]])).max() < 1e-12
 
 
 def test_models_that_cannot_be_read_are_refused() -> None:
     table = people(60)
-    with pytest.raises(Refused, match="names of its columns"):
-        Scorecard.from_sklearn(LinearRegression().fit(table[["age"]].to_numpy(), table["late"]), name="a", ranges=WIDE)
-    with pytest.raises(Refused, match="declare the range of 'age'"):
-        Scorecard.from_sklearn(LinearRegression().fit(table[["age"]], table["late"]), name="a", ranges={})
-    three = LogisticRegression().fit(table[["age"]], np.arange(60) % 3)
-    with pytest.raises(Refused, match="two classes"):
+    with pytest.raises(InvalidArgument, match="names of its columns"):
+        Scorecard.from_sklearn(
+            LinearRegression().fit_hazards(table[["age"]].to_numpy(), table["late"]), name="a", ranges=WIDE
+        )
+    with pytest.raises(InvalidArgument, match="declare the range of 'age'"):
+        Scorecard.from_sklearn(LinearRegression().fit_hazards(table[["age"]], table["late"]), name="a", ranges={})
+    three = LogisticRegression().fit_hazards(table[["age"]], np.arange(60) % 3)
+    with pytest.raises(InvalidArgument, match="two classes"):
         Scorecard.from_sklearn(three, name="a", ranges=WIDE)
 
 
@@ -160,7 +164,7 @@ def test_tables_of_r_are_read_by_the_names_of_their_coefficients(tmp_path: Any) 
     found = model.predict({"age": [40, 40], "stay": [3, 3], "sex": ["m", "f"], "day": [2, 1]})
     base = -1.5 + 10 - 16 + 0.7 * log1p(3)
     assert found == pytest.approx([base + 0.2 + 20 + 3, base], abs=1e-12)
-    with pytest.raises(Refused, match="no way"):
+    with pytest.raises(InvalidArgument, match="no way"):
         dp.Scorecard.from_r_table({"poly(age, 2)1": 1}, name="r", link="logit", ranges=WIDE)
 
 
@@ -178,8 +182,8 @@ def test_predictions_are_those_of_statsmodels() -> None:
     api = pytest.importorskip("statsmodels.formula.api")
     table = people()
     for fit in (
-        api.logit("late ~ age + I(age**2) + np.log1p(stay) * C(sex)", table).fit(disp=0),
-        api.ols("late ~ age:sex + fare", table).fit(),
+        api.logit("late ~ age + I(age**2) + np.log1p(stay) * C(sex)", table).fit_hazards(disp=0),
+        api.ols("late ~ age:sex + fare", table).fit_hazards(),
     ):
         model = dp.Scorecard.from_statsmodels(fit, name="s", ranges=WIDE, categories={"sex": ("f", "m")})
         assert np.abs(model.predict(table) - fit.predict(table)).max() < 1e-12

@@ -11,22 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from dpcurves.arguments import NotInstalled, WrongKind
+from dpcurves.arguments import MissingPackage, WrongArgumentType
 from dpcurves.arrays import FloatArray, IntArray
-from dpcurves.data import Axis, Categories, FoundCategories, Grid, Outside
+from dpcurves.data import Axis, Categories, Grid, Outside, SelectedCategories
 from dpcurves.privacy import EACH_RECORD, Unit
-from dpcurves.records.engines.duckdb import subsets_of
+from dpcurves.records.engines.duckdb import assign_subsets
 from dpcurves.records.engines.engine import (
     LOW_BITS,
     BoundAxis,
     CountingEngine,
     EngineTable,
     Keys,
-    grid_of,
-    keys_of,
-    size_of,
+    category_keys,
+    require_grid,
+    table_size,
 )
-from dpcurves.records.source import FAILURE, Column, Kind, column_of, place_of
+from dpcurves.records.source import FAILURE, Column, ColumnKind, column_from_arrow_type, find_column
 
 from .conformance import Checked, findings, require_proof
 from .slots import Offsets, Pieces, thresholds_of
@@ -43,7 +43,7 @@ def polars(data: Any) -> PolarsTable:
     """
     pl = _library()
     if not isinstance(data, str | Path | pl.DataFrame | pl.LazyFrame):
-        raise WrongKind("data", f"a path or a frame of Polars is needed, got {type(data).__name__}")
+        raise WrongArgumentType("data", f"a path or a frame of Polars is needed, got {type(data).__name__}")
     return PolarsTable(data)
 
 
@@ -57,7 +57,7 @@ def _library() -> Any:
     try:
         import polars as pl
     except ImportError:
-        raise NotInstalled("data", "Polars is needed: pip install polars") from None
+        raise MissingPackage("data", "Polars is needed: pip install polars") from None
     return pl
 
 
@@ -134,15 +134,15 @@ class PolarsEngine(PolarsProver):
         super().__init__()
         self._frame, self._unit, self._key = frame, unit, key
         schema = frame.head(0).collect().to_arrow().schema
-        self.columns: tuple[Column, ...] = tuple(column_of(entry.name, entry.type) for entry in schema)
+        self.columns: tuple[Column, ...] = tuple(column_from_arrow_type(entry.name, entry.type) for entry in schema)
         if unit != EACH_RECORD:
-            place_of(unit.column, self.columns, "unit")
+            find_column(unit.column, self.columns, "unit")
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
         require_proof(self, bound)
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
-        return np.bincount(self.places(bound), minlength=size_of(bound) + 1)
+        return np.bincount(self.places(bound), minlength=table_size(bound) + 1)
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
         return self._sum_in_cells(bound, self._offsets(bound, half))
@@ -155,7 +155,7 @@ class PolarsEngine(PolarsProver):
         row, values = self._places(first), self._number(last).fill_nan(None)
         bounds = self._pl.Series(pieces.bounds, dtype=self._pl.Float64)
         piece = bounds.search_sorted(values.fill_null(0.0), side="right").to_numpy().astype(np.int64)
-        missing = (row == size_of(first)) | values.is_null().to_numpy()
+        missing = (row == table_size(first)) | values.is_null().to_numpy()
         place = np.where(missing, len(pieces.nothing) - 1, row * pieces.count + piece)
         return pieces.prefixes(np.bincount(place, minlength=len(pieces.nothing)))
 
@@ -163,7 +163,7 @@ class PolarsEngine(PolarsProver):
         yield self._columns(bound)
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        yield [*self._columns(bound), subsets_of(self._names(), self._key, subsets)]
+        yield [*self._columns(bound), assign_subsets(self._names(), self._key, subsets)]
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
         return self._places(bound)
@@ -185,7 +185,7 @@ class PolarsEngine(PolarsProver):
     def _used(self) -> Any:
         """The used rows: of each unit the first ones, ranked by HMAC-SHA256 of all values of a row.
 
-        Formal guarantees: as for `dpcurves.records.engines.duckdb.used_rows`: which rows of a unit are used is a
+        Formal guarantees: as for `dpcurves.records.engines.duckdb.used_rows_sql`: which rows of a unit are used is a
         function of the key and of that unit's rows.
         """
         if self._unit == EACH_RECORD:
@@ -204,7 +204,7 @@ class PolarsEngine(PolarsProver):
         """Return the unit of each row: NaN is a missing unit, and zeros of both signs are one unit."""
         if self._unit == EACH_RECORD:
             return self._pl.Series(range(len(frame)))
-        units = frame.to_series(place_of(self._unit.column, self.columns))
+        units = frame.to_series(find_column(self._unit.column, self.columns))
         if not units.dtype.is_float():
             return units
         pl, units = self._pl, units.fill_nan(None)
@@ -231,15 +231,15 @@ class PolarsEngine(PolarsProver):
     def _slots(self, bound: BoundAxis) -> Any:
         if isinstance(bound.axis, Categories):
             return self._category(bound, bound.axis)
-        return self._slot(grid_of(bound.axis), self._number(bound))
+        return self._slot(require_grid(bound.axis), self._number(bound))
 
     def _category(self, bound: BoundAxis, axis: Categories) -> Any:
-        if isinstance(axis, FoundCategories):
-            raise WrongKind("data", "Polars counts declared categories alone")
+        if isinstance(axis, SelectedCategories):
+            raise WrongArgumentType("data", "Polars counts declared categories alone")
         pl, series = self._pl, self._used.to_series(bound.place)
-        keys, slots = Keys.of(keys_of(bound)), pl.Series([None] * len(series), dtype=pl.Int64)
+        keys, slots = Keys.from_keys(category_keys(bound)), pl.Series([None] * len(series), dtype=pl.Int64)
         columns: list[tuple[Sequence[tuple[Any, int]], Any]] = [(keys.texts, series.cast(pl.String))]
-        if bound.column.kind is Kind.NUMBERS:
+        if bound.column.kind is ColumnKind.NUMBERS:
             columns.append((keys.numbers, self._number(bound)))
         for entries, values in columns:
             slot_of_key = dict(reversed(entries))  # of equal keys the first category counts
@@ -257,15 +257,15 @@ class PolarsEngine(PolarsProver):
         place = pl.Series([0] * len(self._used), dtype=pl.Int64)
         for axis in bound:
             place = place * axis.axis.slots + self._slots(axis)
-        return np.asarray(place.fill_null(size_of(bound)).to_numpy(), dtype=np.int64)
+        return np.asarray(place.fill_null(table_size(bound)).to_numpy(), dtype=np.int64)
 
     def _offsets(self, bound: Sequence[BoundAxis], half: int) -> IntArray:
-        offsets = self._offset(grid_of(bound[-1].axis), self._number(bound[-1]), half)
+        offsets = self._offset(require_grid(bound[-1].axis), self._number(bound[-1]), half)
         return np.asarray(offsets.to_numpy(), dtype=np.int64)
 
     def _sum_in_cells(self, bound: Sequence[BoundAxis], amounts: IntArray) -> list[int]:
         """Return exact sums of each cell, added up in two parts of 64 bits, and behind them 0."""
-        place, high, low = self.places(bound), *np.zeros((2, size_of(bound) + 1), dtype=np.int64)
+        place, high, low = self.places(bound), *np.zeros((2, table_size(bound) + 1), dtype=np.int64)
         np.add.at(high, place, amounts >> LOW_BITS)
         np.add.at(low, place, amounts & (2**LOW_BITS - 1))
         sums = [(upper << LOW_BITS) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)]

@@ -1,5 +1,5 @@
-from .engine import EngineTable, table_at
+from .engine import EngineTable, table_from_url
 
 __all__ = [
-    "EngineTable", "table_at",
+    "EngineTable", "table_from_url",
 ]  # fmt: skip

@@ -13,23 +13,23 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import NotInstalled, Refused, WrongKind
+from ...arguments import InvalidArgument, MissingPackage, WrongArgumentType
 from ...arrays import FloatArray, IntArray
 from ...data import (
     Axis,
     Categories,
     Category,
     DurationAxis,
-    FoundCategories,
     Grid,
+    SelectedCategories,
     Spacing,
     TypedAxis,
-    Unlisted,
+    UnlistedCategories,
 )
 from ...privacy import Unit
-from ...queries.weighed import WeighedQuery
+from ...queries.weighed import WeightedQuery
 from ..source import Column
-from ..value_names import Key, key_of
+from ..value_names import Key, category_key
 
 
 class BoundAxis(NamedTuple):
@@ -48,15 +48,15 @@ class BoundAxis(NamedTuple):
     members: tuple[tuple[str, ...], ...] | None = None
 
 
-def size_of(bound: Sequence[BoundAxis]) -> int:
+def table_size(bound: Sequence[BoundAxis]) -> int:
     """The number of cells of a table of these axes; 1 without axes."""
     return prod(each.axis.slots for each in bound)
 
 
-def grid_of(axis: Axis | Categories) -> Grid:
+def require_grid(axis: Axis | Categories) -> Grid:
     """The grid of an axis. Raises `TypeError` if it has categories."""
     if not isinstance(axis, Axis):
-        raise WrongKind("axes", "sums and prefixes need a grid")
+        raise WrongArgumentType("axes", "sums and prefixes need a grid")
     return axis.grid
 
 
@@ -139,7 +139,7 @@ class EngineTable(ABC):
         """
 
 
-def table_at(url: str, table: str) -> EngineTable:
+def table_from_url(url: str, table: str) -> EngineTable:
     """The table of the engine that a URL leads to.
 
     Raises:
@@ -150,7 +150,7 @@ def table_at(url: str, table: str) -> EngineTable:
     for each in entry_points(group=GROUP, name=scheme):
         made: EngineTable = each.load()(url, table=table)
         return made
-    raise NotInstalled("data", f"no installed package opens {scheme}://")
+    raise MissingPackage("data", f"no installed package opens {scheme}://")
 
 
 # Exact integers from batches of columns, in NumPy: where no engine finds the cells by itself.
@@ -163,12 +163,12 @@ Amounts = Callable[[Grid, FloatArray], IntArray]
 """The weight of each value in its cell."""
 
 
-def offsets(half: int) -> Amounts:
+def offset_amounts(half: int) -> Amounts:
     """The amounts of sums."""
     return lambda grid, values: grid.offset_of(values, half)
 
 
-def squared_offsets(half: int) -> Amounts:
+def squared_offset_amounts(half: int) -> Amounts:
     """The amounts of sums of squares."""
     return lambda grid, values: 2 * grid.offset_of(values, half) ** 2 - half**2
 
@@ -182,9 +182,9 @@ class SlotCells:
         size: The number of cells.
     """
 
-    def __init__(self, axes: Sequence[Axis | Categories], told: Sequence[bool]) -> None:
-        self.axes = [Axis(each.column, each.grid.laid_out()) if isinstance(each, Axis) else each for each in axes]
-        self.told = told
+    def __init__(self, axes: Sequence[Axis | Categories], slot_flags: Sequence[bool]) -> None:
+        self.axes = [Axis(each.column, each.grid.to_explicit()) if isinstance(each, Axis) else each for each in axes]
+        self.told = slot_flags
         self.size = prod(axis.slots for axis in axes)
 
     def places(self, columns: Sequence[FloatArray]) -> IntArray:
@@ -216,7 +216,7 @@ class CellSums:
     def __init__(self, cells: SlotCells, amounts: Amounts) -> None:
         last = cells.axes[-1]
         if not isinstance(last, Axis):
-            raise Refused("column", f"{last.column!r} is summed, so it needs a grid", str(last.column))
+            raise InvalidArgument("column", f"{last.column!r} is summed, so it needs a grid", str(last.column))
         self._cells, self._grid, self._amounts = cells, last.grid, amounts
         self._high, self._low = np.zeros((2, cells.size + 1), dtype=np.int64)
 
@@ -227,7 +227,7 @@ class CellSums:
         np.add.at(self._low, place, amount & (2**LOW_BITS - 1))
 
     @property
-    def found(self) -> list[int]:
+    def totals(self) -> list[int]:
         """The sums of all batches so far, and behind them 0."""
         parts = zip(self._high.tolist()[:-1], self._low.tolist()[:-1], strict=True)
         return [*((above << LOW_BITS) + below for above, below in parts), 0]
@@ -240,7 +240,7 @@ class CellAmounts:
     in no cell.
     """
 
-    def __init__(self, cells: SlotCells, query: WeighedQuery) -> None:
+    def __init__(self, cells: SlotCells, query: WeightedQuery) -> None:
         self._cells, self._query = cells, query
         self._found = np.zeros(cells.size + 1, dtype=object)
 
@@ -248,7 +248,7 @@ class CellAmounts:
         *own, weights = columns
         for start in range(0, len(weights), MOST_WEIGHED):
             part = slice(start, start + MOST_WEIGHED)
-            self._add([column[part] for column in own], self._query.weights.steps_of(weights[part]))
+            self._add([column[part] for column in own], self._query.weights.to_steps(weights[part]))
 
     def _add(self, columns: Sequence[FloatArray], steps: IntArray) -> None:
         place = self._cells.places(columns)
@@ -256,11 +256,11 @@ class CellAmounts:
         amount, beside = self._query.amounts(columns[-1], np.where(used, steps, 0))
         batch = np.zeros(self._cells.size + 1, dtype=np.int64)
         np.add.at(batch, place[used], amount[used])
-        batch[-1] = beside[used].sum() + np.count_nonzero(~used) * self._query.of_a_missing_record
+        batch[-1] = beside[used].sum() + np.count_nonzero(~used) * self._query.missing_amount
         self._found += batch  # Python's integers cannot overflow
 
     @property
-    def found(self) -> list[int]:
+    def totals(self) -> list[int]:
         """The sums of all batches so far, and behind them what stands beside the cells."""
         return [int(each) for each in self._found]
 
@@ -273,15 +273,15 @@ class PrefixCounts:
     each of them.) Raises `TypeError` if that axis has no grid.
     """
 
-    def __init__(self, axes: Sequence[Axis | Categories], at: Sequence[int], told: Sequence[bool]) -> None:
+    def __init__(self, axes: Sequence[Axis | Categories], at: Sequence[int], slot_flags: Sequence[bool]) -> None:
         *first, last = axes
-        grid = grid_of(last)
-        self._rows = SlotCells(first, told[:-1])
+        grid = require_grid(last)
+        self._rows = SlotCells(first, slot_flags[:-1])
         self._before = np.arange(self._rows.size)[:, None]
         own = np.clip(np.array(at, dtype=np.int64) - self._before * last.slots, 0, last.slots)
         ends, entries = np.unique(np.append(own, last.slots), return_inverse=True)
         self._entries = entries[:-1].reshape(own.shape)
-        self._bounds = grid.bound(ends)
+        self._bounds = grid.exclusive_bound(ends)
         self._table = np.zeros((len(self._before) + 1, len(self._bounds) + 1), dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
@@ -291,7 +291,7 @@ class PrefixCounts:
         self._table += np.bincount(place, minlength=self._table.size).reshape(self._table.shape)
 
     @property
-    def found(self) -> list[int]:
+    def totals(self) -> list[int]:
         """The counts of all batches so far, and behind them the rows that are missing."""
         below = np.cumsum(self._table, axis=1)
         counts = below[self._before, self._entries].sum(axis=0)
@@ -308,58 +308,58 @@ class Formula(NamedTuple):
     """``floor((x - lower) * scale + shift)`` is the cell of every x below the last inner edge, or one above it.
 
     Attributes:
-        corrected: Whether it may be one above, and the edge itself has to be compared.
+        needs_correction: Whether it may be one above, and the edge itself has to be compared.
     """
 
     scale: float
     shift: float
-    corrected: bool
+    needs_correction: bool
 
 
-def formula_of(grid: Grid) -> Formula | None:
+def find_formula(grid: Grid) -> Formula | None:
     """The formula for the cells of a linear grid; None where there is none that doubles compute well enough.
 
     The formula never falls as x rises. So it is right for every x if it is right at every edge and at the last
     double below every edge, and these are public: all of them are tried here.
 
-    >>> formula_of(Grid(0, 1, cells=4))
+    >>> find_formula(Grid(0, 1, cells=4))
     Formula(scale=4.0, shift=0.0, corrected=False)
-    >>> formula_of(Grid(-100, 1300, cells=4096)).corrected
+    >>> find_formula(Grid(-100, 1300, cells=4096)).corrected
     True
     """
     if grid.spacing is not Spacing.LINEAR or grid.cells > MOST_CHECKED:
         return None
     edges, cells = grid.edges[:-1], np.arange(grid.cells - 1)
-    return formula_within(grid, edges[:-1], np.nextafter(edges[1:], -np.inf), cells)
+    return fit_formula(grid, edges[:-1], np.nextafter(edges[1:], -np.inf), cells)
 
 
-def formula_within(grid: Grid, first: FloatArray, last: FloatArray, cells: NDArray[np.int64]) -> Formula | None:
+def fit_formula(grid: Grid, first: FloatArray, last: FloatArray, cells: NDArray[np.int64]) -> Formula | None:
     """A formula that is right for the first and the last double of each of these cells."""
     scale = grid.cells / (grid.upper - grid.lower)
     if not isfinite(scale):
         return None
     first, last = (first - grid.lower) * scale, (last - grid.lower) * scale
-    if all_within(first, cells, cells) and all_within(last, cells, cells):
-        return Formula(scale, 0.0, corrected=False)
+    if are_floors_within(first, cells, cells) and are_floors_within(last, cells, cells):
+        return Formula(scale, 0.0, needs_correction=False)
     shift = float(np.max(cells - first, initial=0.0)) + 4 * float(np.spacing(float(grid.cells)))
-    fits = all_within(first + shift, cells, cells + 1) and all_within(last + shift, cells, cells + 1)
-    return Formula(scale, shift, corrected=True) if fits else None
+    fits = are_floors_within(first + shift, cells, cells + 1) and are_floors_within(last + shift, cells, cells + 1)
+    return Formula(scale, shift, needs_correction=True) if fits else None
 
 
-def all_within(found: NDArray[np.float64], least: NDArray[np.int64], most: NDArray[np.int64]) -> bool:
+def are_floors_within(found: NDArray[np.float64], least: NDArray[np.int64], most: NDArray[np.int64]) -> bool:
     """Tell whether each number, rounded down, is one of those from `least` to `most`."""
     floors = np.floor(found)
     return bool(np.all((least <= floors) & (floors <= most)))
 
 
-def keys_of(bound: BoundAxis) -> list[list[Key]]:
+def category_keys(bound: BoundAxis) -> list[list[Key]]:
     """What values of the column are compared with to find each category; the rest of found ones has nothing."""
     axis, declared = bound.axis, bound.column.value_type
     if not isinstance(axis, Categories):
-        raise WrongKind("axes", "categories are needed")
+        raise WrongArgumentType("axes", "categories are needed")
     names: Sequence[Sequence[Category]] = bound.members or [[value] for value in axis.values]
-    keys = [[key for name in each if (key := key_of(name, declared)) is not None] for each in names]
-    return [*keys[:-1], []] if isinstance(axis, FoundCategories) else keys
+    keys = [[key for name in each if (key := category_key(name, declared)) is not None] for each in names]
+    return [*keys[:-1], []] if isinstance(axis, SelectedCategories) else keys
 
 
 class Keys(NamedTuple):
@@ -374,7 +374,7 @@ class Keys(NamedTuple):
     numbers: tuple[tuple[float, int], ...]
 
     @classmethod
-    def of(cls, keys: Sequence[Sequence[Key]]) -> Keys:
+    def from_keys(cls, keys: Sequence[Sequence[Key]]) -> Keys:
         """Return the keys of all categories, those of the first one first."""
         each = [(key, slot) for slot, several in enumerate(keys) for key in several]
         texts = tuple((key, slot) for key, slot in each if isinstance(key, str))
@@ -386,8 +386,8 @@ KNOWN_AXES: Mapping[type[Axis | Categories], frozenset[str]] = MappingProxyType(
     TypedAxis: frozenset({"column", "grid"}),
     DurationAxis: frozenset({"column", "grid"}),
     Categories: frozenset({"column", "values", "arguments", "is_implied"}),
-    Unlisted: frozenset({"column", "values", "arguments", "is_implied", "universe"}),
-    FoundCategories: frozenset({"column", "values", "arguments", "is_implied", "digits"}),
+    UnlistedCategories: frozenset({"column", "values", "arguments", "is_implied", "universe"}),
+    SelectedCategories: frozenset({"column", "values", "arguments", "is_implied", "digits"}),
 })  # fmt: skip
 """Kinds of axes that engines count along, and the options of each that have a meaning here."""
 
@@ -403,4 +403,4 @@ def require_known_axes(axes: Sequence[Axis | Categories]) -> None:
         unknown = None if known is None else next((each.name for each in fields(axis) if each.name not in known), None)
         if known is None or unknown is not None:
             option = "" if unknown is None else f" with {unknown}"
-            raise Refused("axes", f"engines do not count along {type(axis).__name__}{option}")
+            raise InvalidArgument("axes", f"engines do not count along {type(axis).__name__}{option}")

@@ -10,10 +10,10 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 
 
-class Kind(IntEnum):
+class GateKind(IntEnum):
     """Kind of a gate: the Boolean function of its wires."""
 
     XOR = 0
@@ -25,12 +25,12 @@ class Kind(IntEnum):
 class Gate(NamedTuple):
     """Gate; its own wire is numbered after the inputs and the gates before it. NOT has its own twice, ZERO none."""
 
-    kind: Kind
+    kind: GateKind
     left: int
     right: int
 
 
-class Number(NamedTuple):
+class CircuitOutput(NamedTuple):
     """An output: its wires, the lowest bit first, and the range of the integer in them.
 
     It is a two's complement where `low` is negative.
@@ -75,22 +75,22 @@ class Circuit:
 
     inputs: tuple[int, ...]
     gates: tuple[Gate, ...]
-    outputs: tuple[Number, ...]
-    _last: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    outputs: tuple[CircuitOutput, ...]
+    _last_use: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if sum(self.inputs) < 1 or min(self.inputs) < 0:
-            raise Refused("inputs", "a circuit needs at least one bit of input")
+            raise InvalidArgument("inputs", "a circuit needs at least one bit of input")
         last, first = [-1] * (sum(self.inputs) + len(self.gates)), sum(self.inputs)
         for place, gate in enumerate(self.gates):
-            if gate.kind != Kind.ZERO and not (0 <= gate.left < first + place and 0 <= gate.right < first + place):
-                raise Refused("gates", f"gate {place} reads a wire that comes later, or is none")
+            if gate.kind != GateKind.ZERO and not (0 <= gate.left < first + place and 0 <= gate.right < first + place):
+                raise InvalidArgument("gates", f"gate {place} reads a wire that comes later, or is none")
             last[gate.left] = last[gate.right] = place
         for wire in self.output_wires:
             if not 0 <= wire < len(last):
-                raise Refused("outputs", "an output is no wire of the circuit")
+                raise InvalidArgument("outputs", "an output is no wire of the circuit")
             last[wire] = len(self.gates)
-        object.__setattr__(self, "_last", tuple(last))
+        object.__setattr__(self, "_last_use", tuple(last))
 
     @property
     def output_wires(self) -> tuple[int, ...]:
@@ -98,9 +98,9 @@ class Circuit:
         return tuple(wire for number in self.outputs for wire in number.wires)
 
     @property
-    def ands(self) -> int:
+    def and_count(self) -> int:
         """Number of AND gates: the cost of a circuit, for other gates are free."""
-        return sum(gate.kind == Kind.AND for gate in self.gates)
+        return sum(gate.kind == GateKind.AND for gate in self.gates)
 
     def run(self, machine: Machine[Wire], inputs: Sequence[Wire]) -> list[Wire]:
         """Evaluate the circuit: wires of all outputs, from those of all inputs. A wire is freed after its last use.
@@ -109,28 +109,28 @@ class Circuit:
             ValueError: there are not as many input wires as bits.
         """
         if len(inputs) != sum(self.inputs):
-            raise Refused("inputs", f"{sum(self.inputs)} wires are needed, got {len(inputs)}")
+            raise InvalidArgument("inputs", f"{sum(self.inputs)} wires are needed, got {len(inputs)}")
         wires: list[Wire | None] = [*inputs, *([None] * len(self.gates))]
         for place, gate in enumerate(self.gates, len(inputs)):
-            wires[place] = _run(machine, gate, wires, inputs[0])
+            wires[place] = _evaluate_gate(machine, gate, wires, inputs[0])
             for read in {gate.left, gate.right}:
-                if self._last[read] == place - len(inputs):
+                if self._last_use[read] == place - len(inputs):
                     wires[read] = None
-        return [_there(wires[wire]) for wire in self.output_wires]
+        return [_require_wire(wires[wire]) for wire in self.output_wires]
 
 
-def _run(machine: Machine[Wire], gate: Gate, wires: Sequence[Wire | None], like: Wire) -> Wire:
-    if gate.kind == Kind.ZERO:
+def _evaluate_gate(machine: Machine[Wire], gate: Gate, wires: Sequence[Wire | None], like: Wire) -> Wire:
+    if gate.kind == GateKind.ZERO:
         return machine.zeros(like)
-    left, right = _there(wires[gate.left]), _there(wires[gate.right])
-    if gate.kind == Kind.XOR:
+    left, right = _require_wire(wires[gate.left]), _require_wire(wires[gate.right])
+    if gate.kind == GateKind.XOR:
         return machine.xor(left, right)
-    return machine.conjunction(left, right) if gate.kind == Kind.AND else machine.negation(left)
+    return machine.conjunction(left, right) if gate.kind == GateKind.AND else machine.negation(left)
 
 
-def _there(wire: Wire | None) -> Wire:
+def _require_wire(wire: Wire | None) -> Wire:
     if wire is None:
-        raise Refused("gates", "a wire is read after it was let go")
+        raise InvalidArgument("gates", "a wire is read after it was let go")
     return wire
 
 
@@ -139,7 +139,7 @@ Bools = NDArray[np.bool_]
 _WORD = 63
 
 
-class InTheClear:
+class CleartextMachine:
     """Runs gates on arrays of bits, one for each instance."""
 
     def xor(self, left: Bools, right: Bools) -> Bools:
@@ -155,7 +155,7 @@ class InTheClear:
         return np.zeros_like(like)
 
 
-def bits_of(values: ArrayLike, width: int) -> list[Bools]:
+def split_into_bits(values: ArrayLike, width: int) -> list[Bools]:
     """The bits of whole numbers, the lowest first.
 
     Raises:
@@ -165,11 +165,11 @@ def bits_of(values: ArrayLike, width: int) -> list[Bools]:
     good = given.dtype.kind in "bui" and not bool(np.any(given < 0))
     numbers = given.astype(np.uint64) if good else np.zeros(1, np.uint64)
     if not good or (width < 64 and bool(np.any(numbers >> np.uint64(width)))):
-        raise Refused("values", f"all must be whole numbers below 2**{width}")
+        raise InvalidArgument("values", f"all must be whole numbers below 2**{width}")
     return [(numbers >> np.uint64(place) & np.uint64(1)).astype(np.bool_) for place in range(width)]
 
 
-def numbers_of(wires: Sequence[Bools], number: Number) -> NDArray[Any]:
+def join_bits(wires: Sequence[Bools], number: CircuitOutput) -> NDArray[Any]:
     """The integers that an output's wires hold: Python's own where 64 bits are too few."""
     kind: Any = np.int64 if len(wires) <= _WORD else object
     weights = [1 << place for place in range(len(wires))]
@@ -179,28 +179,28 @@ def numbers_of(wires: Sequence[Bools], number: Number) -> NDArray[Any]:
     return np.asarray(sum(parts)) if parts else np.zeros(0, np.int64)
 
 
-def evaluated(circuit: Circuit, *values: ArrayLike) -> tuple[NDArray[Any], ...]:
+def evaluate_circuit(circuit: Circuit, *values: ArrayLike) -> tuple[NDArray[Any], ...]:
     """Evaluate a circuit in the clear on arrays of whole numbers, one array for each input: one for each output.
 
     Raises:
         ValueError: there are not as many as inputs, or they have other lengths, or more bits.
 
-    >>> from dpcurves_parties.crypto.circuits import traced
-    >>> evaluated(traced(lambda x, y: abs(x - y), 8, 8), [3, 250], [7, 1])
+    >>> from dpcurves_parties.crypto.circuits import trace_circuit
+    >>> evaluate_circuit(trace_circuit(lambda x, y: abs(x - y), 8, 8), [3, 250], [7, 1])
     (array([  4, 249]),)
     """
     if len(values) != len(circuit.inputs):
-        raise Refused("values", f"{len(circuit.inputs)} inputs are needed, got {len(values)}")
+        raise InvalidArgument("values", f"{len(circuit.inputs)} inputs are needed, got {len(values)}")
     arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(each, dtype=np.uint64)) for each in values))
-    given = [wire for each, width in zip(arrays, circuit.inputs, strict=True) for wire in bits_of(each, width)]
-    return read(circuit, circuit.run(InTheClear(), given))
+    given = [wire for each, width in zip(arrays, circuit.inputs, strict=True) for wire in split_into_bits(each, width)]
+    return decode_outputs(circuit, circuit.run(CleartextMachine(), given))
 
 
-def read(circuit: Circuit, wires: Sequence[Bools]) -> tuple[NDArray[Any], ...]:
+def decode_outputs(circuit: Circuit, wires: Sequence[Bools]) -> tuple[NDArray[Any], ...]:
     """The integers of all outputs, from their wires."""
     found, start = [], 0
     for number in circuit.outputs:
-        found.append(numbers_of(wires[start : start + len(number.wires)], number))
+        found.append(join_bits(wires[start : start + len(number.wires)], number))
         start += len(number.wires)
     return tuple(found)
 
@@ -210,18 +210,18 @@ LEAST = 3 * 1024
 """Bits of one weight that are worth a gate before the end."""
 
 
-def total_offset(number: Number, count: int) -> int:
+def total_offset(number: CircuitOutput, count: int) -> int:
     """Offset that is added to the sum of so many instances, so that it is never negative."""
     return count << (len(number.wires) - 1) if number.low < 0 else 0
 
 
-def total_width(number: Number, count: int) -> int:
+def total_width(number: CircuitOutput, count: int) -> int:
     """Bits of the sum of so many instances, with `total_offset`."""
     return (count * ((1 << len(number.wires)) - 1)).bit_length()
 
 
 @dataclass(slots=True)
-class Piles(Generic[Words]):
+class CarrySaveAdder(Generic[Words]):
     """Carry-save adder of a circuit's output over all instances: full adders of three bits of one weight, one AND each.
 
     Bits of one weight lie on one pile. Three of them become one of their weight and one of twice that, in a batch of
@@ -229,24 +229,24 @@ class Piles(Generic[Words]):
 
     Attributes:
         machine: Machine that evaluates the gates.
-        number: Type of the numbers that are added.
+        summand: Type of the numbers that are added.
         count: Number of instances added.
     """
 
     machine: Machine[Words]
-    number: Number
+    summand: CircuitOutput
     count: int = 0
-    _piles: list[list[Words]] = field(default_factory=list)
+    _columns: list[list[Words]] = field(default_factory=list)
 
     @property
     def offset(self) -> int:
         """Excess of the total's wires over the total: the sum of the offsets of signed numbers."""
-        return total_offset(self.number, self.count)
+        return total_offset(self.summand, self.count)
 
     @property
     def width(self) -> int:
         """Bits of the total."""
-        return total_width(self.number, self.count)
+        return total_width(self.summand, self.count)
 
     def add(self, wires: Sequence[Words]) -> None:
         """Add the instances of one chunk.
@@ -254,13 +254,13 @@ class Piles(Generic[Words]):
         Raises:
             ValueError: there are not as many wires as the number has.
         """
-        if len(wires) != len(self.number.wires):
-            raise Refused("wires", f"{len(self.number.wires)} are needed, got {len(wires)}")
+        if len(wires) != len(self.summand.wires):
+            raise InvalidArgument("wires", f"{len(self.summand.wires)} are needed, got {len(wires)}")
         for weight, wire in enumerate(wires):
-            turned = self.number.low < 0 and weight == len(wires) - 1
-            self._put(weight, self.machine.negation(wire) if turned else wire)
+            turned = self.summand.low < 0 and weight == len(wires) - 1
+            self._add_to_column(weight, self.machine.negation(wire) if turned else wire)
         self.count += len(wires[0]) if wires else 0
-        self._reduce(LEAST)
+        self._reduce_columns(LEAST)
 
     def total(self) -> list[Words]:
         """The bits of the sum, plus `offset`, of all that were added: one instance of each.
@@ -269,41 +269,41 @@ class Piles(Generic[Words]):
             ValueError: nothing was added.
         """
         if self.count < 1:
-            raise Refused("numbers", "at least one is needed")
-        self._reduce(3)
-        return [self._only(weight) for weight in range(self.width)]
+            raise InvalidArgument("numbers", "at least one is needed")
+        self._reduce_columns(3)
+        return [self._finish_column(weight) for weight in range(self.width)]
 
-    def _put(self, weight: int, wire: Words) -> None:
-        while len(self._piles) <= weight:
-            self._piles.append([])
-        self._piles[weight].append(wire)
+    def _add_to_column(self, weight: int, wire: Words) -> None:
+        while len(self._columns) <= weight:
+            self._columns.append([])
+        self._columns[weight].append(wire)
 
-    def _reduce(self, least: int) -> None:
+    def _reduce_columns(self, least: int) -> None:
         """Apply full adders from the lowest weight on, till fewer than `least` lie on each pile."""
         weight = 0
-        while weight < len(self._piles):
-            while sum(map(len, self._piles[weight])) >= least:
-                self._add_thirds(weight)
+        while weight < len(self._columns):
+            while sum(map(len, self._columns[weight])) >= least:
+                self._apply_full_adders(weight)
             weight += 1
 
-    def _add_thirds(self, weight: int) -> None:
-        pile: Any = np.concatenate(self._piles[weight])
+    def _apply_full_adders(self, weight: int) -> None:
+        pile: Any = np.concatenate(self._columns[weight])
         third = len(pile) // 3
         a, b, c = (pile[place * third : (place + 1) * third] for place in range(3))
         first, second = self.machine.xor(a, c), self.machine.xor(b, c)
-        self._piles[weight] = [pile[3 * third :], self.machine.xor(first, b)]
-        self._put(weight + 1, self.machine.xor(self.machine.conjunction(first, second), c))
+        self._columns[weight] = [pile[3 * third :], self.machine.xor(first, b)]
+        self._add_to_column(weight + 1, self.machine.xor(self.machine.conjunction(first, second), c))
 
-    def _only(self, weight: int) -> Words:
+    def _finish_column(self, weight: int) -> Words:
         """The sum of the last two bits of a weight, or the last one; their carry goes on."""
-        pile: Any = np.concatenate(self._piles[weight])
+        pile: Any = np.concatenate(self._columns[weight])
         while len(pile) > 1:
             if len(pile) > 2:
-                self._add_thirds(weight)
+                self._apply_full_adders(weight)
             else:
                 first, second = pile[:1], pile[1:]
-                self._piles[weight] = [self.machine.xor(first, second)]
-                self._put(weight + 1, self.machine.conjunction(first, second))
-            pile = np.concatenate(self._piles[weight])
+                self._columns[weight] = [self.machine.xor(first, second)]
+                self._add_to_column(weight + 1, self.machine.conjunction(first, second))
+            pile = np.concatenate(self._columns[weight])
         found: Words = pile
         return found

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import loops_are_compiled
 
 from . import field, plain
@@ -58,17 +58,17 @@ class VerifiedCells:
     messages: NDArray[np.uint8]
     seeds: NDArray[np.uint8]
 
-    def accepted(self, messages: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def find_accepted(self, messages: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Mask of the reports that may count, from the other server's messages.
 
         Raises:
             ValueError: there are not as many messages as here.
         """
-        return self.scheme.accepted(self.party, self.messages, self.seeds, messages)
+        return self.scheme.find_accepted(self.party, self.messages, self.seeds, messages)
 
     def sums(self) -> list[int]:
         """SECRET: this server's share of how many of these reports are in each cell, modulo the field's modulus."""
-        return field.summed(self.cells)
+        return field.sum_rows(self.cells)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Prio3Histogram:
 
     A record's cell is a vector of zeros and a one, in the field of `MODULUS`. Server 1 has a seed of its share, server
     0 the rest. The proof (a fully linear one, of Boneh, Boyle, Corrigan-Gibbs, Gilboa and Ishai, 2019) is shared in the
-    same way. A sum over chunks of `chunk` cells of products ``r**j * x * (x - 1)`` of *wires* is 0 where all cells are
+    same way. A sum over chunks of `chunk_length` cells of products ``r**j * x * (x - 1)`` of *wires* is 0 where all cells are
     0 or 1, for nearly all r; with the sum of cells, which is 1, it says that the vector is of one cell.
 
     Formal guarantees: *privacy*. What one server with any behaviour sees, of an honest owner's report, are its own
@@ -90,8 +90,8 @@ class Prio3Histogram:
     dropped is a function of what it knew before. The same report has the same point whenever it is verified: so
     verifying again tells nothing more. *Soundness*: a report that passes at two honest servers is of one cell, but for
     a chance below ``(q + 1) * 2**-118``, up to 2**12 cells, if its owner has computed q hashes and does not know the
-    key of verification. *Proof.* Each r is a hash of both shares, and a polynomial of degree `chunk` that is not 0 has
-    it for a root with a chance of ``chunk / MODULUS``, at each of q tries. Another polynomial than that of the products
+    key of verification. *Proof.* Each r is a hash of both shares, and a polynomial of degree `chunk_length` that is not 0 has
+    it for a root with a chance of ``chunk_length / MODULUS``, at each of q tries. Another polynomial than that of the products
     agrees with it at the point with a chance of ``2 * points / MODULUS``, for the point is a hash under a key that
     the owner has not got. The two numbers that have to be 0 are added with random factors: ``1 / MODULUS``. *Not
     promised*: that the cell is the owner's true one.
@@ -99,7 +99,7 @@ class Prio3Histogram:
     Attributes:
         PUBLIC_SIZE: Bytes of a public share.
         length: Number of cells.
-        chunk: Number of products in a call of the sum: messages and starts of wires grow with it, calls shrink.
+        chunk_length: Number of products in a call of the sum: messages and starts of wires grow with it, calls shrink.
         context: Context of all streams: a task.
 
     Raises:
@@ -111,7 +111,7 @@ class Prio3Histogram:
     ...     scheme.verified(party, shares.public, shares.inputs[party], [bytes(16), bytes(15) + b"1"], bytes(32))
     ...     for party in (0, 1)
     ... )
-    >>> first.accepted(second.messages).tolist()
+    >>> first.find_accepted(second.messages).tolist()
     [True, True]
     >>> [sum(both) % field.MODULUS for both in zip(first.sums(), second.sums())]
     [0, 1, 0, 1, 0]
@@ -120,23 +120,25 @@ class Prio3Histogram:
     PUBLIC_SIZE: ClassVar[int] = 2 * field.SEED
 
     length: int
-    chunk: int
+    chunk_length: int
     context: bytes
 
     def __post_init__(self) -> None:
-        if self.length < 1 or not 1 <= self.chunk <= self.length:
-            raise Refused("length, chunk", f"cells, and 1 to as many in a chunk, needed: {self.length}, {self.chunk}")
+        if self.length < 1 or not 1 <= self.chunk_length <= self.length:
+            raise InvalidArgument(
+                "length, chunk", f"cells, and 1 to as many in a chunk, needed: {self.length}, {self.chunk_length}"
+            )
 
     @classmethod
-    def smallest(cls, length: int, context: bytes) -> Prio3Histogram:
+    def with_smallest_reports(cls, length: int, context: bytes) -> Prio3Histogram:
         """The scheme whose reports, with both messages, are smallest."""
         schemes = (cls(length, chunk, context) for chunk in range(1, length + 1))
-        return min(schemes, key=lambda one: (one.proof_length * field.SIZE + 2 * one.message_size, one.chunk))
+        return min(schemes, key=lambda one: (one.proof_length * field.SIZE + 2 * one.message_size, one.chunk_length))
 
     @property
     def calls(self) -> int:
         """Number of chunks."""
-        return -(-self.length // self.chunk)
+        return -(-self.length // self.chunk_length)
 
     @property
     def points(self) -> int:
@@ -146,18 +148,18 @@ class Prio3Histogram:
     @property
     def proof_length(self) -> int:
         """Elements of a proof."""
-        return 2 * self.chunk + 2 * self.points - 1
+        return 2 * self.chunk_length + 2 * self.points - 1
 
     @property
     def message_size(self) -> int:
         """Bytes that a server says to the other one of a report."""
-        return field.SIZE * (2 * self.chunk + 2) + field.SEED
+        return field.SIZE * (2 * self.chunk_length + 2) + field.SEED
 
     def input_size(self, party: int) -> int:
         """Bytes of an input share."""
         return 2 * field.SEED if party else field.SIZE * (self.length + self.proof_length) + field.SEED
 
-    def shared(self, cells: NDArray[np.int64], nonces: Sequence[bytes], randomness: Sequence[bytes]) -> OneHotShares:
+    def shard(self, cells: NDArray[np.int64], nonces: Sequence[bytes], randomness: Sequence[bytes]) -> OneHotShares:
         """Share cells between two servers.
 
         Args:
@@ -169,38 +171,42 @@ class Prio3Histogram:
             ValueError: a cell is none; or there are other numbers of nonces and of bytes.
         """
         if np.any((cells < 0) | (cells >= self.length)):
-            raise Refused("cells", f"cells below {self.length} are needed")
+            raise InvalidArgument("cells", f"cells below {self.length} are needed")
         if {len(one) for one in nonces} - {NONCE} or {len(one) for one in randomness} - {RANDOM}:
-            raise Refused("nonces, randomness", f"{NONCE} and {RANDOM} bytes are needed for each report")
+            raise InvalidArgument("nonces, randomness", f"{NONCE} and {RANDOM} bytes are needed for each report")
         seeds, blinds, own_blinds, proving = (
             [one[start : start + field.SEED] for one in randomness] for start in range(0, RANDOM, field.SEED)
         )
-        helper, masks = self._of_helper(seeds)
+        helper, masks = self._expand_helper(seeds)
         vectors = np.zeros((len(cells), self.length, 2), np.uint64)
         vectors[np.arange(len(cells)), cells, 0] = 1
-        leader = field.subtracted(vectors, helper)
+        leader = field.subtract_elements(vectors, helper)
         parts = [
-            self._parts(party, each, nonces, shares)
+            self._joint_rand_parts(party, each, nonces, shares)
             for party, (each, shares) in enumerate(((own_blinds, leader), (blinds, helper)))
         ]
         public = [first + second for first, second in zip(*parts, strict=True)]
-        starts = field.elements(self._tag(PROVING), ((seed, _ONE_PROOF) for seed in proving), 2 * self.chunk)
+        starts = field.expand_elements(
+            self._tag(PROVING), ((seed, _ONE_PROOF) for seed in proving), 2 * self.chunk_length
+        )
         sums = np.empty((len(cells), 2 * self.points - 1, 2), np.uint64)
-        _proved(self, np.asarray(cells, np.int64), starts, self._joint(self._seeds(public)), sums)
-        proofs = field.subtracted(np.concatenate([starts, sums], axis=1), masks)
-        rows = zip(field.octets_of(leader), field.octets_of(proofs), own_blinds, strict=True)
+        _prove_reports(
+            self, np.asarray(cells, np.int64), starts, self._expand_joint_rand(self._joint_rand_seeds(public)), sums
+        )
+        proofs = field.subtract_elements(np.concatenate([starts, sums], axis=1), masks)
+        rows = zip(field.encode_rows(leader), field.encode_rows(proofs), own_blinds, strict=True)
         return OneHotShares(
             public, ([b"".join(row) for row in rows], [a + b for a, b in zip(seeds, blinds, strict=True)])
         )
 
-    def require(self, party: int, shares: Sequence[bytes]) -> None:
+    def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse what are no input shares of a server. Raises `ValueError`."""
         if any(len(share) != self.input_size(party) for share in shares):
-            raise Refused("shares", f"{self.input_size(party)} bytes are needed")
+            raise InvalidArgument("shares", f"{self.input_size(party)} bytes are needed")
         if party == LEADER:
-            field.require_elements(self._numbers(shares), "shares")
+            field.require_elements(self._decode_shares(shares), "shares")
 
-    def verified(
+    def verify_init(
         self, party: int, public: Sequence[bytes], shares: Sequence[bytes], nonces: Sequence[bytes], key: bytes
     ) -> VerifiedCells:
         """SECRET: shares of cells at one server, and its messages to the other one.
@@ -215,25 +221,25 @@ class Prio3Histogram:
         Raises:
             ValueError: a share is none.
         """
-        self.require(party, shares)
+        self.require_shares(party, shares)
         blinds = [share[-field.SEED :] for share in shares]
         if party == LEADER:
-            numbers = self._numbers(shares)
+            numbers = self._decode_shares(shares)
             cells, proofs = numbers[:, : self.length], numbers[:, self.length :]
         else:
-            cells, proofs = self._of_helper([share[: field.SEED] for share in shares])
-        own = self._parts(party, blinds, nonces, cells)
+            cells, proofs = self._expand_helper([share[: field.SEED] for share in shares])
+        own = self._joint_rand_parts(party, blinds, nonces, cells)
         theirs = slice(field.SEED, 2 * field.SEED) if party == LEADER else slice(field.SEED)
         pairs = ((part, one[theirs]) for part, one in zip(own, public, strict=True))
-        seeds = self._seeds([a + b if party == LEADER else b + a for a, b in pairs])
-        query = field.elements(self._tag(QUERY), ((key, _ONE_PROOF + nonce) for nonce in nonces), QUERIES)
-        told = np.empty((len(shares), 2 * self.chunk + 2, 2), np.uint64)
-        starts, sums = proofs[:, : 2 * self.chunk], proofs[:, 2 * self.chunk :]
-        _questioned(self.points, field.Questioned(cells, starts, sums, self._joint(seeds), query), told)
-        messages = [numbers + part for numbers, part in zip(field.octets_of(told), own, strict=True)]
-        return VerifiedCells(self, party, cells, _rows(messages, self.message_size), _rows(seeds, field.SEED))
+        seeds = self._joint_rand_seeds([a + b if party == LEADER else b + a for a, b in pairs])
+        query = field.expand_elements(self._tag(QUERY), ((key, _ONE_PROOF + nonce) for nonce in nonces), QUERIES)
+        told = np.empty((len(shares), 2 * self.chunk_length + 2, 2), np.uint64)
+        starts, sums = proofs[:, : 2 * self.chunk_length], proofs[:, 2 * self.chunk_length :]
+        _query_reports(self.points, field.QueryInputs(cells, starts, sums, self._expand_joint_rand(seeds), query), told)
+        messages = [numbers + part for numbers, part in zip(field.encode_rows(told), own, strict=True)]
+        return VerifiedCells(self, party, cells, _as_rows(messages, self.message_size), _as_rows(seeds, field.SEED))
 
-    def accepted(
+    def find_accepted(
         self, party: int, own: NDArray[np.uint8], seeds: NDArray[np.uint8], others: NDArray[np.uint8]
     ) -> NDArray[np.bool_]:
         """Mask of the reports that pass: their messages add up to a proof, and both servers had one seed.
@@ -248,55 +254,58 @@ class Prio3Histogram:
             ValueError: there are not as many messages as here.
         """
         if others.shape != own.shape:
-            raise Refused("messages", f"{own.shape} are needed, got {others.shape}")
+            raise InvalidArgument("messages", f"{own.shape} are needed, got {others.shape}")
         numbers = [
-            field.words_of(each[:, : -field.SEED].tobytes(), len(each), 2 * self.chunk + 2) for each in (own, others)
+            field.decode_words(each[:, : -field.SEED].tobytes(), len(each), 2 * self.chunk_length + 2)
+            for each in (own, others)
         ]
         canonical = np.asarray(field.are_elements(numbers[1]).all(axis=1))
         passed = np.zeros(len(own), np.bool_)
-        _agreed(numbers[0], numbers[1] * canonical[:, None, None].astype(np.uint64), passed)
+        _decide_reports(numbers[0], numbers[1] * canonical[:, None, None].astype(np.uint64), passed)
         parts = [own[:, -field.SEED :], others[:, -field.SEED :]]
         both = np.hstack(parts if party == LEADER else parts[::-1])
-        agreed = _rows(self._seeds([row.tobytes() for row in both]), field.SEED)
+        agreed = _as_rows(self._joint_rand_seeds([row.tobytes() for row in both]), field.SEED)
         return np.asarray(passed & canonical & (agreed == seeds).all(axis=1))
 
     @cached_property
     def _tags(self) -> dict[int, bytes]:
-        tag = field.Tag(ALGORITHM, self.context)
-        return {usage: tag.of(usage) for usage in range(MEASUREMENT, JOINT_PART + 1)}
+        tag = field.DomainSeparationTag(ALGORITHM, self.context)
+        return {usage: tag.to_bytes(usage) for usage in range(MEASUREMENT, JOINT_PART + 1)}
 
     def _tag(self, usage: int) -> bytes:
         return self._tags[usage]
 
-    def _numbers(self, shares: Sequence[bytes]) -> field.Words:
+    def _decode_shares(self, shares: Sequence[bytes]) -> field.Words:
         octets = b"".join(share[: -field.SEED] for share in shares)
-        return field.words_of(octets, len(shares), self.length + self.proof_length)
+        return field.decode_words(octets, len(shares), self.length + self.proof_length)
 
-    def _of_helper(self, seeds: Sequence[bytes]) -> tuple[field.Words, field.Words]:
+    def _expand_helper(self, seeds: Sequence[bytes]) -> tuple[field.Words, field.Words]:
         helper = bytes([HELPER])
-        cells = field.elements(self._tag(MEASUREMENT), ((seed, helper) for seed in seeds), self.length)
-        return cells, field.elements(
+        cells = field.expand_elements(self._tag(MEASUREMENT), ((seed, helper) for seed in seeds), self.length)
+        return cells, field.expand_elements(
             self._tag(PROOF), ((seed, _ONE_PROOF + helper) for seed in seeds), self.proof_length
         )
 
-    def _parts(self, party: int, blinds: Sequence[bytes], nonces: Sequence[bytes], cells: field.Words) -> list[bytes]:
+    def _joint_rand_parts(
+        self, party: int, blinds: Sequence[bytes], nonces: Sequence[bytes], cells: field.Words
+    ) -> list[bytes]:
         """A server's parts of the seeds of joint randomness: hashes of its shares."""
-        tag, rows = self._tag(JOINT_PART), zip(blinds, nonces, field.octets_of(cells), strict=True)
-        return [field.stream(tag, blind, bytes([party]) + nonce + row, field.SEED) for blind, nonce, row in rows]
+        tag, rows = self._tag(JOINT_PART), zip(blinds, nonces, field.encode_rows(cells), strict=True)
+        return [field.expand_xof(tag, blind, bytes([party]) + nonce + row, field.SEED) for blind, nonce, row in rows]
 
-    def _seeds(self, both: Sequence[bytes]) -> list[bytes]:
-        return [field.stream(self._tag(JOINT_SEED), bytes(field.SEED), parts, field.SEED) for parts in both]
+    def _joint_rand_seeds(self, both: Sequence[bytes]) -> list[bytes]:
+        return [field.expand_xof(self._tag(JOINT_SEED), bytes(field.SEED), parts, field.SEED) for parts in both]
 
-    def _joint(self, seeds: Sequence[bytes]) -> field.Words:
-        return field.elements(self._tag(JOINT), ((seed, _ONE_PROOF) for seed in seeds), self.calls)
+    def _expand_joint_rand(self, seeds: Sequence[bytes]) -> field.Words:
+        return field.expand_elements(self._tag(JOINT), ((seed, _ONE_PROOF) for seed in seeds), self.calls)
 
 
-def _rows(texts: Sequence[bytes], size: int) -> NDArray[np.uint8]:
+def _as_rows(texts: Sequence[bytes], size: int) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(texts), np.uint8).reshape(len(texts), size)
 
 
 @cache
-def _loops() -> Any:
+def _import_loops() -> Any:
     if not loops_are_compiled():
         return None
     from . import loops
@@ -304,21 +313,21 @@ def _loops() -> Any:
     return loops
 
 
-def _marked(numbers: Sequence[int]) -> field.Words:
+def _to_montgomery(numbers: Sequence[int]) -> field.Words:
     """Numbers as compiled loops multiply by them: times 2**128."""
-    return field.of_integers([number << 128 for number in numbers])
+    return field.from_integers([number << 128 for number in numbers])
 
 
 @cache
-def _nodes(points: int) -> tuple[field.Words, field.Words]:
+def _montgomery_nodes(points: int) -> tuple[field.Words, field.Words]:
     parts = (pow(number, -1, field.MODULUS) for number in (2, points, 2 * points))
-    return _marked(field.roots(2 * points)), _marked(list(parts))
+    return _to_montgomery(field.roots_of_unity(2 * points)), _to_montgomery(list(parts))
 
 
 @cache
-def _odd_nodes(points: int, calls: int) -> tuple[list[int], list[int]]:
+def _odd_node_values(points: int, calls: int) -> tuple[list[int], list[int]]:
     """Values at odd nodes of the polynomial that is 1 at node 0, and of the sum of those that are 1 at a call's."""
-    first = [field.interpolated_first(points, node) for node in field.roots(2 * points)[1::2]]
+    first = [field.evaluate_first_lagrange(points, node) for node in field.roots_of_unity(2 * points)[1::2]]
     rest = [
         sum(first[(place - call) % points] for call in range(1, calls + 1)) % field.MODULUS for place in range(points)
     ]
@@ -326,26 +335,32 @@ def _odd_nodes(points: int, calls: int) -> tuple[list[int], list[int]]:
 
 
 @cache
-def _marked_odd_nodes(points: int, calls: int) -> tuple[field.Words, field.Words]:
-    first, rest = map(_marked, _odd_nodes(points, calls))
+def _montgomery_odd_node_values(points: int, calls: int) -> tuple[field.Words, field.Words]:
+    first, rest = map(_to_montgomery, _odd_node_values(points, calls))
     return first, rest
 
 
-def _proved(
+def _prove_reports(
     scheme: Prio3Histogram, hot: NDArray[np.int64], starts: field.Words, joint: field.Words, sums: field.Words
 ) -> None:
-    if _loops() is None:
-        plain.proved(hot, starts, joint, _odd_nodes(scheme.points, scheme.calls), sums)
+    if _import_loops() is None:
+        plain.prove_reports(hot, starts, joint, _odd_node_values(scheme.points, scheme.calls), sums)
     else:
-        _loops().proved(hot, starts, joint, _marked_odd_nodes(scheme.points, scheme.calls), sums)
+        _import_loops().prove_reports(
+            hot, starts, joint, _montgomery_odd_node_values(scheme.points, scheme.calls), sums
+        )
 
 
-def _questioned(points: int, asked: field.Questioned, told: field.Words) -> None:
-    if _loops() is None:
-        plain.questioned(asked, points, told)
+def _query_reports(points: int, asked: field.QueryInputs, told: field.Words) -> None:
+    if _import_loops() is None:
+        plain.query_reports(asked, points, told)
     else:
-        _loops().questioned(field.Questioned(*map(np.ascontiguousarray, asked)), *_nodes(points), told)
+        _import_loops().questioned(
+            field.QueryInputs(*map(np.ascontiguousarray, asked)), *_montgomery_nodes(points), told
+        )
 
 
-def _agreed(first: field.Words, second: field.Words, passed: NDArray[np.bool_]) -> None:
-    (plain if _loops() is None else _loops()).agreed(np.ascontiguousarray(first), np.ascontiguousarray(second), passed)
+def _decide_reports(first: field.Words, second: field.Words, passed: NDArray[np.bool_]) -> None:
+    (plain if _import_loops() is None else _import_loops()).decide_reports(
+        np.ascontiguousarray(first), np.ascontiguousarray(second), passed
+    )

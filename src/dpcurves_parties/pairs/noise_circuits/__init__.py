@@ -1,9 +1,17 @@
 """Noise from finite coins that two parties throw together, as circuits: pure epsilon, without a delta."""
 
-from .response import Flip, Response, Wire, Wires, around
-from .rounded import FiniteLaplace, Lattice, Rounded, ThreeAnswers, response_for
+from .response import BinaryResponse, Response, Wire, Wires, add_modulo
+from .rounded import FiniteLaplace, LaplaceResponse, RoundedResponse, TernaryResponse, choose_response
 
 __all__ = [
-    "FiniteLaplace", "Flip", "Lattice", "Response", "Rounded", "ThreeAnswers", "Wire", "Wires", "around",
-    "response_for",
+    "BinaryResponse",
+    "FiniteLaplace",
+    "LaplaceResponse",
+    "Response",
+    "RoundedResponse",
+    "TernaryResponse",
+    "Wire",
+    "Wires",
+    "add_modulo",
+    "choose_response",
 ]  # fmt: skip

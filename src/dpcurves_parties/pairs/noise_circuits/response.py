@@ -10,9 +10,9 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
 
-from dpcurves.arguments import Refused, WrongKind
+from dpcurves.arguments import InvalidArgument, WrongArgumentType
 from dpcurves.arrays import IntArray
-from dpcurves.noise.exponential import LEAST_EPSILON, MOST_EPSILON, decay_above
+from dpcurves.noise.exponential import LEAST_EPSILON, MOST_EPSILON, bound_exp_neg_above
 
 # Gates over anything that has XOR, AND and NOT: a wire of a circuit, or NumPy's arrays of truth values.
 #
@@ -22,36 +22,36 @@ Wire = Any
 Wires = Sequence[Wire]
 
 
-def below(coin: Wires, parts: int) -> Wire:
+def compare_below(number: Wires, threshold: int) -> Wire:
     """The gate that compares a coin with a public number from 1 to ``2**len(coin) - 1``: its chance is that number's
     share.
 
-    From the lowest place on that is set in `parts`, where NOT decides; each further place takes one AND.
+    From the lowest place on that is set in `threshold`, where NOT decides; each further place takes one AND.
     """
-    lowest = _lowest(parts)
-    found = ~coin[lowest]
-    for place in range(lowest + 1, len(coin)):
-        unset = ~coin[place]
-        # a place that is set in `parts` decides where the coin's is not, and leaves it open otherwise
-        found = ~(coin[place] & ~found) if parts >> place & 1 else unset & found
+    lowest = _lowest_set_bit(threshold)
+    found = ~number[lowest]
+    for place in range(lowest + 1, len(number)):
+        unset = ~number[place]
+        # a place that is set in `threshold` decides where the coin's is not, and leaves it open otherwise
+        found = ~(number[place] & ~found) if threshold >> place & 1 else unset & found
     return found
 
 
-def ands_below(bits: int, parts: int) -> int:
-    """The number of AND gates of `below`."""
-    return bits - 1 - _lowest(parts)
+def count_comparison_ands(bits: int, threshold: int) -> int:
+    """The number of AND gates of `compare_below`."""
+    return bits - 1 - _lowest_set_bit(threshold)
 
 
-def _lowest(parts: int) -> int:
+def _lowest_set_bit(parts: int) -> int:
     return (parts & -parts).bit_length() - 1
 
 
-def chosen(which: Wire, one: Wire, zero: Wire) -> Wire:
-    """The first of two wires where `which` is set, else the second: one AND."""
-    return zero ^ (which & (one ^ zero))
+def multiplex(condition: Wire, one: Wire, zero: Wire) -> Wire:
+    """The first of two wires where `condition` is set, else the second: one AND."""
+    return zero ^ (condition & (one ^ zero))
 
 
-def total(one: Wires, other: Wires) -> tuple[Wire, ...]:
+def add_numbers(one: Wires, other: Wires) -> tuple[Wire, ...]:
     """The sum of two numbers, and its carry as one more place: an AND for each place of the longer one.
 
     Raises:
@@ -70,20 +70,20 @@ def total(one: Wires, other: Wires) -> tuple[Wire, ...]:
     return (*places, carry)
 
 
-def around(number: Wires, other: Wires) -> tuple[Wire, ...]:
+def add_modulo(number: Wires, other: Wires) -> tuple[Wire, ...]:
     """A number of a circle and one that is no wider, added there: an AND for each place but the last."""
     if len(number) == 1:
         return (number[0] ^ other[0],)
-    *places, carry = total(number[:-1], other[: len(number) - 1])
+    *places, carry = add_numbers(number[:-1], other[: len(number) - 1])
     top = number[-1] ^ carry
     return (*places, top ^ other[-1] if len(other) == len(number) else top)
 
 
-def plus(number: Wires, public: int) -> tuple[Wire, ...]:
+def add_constant(number: Wires, constant: int) -> tuple[Wire, ...]:
     """A number plus a public one, on the circle of its own width: an AND for each place but the last, at most."""
     places, carry = [], None
     for place, wire in enumerate(number):
-        adds, last = public >> place & 1, place == len(number) - 1
+        adds, last = constant >> place & 1, place == len(number) - 1
         if carry is None:
             places.append(~wire if adds else wire)
             carry = wire if adds else None
@@ -93,17 +93,17 @@ def plus(number: Wires, public: int) -> tuple[Wire, ...]:
     return tuple(places)
 
 
-def times(number: Wires, factor: int) -> tuple[Wire, ...]:
+def multiply_constant(number: Wires, factor: int) -> tuple[Wire, ...]:
     """A number times a public odd one: an addition for each further place that is set in it."""
     found = tuple(number)
     for place in range(1, factor.bit_length()):
         if factor >> place & 1:
             found += (number[0] ^ number[0],) * (place + 1 - len(found))
-            found = (*found[:place], *total(found[place:], number))
+            found = (*found[:place], *add_numbers(found[place:], number))
     return found
 
 
-def taken(coins: Iterator[Wire], count: int) -> tuple[Wire, ...]:
+def take_wires(coins: Iterator[Wire], count: int) -> tuple[Wire, ...]:
     """The next wires, for one coin: none is used twice."""
     return tuple(islice(coins, count))
 
@@ -117,7 +117,7 @@ class Response(ABC):
 
     Formal guarantees: whatever the values v and w and the answer a are, ``P(a | v) <= exp(epsilon) P(a | w)``, exactly:
     all chances are dyadic, and rounded so that it holds; there is no delta. It holds for whoever does not know the
-    coins: each is the XOR of two parties' bits, so to either of them it is even as long as the other's bits are.
+    random_widths: each is the XOR of two parties' bits, so to either of them it is even as long as the other's bits are.
 
     Attributes:
         epsilon: What one answer may lose.
@@ -131,9 +131,9 @@ class Response(ABC):
 
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon, Fraction):
-            raise WrongKind("epsilon", f"a Fraction is needed, got {type(self.epsilon).__name__}")
+            raise WrongArgumentType("epsilon", f"a Fraction is needed, got {type(self.epsilon).__name__}")
         if not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
-            raise Refused("epsilon", f"a number from 2**-20 to {MOST_EPSILON} a pair is needed")
+            raise InvalidArgument("epsilon", f"a number from 2**-20 to {MOST_EPSILON} a pair is needed")
 
     @property
     @abstractmethod
@@ -152,24 +152,24 @@ class Response(ABC):
 
     @property
     @abstractmethod
-    def coins(self) -> tuple[int, ...]:
+    def random_widths(self) -> tuple[int, ...]:
         """The number of binary places of each coin."""
 
     @abstractmethod
-    def answer(self, value: int, coins: Sequence[int]) -> int:
+    def answer(self, value: int, draws: Sequence[int]) -> int:
         """The answer for these coins, given place by place."""
 
     @abstractmethod
-    def wires(self, value: Wires, coins: Wires) -> Wires:
+    def wires(self, value: Wires, draws: Wires) -> Wires:
         """`answer` in gates: the places of all coins lie one behind the other."""
 
     @property
     @abstractmethod
-    def ands(self) -> int:
+    def and_count(self) -> int:
         """The number of AND gates of `wires`."""
 
     @abstractmethod
-    def chance(self, value: int, answer: int) -> Fraction:
+    def probability(self, value: int, answer: int) -> Fraction:
         """The chance of an answer: exact."""
 
     @property
@@ -186,7 +186,7 @@ class Response(ABC):
     def variance(self, value: int) -> float:
         """The variance of the answer about a value."""
 
-    def decoded(self, places: Places) -> Places:
+    def decode_answers(self, places: Places) -> Places:
         """The answer whose places, as a number, are these; or those of an array of numbers."""
         whole = 1 << self.width
         return self.answers.start + (places - self.answers.start) % whole
@@ -197,24 +197,24 @@ class Response(ABC):
         return (len(self.answers) - 1).bit_length()
 
     @property
-    def most_variance(self) -> float:
+    def max_variance(self) -> float:
         """The variance of the debiased answer about one value, in squares of its steps, where it is largest."""
-        return max(self.variance(value) for value in (*self._ends, self._middle)) / float(self.gain) ** 2
+        return max(self.variance(value) for value in (*self._endpoints, self._middle)) / float(self.gain) ** 2
 
     @property
-    def most_varied(self) -> float:
+    def max_total_variance(self) -> float:
         """The variance of the debiased answer about values that vary themselves, where they do it the worst way."""
-        apart = sum(self.variance(end) for end in self._ends) / 2 / float(self.gain) ** 2
-        varied = (self._ends[1] - self._ends[0]) ** 2 / 4
+        apart = sum(self.variance(end) for end in self._endpoints) / 2 / float(self.gain) ** 2
+        varied = (self._endpoints[1] - self._endpoints[0]) ** 2 / 4
         return max(apart + varied, self.variance(self._middle) / float(self.gain) ** 2)
 
     @property
-    def _ends(self) -> tuple[int, int]:
+    def _endpoints(self) -> tuple[int, int]:
         return self.values.start, self.values[-1]
 
     @property
     def _middle(self) -> int:
-        return sum(self._ends) // 2
+        return sum(self._endpoints) // 2
 
 
 FEWEST_PLACES = 16
@@ -222,7 +222,7 @@ FINE = 13
 
 
 @dataclass(frozen=True)
-class Flip(Response):
+class BinaryResponse(Response):
     """The answer is turned round with chance ``m / 2**places`` (Warner 1965).
 
     Formal guarantees: two values differ in the chance of an answer by the factor ``(2**places - m) / m`` at most, which
@@ -244,42 +244,42 @@ class Flip(Response):
         return range(2)
 
     @cached_property
-    def places(self) -> int:
+    def random_width(self) -> int:
         """The number of binary places of the coin."""
         smallness = (self.epsilon.denominator // self.epsilon.numerator).bit_length()
         return max(FEWEST_PLACES, FINE + smallness)
 
     @cached_property
-    def flipped(self) -> int:
+    def flip_numerator(self) -> int:
         """The chance that the answer is turned round, in parts of ``2**places``: never more than half of them."""
-        rest = decay_above(self.epsilon)
-        return -int(-(rest / (1 + rest) * (1 << self.places)) // 1)
+        rest = bound_exp_neg_above(self.epsilon)
+        return -int(-(rest / (1 + rest) * (1 << self.random_width)) // 1)
 
     @property
-    def coins(self) -> tuple[int, ...]:
-        return (self.places,)
+    def random_widths(self) -> tuple[int, ...]:
+        return (self.random_width,)
 
-    def answer(self, value: int, coins: Sequence[int]) -> int:
-        return value ^ (coins[0] < self.flipped)
+    def answer(self, value: int, draws: Sequence[int]) -> int:
+        return value ^ (draws[0] < self.flip_numerator)
 
-    def wires(self, value: Wires, coins: Wires) -> Wires:
-        return (value[0] ^ below(coins, self.flipped),)
+    def wires(self, value: Wires, draws: Wires) -> Wires:
+        return (value[0] ^ compare_below(draws, self.flip_numerator),)
 
     @property
-    def ands(self) -> int:
-        return ands_below(self.places, self.flipped)
+    def and_count(self) -> int:
+        return count_comparison_ands(self.random_width, self.flip_numerator)
 
-    def chance(self, value: int, answer: int) -> Fraction:
-        flipped = Fraction(self.flipped, (1 << self.places))
+    def probability(self, value: int, answer: int) -> Fraction:
+        flipped = Fraction(self.flip_numerator, (1 << self.random_width))
         return flipped if value != answer else 1 - flipped
 
     @property
     def offset(self) -> Fraction:
-        return self.chance(0, 1)
+        return self.probability(0, 1)
 
     @property
     def gain(self) -> Fraction:
-        return 1 - 2 * self.chance(0, 1)
+        return 1 - 2 * self.probability(0, 1)
 
     def variance(self, value: int) -> float:
-        return float(self.chance(0, 1) * self.chance(0, 0))
+        return float(self.probability(0, 1) * self.probability(0, 0))

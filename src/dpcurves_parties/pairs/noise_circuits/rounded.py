@@ -10,24 +10,24 @@ from itertools import count
 from math import prod
 from typing import NamedTuple
 
-from dpcurves.arguments import Refused, make_whole
-from dpcurves.noise.exponential import decay, decay_above
+from dpcurves.arguments import InvalidArgument, convert_to_integers
+from dpcurves.noise.exponential import bound_exp_neg, bound_exp_neg_above
 
 from .response import (
     FEWEST_PLACES,
     FINE,
-    Flip,
+    BinaryResponse,
     Response,
     Wire,
     Wires,
-    ands_below,
-    around,
-    below,
-    chosen,
-    plus,
-    taken,
-    times,
-    total,
+    add_constant,
+    add_modulo,
+    add_numbers,
+    compare_below,
+    count_comparison_ands,
+    multiplex,
+    multiply_constant,
+    take_wires,
 )
 
 # Laplace noise from finitely many coins: on a circle of whole numbers, and on a value of few steps.
@@ -42,16 +42,16 @@ _PRECISION = 512
 
 
 @dataclass(frozen=True)
-class Coin:
-    """A coin of so many places, which shows heads where it is less than `parts`."""
+class BernoulliSampler:
+    """A coin of so many places, which shows heads where it is less than `numerator`."""
 
-    places: int
-    parts: int
+    width: int
+    numerator: int
 
     @property
-    def chance(self) -> Fraction:
+    def probability(self) -> Fraction:
         """The chance of heads."""
-        return Fraction(self.parts, 1 << self.places)
+        return Fraction(self.numerator, 1 << self.width)
 
 
 @dataclass(frozen=True)
@@ -62,46 +62,48 @@ class FiniteLaplace:
     NOTs and the weight is that of abs(x). Where the circle is wider than that reaches, one further coin, of chance
     2**-64, has the noise replaced by an even number of the whole circle.
 
-    Formal guarantees: to numbers that differ by `reach` at most, the noisy ones lose at most epsilon, exactly. *Proof.*
+    Formal guarantees: to numbers that differ by `sensitivity` at most, the noisy ones lose at most epsilon, exactly. *Proof.*
     The odds of each digit and of the sign are off from exp(-2**i rate) and exp(-rate) by a factor of exp(tolerance) at
     most, either way, which is compared in whole numbers. So the logarithm of x's chance is a constant, less ``rate *
     abs(x)``, and off by at most the sum of the tolerances of the coins that differ. On a circle of ``2**(digits + 1)``
-    numbers abs changes by 1 from each to the next, also where its ends meet, hence by `reach` at most: the loss is
+    numbers abs changes by 1 from each to the next, also where its ends meet, hence by `sensitivity` at most: the loss is
     ``rate * reach + (digits + 1) * tolerance = epsilon``. On a wider circle, put u for the chance that the replacement
     has for each number. Where both numbers have noise that reaches the answer, u is added above and below, which brings
-    the ratio nearer to 1. Where only one has, that noise lies less than `reach` from its end, so its chance is at most
+    the ratio nearer to 1. Where only one has, that noise lies less than `sensitivity` from its end, so its chance is at most
     ``exp(-rate * (2**digits - reach) + tolerances)``, which by the choice of `digits` is at most ``epsilon * u``, and
     ``u + epsilon * u <= exp(epsilon) * u``. Noise that is cut off *without* this loses everything at its end.
 
     Attributes:
         epsilon: What the noisy number may lose.
-        reach: By how much the number without noise may differ between neighbours.
+        sensitivity: By how much the number without noise may differ between neighbours.
         width: How many places the number has, with room for noise.
 
     Raises:
-        ValueError: `reach` is below 1, or the circle holds less than four times of it, or is wider than 2**62.
+        ValueError: `sensitivity` is below 1, or the circle holds less than four times of it, or is wider than 2**62.
     """
 
     epsilon: Fraction
-    reach: int
+    sensitivity: int
     width: int
 
     def __post_init__(self) -> None:
-        make_whole(self, reach="reach", width="width")
-        if not (self.reach >= 1 and self.width <= WIDEST_CIRCLE and 4 * self.reach <= 2**self.width):
-            raise Refused("reach", "a whole number of at least 1, and at most a quarter of the circle, is needed")
+        convert_to_integers(self, reach="reach", width="width")
+        if not (self.sensitivity >= 1 and self.width <= WIDEST_CIRCLE and 4 * self.sensitivity <= 2**self.width):
+            raise InvalidArgument(
+                "sensitivity", "a whole number of at least 1, and at most a quarter of the circle, is needed"
+            )
 
     @cached_property
     def digits(self) -> int:
         """The number of binary digits of a magnitude."""
-        return next(digits for digits in count(1) if digits + 1 >= self.width or self._reaches_far_enough(digits))
+        return next(digits for digits in count(1) if digits + 1 >= self.width or self._has_enough_digits(digits))
 
-    def _reaches_far_enough(self, digits: int) -> bool:
-        farthest = self._rate(digits) * ((1 << digits) - self.reach) - (digits + 1) * self.tolerance
-        return farthest > 0 and _decay(farthest)[1] * (1 << RARE + self.width) <= self.epsilon
+    def _has_enough_digits(self, digits: int) -> bool:
+        farthest = self._rate_for(digits) * ((1 << digits) - self.sensitivity) - (digits + 1) * self.tolerance
+        return farthest > 0 and _bound_decay(farthest)[1] * (1 << RARE + self.width) <= self.epsilon
 
-    def _rate(self, digits: int) -> Fraction:
-        return (self.epsilon - (digits + 1) * self.tolerance) / self.reach
+    def _rate_for(self, digits: int) -> Fraction:
+        return (self.epsilon - (digits + 1) * self.tolerance) / self.sensitivity
 
     @property
     def tolerance(self) -> Fraction:
@@ -111,97 +113,100 @@ class FiniteLaplace:
     @property
     def rate(self) -> Fraction:
         """The decay rate of the weights: one over the scale of the noise."""
-        return self._rate(self.digits)
+        return self._rate_for(self.digits)
 
     @property
-    def wraps(self) -> bool:
+    def is_full_circle(self) -> bool:
         """Tell whether magnitudes and signs fill the circle."""
         return self.digits + 1 == self.width
 
     @cached_property
-    def thrown(self) -> tuple[Coin, ...]:
+    def samplers(self) -> tuple[BernoulliSampler, ...]:
         """The coins of the digits, the lowest first, and that of the sign."""
         rates = [(1 << digit) * self.rate for digit in range(self.digits)]
-        return tuple(_coin(rate, self.tolerance) for rate in [*rates, self.rate])
+        return tuple(_find_sampler(rate, self.tolerance) for rate in [*rates, self.rate])
 
     @property
-    def coins(self) -> tuple[int, ...]:
+    def random_widths(self) -> tuple[int, ...]:
         """The number of binary places of each coin."""
-        places = tuple(coin.places for coin in self.thrown)
-        return places if self.wraps else (*places, RARE, self.width)
+        places = tuple(coin.width for coin in self.samplers)
+        return places if self.is_full_circle else (*places, RARE, self.width)
 
     @property
-    def ands(self) -> int:
+    def and_count(self) -> int:
         """The number of AND gates of `wires`."""
-        thrown = sum(ands_below(coin.places, coin.parts) for coin in self.thrown)
-        return thrown if self.wraps else thrown + RARE - 1 + self.width
+        thrown = sum(count_comparison_ands(coin.width, coin.numerator) for coin in self.samplers)
+        return thrown if self.is_full_circle else thrown + RARE - 1 + self.width
 
-    def noise(self, coins: Sequence[int]) -> int:
+    def compute_noise(self, draws: Sequence[int]) -> int:
         """The noise of these coins, from ``-2**(width - 1)`` on."""
-        *digits, sign = (coin < law.parts for coin, law in zip(coins, self.thrown, strict=False))
+        *digits, sign = (coin < law.numerator for coin, law in zip(draws, self.samplers, strict=False))
         found = sum(1 << place for place, heads in enumerate(digits) if heads)
         found = ~found if sign else found
-        if not self.wraps and coins[-2] < 1:
-            found = coins[-1]
-        return self.signed(found)
+        if not self.is_full_circle and draws[-2] < 1:
+            found = draws[-1]
+        return self.to_signed(found)
 
-    def signed(self, number: int) -> int:
+    def to_signed(self, number: int) -> int:
         """A number of the circle, from ``-2**(width - 1)`` on."""
         half = 1 << self.width - 1
         return (number + half) % (2 * half) - half
 
-    def wires(self, coins: Wires) -> tuple[Wire, ...]:
+    def wires(self, draws: Wires) -> tuple[Wire, ...]:
         """The `width` places of the noise, from those of all coins, one behind the other."""
-        source = iter(coins)
-        heads = [below(taken(source, coin.places), coin.parts) for coin in self.thrown]
+        source = iter(draws)
+        heads = [compare_below(take_wires(source, coin.width), coin.numerator) for coin in self.samplers]
         sign, lower = heads[-1], tuple(heads[-1] ^ digit for digit in heads[:-1])
         found = lower + (sign,) * (self.width - self.digits)
-        if self.wraps:
+        if self.is_full_circle:
             return found
-        rare = below(taken(source, RARE), 1)
-        return tuple(chosen(rare, even, place) for even, place in zip(source, found, strict=True))
+        rare = compare_below(take_wires(source, RARE), 1)
+        return tuple(multiplex(rare, even, place) for even, place in zip(source, found, strict=True))
 
-    def chance(self, noise: int) -> Fraction:
+    def probability(self, noise: int) -> Fraction:
         """The chance of a number of the circle: exact."""
-        signed = self.signed(noise)
+        signed = self.to_signed(noise)
         magnitude = ~signed if signed < 0 else signed
         shown = [magnitude >> digit & 1 for digit in range(self.digits)] + [int(signed < 0)]
-        chances = (coin.chance if heads else 1 - coin.chance for coin, heads in zip(self.thrown, shown, strict=True))
+        chances = (
+            coin.probability if heads else 1 - coin.probability
+            for coin, heads in zip(self.samplers, shown, strict=True)
+        )
         drawn = prod(chances, start=Fraction(1)) if magnitude < 1 << self.digits else Fraction(0)
-        return drawn if self.wraps else drawn + (Fraction(1, 1 << self.width) - drawn) / (1 << RARE)
+        return drawn if self.is_full_circle else drawn + (Fraction(1, 1 << self.width) - drawn) / (1 << RARE)
 
     @cached_property
     def mean(self) -> float:
         """The mean of the noise, which is 0 but for what coins are off, where the circle's end is not counted."""
-        *digits, sign = (coin.chance for coin in self.thrown)
-        middle = _weighed(digits)
+        *digits, sign = (coin.probability for coin in self.samplers)
+        middle = _weighted_sum(digits)
         return float((1 - sign) * middle - sign * (1 + middle))
 
     @cached_property
     def variance(self) -> float:
         """The mean square of the noise. (Even noise, once in 2**64, adds less than its rounding.)"""
-        *digits, sign = (coin.chance for coin in self.thrown)
-        middle = _weighed(digits)
+        *digits, sign = (coin.probability for coin in self.samplers)
+        middle = _weighted_sum(digits)
         square = sum((chance * (1 - chance) * (1 << 2 * place) for place, chance in enumerate(digits)), middle**2)
         return float(square + sign * (1 + 2 * middle))
 
 
-def _weighed(chances: Iterable[Fraction]) -> Fraction:
+def _weighted_sum(chances: Iterable[Fraction]) -> Fraction:
     return sum((chance * (1 << place) for place, chance in enumerate(chances)), Fraction(0))
 
 
-def _decay(exponent: Fraction) -> tuple[Fraction, Fraction]:
+def _bound_decay(exponent: Fraction) -> tuple[Fraction, Fraction]:
     """Two numbers that ``exp(-exponent)`` lies between."""
-    lower, upper = decay(exponent, _PRECISION)
+    lower, upper = bound_exp_neg(exponent, _PRECISION)
     return Fraction(lower, 1 << _PRECISION), Fraction(upper, 1 << _PRECISION)
 
 
-def _coin(rate: Fraction, tolerance: Fraction) -> Coin:
+def _find_sampler(rate: Fraction, tolerance: Fraction) -> BernoulliSampler:
     """The coin of fewest places whose odds are exp(-rate) within a factor of exp(tolerance) either way: proven."""
-    middle = _decay(rate)[0] / (1 + _decay(rate)[0])
-    least, most = _decay(rate + tolerance)[1], _decay(max(rate - tolerance, Fraction(0)))[0]
-    coins = (Coin(places, round(middle * 2**places)) for places in count(2))
-    return next(coin for coin in coins if coin.parts and least <= coin.chance / (1 - coin.chance) <= most)
+    middle = _bound_decay(rate)[0] / (1 + _bound_decay(rate)[0])
+    least, most = _bound_decay(rate + tolerance)[1], _bound_decay(max(rate - tolerance, Fraction(0)))[0]
+    coins = (BernoulliSampler(places, round(middle * 2**places)) for places in count(2))
+    return next(coin for coin in coins if coin.numerator and least <= coin.probability / (1 - coin.probability) <= most)
 
 
 MOST_STEPS = 2**16
@@ -210,7 +215,7 @@ SCALES = 16
 
 
 @dataclass(frozen=True)
-class Lattice(Response):
+class LaplaceResponse(Response):
     """A value from 0 to `steps`, with Laplace noise on a circle that it fills to a small part.
 
     Noise that passes the circle's end comes out at the other one: that happens with chance exp(-16) at most, and moves
@@ -223,9 +228,9 @@ class Lattice(Response):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        make_whole(self, steps="steps")
+        convert_to_integers(self, steps="steps")
         if not 1 <= self.steps <= MOST_STEPS:
-            raise Refused("steps", f"from 1 to {MOST_STEPS} are answered about")
+            raise InvalidArgument("steps", f"from 1 to {MOST_STEPS} are answered about")
 
     @property
     def name(self) -> str:
@@ -247,21 +252,21 @@ class Lattice(Response):
         return range(middle - half, middle + half)
 
     @property
-    def coins(self) -> tuple[int, ...]:
-        return self.noise.coins
+    def random_widths(self) -> tuple[int, ...]:
+        return self.noise.random_widths
 
-    def answer(self, value: int, coins: Sequence[int]) -> int:
-        return self.decoded(value + self.noise.noise(coins))
+    def answer(self, value: int, draws: Sequence[int]) -> int:
+        return self.decode_answers(value + self.noise.compute_noise(draws))
 
-    def wires(self, value: Wires, coins: Wires) -> Wires:
-        return around(self.noise.wires(coins), value)
+    def wires(self, value: Wires, draws: Wires) -> Wires:
+        return add_modulo(self.noise.wires(draws), value)
 
     @property
-    def ands(self) -> int:
-        return self.noise.ands + self.noise.width - 1
+    def and_count(self) -> int:
+        return self.noise.and_count + self.noise.width - 1
 
-    def chance(self, value: int, answer: int) -> Fraction:
-        return self.noise.chance(answer - value)
+    def probability(self, value: int, answer: int) -> Fraction:
+        return self.noise.probability(answer - value)
 
     @property
     def offset(self) -> Fraction:
@@ -279,16 +284,16 @@ class Lattice(Response):
 TRIED = 64
 
 
-class _Parts(NamedTuple):
+class _Numerators(NamedTuple):
     """Chances in parts of all: that a tie is kept, that an order is told as a tie, and that it is turned round."""
 
-    kept: int
-    hidden: int
-    turned: int
+    tie_kept: int
+    order_hidden: int
+    order_reversed: int
 
 
 @dataclass(frozen=True)
-class ThreeAnswers(Response):
+class TernaryResponse(Response):
     """An order, 1 or -1, may be told as a tie or turned round; a tie may be told as either order, with even chances.
 
     The chance that a tie is kept is free, from that of a fair coin's toss for either order, which is best for orders,
@@ -313,53 +318,53 @@ class ThreeAnswers(Response):
         return range(-1, 2)
 
     @cached_property
-    def places(self) -> int:
+    def random_width(self) -> int:
         """The number of binary places of the first coin."""
         return max(FEWEST_PLACES, FINE + (self.epsilon.denominator // self.epsilon.numerator).bit_length())
 
     @property
-    def coins(self) -> tuple[int, ...]:
-        return (self.places, 1)
+    def random_widths(self) -> tuple[int, ...]:
+        return (self.random_width, 1)
 
     @cached_property
-    def parts(self) -> _Parts:
+    def numerators(self) -> _Numerators:
         """The chances, in parts of ``2**places``."""
-        rest, whole = decay_above(self.epsilon), 1 << self.places
+        rest, whole = bound_exp_neg_above(self.epsilon), 1 << self.random_width
         most = int(whole / (1 + 2 * rest))
-        tried = (_parts(most * part // TRIED, whole, rest) for part in range(1, TRIED + 1))
-        return min((parts for parts in tried if _is_private(parts, whole, rest)), key=self._larger)
+        tried = (_compute_numerators(most * part // TRIED, whole, rest) for part in range(1, TRIED + 1))
+        return min((parts for parts in tried if _is_private(parts, whole, rest)), key=self._larger_variance)
 
-    def _larger(self, parts: _Parts) -> float:
+    def _larger_variance(self, parts: _Numerators) -> float:
         """The larger of both variances, debiased."""
-        whole = 1 << self.places
-        gain = 1 - (parts.hidden + 2 * parts.turned) / whole
+        whole = 1 << self.random_width
+        gain = 1 - (parts.order_hidden + 2 * parts.order_reversed) / whole
         if gain <= 0:
             return float("inf")
-        return max(1 - parts.kept / whole, 1 - parts.hidden / whole - gain**2) / gain**2
+        return max(1 - parts.tie_kept / whole, 1 - parts.order_hidden / whole - gain**2) / gain**2
 
-    def answer(self, value: int, coins: Sequence[int]) -> int:
-        coin, side = coins
-        kept, hidden, turned = self.parts
+    def answer(self, value: int, draws: Sequence[int]) -> int:
+        coin, side = draws
+        kept, hidden, turned = self.numerators
         if coin < (hidden if value else kept):
             return 0
         if not value:
             return -1 if side else 1
         return -value if coin < hidden + turned else value
 
-    def wires(self, value: Wires, coins: Wires) -> Wires:
+    def wires(self, value: Wires, draws: Wires) -> Wires:
         order, less = value
-        coin, side = coins[:-1], coins[-1]
-        kept, hidden, turned = self.parts
-        told = ~chosen(order, below(coin, hidden), below(coin, kept))
-        return told, told & chosen(order, less ^ below(coin, hidden + turned), side)
+        coin, side = draws[:-1], draws[-1]
+        kept, hidden, turned = self.numerators
+        told = ~multiplex(order, compare_below(coin, hidden), compare_below(coin, kept))
+        return told, told & multiplex(order, less ^ compare_below(coin, hidden + turned), side)
 
     @property
-    def ands(self) -> int:
-        kept, hidden, turned = self.parts
-        return 3 + sum(ands_below(self.places, parts) for parts in (kept, hidden, hidden + turned))
+    def and_count(self) -> int:
+        kept, hidden, turned = self.numerators
+        return 3 + sum(count_comparison_ands(self.random_width, parts) for parts in (kept, hidden, hidden + turned))
 
-    def chance(self, value: int, answer: int) -> Fraction:
-        kept, hidden, turned = (Fraction(parts, (1 << self.places)) for parts in self.parts)
+    def probability(self, value: int, answer: int) -> Fraction:
+        kept, hidden, turned = (Fraction(parts, (1 << self.random_width)) for parts in self.numerators)
         if not value:
             return kept if not answer else (1 - kept) / 2
         return {0: hidden, -value: turned, value: 1 - hidden - turned}[answer]
@@ -370,21 +375,25 @@ class ThreeAnswers(Response):
 
     @property
     def gain(self) -> Fraction:
-        return self.chance(1, 1) - self.chance(1, -1)
+        return self.probability(1, 1) - self.probability(1, -1)
 
     def variance(self, value: int) -> float:
-        return float(1 - self.chance(value, 0)) - float(self.gain) ** 2 * value**2
+        return float(1 - self.probability(value, 0)) - float(self.gain) ** 2 * value**2
 
 
-def _parts(kept: int, whole: int, rest: Fraction) -> _Parts:
+def _compute_numerators(kept: int, whole: int, rest: Fraction) -> _Numerators:
     hidden = -int(-kept * rest // 1)
-    return _Parts(kept, hidden, -int(-(whole - hidden) * rest / (1 + rest) // 1))
+    return _Numerators(kept, hidden, -int(-(whole - hidden) * rest / (1 + rest) // 1))
 
 
-def _is_private(parts: _Parts, whole: int, rest: Fraction) -> bool:
+def _is_private(parts: _Numerators, whole: int, rest: Fraction) -> bool:
     """Tell whether no answer is more than ``1 / rest`` times as likely about one value as about another."""
-    ties = (Fraction(parts.kept), Fraction(parts.hidden))
-    orders = (Fraction(whole - parts.hidden - parts.turned), Fraction(parts.turned), Fraction(whole - parts.kept, 2))
+    ties = (Fraction(parts.tie_kept), Fraction(parts.order_hidden))
+    orders = (
+        Fraction(whole - parts.order_hidden - parts.order_reversed),
+        Fraction(parts.order_reversed),
+        Fraction(whole - parts.tie_kept, 2),
+    )
     return all(min(told) > 0 and max(told) * rest <= min(told) for told in (ties, orders))
 
 
@@ -399,16 +408,16 @@ class _Scale(NamedTuple):
     """Values times `factor` fill a range of ``2**places``."""
 
     factor: int
-    places: int
+    width: int
 
 
 @dataclass(frozen=True)
-class Rounded(Response):
+class RoundedResponse(Response):
     """A value from `least` to `most`, rounded at random to ``2**fine`` steps, and answered about.
 
     Values are multiplied by a small odd number so that the largest is nearly a power of two; an even number is added
     below the places of the steps; and what it carries over rounds up, with the chance of exactly what is rounded. The
-    step is answered about as by `Flip`, if there is but one, or as by `Lattice`. With one step, one bit says all: the
+    step is answered about as by `BinaryResponse`, if there is but one, or as by `LaplaceResponse`. With one step, one bit says all: the
     variance is that of a coin, whatever was rounded.
 
     Formal guarantees: rounding looks at the value and at coins of its own, so the loss is that of the answer.
@@ -416,21 +425,21 @@ class Rounded(Response):
     Attributes:
         least: The smallest value.
         most: The largest one.
-        fine: How many places the number of steps has: 0 to 6.
+        max_step_bits: How many places the number of steps has: 0 to 6.
 
     Raises:
-        ValueError: there is one value, or more than 2**48, or `fine` is not from 0 to 6.
+        ValueError: there is one value, or more than 2**48, or `max_step_bits` is not from 0 to 6.
     """
 
     least: int
     most: int
-    fine: int
+    max_step_bits: int
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        make_whole(self, least="least", most="most", fine="fine")
-        if not (1 <= self.span <= 2**WIDEST and 0 <= self.fine <= FINEST):
-            raise Refused("kernel", f"its values have to span from 1 to 2**{WIDEST}")
+        convert_to_integers(self, least="least", most="most", fine="fine")
+        if not (1 <= self.span <= 2**WIDEST and 0 <= self.max_step_bits <= FINEST):
+            raise InvalidArgument("kernel", f"its values have to span from 1 to 2**{WIDEST}")
 
     @property
     def span(self) -> int:
@@ -439,32 +448,32 @@ class Rounded(Response):
 
     @property
     def name(self) -> str:
-        return f"{self.within.name}, rounded at random" if self.dither else self.within.name
+        return f"{self.inner_response.name}, rounded at random" if self.dither_bits else self.inner_response.name
 
     @cached_property
-    def within(self) -> Response:
+    def inner_response(self) -> Response:
         """The response that is applied to the rounded value."""
-        return Flip(self.epsilon) if not self.steps else Lattice(self.epsilon, 2**self.steps)
+        return BinaryResponse(self.epsilon) if not self.step_bits else LaplaceResponse(self.epsilon, 2**self.step_bits)
 
     @property
-    def steps(self) -> int:
+    def step_bits(self) -> int:
         """The number of binary places of the number of steps: where values are fewer, as many as they have."""
-        return min(self.fine, self.scale.places)
+        return min(self.max_step_bits, self.scale.width)
 
     @cached_property
     def scale(self) -> _Scale:
         """The scale that maps values onto the range."""
         tried = [_Scale(factor, (self.span * factor - 1).bit_length()) for factor in range(1, LARGEST_FACTOR + 1, 2)]
-        good = (scale for scale in tried if self._empty(scale) <= SPARED)
-        return next(good, min(tried, key=self._empty))
+        good = (scale for scale in tried if self._unused_fraction(scale) <= SPARED)
+        return next(good, min(tried, key=self._unused_fraction))
 
-    def _empty(self, scale: _Scale) -> Fraction:
-        return 1 - Fraction(self.span * scale.factor, 2**scale.places)
+    def _unused_fraction(self, scale: _Scale) -> Fraction:
+        return 1 - Fraction(self.span * scale.factor, 2**scale.width)
 
     @property
-    def dither(self) -> int:
+    def dither_bits(self) -> int:
         """The number of binary places that are rounded."""
-        return self.scale.places - self.steps
+        return self.scale.width - self.step_bits
 
     @property
     def values(self) -> range:
@@ -472,70 +481,70 @@ class Rounded(Response):
 
     @property
     def answers(self) -> range:
-        return self.within.answers
+        return self.inner_response.answers
 
     @property
-    def coins(self) -> tuple[int, ...]:
-        return (self.dither, *self.within.coins)
+    def random_widths(self) -> tuple[int, ...]:
+        return (self.dither_bits, *self.inner_response.random_widths)
 
-    def answer(self, value: int, coins: Sequence[int]) -> int:
-        dither, *others = coins
+    def answer(self, value: int, draws: Sequence[int]) -> int:
+        dither, *others = draws
         scaled = (value - self.least) * self.scale.factor
-        return self.within.answer(scaled + dither >> self.dither, others)
+        return self.inner_response.answer(scaled + dither >> self.dither_bits, others)
 
-    def wires(self, value: Wires, coins: Wires) -> Wires:
-        shifted = plus(value, -self.least % 2 ** len(value)) if self.least else value
-        scaled = times(shifted[: self.span.bit_length()], self.scale.factor)[: self.scale.places + 1]
-        dither, others = coins[: self.dither], coins[self.dither :]
-        return self.within.wires(_rounded(scaled, dither, self.steps), others)
+    def wires(self, value: Wires, draws: Wires) -> Wires:
+        shifted = add_constant(value, -self.least % 2 ** len(value)) if self.least else value
+        scaled = multiply_constant(shifted[: self.span.bit_length()], self.scale.factor)[: self.scale.width + 1]
+        dither, others = draws[: self.dither_bits], draws[self.dither_bits :]
+        return self.inner_response.wires(_round_randomly(scaled, dither, self.step_bits), others)
 
     @property
-    def ands(self) -> int:
+    def and_count(self) -> int:
         """An upper bound on the AND gates of `wires` after the value was shifted to begin at 0."""
         scaled = (self.scale.factor.bit_count() - 1) * (self.span.bit_length() + FINEST)
-        return self.within.ands + self.scale.places * bool(self.dither) + scaled
+        return self.inner_response.and_count + self.scale.width * bool(self.dither_bits) + scaled
 
-    def chance(self, value: int, answer: int) -> Fraction:
-        low, part = self._split(value)
-        above = self.within.chance(low + 1, answer) if part else Fraction(0)
-        return (1 - part) * self.within.chance(low, answer) + part * above
+    def probability(self, value: int, answer: int) -> Fraction:
+        low, part = self._split_value(value)
+        above = self.inner_response.probability(low + 1, answer) if part else Fraction(0)
+        return (1 - part) * self.inner_response.probability(low, answer) + part * above
 
-    def _split(self, value: int) -> tuple[int, Fraction]:
+    def _split_value(self, value: int) -> tuple[int, Fraction]:
         """The step below a value, and how far above it the value lies."""
         scaled = (value - self.least) * self.scale.factor
-        low = scaled >> self.dither
-        return low, Fraction(scaled, 2**self.dither) - low
+        low = scaled >> self.dither_bits
+        return low, Fraction(scaled, 2**self.dither_bits) - low
 
     @property
     def offset(self) -> Fraction:
-        return self.within.offset - self.gain * self.least
+        return self.inner_response.offset - self.gain * self.least
 
     @property
     def gain(self) -> Fraction:
-        return self.within.gain * Fraction(self.scale.factor, 2**self.dither)
+        return self.inner_response.gain * Fraction(self.scale.factor, 2**self.dither_bits)
 
     def variance(self, value: int) -> float:
-        low, part = self._split(value)
+        low, part = self._split_value(value)
         share = float(part)
-        apart = share * (1 - share) * float(self.within.gain) ** 2
-        above = self.within.variance(low + 1) if part else 0.0
-        return (1 - share) * self.within.variance(low) + share * above + apart
+        apart = share * (1 - share) * float(self.inner_response.gain) ** 2
+        above = self.inner_response.variance(low + 1) if part else 0.0
+        return (1 - share) * self.inner_response.variance(low) + share * above + apart
 
 
-def _rounded(scaled: Wires, dither: Wires, steps: int) -> Wires:
+def _round_randomly(scaled: Wires, dither: Wires, steps: int) -> Wires:
     """Round a number of steps at random: a coin is added, and its places are cut off."""
     if not dither:
         return scaled
     kept = scaled[len(dither) :]
-    *_, carry = total(dither, scaled[: len(dither)])
+    *_, carry = add_numbers(dither, scaled[: len(dither)])
     if steps and kept:
-        return total(kept, (carry,))[: steps + 1]
+        return add_numbers(kept, (carry,))[: steps + 1]
     # The one place of a single step is set only where all below are not: then nothing is carried into it.
     return (kept[0] ^ carry if kept else carry,)
 
 
 @lru_cache(maxsize=64)  # a pure function of public numbers
-def response_for(least: int, most: int, epsilon: Fraction) -> Response:
+def choose_response(least: int, most: int, epsilon: Fraction) -> Response:
     """The response of smallest variance, where that is largest: one bit below an epsilon of about 2, Laplace above.
 
     Args:
@@ -544,8 +553,8 @@ def response_for(least: int, most: int, epsilon: Fraction) -> Response:
         epsilon: What one pair may lose.
     """
     if (least, most) == (-1, 1):
-        return ThreeAnswers(epsilon)
-    one_bit = Rounded(epsilon, least, most, 0)
-    if not one_bit.dither:
+        return TernaryResponse(epsilon)
+    one_bit = RoundedResponse(epsilon, least, most, 0)
+    if not one_bit.dither_bits:
         return one_bit
-    return min(one_bit, Rounded(epsilon, least, most, FINEST), key=lambda way: way.most_variance)
+    return min(one_bit, RoundedResponse(epsilon, least, most, FINEST), key=lambda way: way.max_variance)

@@ -22,23 +22,22 @@ from typing import Any, ClassVar, Generic, TypeVar
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from dpcurves.arguments import Refused
+from dpcurves.arguments import InvalidArgument
 from dpcurves.conversation import ALL
 from dpcurves.ledger import Allotment, Ledger, QuestionBudget
 
-from ..blobs import Blobs
-from ..channel import Channel, trusting
+from ..blobs import BlobStore
+from ..channel import Channel, make_pinned_context
 from ..identity import Identity, Server
-from ..messages import UNLIKE, ProtocolAborted, Trouble, facts_of
-from ..messages import opened as read
+from ..messages import UNLIKE, ProtocolError, ServerFault, parse_fields, parse_object
 from ..noise_key import NoiseKey
-from ..server import Line
-from ..task_document import Role, bearer_shown, hash_of_shown
-from ..workers import Here, Workers
+from ..server import PeerConnection
+from ..task_document import Role, find_bearer, hash_from_bearer_token
+from ..workers import InProcess, Workers
 from . import report_set
-from .dap import Keys
-from .kinds import VERSION, Askable, Asked, SharedTask, Sharing, require_set
-from .store import Decision, Frozen, Offer, Standing, Store, Stored, TaskState
+from .dap import HpkeKeys
+from .kinds import VERSION, Askable, QuestionMessage, SharedTask, ShareEncoding, require_report_set
+from .store import Decision, Offer, Store, StoredReport, TaskFrozen, TaskState, TaskStatus
 
 SIZE = 32
 DIGITS = re.compile("[0-9a-f]{64}")
@@ -56,38 +55,40 @@ class NoiseSecret:
     Attributes:
         secret: The server's key and that of the dataset in its ledger, joined.
         party: 0 or 1.
-        drawn_as: Name of the noise law: equal names, equal noises from the same key.
+        noise_law_name: Name of the noise law: equal names, equal noises from the same key.
     """
 
     secret: bytes
     party: int
-    drawn_as: str
+    noise_law_name: str
 
     @classmethod
-    def of(cls, identity: Identity, ledger: Ledger, dataset: str, party: int, drawn_as: str) -> NoiseSecret:
+    def from_identity(
+        cls, identity: Identity, ledger: Ledger, dataset: str, party: int, noise_law_name: str
+    ) -> NoiseSecret:
         """Derive the secret from the server's and its ledger's keys. If either is lost, so is the secret, for ever."""
         # The server's own key is in it: both ledgers may, by mistake, have been given one and the same.
-        secret = identity.sealing.private_bytes_raw() + ledger.dataset_key(dataset)
-        return cls(secret, party, drawn_as)
+        secret = identity.hpke_key.private_bytes_raw() + ledger.dataset_key(dataset)
+        return cls(secret, party, noise_law_name)
 
     @property
     def commitment(self) -> str:
         """Commitment to the secret: the other server may know it, and holds this one to it."""
-        return derived(self.secret, f"commitment of party {self.party} to {self.drawn_as}").hex()
+        return derive_key(self.secret, f"commitment of party {self.party} to {self.noise_law_name}").hex()
 
-    def key_of(self, name: str) -> NoiseKey:
+    def derive_noise_key(self, name: str) -> NoiseKey:
         """The key of the noise for one set of reports."""
-        return NoiseKey(derived(self.secret, f"noise of party {self.party} for {name}"))
+        return NoiseKey(derive_key(self.secret, f"noise of party {self.party} for {name}"))
 
 
-def derived(secret: bytes, purpose: str) -> bytes:
+def derive_key(secret: bytes, purpose: str) -> bytes:
     """32 bytes for one purpose: they tell nothing of the secret, or of those for others (RFC 5869)."""
     return HKDF(SHA256(), SIZE, salt=None, info=b"dpcurves " + purpose.encode()).derive(secret)
 
 
-def lost(party: int) -> ProtocolAborted:
+def make_lost_key_error(party: int) -> ProtocolError:
     """Error for a server that does not hold to its commitment."""
-    return ProtocolAborted(
+    return ProtocolError(
         "noise",
         f"server {party} has lost the key that it committed to when the task was closed, or is of another"
         " release; it would draw its noise again, so the task has ended and nothing is answered",
@@ -140,14 +141,14 @@ class Closing:
     post: Callable[[str, bytes], bytes]
     _leading: Lock = field(default_factory=Lock, init=False)
 
-    def require_kept(self, standing: Standing) -> None:
+    def require_committed_key(self, status: TaskStatus) -> None:
         """Refuse to go on with another key than this server has committed to.
 
         Raises:
             ProtocolAborted: it has another one.
         """
-        if standing.commitments is not None and standing.commitments[self.party] != self.commitment:
-            raise lost(self.party)
+        if status.commitments is not None and status.commitments[self.party] != self.commitment:
+            raise make_lost_key_error(self.party)
 
     def close(self) -> bytes:
         """Close the task. The operation is idempotent.
@@ -166,52 +167,54 @@ class Closing:
             ProtocolAborted: as `close`; or this is server 1.
         """
         self._require_party(DECIDES)
-        with self._alone():
-            if self.store.standing(self.task).state is not TaskState.CLOSED:
+        with self._lock_leading():
+            if self.store.read_status(self.task).state is not TaskState.CLOSED:
                 self._decide()
-            standing = self.store.standing(self.task)
-            self.require_kept(standing)
-            self._tell(standing)
-        return json.dumps({**standing.named, "owners": self.store.owners(self.task)}).encode()
+            standing = self.store.read_status(self.task)
+            self.require_committed_key(standing)
+            self._announce_decision(standing)
+        return json.dumps({**standing.provenance, "owners": self.store.count_owners(self.task)}).encode()
 
     def _decide(self) -> None:
         attempt = secrets.token_hex(16)
         self.store.attempt(self.task, attempt)
-        bits = report_set.bits_for(self.store.standing(self.task).reports)
+        bits = report_set.choose_prefix_bits(self.store.read_status(self.task).reports)
         theirs = report_set.ClosingMessage.from_bytes(
             self.post("prepare", json.dumps({"attempt": attempt, "bits": bits}).encode())
         )
-        if theirs.summary.bits != bits:
-            raise ProtocolAborted("peer", f"its answer {UNLIKE}", 502)
+        if theirs.summary.prefix_bits != bits:
+            raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
         listed = dict[int, bytes]()
         while True:  # reports come meanwhile: each time, parts are listed that were not before, so this ends
             try:
-                self.store.decide(self.task, partial(self._agreed, theirs, listed), attempt)
-            except report_set.Unlisted as error:
+                self.store.decide(self.task, partial(self._agree_on_reports, theirs, listed), attempt)
+            except report_set.UnlistedParts as error:
                 for start in range(0, len(error.parts), PARTS_AT_ONCE):
-                    listed |= self._listed_there(bits, error.parts[start : start + PARTS_AT_ONCE])
+                    listed |= self._request_listings(bits, error.parts[start : start + PARTS_AT_ONCE])
             else:
                 return
 
-    def _listed_there(self, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
+    def _request_listings(self, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
         """Listings of these parts of the reports of server 1."""
         message = json.dumps({"bits": bits, "parts": list(parts)}).encode()
-        listed = report_set.unpacked(self.post("listed", message))
+        listed = report_set.parse_listings(self.post("listed", message))
         if listed.keys() != set(parts):
-            raise ProtocolAborted("peer", f"its answer {UNLIKE}", 502)
+            raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
         return listed
 
-    def _tell(self, standing: Standing) -> None:
+    def _announce_decision(self, standing: TaskStatus) -> None:
         """Tell server 1 what was decided; then again, with listings of the parts in which it has other reports."""
-        bits = report_set.bits_for(standing.reports)
-        summary, listed = self.store.summary(self.task, bits), dict[int, bytes]()
+        bits = report_set.choose_prefix_bits(standing.reports)
+        summary, listed = self.store.hash_parts(self.task, bits), dict[int, bytes]()
         for _ in range(2):
-            told = report_set.ClosingMessage(standing.set, standing.commitments or NOBODY, summary, listed).to_bytes()
-            parts = _parts_in(self.post("commit", told), bits)
+            told = report_set.ClosingMessage(
+                standing.report_set, standing.commitments or NOBODY, summary, listed
+            ).to_bytes()
+            parts = _parse_parts(self.post("commit", told), bits)
             if not parts:
                 return
-            listed = self.store.listed(self.task, bits, parts)
-        raise ProtocolAborted("reports", report_set.OTHER, AGAIN)
+            listed = self.store.list_parts(self.task, bits, parts)
+        raise ProtocolError("reports", report_set.OTHER, AGAIN)
 
     def outcome(self, message: bytes) -> bytes:
         """Outcome of an attempt for which server 1 is frozen. An attempt that is not running is given up now.
@@ -220,30 +223,30 @@ class Closing:
             ProtocolAborted: this is server 1.
         """
         self._require_party(DECIDES)
-        attempt = str(facts_of(message, "peer", attempt=str)["attempt"])
-        state = TaskState.FROZEN if self._leading.locked() else self.store.give_up(self.task, attempt)
+        attempt = str(parse_fields(message, "peer", attempt=str)["attempt"])
+        state = TaskState.FROZEN if self._leading.locked() else self.store.cancel_attempt(self.task, attempt)
         return json.dumps({"state": state.value}).encode()
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _lock_leading(self) -> Iterator[None]:
         if not self._leading.acquire(blocking=False):
-            raise ProtocolAborted("task", "it is being closed already; ask again", AGAIN)
+            raise ProtocolError("task", "it is being closed already; ask again", AGAIN)
         try:
             yield
         finally:
             self._leading.release()
 
-    def _agreed(
+    def _agree_on_reports(
         self, theirs: report_set.ClosingMessage, listed: Mapping[int, bytes], ours: report_set.Rising, stored: int
     ) -> Decision:
         first, second = theirs.commitments
         if first not in (None, self.commitment):
-            raise lost(DECIDES)
-        agreed = report_set.common(self.task, ours, stored, theirs.summary, listed)
-        if theirs.set not in (None, agreed.name):
-            raise ProtocolAborted("reports", report_set.OTHER, AGAIN)
+            raise make_lost_key_error(DECIDES)
+        agreed = report_set.intersect_reports(self.task, ours, stored, theirs.summary, listed)
+        if theirs.report_set not in (None, agreed.name):
+            raise ProtocolError("reports", report_set.OTHER, AGAIN)
         if not agreed.reports:
-            raise ProtocolAborted("reports", "none has reached both servers", AGAIN)
+            raise ProtocolError("reports", "none has reached both servers", AGAIN)
         return Decision(agreed, (self.commitment, str(second)))
 
     # Server 1
@@ -255,22 +258,26 @@ class Closing:
             ProtocolAborted: this is server 0, or has lost its key.
         """
         self._require_party(FOLLOWS)
-        asked = facts_of(message, "peer", attempt=str, bits=int)
-        bits = _bits_in(asked)
+        asked = parse_fields(message, "peer", attempt=str, bits=int)
+        bits = _parse_bits(asked)
         standing = self.store.freeze(self.task, str(asked["attempt"]))
-        self.require_kept(standing)
+        self.require_committed_key(standing)
         commitments = standing.commitments or (None, self.commitment)
-        return report_set.ClosingMessage(standing.set, commitments, self.store.summary(self.task, bits), {}).to_bytes()
+        return report_set.ClosingMessage(
+            standing.report_set, commitments, self.store.hash_parts(self.task, bits), {}
+        ).to_bytes()
 
-    def listed(self, message: bytes) -> bytes:
+    def list_parts(self, message: bytes) -> bytes:
         """List some parts of the reports that are here.
 
         Raises:
             ProtocolAborted: this is server 0, or there are no such parts.
         """
         self._require_party(FOLLOWS)
-        bits = _bits_in(facts_of(message, "peer", bits=int))
-        return report_set.packed(self.store.listed(self.task, bits, _parts_in(message, bits)[:PARTS_AT_ONCE]))
+        bits = _parse_bits(parse_fields(message, "peer", bits=int))
+        return report_set.encode_listings(
+            self.store.list_parts(self.task, bits, _parse_parts(message, bits)[:PARTS_AT_ONCE])
+        )
 
     def commit(self, message: bytes) -> bytes:
         """Write down what server 0 has decided; or say in which parts the reports here differ, to be told once more.
@@ -282,18 +289,20 @@ class Closing:
         told = report_set.ClosingMessage.from_bytes(message)
         first, second = told.commitments
         if second != self.commitment:
-            raise lost(FOLLOWS)
+            raise make_lost_key_error(FOLLOWS)
         commitments = str(first), second
         try:
-            self.store.decide(self.task, lambda *ours: Decision(self._found(told, *ours), commitments))
-        except report_set.Unlisted as error:
+            self.store.decide(self.task, lambda *ours: Decision(self._recompute_report_set(told, *ours), commitments))
+        except report_set.UnlistedParts as error:
             return json.dumps({"parts": error.parts}).encode()
         return b'{"parts": []}'
 
-    def _found(self, told: report_set.ClosingMessage, ours: report_set.Rising, stored: int) -> report_set.ReportSet:
-        agreed = report_set.common(self.task, ours, stored, told.summary, told.listed)
-        if agreed.name != told.set:
-            raise ProtocolAborted("reports", report_set.OTHER, AGAIN)
+    def _recompute_report_set(
+        self, told: report_set.ClosingMessage, ours: report_set.Rising, stored: int
+    ) -> report_set.ReportSet:
+        agreed = report_set.intersect_reports(self.task, ours, stored, told.summary, told.listings)
+        if agreed.name != told.report_set:
+            raise ProtocolError("reports", report_set.OTHER, AGAIN)
         return agreed
 
     def reopen(self) -> None:
@@ -302,32 +311,32 @@ class Closing:
         Raises:
             ProtocolAborted: the other server cannot be asked.
         """
-        attempt = self.store.standing(self.task).attempt
-        told = facts_of(self.post("outcome", json.dumps({"attempt": attempt}).encode()), "peer", state=str)
+        attempt = self.store.read_status(self.task).attempt
+        told = parse_fields(self.post("outcome", json.dumps({"attempt": attempt}).encode()), "peer", state=str)
         if told["state"] == TaskState.OPEN.value:
             self.store.thaw(self.task, attempt)
 
     def _require_party(self, party: int) -> None:
         if self.party != party:
-            raise ProtocolAborted("peer", f"server {party} is to be asked this, not server {self.party}", AGAIN)
+            raise ProtocolError("peer", f"server {party} is to be asked this, not server {self.party}", AGAIN)
 
 
 PARTS_AT_ONCE = 2**12
 """Parts that are listed in one message."""
 
 
-def _bits_in(asked: Mapping[str, Any]) -> int:
+def _parse_bits(asked: Mapping[str, Any]) -> int:
     bits = int(asked["bits"])
     if not 0 <= bits <= report_set.MOST_BITS:
-        raise ProtocolAborted("peer", f"its answer {UNLIKE}", 502)
+        raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
     return bits
 
 
-def _parts_in(message: bytes, bits: int) -> list[int]:
-    """Numbers of parts in a message. Raises `ProtocolAborted`: there are none, or other ones."""
-    parts = list(facts_of(message, "peer", parts=list)["parts"])
+def _parse_parts(message: bytes, bits: int) -> list[int]:
+    """Numbers of parts in a message. Raises `ProtocolError`: there are none, or other ones."""
+    parts = list(parse_fields(message, "peer", parts=list)["parts"])
     if any(type(part) is not int or not 0 <= part < 2**bits for part in parts):
-        raise ProtocolAborted("peer", f"its answer {UNLIKE}", 502)
+        raise ProtocolError("peer", f"its answer {UNLIKE}", 502)
     return parts
 
 
@@ -344,7 +353,7 @@ CLOSES: OfPeer = MappingProxyType({
     "close": (lambda service, message: service.closing.lead(), LARGEST_QUESTION),
     "outcome": (lambda service, message: service.closing.outcome(message), LARGEST_QUESTION),
     "prepare": (lambda service, message: service.closing.prepare(message), LARGEST_QUESTION),
-    "listed": (lambda service, message: service.closing.listed(message), LARGEST_QUESTION),
+    "listed": (lambda service, message: service.closing.list_parts(message), LARGEST_QUESTION),
     "commit": (lambda service, message: service.closing.commit(message), LARGEST_LISTING),
     "agree": (lambda service, message: service.agree(message), LARGEST_QUESTION),
 })  # fmt: skip
@@ -360,10 +369,10 @@ class Resources:
         identity: Opens what was sealed to this server.
         store: Storage of reports.
         ledger: Ledger that is charged.
-        url: URL of the database of both.
-        peer: URL of the other server; empty: that in the task.
-        patience: Seconds that the other server may take.
-        jobs: Place of reports that count, as jobs for workers; None: they are held in memory.
+        database_url: URL of the database of both.
+        peer_url: URL of the other server; empty: that in the task.
+        timeout: Seconds that the other server may take.
+        job_store: Place of reports that count, as jobs for workers; None: they are held in memory.
         workers: Workers that evaluate jobs.
     """
 
@@ -371,70 +380,72 @@ class Resources:
     identity: Identity
     store: Store
     ledger: Ledger
-    url: str
-    peer: str
-    patience: float
-    jobs: Blobs | None = None
-    workers: Workers = Here()  # noqa: RUF009 - it has no state
+    database_url: str
+    peer_url: str
+    timeout: float
+    job_store: BlobStore | None = None
+    workers: Workers = InProcess()  # noqa: RUF009 - it has no state
 
-    def other(self, task: SharedTask) -> tuple[str, SSLContext]:
+    def make_peer_context(self, task: SharedTask) -> tuple[str, SSLContext]:
         """URL of the other server, and a new TLS context with this server's certificate that trusts the other's."""
         other: Server = task.servers[1 - self.party]
-        context = trusting(other.certificate)
-        context.load_cert_chain(self.identity.certificate, self.identity.proof)
-        return self.peer or other.url, context
+        context = make_pinned_context(other.certificate)
+        context.load_cert_chain(self.identity.certificate_file, self.identity.private_key_file)
+        return self.peer_url or other.url, context
 
-    def channel(self, task: SharedTask) -> Channel:
+    def make_channel(self, task: SharedTask) -> Channel:
         """The way to the other server."""
-        url, context = self.other(task)
-        return Channel(url, context, self.patience, "peer")
+        url, context = self.make_peer_context(task)
+        return Channel(url, context, self.timeout, "peer")
 
 
 NO_DAP = "it takes no reports of the DAP draft"
 
 
-def uncounted(analyst: int) -> None:
+def allow_all_questions(analyst: int) -> None:
     """Take any number of questions, where no front counts them."""
 
 
 @dataclass(repr=False)
-class Collection(ABC, Generic[Of]):
+class SharedTaskService(ABC, Generic[Of]):
     """SECRET. Abstract service of one server for one task. It has no repr.
 
     Attributes:
         task: The task.
-        place: Resources of this server.
+        resources: Resources of this server.
         peer: The way to the other server.
-        count: Function that counts a question of an analyst, and refuses it where there were too many in a minute.
-        keys: Keys that open input shares of the DAP draft: this server's own, and those of other tasks that it serves.
-        OF_PEER: Requests that only the other server may make.
+        count_question: Function that counts a question of an analyst, and refuses it where there were too many in a minute.
+        hpke_keys: Keys that open input shares of the DAP draft: this server's own, and those of other tasks that it serves.
+        PEER_REQUESTS: Requests that only the other server may make.
     """
 
-    OF_PEER: ClassVar[OfPeer] = CLOSES
+    PEER_REQUESTS: ClassVar[OfPeer] = CLOSES
 
     task: Of
-    place: Resources
-    count: Callable[[int], object] = field(default_factory=lambda: uncounted, init=False)
-    keys: Keys = field(init=False)
+    resources: Resources
+    count_question: Callable[[int], object] = field(default_factory=lambda: allow_all_questions, init=False)
+    hpke_keys: HpkeKeys = field(init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
-        place, self.peer = self.place, self.place.channel(self.task)
+        place, self.peer = self.resources, self.resources.make_channel(self.task)
         self.party, self.identity, self.store, self.ledger = place.party, place.identity, place.store, place.ledger
-        self.keys = Keys.of([self.identity.sealing])
+        self.hpke_keys = HpkeKeys.from_private_keys([self.identity.hpke_key])
         self.ledger.create(self.task.account)
-        self.store.begin(self.task.hash)
-        self._noise = NoiseSecret.of(self.identity, self.ledger, self.task.dataset, self.party, self.drawn_as)
-        self.closing = Closing(self.task.hash, self.party, self._noise.commitment, self.store, self._post)
+        self.store.create_task(self.task.hash)
+        self._noise = NoiseSecret.from_identity(
+            self.identity, self.ledger, self.task.dataset, self.party, self.noise_law_name
+        )
+        self.closing = Closing(self.task.hash, self.party, self._noise.commitment, self.store, self._post_to_peer)
 
     @property
-    def encoding(self) -> Sharing:
+    def encoding(self) -> ShareEncoding:
         """Encoding of reports."""
         return self.task.encoding
 
     @property
     @abstractmethod
-    def drawn_as(self) -> str:
+    def noise_law_name(self) -> str:
         """Name of the noise law: equal names, equal noises from the same key."""
 
     @property
@@ -462,11 +473,11 @@ class Collection(ABC, Generic[Of]):
         """
         return self.closing.close()
 
-    def standing(self) -> bytes:
+    def describe_status(self) -> bytes:
         """State of the task as JSON: public."""
-        standing = self.store.standing(self.task.hash)
+        standing = self.store.read_status(self.task.hash)
         facts = {"task": self.task.hash, "version": VERSION, "party": self.party, "state": standing.state.value}
-        return json.dumps({**facts, "set": standing.set, "reports": standing.reports}).encode()
+        return json.dumps({**facts, "set": standing.report_set, "reports": standing.reports}).encode()
 
     def enrol(self, owner: int, message: bytes) -> bytes:
         """Let an owner who shows its invitation enrol a token of its own, by its hash; from then on only that is good.
@@ -480,82 +491,82 @@ class Collection(ABC, Generic[Of]):
             ProtocolAborted: the task has no invitations, or this one was used for another token.
         """
         if not self.task.enrols:
-            raise ProtocolAborted("task", "it takes reports with the tickets that were made for it", 409)
-        token = str(facts_of(message, "owner", token=str)["token"])
+            raise ProtocolError("task", "it takes reports with the tickets that were made for it", 409)
+        token = str(parse_fields(message, "owner", token=str)["token"])
         if DIGITS.fullmatch(token) is None:
-            raise ProtocolAborted("token", "its hash has 64 hexadecimal digits")
+            raise ProtocolError("token", "its hash has 64 hexadecimal digits")
         self.store.enrol(self.task.hash, owner, token)
         return b"{}"
 
-    def owner_shown(self, shown: str) -> int:
+    def find_owner(self, bearer_token: str) -> int:
         """The owner who shows this, which has to be of its own token where owners enrol.
 
         Raises:
             ProtocolAborted: it is none, or an invitation.
         """
         if not self.task.enrols:
-            return bearer_shown(self.task, shown, Role.OWNER, self.party)
-        owner = self.store.enrolled(self.task.hash, hash_of_shown(shown, self.party))
+            return find_bearer(self.task, bearer_token, Role.OWNER, self.party)
+        owner = self.store.find_enrolled_owner(self.task.hash, hash_from_bearer_token(bearer_token, self.party))
         if owner is None:
-            raise ProtocolAborted("ticket", "that of an owner who has enrolled it is needed", 403)
+            raise ProtocolError("ticket", "that of an owner who has enrolled it is needed", 403)
         return owner
 
-    def receive(self, owner: int, message: bytes) -> bytes:
+    def store_batch(self, owner: int, message: bytes) -> bytes:
         """Keep a batch of one owner's reports, all or none.
 
         Raises:
             ProtocolAborted: the batch was changed or is not for here, or no more reports are taken.
         """
-        offer = self._offer(owner, message)
-        return _kept(offer, self._added(offer))
+        offer = self._open_batch(owner, message)
+        return _encode_outcome(offer, self._store_offer(offer))
 
-    async def received(self, owner: int, message: bytes) -> bytes:
-        """Keep a batch as `receive` does, on a loop that serves others meanwhile, and in one transaction with theirs.
+    async def store_batch_async(self, owner: int, message: bytes) -> bytes:
+        """Keep a batch as `store_batch` does, on a loop that serves others meanwhile, and in one transaction with theirs.
 
         A short batch is opened on the loop itself: to hand it to a thread takes longer. What is answered is on disk.
 
         Raises:
-            ProtocolAborted: as `receive`.
+            ProtocolAborted: as `store_batch`.
         """
         loop = asyncio.get_running_loop()
         if len(message) <= SHORT:
-            offer = self._offer(owner, message)
+            offer = self._open_batch(owner, message)
         else:
-            offer = await loop.run_in_executor(None, self._offer, owner, message)
+            offer = await loop.run_in_executor(None, self._open_batch, owner, message)
         try:
-            coming = self.store.submit(self.task.hash, self.task.reports_per_owner, offer)
-            return _kept(offer, await asyncio.wrap_future(coming))
-        except Frozen:
-            return _kept(offer, await loop.run_in_executor(None, self._added, offer))
+            coming = self.store.submit_reports(self.task.hash, self.task.reports_per_owner, offer)
+            return _encode_outcome(offer, await asyncio.wrap_future(coming))
+        except TaskFrozen:
+            return _encode_outcome(offer, await loop.run_in_executor(None, self._store_offer, offer))
 
-    def _offer(self, owner: int, message: bytes) -> Offer:
-        batch = report_set.unpacked_batch(
-            message, self.task.hash, self.party, self.encoding.size_of(self.party) + report_set.OVERHEAD
+    def _open_batch(self, owner: int, message: bytes) -> Offer:
+        batch = report_set.parse_batch(
+            message, self.task.hash, self.party, self.encoding.size_for_party(self.party) + report_set.OVERHEAD
         )
-        stored = [self._opened(number, report, batch.contribution) for number, report in enumerate(batch.reports)]
+        stored = [self._open_report(number, report, batch.contribution) for number, report in enumerate(batch.reports)]
         try:
-            self.encoding.require(self.party, [report.share for report in stored])
+            self.encoding.require_shares(self.party, [report.share for report in stored])
         except ValueError:
-            raise ProtocolAborted("reports", "what was sealed is no share of this task") from None
-        return Offer(owner, batch.contribution, batch.earlier, stored)
+            raise ProtocolError("reports", "what was sealed is no share of this task") from None
+        return Offer(owner, batch.contribution, batch.earlier_policy, stored)
 
-    def _added(self, offer: Offer) -> int:
-        added = partial(self.store.add, self.task.hash, self.task.reports_per_owner, offer)
+    def _store_offer(self, offer: Offer) -> int:
+        added = partial(self.store.add_reports, self.task.hash, self.task.reports_per_owner, offer)
         try:
             return added()
-        except Frozen:
+        except TaskFrozen:
             self.closing.reopen()
             return added()
 
-    def _opened(self, number: int, report: report_set.ReportShare, contribution: bytes) -> Stored:
-        place = report_set.place_of(self.task.hash, self.party, contribution, report.id)
-        share = report_set.opened(report.sealed, self.identity.sealing, place)
-        if share is None or len(share) != self.encoding.size_of(self.party):
-            raise ProtocolAborted("reports", f"report {number} of the batch was changed, or sealed to another server")
-        digest = report_set.digest_of(share[: self.encoding.public_size])
-        return Stored(report.id, digest, report_set.whole(report.id, share), share)
+    def _open_report(self, number: int, report: report_set.ReportShare, contribution: bytes) -> StoredReport:
+        place = report_set.encode_share_info(self.task.hash, self.party, contribution, report.id)
+        share = report_set.open_share(report.encrypted_share, self.identity.hpke_key, place)
+        if share is None or len(share) != self.encoding.size_for_party(self.party):
+            raise ProtocolError("reports", f"report {number} of the batch was changed, or sealed to another server")
+        digest = report_set.digest_public_share(share[: self.encoding.public_size])
+        return StoredReport(report.id, digest, report_set.hash_share(report.id, share), share)
 
-    async def uploaded(self, owner: int, message: bytes) -> bytes:
+    async def store_upload(self, owner: int, message: bytes) -> bytes:
         """Keep reports as a client of the DAP draft sends them to the leader, on a loop that serves others meanwhile.
 
         What is answered is on disk at both servers.
@@ -564,59 +575,59 @@ class Collection(ABC, Generic[Of]):
             ProtocolAborted: the message is none, or no more reports are taken, or this kind of task takes none.
         """
         if len(message) <= SHORT:
-            coming = self.upload(owner, message)
+            coming = self.submit_upload(owner, message)
         else:
-            coming = await asyncio.get_running_loop().run_in_executor(None, self.upload, owner, message)
+            coming = await asyncio.get_running_loop().run_in_executor(None, self.submit_upload, owner, message)
         return await asyncio.wrap_future(coming)
 
-    def upload(self, owner: int, message: bytes) -> Future[bytes]:
+    def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
         """Open reports of one owner, and let both servers keep them, with those of others who send at the same time.
 
         Raises:
-            ProtocolAborted: as `uploaded`.
+            ProtocolAborted: as `store_upload`.
         """
-        raise ProtocolAborted("task", NO_DAP, 404)
+        raise ProtocolError("task", NO_DAP, 404)
 
-    def take_each(self, offers: Sequence[Offer]) -> list[int | BaseException]:
+    def store_offers(self, offers: Sequence[Offer]) -> list[int | BaseException]:
         """Keep reports of several owners, of each all or none; of each how many were new, or why it is refused."""
-        add = partial(self.store.add_each, self.task.hash, self.task.reports_per_owner, offers)
+        add = partial(self.store.add_offers, self.task.hash, self.task.reports_per_owner, offers)
         found = add()
-        if any(isinstance(each, Frozen) for each in found):
+        if any(isinstance(each, TaskFrozen) for each in found):
             self.closing.reopen()
             return add()
         return found
 
-    def job(self, message: bytes) -> bytes:
+    def run_aggregation_job(self, message: bytes) -> bytes:
         """Keep reports that a leader of the DAP draft hands on to the helper, in an aggregation job.
 
         Raises:
             ProtocolAborted: this kind of task takes none.
         """
-        raise ProtocolAborted("task", NO_DAP, 404)
+        raise ProtocolError("task", NO_DAP, 404)
 
-    def collect(self, message: bytes) -> bytes:
+    def run_collection_job(self, message: bytes) -> bytes:
         """Respond to an analyst who collects as in the DAP draft, from the leader.
 
         Raises:
             ProtocolAborted: this kind of task is not collected so.
         """
-        raise ProtocolAborted("task", NO_DAP, 404)
+        raise ProtocolError("task", NO_DAP, 404)
 
-    def aggregate_share(self, message: bytes) -> bytes:
+    def make_aggregate_share(self, message: bytes) -> bytes:
         """This server's half of an answer, sealed to an analyst who collects as in the DAP draft, from the helper.
 
         Raises:
             ProtocolAborted: this kind of task is not collected so.
         """
-        raise ProtocolAborted("task", NO_DAP, 404)
+        raise ProtocolError("task", NO_DAP, 404)
 
-    def follow(self, message: bytes, line: Line) -> None:
+    def follow_session(self, message: bytes, line: PeerConnection) -> None:
         """Take part in a session of two-party computation that the other server opens.
 
         Raises:
             ProtocolAborted: this kind of task has none.
         """
-        raise ProtocolAborted("peer", "this task has no sessions", 403)
+        raise ProtocolError("peer", "this task has no sessions", 403)
 
     def agree(self, message: bytes) -> bytes:
         """Confirm that this server would answer from the set of reports that the other names. Nothing is charged.
@@ -624,45 +635,45 @@ class Collection(ABC, Generic[Of]):
         Raises:
             ProtocolAborted: it would not.
         """
-        asked = self._asked_by_peer(message)
-        return asked.answered((), self._closed().named)
+        asked = self._parse_peer_question(message)
+        return asked.encode_answer((), self._require_closed().provenance)
 
-    def _asked_by_peer(self, message: bytes) -> Asked:
-        asked = Asked.from_json(message, self.askable)
-        require_set(read(message, "question"), self._closed().named, report_set.OTHER)
+    def _parse_peer_question(self, message: bytes) -> QuestionMessage:
+        asked = QuestionMessage.from_json(message, self.askable)
+        require_report_set(parse_object(message, "question"), self._require_closed().provenance, report_set.OTHER)
         return asked
 
-    def _closed(self) -> Standing:
+    def _require_closed(self) -> TaskStatus:
         """State of the task, which must be closed."""
-        standing = self.store.standing(self.task.hash)
+        standing = self.store.read_status(self.task.hash)
         if standing.state is not TaskState.CLOSED:
-            raise ProtocolAborted("task", f"it is not closed yet at server {self.party}: dpcurves task close", 409)
-        self.closing.require_kept(standing)
+            raise ProtocolError("task", f"it is not closed yet at server {self.party}: dpcurves task close", 409)
+        self.closing.require_committed_key(standing)
         return standing
 
-    def _post(self, what: str, message: bytes) -> bytes:
+    def _post_to_peer(self, what: str, message: bytes) -> bytes:
         return self.peer.post(f"/tasks/{self.task.hash}/peer/{what}", message)
 
-    def _charged(self, standing: Standing) -> Allotment:
+    def _charge_ledger(self, standing: TaskStatus) -> Allotment:
         # So is how noise is drawn: another release of this program may not answer again if it draws otherwise.
-        paid_for = f"{self.task.hash} {standing.set} {standing.commitments} {self._noise.drawn_as}"
+        paid_for = f"{self.task.hash} {standing.report_set} {standing.commitments} {self._noise.noise_law_name}"
         try:
             grant = self.ledger.charge(
-                self.task.dataset, self.task.loss.of_one_release(), purpose=f"all answers of {self.task.name}",
+                self.task.dataset, self.task.loss.as_single_release(), purpose=f"all answers of {self.task.name}",
                 request=self.task.hash, binding=sha256(paid_for.encode()).hexdigest(), units=standing.reports,
             )  # fmt: skip
         except ValueError as error:
-            if isinstance(error, Refused) and error.argument == "ledger":
-                raise Trouble.of_database(f"server {self.party}", error) from None
+            if isinstance(error, InvalidArgument) and error.argument == "ledger":
+                raise ServerFault.from_database_error(f"server {self.party}", error) from None
             rule = "it refuses the charge of these reports with this noise; nothing is answered"
-            raise Trouble("ledger", rule, f"ledger: {rule} ({error})") from None
+            raise ServerFault("ledger", rule, f"ledger: {rule} ({error})") from None
         return QuestionBudget(grant).pay(self.task.query, ALL)
 
-    def _shares(self, standing: Standing) -> list[bytes]:
+    def _load_shares(self, standing: TaskStatus) -> list[bytes]:
         """SECRET: of the reports that count, in the order of their ids."""
-        return [share for part in self._parts(standing) for share in part]
+        return [share for part in self._iterate_shares(standing) for share in part]
 
-    def _parts(self, standing: Standing) -> Iterator[Sequence[bytes]]:
+    def _iterate_shares(self, standing: TaskStatus) -> Iterator[Sequence[bytes]]:
         """SECRET: shares of the reports that count, in the order of their ids, some thousands at a time.
 
         Nothing may be answered from them unless the last part has come.
@@ -670,18 +681,18 @@ class Collection(ABC, Generic[Of]):
         Raises:
             ProtocolAborted: a share was damaged; after the last part: they are not those that count.
         """
-        name, count, public = report_set.Naming(self.task.hash, standing.reports), 0, self.encoding.public_size
-        for part in self.store.parts(self.task.hash, AT_ONCE):
+        name, count, public = report_set.ReportSetHash(self.task.hash, standing.reports), 0, self.encoding.public_size
+        for part in self.store.iterate_shares(self.task.hash, AT_ONCE):
             # A damaged seed would make an honest report fail its check, and so tell its share: see `CheckedCounting`.
-            if any(report_set.whole(key, one.share) != one.whole for key, one in part):
-                raise ProtocolAborted("store", "a share in it was damaged; nothing is answered", 500)
+            if any(report_set.hash_share(key, one.share) != one.share_hash for key, one in part):
+                raise ProtocolError("store", "a share in it was damaged; nothing is answered", 500)
             for key, one in part:
-                name.add(key, report_set.digest_of(one.share[:public]))
+                name.add(key, report_set.digest_public_share(one.share[:public]))
             count += len(part)
             yield [one.share for _, one in part]
-        if (name.hexdigest(), count) != (standing.set, standing.reports):
-            raise ProtocolAborted("store", "its reports are not those that the servers agreed on", 500)
+        if (name.hexdigest(), count) != (standing.report_set, standing.reports):
+            raise ProtocolError("store", "its reports are not those that the servers agreed on", 500)
 
 
-def _kept(offer: Offer, new: int) -> bytes:
+def _encode_outcome(offer: Offer, new: int) -> bytes:
     return json.dumps({"new": new, "known": len(offer.reports) - new}).encode()

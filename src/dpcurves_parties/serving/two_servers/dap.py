@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKey, KEMKeyInterface, PyHPKEError
 
 from ..identity import Server
-from ..messages import ProtocolAborted
+from ..messages import ProtocolError
 from . import report_set
 
 VERSION = b"dap-18"
@@ -38,28 +38,28 @@ ASKS = 0xFF11
 """Type of the extension of a collection job in which an analyst gives its key, and a ticket for the helper."""
 
 
-class Malformed(ProtocolAborted):
+class InvalidMessage(ProtocolError):
     """The message is none of the draft's."""
 
     def __init__(self, what: str) -> None:
         super().__init__("message", f"this is no {what} of the DAP draft", 400)
 
 
-class Unrecognized(ProtocolAborted):
+class UnrecognizedTask(ProtocolError):
     """The server has no task of this name."""
 
     def __init__(self) -> None:
         super().__init__("task", "this server has another task, not this one", 404)
 
 
-class Unsupported(ProtocolAborted):
+class UnsupportedExtension(ProtocolError):
     """The collection job has other extensions than this profile needs."""
 
     def __init__(self) -> None:
         super().__init__("message", f"a collection job needs one extension, of type 0x{ASKS:X}", 400)
 
 
-class Mismatched(ProtocolAborted):
+class BatchMismatch(ProtocolError):
     """The servers have other reports, so that nothing is collected."""
 
     def __init__(self) -> None:
@@ -72,21 +72,21 @@ CACHED = 86_400
 """Seconds that a client may keep the list of keys."""
 
 
-def named_by(path: str) -> str:
+def decode_task_id(path: str) -> str:
     """The hash of the task that a path names, in digits; empty where it names none.
 
-    >>> path = task_id("00ff" * 16)
-    >>> (path, named_by(path) == "00ff" * 16)
+    >>> path = encode_task_id("00ff" * 16)
+    >>> (path, decode_task_id(path) == "00ff" * 16)
     ('AP8A_wD_AP8A_wD_AP8A_wD_AP8A_wD_AP8A_wD_AP8', True)
     """
     try:
         found = urlsafe_b64decode(path + "=").hex()
     except ValueError:
         return ""
-    return found if task_id(found) == path else ""
+    return found if encode_task_id(found) == path else ""
 
 
-def task_id(task: str) -> str:
+def encode_task_id(task: str) -> str:
     """The id of a task in a path, from its hash in digits."""
     return urlsafe_b64encode(bytes.fromhex(task)).decode().rstrip("=")
 
@@ -105,14 +105,14 @@ class ReportError(IntEnum):
 # Numbers are big-endian; a vector has its number of bytes before it.
 
 
-def number(value: int, size: int) -> bytes:
+def encode_integer(value: int, size: int) -> bytes:
     """A whole number."""
     return value.to_bytes(size, "big")
 
 
-def vector(content: bytes, size: int) -> bytes:
+def encode_vector(content: bytes, size: int) -> bytes:
     """Bytes behind their number, which has `size` bytes itself."""
-    return number(len(content), size) + content
+    return encode_integer(len(content), size) + content
 
 
 class Reader:
@@ -126,7 +126,7 @@ class Reader:
         """True if nothing is left."""
         return self._place == len(self._message)
 
-    def octets(self, size: int) -> bytes:
+    def read_bytes(self, size: int) -> bytes:
         """So many bytes."""
         end = self._place + size
         if end > len(self._message):
@@ -134,138 +134,150 @@ class Reader:
         found, self._place = self._message[self._place : end], end
         return found
 
-    def number(self, size: int) -> int:
+    def read_integer(self, size: int) -> int:
         """A whole number."""
-        return int.from_bytes(self.octets(size), "big")
+        return int.from_bytes(self.read_bytes(size), "big")
 
-    def vector(self, size: int) -> bytes:
+    def read_vector(self, size: int) -> bytes:
         """The content of a vector."""
-        return self.octets(self.number(size))
+        return self.read_bytes(self.read_integer(size))
 
 
 Read = TypeVar("Read")
 
 
-def every(message: bytes, read: Callable[[Reader], Read]) -> list[Read]:
+def decode_all(message: bytes, decode_one: Callable[[Reader], Read]) -> list[Read]:
     """Structures of a message that holds nothing else. Raises `ValueError`: a structure is cut off."""
     reader, found = Reader(message), list[Read]()
     while not reader.is_done:
-        found.append(read(reader))
+        found.append(decode_one(reader))
     return found
 
 
 class Extension(NamedTuple):
     """Extension of a report: its type, and what it holds."""
 
-    kind: int
-    content: bytes
+    extension_type: int
+    extension_data: bytes
 
     @classmethod
-    def read(cls, reader: Reader) -> Extension:
+    def from_reader(cls, reader: Reader) -> Extension:
         """The next one."""
-        return cls(reader.number(2), reader.vector(2))
+        return cls(reader.read_integer(2), reader.read_vector(2))
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Its bytes."""
-        return number(self.kind, 2) + vector(self.content, 2)
+        return encode_integer(self.extension_type, 2) + encode_vector(self.extension_data, 2)
 
 
-def packed_all(extensions: Iterable[Extension]) -> bytes:
+def encode_extensions(extensions: Iterable[Extension]) -> bytes:
     """A vector of extensions."""
-    return vector(b"".join(each.packed() for each in extensions), 2)
+    return encode_vector(b"".join(each.to_bytes() for each in extensions), 2)
 
 
-class Metadata(NamedTuple):
+class ReportMetadata(NamedTuple):
     """Facts of a report that both servers know: `ReportMetadata`. Times are multiples of the task's precision."""
 
-    id: bytes
+    report_id: bytes
     time: int
-    extensions: tuple[Extension, ...] = ()
+    public_extensions: tuple[Extension, ...] = ()
 
     @classmethod
-    def read(cls, reader: Reader) -> Metadata:
+    def from_reader(cls, reader: Reader) -> ReportMetadata:
         """The next one."""
-        return cls(reader.octets(report_set.ID), reader.number(8), tuple(every(reader.vector(2), Extension.read)))
+        return cls(
+            reader.read_bytes(report_set.ID),
+            reader.read_integer(8),
+            tuple(decode_all(reader.read_vector(2), Extension.from_reader)),
+        )
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Its bytes."""
-        return self.id + number(self.time, 8) + packed_all(self.extensions)
+        return self.report_id + encode_integer(self.time, 8) + encode_extensions(self.public_extensions)
 
 
-class Ciphertext(NamedTuple):
+class HpkeCiphertext(NamedTuple):
     """A sealed message: `HpkeCiphertext`, with the number of the key that it is sealed to."""
 
-    config: int
-    encapsulated: bytes
+    config_id: int
+    enc: bytes
     payload: bytes
 
     @classmethod
-    def read(cls, reader: Reader) -> Ciphertext:
+    def from_reader(cls, reader: Reader) -> HpkeCiphertext:
         """The next one."""
-        found = cls(reader.number(1), reader.vector(2), reader.vector(4))
-        if not found.encapsulated or not found.payload:
+        found = cls(reader.read_integer(1), reader.read_vector(2), reader.read_vector(4))
+        if not found.enc or not found.payload:
             raise ValueError("empty")
         return found
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Its bytes."""
-        return number(self.config, 1) + vector(self.encapsulated, 2) + vector(self.payload, 4)
+        return encode_integer(self.config_id, 1) + encode_vector(self.enc, 2) + encode_vector(self.payload, 4)
 
 
-class Share(NamedTuple):
+class ReportShare(NamedTuple):
     """A report for one server: `ReportShare`."""
 
-    metadata: Metadata
-    public: bytes
-    sealed: Ciphertext
+    report_metadata: ReportMetadata
+    public_share: bytes
+    encrypted_input_share: HpkeCiphertext
 
     @classmethod
-    def read(cls, reader: Reader) -> Share:
+    def from_reader(cls, reader: Reader) -> ReportShare:
         """The next one."""
-        return cls(Metadata.read(reader), reader.vector(4), Ciphertext.read(reader))
+        return cls(ReportMetadata.from_reader(reader), reader.read_vector(4), HpkeCiphertext.from_reader(reader))
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Its bytes."""
-        return self.metadata.packed() + vector(self.public, 4) + self.sealed.packed()
+        return (
+            self.report_metadata.to_bytes()
+            + encode_vector(self.public_share, 4)
+            + self.encrypted_input_share.to_bytes()
+        )
 
 
 class Report(NamedTuple):
     """A report as its owner sends it to the leader: `Report`."""
 
-    metadata: Metadata
-    public: bytes
-    sealed: tuple[Ciphertext, Ciphertext]
+    report_metadata: ReportMetadata
+    public_share: bytes
+    encrypted_input_shares: tuple[HpkeCiphertext, HpkeCiphertext]
 
     @classmethod
-    def read(cls, reader: Reader) -> Report:
+    def from_reader(cls, reader: Reader) -> Report:
         """The next one."""
-        metadata, public = Metadata.read(reader), reader.vector(4)
-        return cls(metadata, public, (Ciphertext.read(reader), Ciphertext.read(reader)))
+        metadata, public = ReportMetadata.from_reader(reader), reader.read_vector(4)
+        return cls(metadata, public, (HpkeCiphertext.from_reader(reader), HpkeCiphertext.from_reader(reader)))
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Its bytes."""
-        return self.metadata.packed() + vector(self.public, 4) + b"".join(each.packed() for each in self.sealed)
+        return (
+            self.report_metadata.to_bytes()
+            + encode_vector(self.public_share, 4)
+            + b"".join(each.to_bytes() for each in self.encrypted_input_shares)
+        )
 
-    def of(self, party: int) -> Share:
+    def to_report_share(self, party: int) -> ReportShare:
         """Its part for one server."""
-        return Share(self.metadata, self.public, self.sealed[party])
+        return ReportShare(self.report_metadata, self.public_share, self.encrypted_input_shares[party])
 
 
-def reports_of(message: bytes) -> list[Report]:
-    """The reports of an `UploadRequest`. Raises `ProtocolAborted`: it is none, or names a report twice."""
-    return _each(message, Report.read, "upload request")
+def parse_upload_request(message: bytes) -> list[Report]:
+    """The reports of an `UploadRequest`. Raises `ProtocolError`: it is none, or names a report twice."""
+    return _decode_distinct_reports(message, Report.from_reader, "upload request")
 
 
-Named = TypeVar("Named", "Report", "Begun")
+Named = TypeVar("Named", "Report", "VerifyInit")
 
 
-def _each(message: bytes, read: Callable[[Reader], Named], what: str) -> list[Named]:
+def _decode_distinct_reports(message: bytes, decode_one: Callable[[Reader], Named], what: str) -> list[Named]:
     try:
-        found = every(message, read)
+        found = decode_all(message, decode_one)
     except ValueError:
-        raise Malformed(what) from None
-    if not found or len({each.metadata.id for each in found}) < len(found):
-        raise Malformed(what)
+        raise InvalidMessage(what) from None
+    if not found or len({each.report_metadata.report_id for each in found}) < len(found):
+        raise InvalidMessage(what)
     return found
 
 
@@ -273,14 +285,14 @@ Failed = Mapping[bytes, ReportError]
 """Reasons why reports were not taken, by their ids."""
 
 
-def errors_in(message: bytes) -> dict[bytes, ReportError]:
-    """The inverse of `packed_errors`. Raises `ValueError`: it is none."""
-    return dict(every(message, lambda one: (one.octets(report_set.ID), ReportError(one.number(1)))))
+def parse_upload_errors(message: bytes) -> dict[bytes, ReportError]:
+    """The inverse of `encode_upload_errors`. Raises `ValueError`: it is none."""
+    return dict(decode_all(message, lambda one: (one.read_bytes(report_set.ID), ReportError(one.read_integer(1)))))
 
 
-def packed_errors(failed: Failed, order: Sequence[bytes]) -> bytes:
+def encode_upload_errors(failed: Failed, report_ids: Sequence[bytes]) -> bytes:
     """`UploadErrors`, in the order of these ids; nothing, if all were taken."""
-    return b"".join(one + number(failed[one], 1) for one in order if one in failed)
+    return b"".join(one + encode_integer(failed[one], 1) for one in report_ids if one in failed)
 
 
 # Aggregation jobs: the leader hands on the helper's parts of reports, with its messages of their proofs.
@@ -290,197 +302,201 @@ BATCH = 1
 """Type of the extension of a job that names the batch: ours has the task's own id."""
 
 
-def packed_message(kind: int, content: bytes) -> bytes:
+def encode_ping_pong_message(kind: int, content: bytes) -> bytes:
     """A message of a proof."""
-    return number(kind, 1) + vector(content, 4)
+    return encode_integer(kind, 1) + encode_vector(content, 4)
 
 
-def message_of(message: bytes, kind: int) -> bytes:
+def parse_ping_pong_message(message: bytes, kind: int) -> bytes:
     """The content of a message of this kind. Raises `ValueError`: it is another one."""
     reader = Reader(message)
-    found, content = reader.number(1), reader.vector(4)
+    found, content = reader.read_integer(1), reader.read_vector(4)
     if found != kind or not reader.is_done:
         raise ValueError("another kind of message")
     return content
 
 
-class Begun(NamedTuple):
+class VerifyInit(NamedTuple):
     """A report for the helper, and the leader's message of its proof: `VerifyInit`."""
 
-    share: Share
-    message: bytes
+    report_share: ReportShare
+    payload: bytes
 
     @property
-    def metadata(self) -> Metadata:
+    def report_metadata(self) -> ReportMetadata:
         """That of the report."""
-        return self.share.metadata
+        return self.report_share.report_metadata
 
     @classmethod
-    def read(cls, reader: Reader) -> Begun:
+    def from_reader(cls, reader: Reader) -> VerifyInit:
         """The next one."""
-        return cls(Share.read(reader), reader.vector(4))
+        return cls(ReportShare.from_reader(reader), reader.read_vector(4))
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Its bytes."""
-        return self.share.packed() + vector(self.message, 4)
+        return self.report_share.to_bytes() + encode_vector(self.payload, 4)
 
 
-def packed_job(task: str, begun: Iterable[Begun]) -> bytes:
+def encode_aggregation_job(task: str, verify_inits: Iterable[VerifyInit]) -> bytes:
     """`AggregationJobInitReq`, of the first key of verification, without parameter, in the batch of a task."""
-    extensions = packed_all([Extension(BATCH, bytes.fromhex(task))])
-    return number(0, 1) + vector(b"", 4) + extensions + b"".join(each.packed() for each in begun)
+    extensions = encode_extensions([Extension(BATCH, bytes.fromhex(task))])
+    return (
+        encode_integer(0, 1) + encode_vector(b"", 4) + extensions + b"".join(each.to_bytes() for each in verify_inits)
+    )
 
 
-def job_of(message: bytes, task: str) -> list[Begun]:
-    """The inverse of `packed_job`. Raises `ProtocolAborted`: it is none."""
-    start = packed_job(task, ())
+def parse_aggregation_job(message: bytes, task: str) -> list[VerifyInit]:
+    """The inverse of `encode_aggregation_job`. Raises `ProtocolError`: it is none."""
+    start = encode_aggregation_job(task, ())
     if not message.startswith(start):
-        raise Malformed("aggregation job of this task")
-    return _each(message[len(start) :], Begun.read, "aggregation job of this task")
+        raise InvalidMessage("aggregation job of this task")
+    return _decode_distinct_reports(message[len(start) :], VerifyInit.from_reader, "aggregation job of this task")
 
 
-def job_id(message: bytes) -> str:
+def derive_job_id(message: bytes) -> str:
     """The id of an aggregation job in a path: the same for the same bytes."""
     digest = sha256(b"dpcurves aggregation job\n" + message).digest()
     return urlsafe_b64encode(digest[: report_set.ID]).decode().rstrip("=")
 
 
-class Told(NamedTuple):
+class VerifyResp(NamedTuple):
     """Answer of the helper on a report: a message of its proof, or why it is rejected: `VerifyResp`."""
 
-    id: bytes
-    said: bytes | ReportError
+    report_id: bytes
+    result: bytes | ReportError
 
     @classmethod
-    def read(cls, reader: Reader) -> Told:
+    def from_reader(cls, reader: Reader) -> VerifyResp:
         """The next one."""
-        one, kind = reader.octets(report_set.ID), reader.number(1)
+        one, kind = reader.read_bytes(report_set.ID), reader.read_integer(1)
         if kind not in (CONTINUE, REJECT):
             raise ValueError("another kind of answer")
-        return cls(one, reader.vector(4) if kind == CONTINUE else ReportError(reader.number(1)))
+        return cls(one, reader.read_vector(4) if kind == CONTINUE else ReportError(reader.read_integer(1)))
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Its bytes."""
-        if isinstance(self.said, ReportError):
-            return self.id + number(REJECT, 1) + number(self.said, 1)
-        return self.id + number(CONTINUE, 1) + vector(self.said, 4)
+        if isinstance(self.result, ReportError):
+            return self.report_id + encode_integer(REJECT, 1) + encode_integer(self.result, 1)
+        return self.report_id + encode_integer(CONTINUE, 1) + encode_vector(self.result, 4)
 
 
 CONTINUE, REJECT = 0, 2
 
 
-def told_of(message: bytes, order: Sequence[bytes]) -> list[Told]:
-    """`AggregationJobResp` on reports of these ids. Raises `ProtocolAborted`: it is none."""
+def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) -> list[VerifyResp]:
+    """`AggregationJobResp` on reports of these ids. Raises `ProtocolError`: it is none."""
     try:
-        found = every(message, Told.read)
+        found = decode_all(message, VerifyResp.from_reader)
     except ValueError:
         found = []
-    if [each.id for each in found] != list(order):
-        raise ProtocolAborted("peer", "its answer is none to the aggregation job", 502)
+    if [each.report_id for each in found] != list(report_ids):
+        raise ProtocolError("peer", "its answer is none to the aggregation job", 502)
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Collecting:
+class CollectionJobRequest:
     """`CollectionJobReq` of an analyst: all reports of a task, once it is closed.
 
     Attributes:
         message: Its bytes.
-        config: Number of the analyst's key.
-        key: The key to which aggregate shares are sealed, made for this job.
-        letter: The bearer token for the helper, sealed to it.
+        config_id: Number of the analyst's key.
+        collector_key: The key to which aggregate shares are sealed, made for this job.
+        encrypted_token: The bearer token for the helper, sealed to it.
     """
 
     message: bytes
-    config: int
-    key: bytes
-    letter: Ciphertext
+    config_id: int
+    collector_key: bytes
+    encrypted_token: HpkeCiphertext
 
     @classmethod
-    def of(cls, message: bytes) -> Collecting:
-        """The one in a message. Raises `ProtocolAborted`: it is none, or asks for something else."""
+    def from_bytes(cls, message: bytes) -> CollectionJobRequest:
+        """The one in a message. Raises `ProtocolError`: it is none, or asks for something else."""
         reader = Reader(message)
         try:
-            mode, query, parameter = reader.number(1), reader.vector(2), reader.vector(4)
-            extensions = every(reader.vector(2), Extension.read)
+            mode, query, parameter = reader.read_integer(1), reader.read_vector(2), reader.read_vector(4)
+            extensions = decode_all(reader.read_vector(2), Extension.from_reader)
             fits = reader.is_done and (mode, query, parameter) == (LEADER_SELECTED, b"", b"")
         except ValueError:
             fits, extensions = False, []
         if not fits:
-            raise Malformed("collection job of this task")
-        if [each.kind for each in extensions] != [ASKS]:
-            raise Unsupported
-        inside = Reader(extensions[0].content)
+            raise InvalidMessage("collection job of this task")
+        if [each.extension_type for each in extensions] != [ASKS]:
+            raise UnsupportedExtension
+        inside = Reader(extensions[0].extension_data)
         try:
-            config, suite, key = inside.number(1), inside.octets(6), inside.vector(2)
-            letter = Ciphertext.read(inside)
-            fits = inside.is_done and suite == _suite() and len(key) == KEY
+            config, suite, key = inside.read_integer(1), inside.read_bytes(6), inside.read_vector(2)
+            letter = HpkeCiphertext.from_reader(inside)
+            fits = inside.is_done and suite == _encode_hpke_suite() and len(key) == KEY
         except ValueError:
             fits = False
         if not fits:
-            raise Malformed("collection job of this task")
+            raise InvalidMessage("collection job of this task")
         return cls(message, config, key, letter)
 
     @property
-    def named(self) -> bytes:
+    def hpke_config(self) -> bytes:
         """`HpkeConfig` of the analyst's key."""
-        return number(self.config, 1) + _suite() + vector(self.key, 2)
+        return encode_integer(self.config_id, 1) + _encode_hpke_suite() + encode_vector(self.collector_key, 2)
 
 
-def packed_share_request(job: Collecting, task: str, reports: int, checksum: bytes) -> bytes:
+def encode_aggregate_share_request(job: CollectionJobRequest, task: str, reports: int, checksum: bytes) -> bytes:
     """`AggregateShareReq` for all of a task."""
-    selected = number(LEADER_SELECTED, 1) + vector(bytes.fromhex(task), 2)
-    return job.message + selected + number(reports, 8) + checksum
+    selected = encode_integer(LEADER_SELECTED, 1) + encode_vector(bytes.fromhex(task), 2)
+    return job.message + selected + encode_integer(reports, 8) + checksum
 
 
-def share_request_of(message: bytes, task: str, reports: int, checksum: bytes) -> Collecting:
+def parse_aggregate_share_request(message: bytes, task: str, reports: int, checksum: bytes) -> CollectionJobRequest:
     """The collection job in an `AggregateShareReq` for so many reports of this checksum.
 
     Raises:
         ProtocolAborted: it is none, or is for other reports.
     """
-    tail = packed_share_request(Collecting(b"", 0, b"", Ciphertext(0, b"", b"")), task, reports, checksum)
+    tail = encode_aggregate_share_request(
+        CollectionJobRequest(b"", 0, b"", HpkeCiphertext(0, b"", b"")), task, reports, checksum
+    )
     job, rest, facts = message[: -len(tail)], message[-len(tail) :], 8 + len(checksum)
     if rest[:-facts] != tail[:-facts]:
-        raise Malformed("request for an aggregate share of this task")
+        raise InvalidMessage("request for an aggregate share of this task")
     if rest != tail:
-        raise Mismatched
-    return Collecting.of(job)
+        raise BatchMismatch
+    return CollectionJobRequest.from_bytes(job)
 
 
-def packed_collection(reports: int, until: int, shares: Sequence[bytes]) -> bytes:
+def encode_collection_job_response(reports: int, end_time: int, shares: Sequence[bytes]) -> bytes:
     """`CollectionJobResp`: when reports were made nobody keeps, so the interval goes from the first moment to now."""
-    return number(reports, 8) + number(0, 8) + number(until, 8) + b"".join(shares)
+    return encode_integer(reports, 8) + encode_integer(0, 8) + encode_integer(end_time, 8) + b"".join(shares)
 
 
-def share_of(message: bytes) -> bytes:
-    """The sealed share in an `AggregateShare`. Raises `ProtocolAborted`: there is none."""
+def parse_aggregate_share(message: bytes) -> bytes:
+    """The sealed share in an `AggregateShare`. Raises `ProtocolError`: there is none."""
     reader = Reader(message)
     try:
-        found = Ciphertext.read(reader).packed()
+        found = HpkeCiphertext.from_reader(reader).to_bytes()
     except ValueError:
         found = b""
     if found != message:
-        raise ProtocolAborted("peer", "its answer is no aggregate share", 502)
+        raise ProtocolError("peer", "its answer is no aggregate share", 502)
     return found
 
 
-def sealed(plain: bytes, key: bytes, info: bytes, bound: bytes) -> tuple[bytes, bytes]:
+def hpke_seal(plaintext: bytes, key: bytes, info: bytes, aad: bytes) -> tuple[bytes, bytes]:
     """A message sealed by HPKE to a key: what is encapsulated, and the ciphertext. Raises `ValueError`: no key."""
-    encapsulated, context = _SUITE.create_sender_context(_sealed_to(key), info)
-    return encapsulated, context.seal(plain, bound)
+    encapsulated, context = _SUITE.create_sender_context(_load_public_key(key), info)
+    return encapsulated, context.seal(plaintext, aad)
 
 
 @lru_cache(64)
-def _sealed_to(key: bytes) -> KEMKeyInterface:
+def _load_public_key(key: bytes) -> KEMKeyInterface:
     return KEMKey.from_pyca_cryptography_key(X25519PublicKey.from_public_bytes(key))
 
 
 KEY = 32
 
 
-def _suite() -> bytes:
-    return number(KEM, 2) + number(KDF, 2) + number(AEAD, 2)
+def _encode_hpke_suite() -> bytes:
+    return encode_integer(KEM, 2) + encode_integer(KDF, 2) + encode_integer(AEAD, 2)
 
 
 class Vdaf(Enum):
@@ -498,7 +514,7 @@ INFO = b"dpcurves"
 
 
 @dataclass(frozen=True)
-class Configuration:
+class TaskConfiguration:
     """Facts that all who take part in a task agree on: `TaskConfiguration`, and the hash of the task, which is its id.
 
     Attributes:
@@ -513,22 +529,27 @@ class Configuration:
     vdaf: Vdaf
     parameters: bytes
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """The bytes of `TaskConfiguration`: one batch that the leader selects, of at least one report."""
-        return self._packed
+        return self._configuration_bytes
 
     @cached_property
-    def _packed(self) -> bytes:
-        urls = b"".join(vector(server.url.rstrip("/").encode(), 2) for server in self.servers)
-        mode = number(PRECISION, 8) + number(1, 8) + number(LEADER_SELECTED, 1) + vector(b"", 2)
-        scheme = number(self.vdaf.value, 4) + vector(self.parameters, 2)
-        return vector(INFO, 1) + urls + mode + scheme + vector(b"", 2)
+    def _configuration_bytes(self) -> bytes:
+        urls = b"".join(encode_vector(server.url.rstrip("/").encode(), 2) for server in self.servers)
+        mode = (
+            encode_integer(PRECISION, 8)
+            + encode_integer(1, 8)
+            + encode_integer(LEADER_SELECTED, 1)
+            + encode_vector(b"", 2)
+        )
+        scheme = encode_integer(self.vdaf.value, 4) + encode_vector(self.parameters, 2)
+        return encode_vector(INFO, 1) + urls + mode + scheme + encode_vector(b"", 2)
 
-    def bound(self, metadata: Metadata, public: bytes) -> bytes:
+    def encode_input_share_aad(self, metadata: ReportMetadata, public: bytes) -> bytes:
         """Associated data of an input share: `InputShareAad`."""
-        return bytes.fromhex(self.task) + self.packed() + metadata.packed() + vector(public, 4)
+        return bytes.fromhex(self.task) + self.to_bytes() + metadata.to_bytes() + encode_vector(public, 4)
 
-    def collected(self, job: Collecting, party: int, share: bytes) -> bytes:
+    def seal_aggregate_share(self, job: CollectionJobRequest, party: int, share: bytes) -> bytes:
         """A server's aggregate share as the analyst alone opens it: `AggregateShareAad` and `HpkeCiphertext`.
 
         Raises:
@@ -536,109 +557,120 @@ class Configuration:
         """
         info = VERSION + b" aggregate share" + bytes([AGGREGATORS[party], COLLECTOR])
         try:
-            found = sealed(share, job.key, info, bytes.fromhex(self.task) + self.packed() + job.message)
+            found = hpke_seal(share, job.collector_key, info, bytes.fromhex(self.task) + self.to_bytes() + job.message)
         except ValueError:
-            raise Malformed("collection job of this task") from None
-        return Ciphertext(job.config, *found).packed()
+            raise InvalidMessage("collection job of this task") from None
+        return HpkeCiphertext(job.config_id, *found).to_bytes()
 
-    def asked_with(self, job: Collecting) -> bytes:
+    def encode_token_aad(self, job: CollectionJobRequest) -> bytes:
         """Associated data of the letter in a collection job: its key can not be put in the place of another one."""
-        return bytes.fromhex(self.task) + self.packed() + job.named
+        return bytes.fromhex(self.task) + self.to_bytes() + job.hpke_config
 
 
 LETTER_INFO = b"dpcurves collection 1" + bytes([COLLECTOR, AGGREGATORS[1]])
 """The context of the letter of a collection job."""
 
 
-def info_of(party: int) -> bytes:
+def encode_input_share_info(party: int) -> bytes:
     """The context of what an owner seals to a server."""
     return VERSION + b" input share" + bytes([CLIENT, AGGREGATORS[party]])
 
 
-class Input(NamedTuple):
+class PlaintextInputShare(NamedTuple):
     """SECRET. An input share and what an owner tells one server alone: `PlaintextInputShare`."""
 
-    extensions: tuple[Extension, ...]
-    share: bytes
+    private_extensions: tuple[Extension, ...]
+    payload: bytes
 
     @classmethod
-    def of(cls, message: bytes) -> Input:
+    def from_bytes(cls, message: bytes) -> PlaintextInputShare:
         """The one in a message. Raises `ValueError`: it is none."""
         reader = Reader(message)
-        found = cls(tuple(every(reader.vector(2), Extension.read)), reader.vector(4))
-        if not reader.is_done or not found.share:
+        found = cls(tuple(decode_all(reader.read_vector(2), Extension.from_reader)), reader.read_vector(4))
+        if not reader.is_done or not found.payload:
             raise ValueError("something follows, or nothing is there")
         return found
 
-    def packed(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Its bytes."""
-        return packed_all(self.extensions) + vector(self.share, 4)
+        return encode_extensions(self.private_extensions) + encode_vector(self.payload, 4)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Keys:
+class HpkeKeys:
     """SECRET. The keys that a server opens input shares with, by their numbers. It has no repr.
 
     A number is the first byte of a hash of the public key, or one of the next where it is taken: so that it stays the
     same when keys are rotated.
 
     Attributes:
-        each: Keys, those that are preferred first.
+        private_keys: Keys, those that are preferred first.
     """
 
-    each: Mapping[int, X25519PrivateKey]
+    private_keys: Mapping[int, X25519PrivateKey]
 
     @classmethod
-    def of(cls, keys: Iterable[X25519PrivateKey]) -> Keys:
+    def from_private_keys(cls, keys: Iterable[X25519PrivateKey]) -> HpkeKeys:
         """Numbers for some keys; the same one twice counts once."""
         found = dict[int, X25519PrivateKey]()
         for key in {each.public_key().public_bytes_raw(): each for each in keys}.values():
-            first = number_of(_raw(key.public_key()))
+            first = derive_config_id(_encode_public_key(key.public_key()))
             found[next(place % 256 for place in range(first, first + 256) if place % 256 not in found)] = key
         return cls(found)
 
-    def configs(self) -> bytes:
+    def encode_config_list(self) -> bytes:
         """`HpkeConfigList`."""
-        each = (number(one, 1) + _suite() + vector(_raw(key.public_key()), 2) for one, key in self.each.items())
-        return vector(b"".join(each), 2)
+        each = (
+            encode_integer(one, 1) + _encode_hpke_suite() + encode_vector(_encode_public_key(key.public_key()), 2)
+            for one, key in self.private_keys.items()
+        )
+        return encode_vector(b"".join(each), 2)
 
-    def opened(self, share: Share, party: int, configuration: Configuration) -> Input | ReportError:
+    def open_input_share(
+        self, share: ReportShare, party: int, configuration: TaskConfiguration
+    ) -> PlaintextInputShare | ReportError:
         """SECRET: the input share in a report for one server, or why there is none."""
-        found = self.unsealed(share.sealed, info_of(party), configuration.bound(share.metadata, share.public))
+        found = self.open_ciphertext(
+            share.encrypted_input_share,
+            encode_input_share_info(party),
+            configuration.encode_input_share_aad(share.report_metadata, share.public_share),
+        )
         if isinstance(found, ReportError):
             return found
         try:
-            return Input.of(found)
+            return PlaintextInputShare.from_bytes(found)
         except ValueError:
             return ReportError.INVALID_MESSAGE
 
-    def unsealed(self, message: Ciphertext, info: bytes, bound: bytes) -> bytes | ReportError:
+    def open_ciphertext(self, message: HpkeCiphertext, info: bytes, aad: bytes) -> bytes | ReportError:
         """SECRET: what was sealed to one of the keys, or why it is none."""
-        key = self.each.get(message.config)
+        key = self.private_keys.get(message.config_id)
         if key is None:
             return ReportError.OUTDATED_CONFIG
         try:
-            context = _SUITE.create_recipient_context(message.encapsulated, _opened_by(key), info)
-            return bytes(context.open(message.payload, bound))
+            context = _SUITE.create_recipient_context(message.enc, _load_private_key(key), info)
+            return bytes(context.open(message.payload, aad))
         except (PyHPKEError, ValueError):
             return ReportError.HPKE_DECRYPT_ERROR
 
 
 @lru_cache(64)
-def _opened_by(key: X25519PrivateKey) -> KEMKeyInterface:
+def _load_private_key(key: X25519PrivateKey) -> KEMKeyInterface:
     return KEMKey.from_pyca_cryptography_key(key)
 
 
-def number_of(key: bytes) -> int:
+def derive_config_id(key: bytes) -> int:
     """The number of a server's key, unless another key of the server has it."""
     return sha256(b"dpcurves HPKE config\n" + key).digest()[0]
 
 
-def numbers_in(message: bytes) -> dict[bytes, int]:
+def parse_config_ids(message: bytes) -> dict[bytes, int]:
     """The numbers of keys of our suite in an `HpkeConfigList`. Raises `ValueError`: it is none."""
-    listed = every(Reader(message).vector(2), lambda one: (one.number(1), one.octets(6), one.vector(2)))
-    return {key: name for name, suite, key in listed if suite == _suite()}
+    listed = decode_all(
+        Reader(message).read_vector(2), lambda one: (one.read_integer(1), one.read_bytes(6), one.read_vector(2))
+    )
+    return {key: name for name, suite, key in listed if suite == _encode_hpke_suite()}
 
 
-def _raw(key: X25519PublicKey) -> bytes:
+def _encode_public_key(key: X25519PublicKey) -> bytes:
     return key.public_bytes_raw()

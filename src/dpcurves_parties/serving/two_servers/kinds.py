@@ -18,8 +18,8 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.queries import Query
 
 from ..identity import Server
-from ..messages import UNLIKE, ProtocolAborted, facts_of, opened
-from ..task_document import TaskDocument, kind_of, text_of
+from ..messages import UNLIKE, ProtocolError, parse_fields, parse_object
+from ..task_document import TaskDocument, parse_task_type, read_document_text
 from .report_set import ID
 
 VERSION = 6
@@ -34,150 +34,152 @@ class Askable(Protocol):
     def hash(self) -> str:
         """The hash of the task."""
 
-    def thresholds(self, at: object) -> tuple[int, ...]:
-        """Check the thresholds of a message. Raises `ProtocolAborted`."""
+    def parse_thresholds(self, at: object) -> tuple[int, ...]:
+        """Check the thresholds of a message. Raises `ProtocolError`."""
 
-    def numbers(self, at: Sequence[int]) -> int:
+    def answer_size(self, at: Sequence[int]) -> int:
         """Number of values in the response."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionMessage:
     """Question about thresholds of one task.
 
     Attributes:
         task: The hash of the task.
-        question: An id, the same when the question is asked again.
-        at: Thresholds: the number of slots below each, of which records are counted.
+        question_id: An id, the same when the question is asked again.
+        thresholds: Thresholds: the number of slots below each, of which records are counted.
         nonce: New with each message: an answer with another one is an old one.
-        numbers: Number of values in the response.
+        answer_size: Number of values in the response.
         version: The version of the protocol.
     """
 
     task: str
-    question: str
-    at: tuple[int, ...]
+    question_id: str
+    thresholds: tuple[int, ...]
     nonce: str
-    numbers: int
+    answer_size: int
     version: int = VERSION
 
     @classmethod
-    def fresh(cls, task: Askable, at: tuple[int, ...], question: str | None = None) -> Asked:
+    def create(cls, task: Askable, at: tuple[int, ...], question: str | None = None) -> QuestionMessage:
         """A new message."""
-        return cls(task.hash, question or secrets.token_hex(8), at, secrets.token_hex(16), task.numbers(at))
+        return cls(task.hash, question or secrets.token_hex(8), at, secrets.token_hex(16), task.answer_size(at))
 
     def to_json(self, **more: object) -> bytes:
         """The message."""
-        return json.dumps({**self.facts, **more}).encode()
+        return json.dumps({**self.fields, **more}).encode()
 
     @classmethod
-    def from_json(cls, message: bytes, task: Askable) -> Asked:
+    def from_json(cls, message: bytes, task: Askable) -> QuestionMessage:
         """The question in a message, if it is one of this task.
 
         Raises:
             ProtocolAborted: it is another message, or of another task or version, or asks what can not be asked.
         """
-        stored = opened(message, "question")
+        stored = parse_object(message, "question")
         if stored.get("version") != VERSION:
-            raise ProtocolAborted("question", f"version {VERSION} of the protocol is spoken here, not another one", 409)
+            raise ProtocolError("question", f"version {VERSION} of the protocol is spoken here, not another one", 409)
         if stored.get("task") != task.hash:
-            raise ProtocolAborted("question", "it is of another task than this server's", 409)
+            raise ProtocolError("question", "it is of another task than this server's", 409)
         names = (stored.get("question"), stored.get("nonce"))
         if any(not isinstance(name, str) or not 0 < len(name) <= LONGEST_ID or not name.isalnum() for name in names):
-            raise ProtocolAborted("question", f"it needs an id and a nonce, of 1 to {LONGEST_ID} letters and digits")
-        at = task.thresholds(stored.get("at"))
-        return cls(task.hash, str(names[0]), at, str(names[1]), task.numbers(at))
+            raise ProtocolError("question", f"it needs an id and a nonce, of 1 to {LONGEST_ID} letters and digits")
+        at = task.parse_thresholds(stored.get("at"))
+        return cls(task.hash, str(names[0]), at, str(names[1]), task.answer_size(at))
 
-    def answered(self, numbers: tuple[int, ...], named: Mapping[str, object], **more: object) -> bytes:
+    def encode_answer(self, numbers: tuple[int, ...], provenance: Mapping[str, object], **more: object) -> bytes:
         """The message that answers this one, from a set of reports as it is named."""
-        return json.dumps({**self.facts, **named, "numbers": numbers, **more}).encode()
+        return json.dumps({**self.fields, **provenance, "numbers": numbers, **more}).encode()
 
-    def answer(self, message: bytes, who: str) -> Answer:
+    def parse_answer(self, message: bytes, who: str) -> Answer:
         """The answer in a message, if it answers this very question.
 
         Raises:
             ProtocolAborted: it does not. Nothing of it is shown.
         """
-        stored = self.echoed(message, who)
+        stored = self.parse_reply(message, who)
         numbers, name, reports = stored.get("numbers"), stored.get("set"), stored.get("reports")
-        fits = isinstance(numbers, list) and len(numbers) == self.numbers and all(type(one) is int for one in numbers)
+        fits = (
+            isinstance(numbers, list) and len(numbers) == self.answer_size and all(type(one) is int for one in numbers)
+        )
         if not (fits and isinstance(name, str) and type(reports) is int and reports > 0):
-            raise ProtocolAborted(who, f"its answer {UNLIKE}", 502)
+            raise ProtocolError(who, f"its answer {UNLIKE}", 502)
         return Answer(tuple(numbers or ()), name, reports)
 
-    def echoed(self, message: bytes, who: str) -> Mapping[str, Any]:
-        """The object in a message, if it names this very question. Raises `ProtocolAborted`."""
-        stored = opened(message, who)
-        if any(stored.get(name) != value for name, value in self.facts.items()):
-            raise ProtocolAborted(who, "it answered another question, or an earlier one", 502)
+    def parse_reply(self, message: bytes, who: str) -> Mapping[str, Any]:
+        """The object in a message, if it names this very question. Raises `ProtocolError`."""
+        stored = parse_object(message, who)
+        if any(stored.get(name) != value for name, value in self.fields.items()):
+            raise ProtocolError(who, "it answered another question, or an earlier one", 502)
         return stored
 
     @property
-    def facts(self) -> dict[str, object]:
+    def fields(self) -> dict[str, object]:
         """What the message says, and any answer to it, as plain objects."""
         return {
-            "version": self.version, "task": self.task, "question": self.question, "at": list(self.at),
+            "version": self.version, "task": self.task, "question": self.question_id, "at": list(self.thresholds),
             "nonce": self.nonce,
         }  # fmt: skip
 
 
-def closed_standing(task: SharedTask, message: bytes) -> Mapping[str, Any]:
-    """The statement of a server on a closed task. Raises `ProtocolAborted`: it is open, or of another version."""
-    told = facts_of(message, "server", task=str, version=int, state=str, reports=int)
+def parse_closed_status(task: SharedTask, message: bytes) -> Mapping[str, Any]:
+    """The statement of a server on a closed task. Raises `ProtocolError`: it is open, or of another version."""
+    told = parse_fields(message, "server", task=str, version=int, state=str, reports=int)
     if (told["task"], told["version"]) != (task.hash, VERSION):
-        raise ProtocolAborted("server", "it is of another task or version", 502)
+        raise ProtocolError("server", "it is of another task or version", 502)
     if told["state"] != "closed":
-        raise NotClosed
+        raise TaskStillOpen
     return told
 
 
-class NotClosed(ProtocolAborted):
+class TaskStillOpen(ProtocolError):
     """The task takes reports still."""
 
     def __init__(self) -> None:
         super().__init__("task", "it is not closed yet: dpcurves task close", 409)
 
 
-def require_set(message: Mapping[str, Any], named: Mapping[str, object], rule: str) -> None:
+def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, object], rule: str) -> None:
     """Refuse a response from another set of reports, or with other noise, than this server's.
 
     Raises:
         ProtocolAborted: it does; `rule` says what follows.
     """
-    if {name: message.get(name) for name in named} != named:
-        raise ProtocolAborted("reports", rule, 409)
+    if {name: message.get(name) for name in provenance} != provenance:
+        raise ProtocolError("reports", rule, 409)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """Response to a query: a noisy count for each threshold, from one set of reports; or a server's half of it: SECRET.
 
-    `dropped` of the reports were not counted: they failed the servers' check. A half names the `commitments` of both
-    servers to their noise, and where answers are proved hashes of the noises that they are `bound` to.
+    `dropped_count` of the reports were not counted: they failed the servers' check. A half names the `commitments` of both
+    servers to their noise, and where answers are proved hashes of the noises that they are `noise_hashes` to.
     """
 
-    numbers: tuple[int, ...]
-    set: str
+    values: tuple[int, ...]
+    report_set: str
     reports: int
-    dropped: int = 0
+    dropped_count: int = 0
     commitments: tuple[str, ...] = ()
-    bound: tuple[str, ...] = ()
+    noise_hashes: tuple[str, ...] = ()
 
     @property
-    def named(self) -> dict[str, object]:
+    def provenance(self) -> dict[str, object]:
         """Identity of the set of reports and of the noise, as plain objects."""
-        bound = {"bound": list(self.bound)} if self.bound else {}
-        return {"set": self.set, "reports": self.reports, "commitments": list(self.commitments), **bound}
+        bound = {"bound": list(self.noise_hashes)} if self.noise_hashes else {}
+        return {"set": self.report_set, "reports": self.reports, "commitments": list(self.commitments), **bound}
 
 
 # Tasks of two servers, whatever they compute from shares: the interface of a task, and the registry of their kinds.
 #
 # A kind of task is registered as an entry point of the group `GROUP`, under the name in the first field of its
-# documents, with ``-`` for spaces: a `TaskKind`. So the servers' program knows none of them by import.
+# documents, with ``-`` for spaces: a `TaskType`. So the servers' program knows none of them by import.
 GROUP = "dpcurves.shared_tasks"
 
 
-class Sharing(Protocol):
+class ShareEncoding(Protocol):
     """Interface of encodings that split records into shares for two servers."""
 
     @property
@@ -188,19 +190,21 @@ class Sharing(Protocol):
     def size(self) -> int:
         """Bytes of a report for one server."""
 
-    def shared(self, rows: IntArray, randomness: Randomness, /) -> list[tuple[bytes, bytes]]:
+    def share_records(self, rows: IntArray, randomness: Randomness, /) -> list[tuple[bytes, bytes]]:
         """SECRET: shares of each record for server 0 and for server 1."""
 
-    def named(self, rows: IntArray, randomness: Randomness, /) -> list[tuple[bytes, tuple[bytes, bytes]]]:
+    def share_records_with_ids(
+        self, rows: IntArray, randomness: Randomness, /
+    ) -> list[tuple[bytes, tuple[bytes, bytes]]]:
         """SECRET: an id for each record, the same at both servers, and shares for server 0 and for server 1."""
-        shares = self.shared(rows, randomness)
-        return [(randomness.octets(ID), each) for each in shares]
+        shares = self.share_records(rows, randomness)
+        return [(randomness.random_bytes(ID), each) for each in shares]
 
-    def size_of(self, party: int) -> int:
+    def size_for_party(self, party: int) -> int:
         """Bytes of a report for one server."""
         return self.size
 
-    def require(self, party: int, shares: Sequence[bytes]) -> None:
+    def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse invalid shares. Raises `ValueError`: one of them is no share of this task."""
 
     def warm(self) -> None:
@@ -215,7 +219,7 @@ class SharedTask(TaskDocument, ABC):
         loss: The privacy loss of all answers together, for each report.
         reports_per_owner: Most reports that one owner may send.
         servers: Party 0 and party 1.
-        proofs: Hashes of each analyst's key for proofs of answers; none: answers are not proved.
+        proof_key_hashes: Hashes of each analyst's key for proofs of answers; none: answers are not proved.
         enrols: True if an owner's ticket is an invitation alone, with which it enrols a token of its own.
     """
 
@@ -223,7 +227,7 @@ class SharedTask(TaskDocument, ABC):
     loss: PrivacyLoss
     reports_per_owner: int
     servers: tuple[Server, ...]
-    proofs: tuple[str, ...] = ()
+    proof_key_hashes: tuple[str, ...] = ()
     enrols: bool = False
 
     @property
@@ -233,7 +237,7 @@ class SharedTask(TaskDocument, ABC):
 
     @property
     @abstractmethod
-    def encoding(self) -> Sharing:
+    def encoding(self) -> ShareEncoding:
         """Encoding of reports: the same for owners and servers."""
 
     @property
@@ -246,7 +250,7 @@ class SharedTask(TaskDocument, ABC):
         """Account of each server's ledger for this task: exactly one charge."""
         return Account(self.dataset, Neighbours.REPLACE_ONE, EACH_RECORD, self.loss)
 
-    def sharing(self, proof: str) -> Sharing:
+    def make_owner_encoding(self, proof_key: str) -> ShareEncoding:
         """Encoding of an owner whose ticket holds this key for proofs of answers.
 
         Raises:
@@ -254,7 +258,7 @@ class SharedTask(TaskDocument, ABC):
         """
         return self.encoding
 
-    def require_few(self, records: IntArray) -> IntArray:
+    def require_allowed_count(self, records: IntArray) -> IntArray:
         """Records of one owner, once their number is checked.
 
         Raises:
@@ -262,34 +266,34 @@ class SharedTask(TaskDocument, ABC):
         """
         if not 1 <= len(records) <= self.reports_per_owner:
             rule = f"{len(records)} records; the task takes 1 to {self.reports_per_owner} of one owner"
-            raise ProtocolAborted("data", rule)
+            raise ProtocolError("data", rule)
         return records
 
 
 @dataclass(frozen=True, slots=True)
-class TaskKind:
+class TaskType:
     """Kind of task of two servers.
 
     Attributes:
-        task: Class of its documents.
-        service: Function that makes the service of one server for one task, from the task and its
+        document_class: Class of its documents.
+        create_service: Function that makes the service of one server for one task, from the task and its
             `dpcurves_parties.serving.two_servers.collection.Resources`.
     """
 
-    task: type[SharedTask]
-    service: Callable[[Any, Any], Any]
+    document_class: type[SharedTask]
+    create_service: Callable[[Any, Any], Any]
 
 
-def kind_named(name: str) -> TaskKind:
+def load_task_type(name: str) -> TaskType:
     """The registered kind of task whose documents have this name in their first field.
 
     Raises:
         ProtocolAborted: there is none.
     """
     for each in entry_points(group=GROUP, name=name.replace(" ", "-")):
-        kind: TaskKind = each.load()
+        kind: TaskType = each.load()
         return kind
-    raise ProtocolAborted("task", "this is no task document")
+    raise ProtocolError("task", "this is no task document")
 
 
 def read_task(path: str | Path) -> SharedTask:
@@ -298,8 +302,8 @@ def read_task(path: str | Path) -> SharedTask:
     Raises:
         ValueError: it can not be read, or is none, or is one of people alone.
     """
-    text = text_of(path)
-    task = kind_named(kind_of(text)).task.from_json(text)
+    text = read_document_text(path)
+    task = load_task_type(parse_task_type(text)).document_class.from_json(text)
     if len(task.servers) != 2:
-        raise ProtocolAborted("task", "it is for people in pairs, not for two servers")
+        raise ProtocolError("task", "it is for people in pairs, not for two servers")
     return task

@@ -28,73 +28,73 @@ from typing import Any, Self
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from ..identity import Identity, Server
-from ..messages import UNLIKE, ProtocolAborted
+from ..messages import UNLIKE, ProtocolError
 from ..task_document import Ticket
 from . import report_set
-from .kinds import Answer, Asked
-from .report_set import public_key
+from .kinds import Answer, QuestionMessage
+from .report_set import load_public_key
 
 WORD = 16
 HALVES = 2
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Reply:
+class AnswerKey:
     """SECRET. The key to which one server seals its half of the answer to one message. It has no repr.
 
     Attributes:
-        asked: The analyst's message.
+        question: The analyst's message.
         key: X25519 key of the analyst, in hexadecimal digits.
-        word: 16 random bytes in hexadecimal digits, which no one knows but the analyst and this server.
+        nonce: 16 random bytes in hexadecimal digits, which no one knows but the analyst and this server.
     """
 
-    asked: Asked
+    question: QuestionMessage
     key: str
-    word: str
+    nonce: str
 
     @classmethod
-    def of(cls, asked: Asked, stored: Mapping[str, Any]) -> Self:
-        """The one in a message or letter. Raises `ProtocolAborted`: there is none."""
+    def from_fields(cls, question: QuestionMessage, stored: Mapping[str, Any]) -> Self:
+        """The one in a message or letter. Raises `ProtocolError`: there is none."""
         key, word = stored.get("key"), stored.get("word")
         if not isinstance(key, str) or not isinstance(word, str) or len(word) != 2 * WORD:
-            raise ProtocolAborted("question", "it needs a key to which the answer is sealed")
-        return cls(asked, key, word)
+            raise ProtocolError("question", "it needs a key to which the answer is sealed")
+        return cls(question, key, word)
 
     @property
-    def facts(self) -> dict[str, str]:
+    def fields(self) -> dict[str, str]:
         """Plain objects."""
-        return {"key": self.key, "word": self.word}
+        return {"key": self.key, "word": self.nonce}
 
-    def sealed(self, party: int, half: Answer) -> str:
+    def seal_answer_share(self, party: int, answer_share: Answer) -> str:
         """A half of the answer, as text that only the analyst opens.
 
         Raises:
             ProtocolAborted: the key is none.
         """
-        facts = {**half.named, "dropped": half.dropped}
-        packed = json.dumps(facts).encode() + b"\n" + struct.pack(f"<{len(half.numbers)}Q", *half.numbers)
+        facts = {**answer_share.provenance, "dropped": answer_share.dropped_count}
+        packed = json.dumps(facts).encode() + b"\n" + struct.pack(f"<{len(answer_share.values)}Q", *answer_share.values)
         try:
-            return _text(report_set.sealed(packed, public_key(self.key), self._place(party)))
+            return _encode_base64(report_set.seal_share(packed, load_public_key(self.key), self._encode_info(party)))
         except ValueError:
-            raise ProtocolAborted("question", "the key to which its answer is to be sealed is none") from None
+            raise ProtocolError("question", "the key to which its answer is to be sealed is none") from None
 
-    def opened(self, party: int, message: object, key: X25519PrivateKey) -> Answer:
-        """SECRET: the half in such a text. Raises `ProtocolAborted`: it is none, or changed, or is another server's."""
-        found = report_set.opened(_octets(message), key, self._place(party))
+    def open_answer_share(self, party: int, message: object, key: X25519PrivateKey) -> Answer:
+        """SECRET: the half in such a text. Raises `ProtocolError`: it is none, or changed, or is another server's."""
+        found = report_set.open_share(_decode_base64(message), key, self._encode_info(party))
         facts, parted, numbers = (found or b"").partition(b"\n")
-        if not parted or len(numbers) != 8 * self.asked.numbers:
-            raise ProtocolAborted(f"server {party}", NONE, 502)
-        return _answer(party, facts, struct.unpack(f"<{self.asked.numbers}Q", numbers))
+        if not parted or len(numbers) != 8 * self.question.answer_size:
+            raise ProtocolError(f"server {party}", NONE, 502)
+        return _parse_answer_share(party, facts, struct.unpack(f"<{self.question.answer_size}Q", numbers))
 
-    def _place(self, party: int) -> bytes:
-        return _place(b"half", party, {**self.asked.facts, "word": self.word})
+    def _encode_info(self, party: int) -> bytes:
+        return _encode_hpke_info(b"half", party, {**self.question.fields, "word": self.nonce})
 
 
 NONE = "its half of the answer is none, or was changed"
 OTHERS = "their halves are from different sets of reports, or with different noise; nothing is read"
 
 
-def _answer(party: int, message: bytes, numbers: Sequence[int]) -> Answer:
+def _parse_answer_share(party: int, message: bytes, numbers: Sequence[int]) -> Answer:
     try:
         facts = json.loads(message)
         fits = type(facts["reports"]) is int and facts["reports"] > 0 and type(facts["dropped"]) is int
@@ -102,99 +102,105 @@ def _answer(party: int, message: bytes, numbers: Sequence[int]) -> Answer:
         half = Answer(tuple(numbers), facts["set"], facts["reports"], facts["dropped"], *both)
     except (ValueError, KeyError, TypeError):
         fits = False
-    if not fits or any(type(name) is not str for name in (half.set, *half.commitments, *half.bound)):
-        raise ProtocolAborted(f"server {party}", f"its half of the answer {UNLIKE}", 502)
+    if not fits or any(type(name) is not str for name in (half.report_set, *half.commitments, *half.noise_hashes)):
+        raise ProtocolError(f"server {party}", f"its half of the answer {UNLIKE}", 502)
     return half
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Inquiry:
+class SealedQuestion:
     """SECRET. One message of an analyst, and what opens its answer. It has no repr.
 
     Attributes:
-        asked: The message.
+        question: The message.
         party: The server that is asked.
         key: Opens both halves.
-        replies: What server 0 and server 1 are told.
+        answer_keys: What server 0 and server 1 are told.
     """
 
-    asked: Asked
+    question: QuestionMessage
     party: int
     key: X25519PrivateKey
-    replies: tuple[Reply, Reply]
+    answer_keys: tuple[AnswerKey, AnswerKey]
 
     @classmethod
-    def fresh(cls, asked: Asked, party: int) -> Self:
+    def create(cls, question: QuestionMessage, party: int) -> Self:
         """With a new key, which is good for this message alone."""
         key = X25519PrivateKey.generate()
         digits = key.public_key().public_bytes_raw().hex()
-        first, second = (Reply(asked, digits, secrets.token_hex(WORD)) for _ in range(HALVES))
-        return cls(asked, party, key, (first, second))
+        first, second = (AnswerKey(question, digits, secrets.token_hex(WORD)) for _ in range(HALVES))
+        return cls(question, party, key, (first, second))
 
     def to_json(self, ticket: Ticket, servers: Sequence[Server]) -> bytes:
         """The message, with a letter for the other server."""
         other = 1 - self.party
-        inside = {**self.replies[other].facts, "nonce": self.asked.nonce, "token": ticket.shown_to(other)}
-        key = public_key(servers[other].sealing)
-        letter = report_set.sealed(json.dumps(inside).encode(), key, _place_of_letter(self.asked, other))
-        return self.asked.to_json(**self.replies[self.party].facts, letter=_text(letter))
+        inside = {
+            **self.answer_keys[other].fields,
+            "nonce": self.question.nonce,
+            "token": ticket.derive_bearer_token(other),
+        }
+        key = load_public_key(servers[other].hpke_key)
+        letter = report_set.seal_share(json.dumps(inside).encode(), key, _encode_envelope_info(self.question, other))
+        return self.question.to_json(**self.answer_keys[self.party].fields, letter=_encode_base64(letter))
 
-    def halves(self, message: bytes) -> tuple[Answer, Answer]:
+    def open_answer_shares(self, message: bytes) -> tuple[Answer, Answer]:
         """SECRET: both halves in the answer.
 
         Raises:
             ProtocolAborted: it answers something else, or a half of it is none, or they are not of one set of reports
                 and the same noise of both servers.
         """
-        told = self.asked.echoed(message, "server").get("halves")
+        told = self.question.parse_reply(message, "server").get("halves")
         if not isinstance(told, list) or len(told) != HALVES:
-            raise ProtocolAborted("server", f"its answer {UNLIKE}", 502)
+            raise ProtocolError("server", f"its answer {UNLIKE}", 502)
         first, second = (
-            reply.opened(party, half, self.key)
-            for party, (reply, half) in enumerate(zip(self.replies, told, strict=True))
+            reply.open_answer_share(party, half, self.key)
+            for party, (reply, half) in enumerate(zip(self.answer_keys, told, strict=True))
         )
-        if (first.named, first.dropped) != (second.named, second.dropped):
-            raise ProtocolAborted("servers", OTHERS, 502)
+        if (first.provenance, first.dropped_count) != (second.provenance, second.dropped_count):
+            raise ProtocolError("servers", OTHERS, 502)
         return first, second
 
 
-def answered(reply: Reply, party: int, own: Answer, other: object) -> bytes:
+def encode_sealed_answer(answer_key: AnswerKey, party: int, own: Answer, other: object) -> bytes:
     """Response of the server that was asked: its half, sealed now, and the other server's, as it came."""
-    mine = reply.sealed(party, own)
-    return reply.asked.to_json(halves=[mine, other] if party == 0 else [other, mine])
+    mine = answer_key.seal_answer_share(party, own)
+    return answer_key.question.to_json(halves=[mine, other] if party == 0 else [other, mine])
 
 
-def letter_of(stored: Mapping[str, Any]) -> str:
-    """The letter in an analyst's message, which is handed on. Raises `ProtocolAborted`: there is none."""
+def parse_envelope(stored: Mapping[str, Any]) -> str:
+    """The letter in an analyst's message, which is handed on. Raises `ProtocolError`: there is none."""
     letter = stored.get("letter")
     if not isinstance(letter, str):
-        raise ProtocolAborted("question", "it needs a letter for the other server")
+        raise ProtocolError("question", "it needs a letter for the other server")
     return letter
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Letter:
+class Envelope:
     """SECRET. An analyst's letter, as its server opened it. It has no repr.
 
     Attributes:
-        reply: Key to which this server's half is sealed.
+        answer_key: Key to which this server's half is sealed.
         token: The bearer token of the analyst for this server.
     """
 
-    reply: Reply
+    answer_key: AnswerKey
     token: str
 
     @classmethod
-    def opened(cls, stored: Mapping[str, Any], asked: Asked, party: int, identity: Identity) -> Self:
+    def open_envelope(
+        cls, stored: Mapping[str, Any], question: QuestionMessage, party: int, identity: Identity
+    ) -> Self:
         """The letter that the other server hands on with a question.
 
         Raises:
             ProtocolAborted: there is none, or it is about another question, or for another server.
         """
-        sealed = _octets(letter_of(stored))
-        found = report_set.opened(sealed, identity.sealing, _place_of_letter(asked, party))
+        sealed = _decode_base64(parse_envelope(stored))
+        found = report_set.open_share(sealed, identity.hpke_key, _encode_envelope_info(question, party))
         if found is None:
-            raise ProtocolAborted(
+            raise ProtocolError(
                 "question", f"its letter to server {party} was changed, or is for another question", 403
             )
         try:
@@ -203,25 +209,25 @@ class Letter:
         except (ValueError, KeyError, TypeError):
             nonce = token = None
         if not isinstance(nonce, str) or not isinstance(token, str):
-            raise ProtocolAborted("question", f"its letter to server {party} {UNLIKE}")
-        return cls(Reply.of(replace(asked, nonce=nonce), inside), token)
+            raise ProtocolError("question", f"its letter to server {party} {UNLIKE}")
+        return cls(AnswerKey.from_fields(replace(question, nonce=nonce), inside), token)
 
 
-def _place_of_letter(asked: Asked, party: int) -> bytes:
+def _encode_envelope_info(question: QuestionMessage, party: int) -> bytes:
     """Context of a letter: all of the message but its nonce, instead of which the other server has one of its own."""
-    return _place(b"letter", party, replace(asked, nonce="").facts)
+    return _encode_hpke_info(b"letter", party, replace(question, nonce="").fields)
 
 
-def _place(what: bytes, party: int, facts: Mapping[str, object]) -> bytes:
+def _encode_hpke_info(what: bytes, party: int, facts: Mapping[str, object]) -> bytes:
     digest = sha256(json.dumps(facts, sort_keys=True).encode()).digest()
     return b"dpcurves " + what + b" 1\n" + bytes([party]) + digest
 
 
-def _text(octets: bytes) -> str:
+def _encode_base64(octets: bytes) -> str:
     return b64encode(octets).decode()
 
 
-def _octets(text: object) -> bytes:
+def _decode_base64(text: object) -> bytes:
     """Bytes of a text; none, where it is no such text."""
     try:
         return b64decode(text, validate=True) if isinstance(text, str) else b""

@@ -14,20 +14,40 @@ from typing import Any, NamedTuple
 import sqlalchemy as sql
 from sqlalchemy import Column, Connection, Table, delete, func, insert, select, update
 
-from dpcurves.ledger.chain import alone
+from dpcurves.ledger.chain import acquire_lock
 
-from ..database import ServerDatabase, keys, number, numbered, octets, reads, texts, writes
+from ..database import (
+    ServerDatabase,
+    bytes_columns,
+    integer_column,
+    integer_key_columns,
+    read_transaction,
+    text_columns,
+    text_key_columns,
+    write_transaction,
+)
 from ..group_commit import GroupCommit
-from ..messages import ProtocolAborted
-from .report_set import EACH, MOST_REPORTS, Earlier, Listing, ReportSet, Rising, Summary, beginning, parts_of, runs
+from ..messages import ProtocolError
+from .report_set import (
+    EACH,
+    MOST_REPORTS,
+    EarlierPolicy,
+    Listing,
+    PartHashes,
+    ReportSet,
+    Rising,
+    find_first_id,
+    group_consecutive,
+    split_by_prefix,
+)
 
 METADATA = sql.MetaData()
 TASKS = Table(
     "dpcurves_shared_tasks",
     METADATA,
-    *keys("task"),
-    *texts("state"),
-    number("reports"),  # how many are stored: to count them takes long
+    *text_key_columns("task"),
+    *text_columns("state"),
+    integer_column("reports"),  # how many are stored: to count them takes long
     Column("attempt", sql.Text),  # to close the task, that may still end in a decision
     Column("set", sql.Text),
     Column("commitments", sql.Text),  # of both servers, with a space between them
@@ -35,20 +55,25 @@ TASKS = Table(
 )
 # SECRET: one share of every report. The other server's share added, every record is known.
 REPORTS = Table(
-    "dpcurves_reports", METADATA, Column("number", sql.Integer, primary_key=True, autoincrement=True), *texts("task"),
-    *octets("id"), number("owner"), *octets("digest", "whole", "share"),
+    "dpcurves_reports", METADATA, Column("number", sql.Integer, primary_key=True, autoincrement=True), *text_columns("task"),
+    *bytes_columns("id"), integer_column("owner"), *bytes_columns("digest", "whole", "share"),
     sql.Index("dpcurves_one_report_of_an_id", "task", "id", unique=True),
     sql.Index("dpcurves_reports_of_an_owner", "task", "owner"),
 )  # fmt: skip
 # What a ticket was used for: one contribution, of which so many reports are stored.
 CONTRIBUTIONS = Table(
-    "dpcurves_contributions", METADATA, *keys("task"), *numbered("owner"), *octets("contribution"), number("reports")
+    "dpcurves_contributions",
+    METADATA,
+    *text_key_columns("task"),
+    *integer_key_columns("owner"),
+    *bytes_columns("contribution"),
+    integer_column("reports"),
 )
 # The hash of the noise that the other server is bound to, once it has told it: for tasks whose answers are proved.
-BOUND = Table("dpcurves_bound_noises", METADATA, *keys("task"), *texts("bound"))
+BOUND = Table("dpcurves_bound_noises", METADATA, *text_key_columns("task"), *text_columns("bound"))
 # Tokens that owners made themselves: hashes, one for each invitation that was used.
 ENROLLED = Table(
-    "dpcurves_enrolled", METADATA, *keys("task"), *numbered("owner"), *texts("token"),
+    "dpcurves_enrolled", METADATA, *text_key_columns("task"), *integer_key_columns("owner"), *text_columns("token"),
     sql.Index("dpcurves_one_owner_of_a_token", "task", "token", unique=True),
 )  # fmt: skip
 
@@ -61,49 +86,49 @@ class TaskState(Enum):
     CLOSED = "closed"
 
 
-class Standing(NamedTuple):
+class TaskStatus(NamedTuple):
     """State of a task, with its set of reports.
 
     Attributes:
         state: Open for reports; frozen: none come until an attempt to close ends; closed: it is decided which count.
         reports: Number of reports that count, once closed; number of all reports, before.
-        set: The hash of the reports that count, once closed.
+        report_set: The hash of the reports that count, once closed.
         commitments: The commitments of both servers to their noise, once closed.
         attempt: To close the task, that may still end in a decision.
     """
 
     state: TaskState
     reports: int
-    set: str | None = None
+    report_set: str | None = None
     commitments: tuple[str, str] | None = None
     attempt: str | None = None
 
     @property
-    def named(self) -> dict[str, object]:
+    def provenance(self) -> dict[str, object]:
         """Plain objects: which reports count, and the noise of both servers."""
-        return {"set": self.set, "reports": self.reports, "commitments": list(self.commitments or ())}
+        return {"set": self.report_set, "reports": self.reports, "commitments": list(self.commitments or ())}
 
 
-def lock(connection: Connection, task: str) -> None:
+def lock_task(connection: Connection, task: str) -> None:
     """Lock the task's row: no other transaction writes it until this one ends. (SQLite has one writer anyway.)"""
     connection.execute(select(TASKS.c.task).where(TASKS.c.task == task).with_for_update()).one()
 
 
-def standing_of(connection: Connection, task: str) -> Standing:
+def select_status(connection: Connection, task: str) -> TaskStatus:
     """State of a task."""
     columns = TASKS.c.state, TASKS.c.reports, TASKS.c.set, TASKS.c.commitments, TASKS.c.attempt
     row = connection.execute(select(*columns).where(TASKS.c.task == task)).one()
-    return Standing(TaskState(row.state), row.reports, row.set, _pair(row.commitments), row.attempt)
+    return TaskStatus(TaskState(row.state), row.reports, row.set, _parse_commitments(row.commitments), row.attempt)
 
 
-def _pair(written: str | None) -> tuple[str, str] | None:
+def _parse_commitments(written: str | None) -> tuple[str, str] | None:
     if written is None:
         return None
     first, second = written.split(" ")
     return first, second
 
 
-def write_of(connection: Connection, task: str, **facts: object) -> None:
+def update_task(connection: Connection, task: str, **facts: object) -> None:
     """Write facts of a task that is locked."""
     connection.execute(update(TASKS).where(TASKS.c.task == task).values(**facts))
 
@@ -117,7 +142,7 @@ OTHER_CONTRIBUTION = (
 USED = "this invitation was used before, by another program or person; if that was not you, tell whoever made the task"
 
 
-class Stored(NamedTuple):
+class StoredReport(NamedTuple):
     """Stored report: `digest` identifies its public half, `whole` is a hash of all of its `share`: SECRET."""
 
     id: bytes
@@ -127,27 +152,27 @@ class Stored(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """Reports that an owner wants to store, of one contribution; `earlier` is the policy for its others."""
+    """Reports that an owner wants to store, of one contribution; `earlier_policy` is the policy for its others."""
 
     owner: int
     contribution: bytes
-    earlier: Earlier
-    reports: Sequence[Stored]
+    earlier_policy: EarlierPolicy
+    reports: Sequence[StoredReport]
 
 
 class Upload(NamedTuple):
     """Offer to a task that takes at most so many reports of one owner."""
 
     task: str
-    most: int
+    max_reports: int
     offer: Offer
 
 
-class KeptShare(NamedTuple):
+class StoredShare(NamedTuple):
     """SECRET: a share, and what was written down beside it of all its bytes."""
 
     share: bytes
-    whole: bytes
+    share_hash: bytes
 
 
 class Decision(NamedTuple):
@@ -157,14 +182,14 @@ class Decision(NamedTuple):
     commitments: tuple[str, str]
 
 
-class Frozen(ProtocolAborted):
+class TaskFrozen(ProtocolError):
     """Error while the task is frozen: no reports are taken until an attempt to close it has ended."""
 
     def __init__(self) -> None:
         super().__init__("reports", "the task is being closed; if it should stay open, send again in a minute", 503)
 
 
-class TakesNoMore(ProtocolAborted):
+class NoMoreReports(ProtocolError):
     """Error once the task is closed."""
 
     def __init__(self) -> None:
@@ -177,127 +202,133 @@ class Store:
     def __init__(self, url: str, who: str = "") -> None:
         self._database = ServerDatabase(url, who, METADATA)
         weight = lambda upload: len(upload.offer.reports)  # noqa: E731
-        self._uploads = GroupCommit(self._add_all, weight, MOST_REPORTS, self._database.rest)
+        self._uploads = GroupCommit(self._write_uploads, weight, MOST_REPORTS, self._database.close_connections)
         self._added, self._analyzed_at = 0, FIRST_ANALYZED
 
-    @writes
-    def begin(self, connection: Connection, task: str) -> None:
+    @write_transaction
+    def create_task(self, connection: Connection, task: str) -> None:
         """Create the row of a task, if it is new."""
-        alone(connection, task)
+        acquire_lock(connection, task)
         if connection.execute(select(TASKS.c.task).where(TASKS.c.task == task)).first() is None:
             connection.execute(insert(TASKS), {"task": task, "state": TaskState.OPEN.value, "reports": 0})
 
-    def standing(self, task: str) -> Standing:
+    def read_status(self, task: str) -> TaskStatus:
         """Current state of the task."""
-        return self._database.read(lambda connection: standing_of(connection, task))
+        return self._database.read_snapshot(lambda connection: select_status(connection, task))
 
-    def add(self, task: str, most: int, offer: Offer) -> int:
+    def add_reports(self, task: str, max_reports: int, offer: Offer) -> int:
         """Keep reports of one owner, all or none; those whose id is known are passed over. How many were new.
 
         Raises:
             ProtocolAborted: the task takes no more reports, or none now, or no more of this owner, or the owner has
                 contributed something else.
         """
-        return self.submit(task, most, offer).result()
+        return self.submit_reports(task, max_reports, offer).result()
 
-    def submit(self, task: str, most: int, offer: Offer) -> Future[int]:
-        """Keep reports as `add` does, with those of others who send at the same time; on disk once the future ends."""
-        return self._uploads.submit(Upload(task, most, offer))
+    def submit_reports(self, task: str, max_reports: int, offer: Offer) -> Future[int]:
+        """Keep reports as `add_reports` does, with those of others who send at the same time; on disk once the future ends."""
+        return self._uploads.submit(Upload(task, max_reports, offer))
 
-    def add_each(self, task: str, most: int, offers: Sequence[Offer]) -> list[int | BaseException]:
-        """Keep reports of several owners as `add` does, together; of each how many were new, or its error."""
-        coming = self._uploads.submit_all(Upload(task, most, offer) for offer in offers)
+    def add_offers(self, task: str, max_reports: int, offers: Sequence[Offer]) -> list[int | BaseException]:
+        """Keep reports of several owners as `add_reports` does, together; of each how many were new, or its error."""
+        coming = self._uploads.submit_all(Upload(task, max_reports, offer) for offer in offers)
         return [one.exception() or one.result() for one in coming]
 
-    def _add_all(self, uploads: Sequence[Upload]) -> Sequence[int | Exception]:
-        def work(connection: Connection) -> list[int | Exception]:
+    def _write_uploads(self, uploads: Sequence[Upload]) -> Sequence[int | Exception]:
+        def write_groups(connection: Connection) -> list[int | Exception]:
             outcomes: list[int | Exception] = []
             for task, some in groupby(uploads, key=lambda each: each.task):
                 state = TaskState(connection.execute(_STATE, {"of": task}).scalar_one())
-                for together in [list(alike) for _, alike in groupby(some, key=_is_alone)]:
-                    outcomes += _refused_in(state, together) or _added(connection, task, together)
+                for together in [list(alike) for _, alike in groupby(some, key=_group_key)]:
+                    outcomes += _refuse_uploads(state, together) or _insert_uploads(connection, task, together)
             return outcomes
 
-        outcomes = self._database.write_often(work)
+        outcomes = self._database.write_on_open_connection(write_groups)
         self._added += sum(each for each in outcomes if isinstance(each, int))
         if self._added >= self._analyzed_at:
             self._analyzed_at = 10 * self._added
-            self._database.write_often(_analyze)
+            self._database.write_on_open_connection(_analyze)
         return outcomes
 
-    def checksum(self, task: str) -> bytes:
+    def compute_checksum(self, task: str) -> bytes:
         """Exclusive or of the hashes of all reports' ids, as the DAP draft compares batches."""
 
-        def work(connection: Connection) -> int:
-            found = (int.from_bytes(sha256(one).digest()) for one, _ in _rising(connection, task))
+        def xor_id_hashes(connection: Connection) -> int:
+            found = (int.from_bytes(sha256(one).digest()) for one, _ in _iterate_digests(connection, task))
             return reduce(xor, found, 0)
 
-        return self._database.read(work).to_bytes(32)
+        return self._database.read_snapshot(xor_id_hashes).to_bytes(32)
 
-    def owners(self, task: str) -> int:
+    def count_owners(self, task: str) -> int:
         """Number of owners who have sent reports; once the task is closed, reports that count."""
         found = select(func.count(REPORTS.c.owner.distinct())).where(REPORTS.c.task == task)
-        return self._database.read(lambda connection: int(connection.execute(found).scalar_one()))
+        return self._database.read_snapshot(lambda connection: int(connection.execute(found).scalar_one()))
 
-    def listing(self, task: str) -> tuple[Standing, Listing]:
+    def read_listing(self, task: str) -> tuple[TaskStatus, Listing]:
         """State of the task, and all reports stored at that moment, read consistently."""
-        return self._database.read(lambda connection: (standing_of(connection, task), _listing(connection, task)))
+        return self._database.read_snapshot(
+            lambda connection: (select_status(connection, task), _select_listing(connection, task))
+        )
 
-    @writes
+    @write_transaction
     def attempt(self, connection: Connection, task: str, attempt: str) -> None:
         """Record an attempt to close the task. Reports are taken as before.
 
         Raises:
             ProtocolAborted: there are none.
         """
-        lock(connection, task)
-        if not standing_of(connection, task).reports:
-            raise ProtocolAborted("reports", "there is none yet; a task is closed once owners have sent theirs", 409)
-        write_of(connection, task, attempt=attempt)
+        lock_task(connection, task)
+        if not select_status(connection, task).reports:
+            raise ProtocolError("reports", "there is none yet; a task is closed once owners have sent theirs", 409)
+        update_task(connection, task, attempt=attempt)
 
-    @writes
-    def give_up(self, connection: Connection, task: str, attempt: str) -> TaskState:
+    @write_transaction
+    def cancel_attempt(self, connection: Connection, task: str, attempt: str) -> TaskState:
         """Cancel an attempt to close the task, unless it has ended in a decision; return the task's state."""
-        lock(connection, task)
-        standing = standing_of(connection, task)
+        lock_task(connection, task)
+        standing = select_status(connection, task)
         if standing.attempt == attempt:
-            write_of(connection, task, attempt=None)
+            update_task(connection, task, attempt=None)
         return standing.state
 
-    @writes
-    def freeze(self, connection: Connection, task: str, attempt: str) -> Standing:
+    @write_transaction
+    def freeze(self, connection: Connection, task: str, attempt: str) -> TaskStatus:
         """Take no reports as long as this attempt to close lasts, unless the task is closed."""
-        lock(connection, task)
-        standing = standing_of(connection, task)
+        lock_task(connection, task)
+        standing = select_status(connection, task)
         if standing.state is not TaskState.CLOSED:
-            write_of(connection, task, state=TaskState.FROZEN.value, attempt=attempt)
+            update_task(connection, task, state=TaskState.FROZEN.value, attempt=attempt)
         return standing
 
-    def summary(self, task: str, bits: int) -> Summary:
+    def hash_parts(self, task: str, bits: int) -> PartHashes:
         """Hashes of parts of all reports stored at a moment, parted by so many bits of their ids."""
-        return self._database.read(lambda connection: Summary.of(task, _rising(connection, task), bits))
+        return self._database.read_snapshot(
+            lambda connection: PartHashes.from_reports(task, _iterate_digests(connection, task), bits)
+        )
 
-    @reads
-    def listed(self, connection: Connection, task: str, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
+    @read_transaction
+    def list_parts(self, connection: Connection, task: str, bits: int, parts: Sequence[int]) -> dict[int, bytes]:
         """Listings of some parts of the reports stored, by the numbers of the parts: ids and digests, ids rising."""
         found = dict.fromkeys(parts, b"")
-        for first, last in runs(parts):
+        for first, last in group_consecutive(parts):
             few = min(AT_ONCE, 2 * EACH * (last - first + 1))
-            for part, some in parts_of(_rising(connection, task, beginning(first, bits), few), bits):
+            for part, some in split_by_prefix(
+                _iterate_digests(connection, task, find_first_id(first, bits), few), bits
+            ):
                 if part > last:
                     break
                 found[part] = b"".join(map(b"".join, some))
         return found
 
-    @writes
+    @write_transaction
     def thaw(self, connection: Connection, task: str, attempt: str | None) -> None:
         """Take reports again, if it was for this attempt that none were taken."""
-        lock(connection, task)
-        standing = standing_of(connection, task)
+        lock_task(connection, task)
+        standing = select_status(connection, task)
         if (standing.state, standing.attempt) == (TaskState.FROZEN, attempt):
-            write_of(connection, task, state=TaskState.OPEN.value, attempt=None)
+            update_task(connection, task, state=TaskState.OPEN.value, attempt=None)
 
-    @writes
+    @write_transaction
     def decide(
         self, connection: Connection, task: str, decide: Callable[[Rising, int], Decision], attempt: str | None = None
     ) -> None:
@@ -311,88 +342,88 @@ class Store:
         Raises:
             ProtocolAborted: something else was decided before, or the attempt was given up.
         """
-        lock(connection, task)
-        standing = standing_of(connection, task)
+        lock_task(connection, task)
+        standing = select_status(connection, task)
         if attempt not in (None, standing.attempt):
-            raise ProtocolAborted("task", "this attempt to close it was given up; close it again", 409)
-        (name, reports, gone), commitments = decide(partial(_rising, connection, task), standing.reports)
-        if standing.state is TaskState.CLOSED and (standing.set, standing.commitments) != (name, commitments):
-            raise ProtocolAborted("reports", "another set of them, or other noise, was agreed on before", 409)
+            raise ProtocolError("task", "this attempt to close it was given up; close it again", 409)
+        (name, reports, gone), commitments = decide(partial(_iterate_digests, connection, task), standing.reports)
+        if standing.state is TaskState.CLOSED and (standing.report_set, standing.commitments) != (name, commitments):
+            raise ProtocolError("reports", "another set of them, or other noise, was agreed on before", 409)
         if gone:
             others = REPORTS.c.task == task, REPORTS.c.id == sql.bindparam("gone")
             connection.execute(delete(REPORTS).where(*others), [{"gone": one} for one in gone])
         facts = {"set": name, "reports": reports, "commitments": " ".join(commitments)}
-        write_of(connection, task, state=TaskState.CLOSED.value, attempt=None, **facts)
+        update_task(connection, task, state=TaskState.CLOSED.value, attempt=None, **facts)
 
-    @writes
-    def settle(self, connection: Connection, task: str, bits: bytes) -> bytes:
+    @write_transaction
+    def record_dropped(self, connection: Connection, task: str, bits: bytes) -> bytes:
         """Write down which reports have failed the check, a bit for each, unless that was done before; what stands.
 
         Raises:
             ProtocolAborted: what was written before was damaged.
         """
-        lock(connection, task)
-        before = _marks(connection, task, len(bits))
+        lock_task(connection, task)
+        before = _read_dropped_bits(connection, task, len(bits))
         if before is None:
-            write_of(connection, task, dropped=bits + _hash_of_marks(task, bits))
+            update_task(connection, task, dropped=bits + _hash_dropped_bits(task, bits))
         return bits if before is None else before
 
-    def settled(self, task: str, size: int) -> bytes | None:
+    def read_dropped(self, task: str, size: int) -> bytes | None:
         """Marks of the reports that have failed, of so many bytes; None: they were not checked yet.
 
         Raises:
             ProtocolAborted: they were damaged.
         """
-        return self._database.read(lambda connection: _marks(connection, task, size))
+        return self._database.read_snapshot(lambda connection: _read_dropped_bits(connection, task, size))
 
-    @writes
+    @write_transaction
     def enrol(self, connection: Connection, task: str, owner: int, token: str) -> None:
         """Write down the hash of a token that an owner made itself, once. The operation is idempotent.
 
         Raises:
             ProtocolAborted: another one was enrolled before, or this one by another owner.
         """
-        lock(connection, task)
+        lock_task(connection, task)
         either = (ENROLLED.c.owner == owner) | (ENROLLED.c.token == token)
         found = select(ENROLLED.c.owner, ENROLLED.c.token).where(ENROLLED.c.task == task, either)
         rows = {(int(row.owner), str(row.token)) for row in connection.execute(found)}
         if rows - {(owner, token)}:
-            raise ProtocolAborted("ticket", USED, 409)
+            raise ProtocolError("ticket", USED, 409)
         if not rows:
             connection.execute(insert(ENROLLED), {"task": task, "owner": owner, "token": token})
 
-    def enrolled(self, task: str, token: str) -> int | None:
+    def find_enrolled_owner(self, task: str, token: str) -> int | None:
         """The owner who enrolled the token of this hash; None: nobody did."""
         found = select(ENROLLED.c.owner).where(ENROLLED.c.task == task, ENROLLED.c.token == token)
-        return self._database.read(lambda connection: connection.execute(found).scalar())
+        return self._database.read_snapshot(lambda connection: connection.execute(found).scalar())
 
-    @writes
-    def bind(self, connection: Connection, task: str, told: str) -> str:
+    @write_transaction
+    def record_noise_hash(self, connection: Connection, task: str, noise_hash: str) -> str:
         """Write down the hash of the noise that the other server told, unless it told one before; what stands."""
-        lock(connection, task)
+        lock_task(connection, task)
         before = connection.execute(select(BOUND.c.bound).where(BOUND.c.task == task)).scalar()
         if before is None:
-            connection.execute(insert(BOUND), {"task": task, "bound": told})
-        return told if before is None else str(before)
+            connection.execute(insert(BOUND), {"task": task, "bound": noise_hash})
+        return noise_hash if before is None else str(before)
 
-    def parts(self, task: str, size: int) -> Iterator[Sequence[tuple[bytes, KeptShare]]]:
+    def iterate_shares(self, task: str, size: int) -> Iterator[Sequence[tuple[bytes, StoredShare]]]:
         """SECRET: all shares of a closed task with their ids, in the order of these, so many at a time."""
         last = b""
-        while found := self._database.read(partial(_part, task=task, last=last, size=size)):
-            yield [(row.id, KeptShare(row.share, row.whole)) for row in found]
+        while found := self._database.read_snapshot(partial(_select_page, task=task, last=last, size=size)):
+            yield [(row.id, StoredShare(row.share, row.whole)) for row in found]
             last = found[-1].id
 
-    @reads
-    def shares(self, connection: Connection, task: str) -> dict[bytes, KeptShare]:
+    @read_transaction
+    def read_shares(self, connection: Connection, task: str) -> dict[bytes, StoredShare]:
         """SECRET: all shares, by id."""
         columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
         rows = connection.execute(select(*columns).where(REPORTS.c.task == task))
-        return {row.id: KeptShare(row.share, row.whole) for row in rows}
+        return {row.id: StoredShare(row.share, row.whole) for row in rows}
 
 
 # What is asked of uploads: put together once, for that takes longer than to be asked.
 _OF: sql.BindParameter[str] = sql.bindparam("of")
-_STATE = select(TASKS.c.state).where(TASKS.c.task == _OF).with_for_update()  # the row is locked, as by `lock`
+_STATE = select(TASKS.c.state).where(TASKS.c.task == _OF).with_for_update()  # the row is locked, as by `lock_task`
 _BOUND = select(CONTRIBUTIONS.c.owner, CONTRIBUTIONS.c.contribution, CONTRIBUTIONS.c.reports).where(
     CONTRIBUTIONS.c.task == _OF, CONTRIBUTIONS.c.owner.in_(sql.bindparam("owners", expanding=True))
 )
@@ -414,63 +445,63 @@ def _analyze(connection: Connection) -> None:
             connection.exec_driver_sql(f"ANALYZE {table.name}")
 
 
-def _is_alone(upload: Upload) -> int:
+def _group_key(upload: Upload) -> int:
     """Key by which uploads are written together: those that may take the place of others come one by one."""
-    return id(upload) if upload.offer.earlier is Earlier.GIVES_WAY else 0
+    return id(upload) if upload.offer.earlier_policy is EarlierPolicy.GIVES_WAY else 0
 
 
-def _refused_in(state: TaskState, uploads: Sequence[Upload]) -> list[Exception]:
+def _refuse_uploads(state: TaskState, uploads: Sequence[Upload]) -> list[Exception]:
     """Refusals of all uploads where the task takes none."""
     if state is TaskState.CLOSED:
-        return [TakesNoMore() for _ in uploads]
-    return [Frozen() for _ in uploads] if state is TaskState.FROZEN else []
+        return [NoMoreReports() for _ in uploads]
+    return [TaskFrozen() for _ in uploads] if state is TaskState.FROZEN else []
 
 
-def _added(connection: Connection, task: str, uploads: Sequence[Upload]) -> list[int | Exception]:
+def _insert_uploads(connection: Connection, task: str, uploads: Sequence[Upload]) -> list[int | Exception]:
     """Outcomes of uploads to a task that is locked and open, in a few statements however many they are."""
     owners, ids = {each.offer.owner for each in uploads}, {one.id for each in uploads for one in each.offer.reports}
     bound = connection.execute(_BOUND, {"of": task, "owners": list(owners)})
-    before = {owner: _Bound(contribution, reports) for owner, contribution, reports in bound}
+    before = {owner: _TicketUse(contribution, reports) for owner, contribution, reports in bound}
     found = connection.execute(_KNOWN, {"of": task, "ids": list(ids)})
     known, after = {one: owner for one, owner in found}, dict(before)
     outcomes, rows = list[int | Exception](), list[dict[str, object]]()
     for _, most, offer in uploads:
-        old = after.get(offer.owner, _Bound(offer.contribution, 0))
+        old = after.get(offer.owner, _TicketUse(offer.contribution, 0))
         gives_way = old.contribution != offer.contribution
-        if gives_way and offer.earlier is Earlier.STAYS:
-            outcomes.append(ProtocolAborted("ticket", OTHER_CONTRIBUTION, 409))
+        if gives_way and offer.earlier_policy is EarlierPolicy.STAYS:
+            outcomes.append(ProtocolError("ticket", OTHER_CONTRIBUTION, 409))
             continue
         here = {one: owner for one, owner in known.items() if owner != offer.owner} if gives_way else known
         new = {report.id: report for report in offer.reports if report.id not in here}
         kept = 0 if gives_way else old.reports
         if kept + len(new) > most:
-            full = ProtocolAborted("reports", f"at most {most} of one owner are taken; {kept} are here", 409)
-            outcomes.append(ProtocolAborted("ticket", OTHER_CONTRIBUTION, 409) if kept == most == 1 else full)
+            full = ProtocolError("reports", f"at most {most} of one owner are taken; {kept} are here", 409)
+            outcomes.append(ProtocolError("ticket", OTHER_CONTRIBUTION, 409) if kept == most == 1 else full)
             continue
         if gives_way:
             connection.execute(delete(REPORTS).where(REPORTS.c.task == task, REPORTS.c.owner == offer.owner))
             known = here
         known.update(dict.fromkeys(new, offer.owner))
         rows += [{"task": task, "owner": offer.owner, **one._asdict()} for one in new.values()]
-        after[offer.owner] = _Bound(offer.contribution, kept + len(new))
+        after[offer.owner] = _TicketUse(offer.contribution, kept + len(new))
         outcomes.append(len(new))
-    _write_down(connection, task, rows, before, after)
+    _write_contributions(connection, task, rows, before, after)
     return outcomes
 
 
-class _Bound(NamedTuple):
+class _TicketUse(NamedTuple):
     """The contribution that a ticket is bound to, and how many of its reports are here."""
 
     contribution: bytes
     reports: int
 
 
-def _write_down(
+def _write_contributions(
     connection: Connection,
     task: str,
     rows: Sequence[Mapping[str, object]],
-    before: Mapping[int, _Bound],
-    after: Mapping[int, _Bound],
+    before: Mapping[int, _TicketUse],
+    after: Mapping[int, _TicketUse],
 ) -> None:
     """Insert reports, and write what tickets are bound to now."""
     if rows:
@@ -489,7 +520,7 @@ def _write_down(
         connection.execute(_MORE, {"of": task, "more": more})
 
 
-def _part(connection: Connection, task: str, last: bytes, size: int) -> Sequence[Any]:
+def _select_page(connection: Connection, task: str, last: bytes, size: int) -> Sequence[Any]:
     """So many shares of a task, of the ids that follow the `last` one."""
     columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
     after = select(*columns).where(REPORTS.c.task == task, REPORTS.c.id > last)
@@ -500,7 +531,9 @@ AT_ONCE = 4096
 """Reports whose ids and digests are read together."""
 
 
-def _rising(connection: Connection, task: str, first: bytes = b"", few: int = AT_ONCE) -> Iterator[tuple[bytes, bytes]]:
+def _iterate_digests(
+    connection: Connection, task: str, first: bytes = b"", few: int = AT_ONCE
+) -> Iterator[tuple[bytes, bytes]]:
     """Ids and digests of all reports from the `first` id on, ids rising, a few at a time."""
     columns, found = (REPORTS.c.id, REPORTS.c.digest), REPORTS.c.id >= first
     while True:
@@ -512,20 +545,20 @@ def _rising(connection: Connection, task: str, first: bytes = b"", few: int = AT
         found = REPORTS.c.id > rows[-1].id
 
 
-def _listing(connection: Connection, task: str) -> Listing:
+def _select_listing(connection: Connection, task: str) -> Listing:
     rows = connection.execute(select(REPORTS.c.id, REPORTS.c.digest).where(REPORTS.c.task == task))
     return {row.id: row.digest for row in rows}
 
 
-def _marks(connection: Connection, task: str, size: int) -> bytes | None:
+def _read_dropped_bits(connection: Connection, task: str, size: int) -> bytes | None:
     kept = connection.execute(select(TASKS.c.dropped).where(TASKS.c.task == task)).scalar_one()
     if kept is None:
         return None
     # A mark more would drop an honest report between two answers of one noise, and so tell on which side it lies.
-    if len(kept) < size or kept[size:] != _hash_of_marks(task, kept[:size]):
-        raise ProtocolAborted("store", "its marks of reports that failed were damaged; nothing is answered", 500)
+    if len(kept) < size or kept[size:] != _hash_dropped_bits(task, kept[:size]):
+        raise ProtocolError("store", "its marks of reports that failed were damaged; nothing is answered", 500)
     return bytes(kept[:size])
 
 
-def _hash_of_marks(task: str, bits: bytes) -> bytes:
+def _hash_dropped_bits(task: str, bits: bytes) -> bytes:
     return sha256(b"dpcurves dropped\n" + bytes.fromhex(task) + bits).digest()

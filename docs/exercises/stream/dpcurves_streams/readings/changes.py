@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcurves.arguments import Refused, shown
+from dpcurves.arguments import InvalidArgument, describe_value
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import Plan
 from dpcurves.data import Axis, Categories
@@ -63,7 +63,10 @@ class ChangeReading:
     def window_interval(self, width: int, level: float) -> Interval:
         """Return intervals as `interval` does, for windows of a width that was asked for."""
         if width not in self.windows:
-            raise Refused("width", f"windows of {shown(sorted(self.windows))} ticks were asked for, got {shown(width)}")
+            raise InvalidArgument(
+                "width",
+                f"windows of {describe_value(sorted(self.windows))} ticks were asked for, got {describe_value(width)}",
+            )
         return self._interval(self.windows[width], width, level)
 
     def to_json(self, key: int) -> dict[str, Any]:
@@ -120,7 +123,7 @@ class ChangesReader:
     __slots__ = ("_noise", "_totals", "_windows", "tick")
 
     def __init__(self, question: Changes, plan: Plan) -> None:
-        self._noise, self._windows = plan.law.required(IntervalSums).levels[-1].noise, question.windows
+        self._noise, self._windows = plan.law.require_type(IntervalSums).levels[-1].noise, question.windows
         # Totals of the last ticks: the change over a width needs three of them, `width` ticks apart.
         self._totals = np.zeros((2 * max(question.windows, default=1) + 1, question.query.keys))
         self.tick = 0
