@@ -329,7 +329,7 @@ def command(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path) -> 
 @contextmanager
 def one_moment() -> Iterator[None]:
     """Take all moments and states of tables for one."""
-    places = ("postgres_engine", "_number_of"), ("spark_engine", "_moment_of_facts")
+    places = ("postgres_engine", "_hash_facts"), ("spark_engine", "_hash_facts")
     with ExitStack() as stack:
         for module, name in places:
             there = import_module(f"dpcurves_engines.{module}")

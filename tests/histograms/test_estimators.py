@@ -195,7 +195,7 @@ def test_parts_of_a_budget_and_rounds_are_checked() -> None:
     with pytest.raises(ValueError, match="least"):
         PrivTreeEstimator(least=-1)
     for part in (Fraction(0), Fraction(1)):
-        with pytest.raises(ValueError, match="^growing: "):
+        with pytest.raises(ValueError, match="^partition_fraction: "):
             PrivTreeEstimator(partition_fraction=part)
     with pytest.raises(ValueError, match="rounds"):
         MwemEstimator(0)
