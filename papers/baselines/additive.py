@@ -136,7 +136,7 @@ def share_vectors(
     count, length = words.shape
     seeded, rest = [], words.copy()
     for _ in range(servers - 1):
-        seeds = np.frombuffer(randomness.octets(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 2)
+        seeds = np.frombuffer(randomness.random_bytes(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 2)
         seeded.append(SeededShare(length, seeds))
         rest -= seeded[-1].vectors(engine)
     return *seeded, WordShare(rest)

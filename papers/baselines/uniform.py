@@ -16,7 +16,7 @@ from dpcurves.queries import CountUse
 class UniformEstimator:
     """The least that can be asked: a baseline. One turn."""
 
-    def counts(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
+    def estimate_table(self, axes: Axes, setting: Setting, share: Fraction) -> Conversation:
         """Ask how many records there are."""
         extent = Extent.from_axes(axes)
         return (yield from count_regions(axes, extent, [np.zeros(extent.cells, dtype=np.int64)], CountUse.CELLS, share))

@@ -292,8 +292,8 @@ class Audit:
         >>> def release(data, k):
         ...     return np.round(len(data) + rng.laplace(scale=0.5, size=k), 3)
         >>> family = audit.families.values([0, 1], adjacency=audit.families.ADD_REMOVE)
-        >>> report = audit(release, family, epsilon=1, seconds=20, many=True)
-        >>> report.flagged, 1 < report.epsilon_lower < 2
+        >>> report = audit(release, family, epsilon=1, seconds=20, batch=True)
+        >>> report.is_flagged, 1 < report.epsilon_lower < 2
         (True, True)
         """
         claim = Claim.from_parameters(epsilon, delta, rho)

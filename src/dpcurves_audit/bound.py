@@ -160,7 +160,7 @@ class Claim:
         Laplace's noise where epsilon is claimed, by the limits at two counts of a run worse than nine of ten; Gauss's
         where rho is, by the limit at the counts that are expected with a tenth of the error. None: no share is found.
 
-        >>> round(Claim(1.0).visible(12_000, 0.05), 2), Claim(1.0).visible(10, 0.05)
+        >>> round(Claim(1.0).find_detectable_deficit(12_000, 0.05), 2), Claim(1.0).find_detectable_deficit(10, 0.05)
         (0.06, None)
         """
         found = self._is_detected if self.rho is None else self._is_detected_in_cells

@@ -295,7 +295,7 @@ class GarbledAnswersSampler(PairAnswersSampler):
         from dpcurves_parties.pairs.queries import PairQuery
 
         query: Any = self.plan.query.as_kind(PairQuery)
-        pairs = np.tile(query.pairing.pairs(len(data), self.seed), (number, 1))
+        pairs = np.tile(query.pairing.draw_pairs(len(data), self.seed), (number, 1))
         response, source = plan_response(query, self.plan.loss), Randomness.from_system()
         values = [{name: np.asarray(data)[pairs[:, place]] for name in self.kernel.columns} for place in (0, 1)]
         given = [prepare_answer_inputs(self.kernel, response, values[party], party, source) for party in (0, 1)]

@@ -76,8 +76,8 @@ class OutcomeParser:
     """Reads whatever is released. Kinds that were seen before keep their number.
 
     >>> reader = OutcomeParser()
-    >>> sample = reader.read([{"n": 3}, {"n": 4}, Failure("raises ValueError", "no rows")])
-    >>> sample.kinds.tolist(), sample.numbers[:2].tolist(), list(reader.words)[1]
+    >>> sample = reader.parse_outcomes([{"n": 3}, {"n": 4}, Failure("raises ValueError", "no rows")])
+    >>> sample.kinds.tolist(), sample.numbers[:2].tolist(), list(reader.kind_numbers)[1]
     ([0, 0, 1], [[3.0], [4.0]], 'raises ValueError: no rows')
     """
 
@@ -392,7 +392,7 @@ def _fit_outcome_score(left: Sample, right: Sample) -> Score | None:
 def hash_outcomes(sample: Sample) -> Floats:
     """A number of each row that equal rows share, exactly represented; in wider samples, too.
 
-    >>> few, more = OutcomeParser().read([[1], [2]]), OutcomeParser().read([[1], [2, 3]])
+    >>> few, more = OutcomeParser().parse_outcomes([[1], [2]]), OutcomeParser().parse_outcomes([[1], [2, 3]])
     >>> (hash_outcomes(few) == hash_outcomes(more)).tolist()
     [True, False]
     """
@@ -416,7 +416,7 @@ def _fit_boosted_trees(left: Sample, right: Sample, columns: NDArray[np.int64]) 
     x = np.concatenate([_select_columns(left, columns), _select_columns(right, columns)])
     truth = np.repeat([1, 0], [len(left), len(right)])
     model = HistGradientBoostingClassifier(max_iter=60, max_leaf_nodes=8, learning_rate=0.15, random_state=0)
-    model.fit_hazards(np.clip(x, -1e300, 1e300), truth)
+    model.fit(np.clip(x, -1e300, 1e300), truth)
 
     def score_sample(sample: Sample) -> Floats:
         return np.asarray(

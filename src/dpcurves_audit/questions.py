@@ -142,7 +142,7 @@ OTHERS: Mapping[str, AuditQuestion] = {
     "mean of any bounds": AuditQuestion(lambda grid: dp.AutoRangeMeanQuestion(COLUMN)),
     "variance of any bounds": AuditQuestion(lambda grid: dp.AutoRangeVarianceQuestion(COLUMN)),
     "summary of any bounds": AuditQuestion(lambda grid: dp.AutoRangeSummaryQuestion(COLUMN)),
-    "scores of any range": _make_score_question("UnboundedScoresQuestion"),
+    "scores of any range": _make_score_question("AutoRangeScoresQuestion"),
     "survival of any range": AuditQuestion(lambda grid: dp.AutoRangeSurvivalQuestion(SCORE, LABEL), families.scores),
     "curve of cuts": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.QuantileCuts(2))),
     "curve by halves": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, method=dp.Bisection(2))),

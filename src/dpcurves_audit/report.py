@@ -219,10 +219,10 @@ class Report:
         """The report that `to_dict` wrote."""
         own = {each.name for each in fields(cls)}
         given = {name: _parse_json_value(value) for name, value in found.items() if name in own}
-        given["tried"] = tuple(PairResult(**each) for each in found.get("tried", ()))
+        given["pair_results"] = tuple(PairResult(**each) for each in found.get("pair_results", ()))
         given["findings"] = tuple(Finding(**each) for each in found.get("findings", ()))
-        shown = found.get("shown")
-        given["shown"] = (
+        shown = found.get("histogram")
+        given["histogram"] = (
             None
             if shown is None
             else ScoreHistogram(**{name: tuple(map(_parse_json_value, row)) for name, row in shown.items()})

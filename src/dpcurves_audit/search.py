@@ -438,7 +438,7 @@ class Search:
                 raise InvalidArgument("file", "it is of another audit: release, family, claim or confidence differ")
             self.ranking = [int(place) for place in kept["ranking"]]
             self.calls, self.samples_used = int(kept["report"]["calls"]), int(kept["used"])
-            self.pair_results = {int(place): PairResult(**each) for place, each in kept["tried"].items()}
+            self.pair_results = {int(place): PairResult(**each) for place, each in kept["pair_results"].items()}
             return Report.from_dict(kept["report"]), int(kept["done"])
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
             raise InvalidArgument("file", "no audit is kept in it") from None
@@ -448,7 +448,7 @@ class Search:
             return
         kept = {
             "key": self._fingerprint, "done": done, "used": self.samples_used, "ranking": self.ranking,
-            "tried": {place: vars(each) for place, each in self.pair_results.items()}, "report": report.to_dict(),
+            "pair_results": {place: vars(each) for place, each in self.pair_results.items()}, "report": report.to_dict(),
         }  # fmt: skip
         draft = file.with_name(f"{file.name}.draft")
         draft.write_text(json.dumps(kept), encoding="utf-8")

@@ -95,8 +95,8 @@ def make_adjacency(neighbours: Neighbours, unit: Unit, records: Records | Cached
 
 
 COUNTED = (
-    "check", "confirmed", "counts", "names", "places", "prefixes", "sized_units", "squares", "sums", "unit_sizes",
-    "units", "weighed",
+    "check", "count_confirming_subsets", "counts", "names", "places", "prefixes", "sized_units", "squares", "sums", "unit_sizes",
+    "units", "weighted_sums",
 )  # fmt: skip
 """Methods of records that count: all are functions of what is asked."""
 MOST_KEPT = 1000
@@ -217,7 +217,10 @@ class SitesSampler(NoiseSampler):
         plan, table = self.plan_and_tabulate(data)
         randomness, parts = Randomness.from_system().expand(), []
         for sums, noise in compute_exact_sums(self.query.reorder_table(table), plan.law):
-            shares = [self.model.share(noise, number * sums.size, randomness) for _ in range(self.model.honest_sites)]
+            shares = [
+                self.model.sample_noise_share(noise, number * sums.size, randomness)
+                for _ in range(self.model.honest_sites)
+            ]
             parts.append(np.asarray(sums, dtype=np.int64) + np.sum(shares, axis=0).reshape(number, -1))
         return np.concatenate(parts, axis=1)
 
@@ -229,7 +232,10 @@ class LazyTreeSampler(NoiseSampler):
     def draw(self, data: Any, number: int) -> Any:
         with self.open_cached_records(data) as counted:
             adjacency, randomness = make_adjacency(self.neighbours, self.unit, counted), Randomness.from_system()
-            plans = [self.mechanism.plan(replace(self.query, at=(at,)), self.loss, adjacency) for at in self.query.at]
+            plans = [
+                self.mechanism.plan(replace(self.query, prefix_lengths=(length,)), self.loss, adjacency)
+                for length in self.query.prefix_lengths
+            ]
             return [self._run_once(counted, plans, randomness) for _ in range(number)]
 
     def _run_once(self, records: Any, plans: list[Any], randomness: Randomness) -> list[int]:

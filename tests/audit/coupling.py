@@ -39,7 +39,7 @@ class Coins:
         self._source, self._given = Randomness.from_seed(seed), given or {}
         self.drawn: list[bytes] = []
 
-    def octets(self, length: int) -> bytes:
+    def random_bytes(self, length: int) -> bytes:
         fresh = self._source.random_bytes(length)
         found = self._given.get(len(self.drawn), fresh)
         assert len(found) == length
@@ -48,7 +48,7 @@ class Coins:
 
     @property
     def randomness(self) -> Randomness:
-        return Randomness(self.octets, is_seeded=True)
+        return Randomness(self.random_bytes, is_seeded=True)
 
 
 class Played(NamedTuple):
@@ -414,7 +414,7 @@ class Rewriting:
         if (int(self.states[1][0, 1]) >> 63) != self.view:
             more = -more
         ciphers, keys = self.encoding.engine._ciphers(), self.encoding.engine.keys
-        block = (ciphers.left if left else ciphers.value).expanded(self._state)[0]
+        block = (ciphers.left if left else ciphers.value).expand_blocks(self._state)[0]
         change = np.zeros(2, np.uint64)
         change[word] = block[word] ^ np.uint64((int(block[word]) + more) % 2**64)
         self.expansion.add((keys.left if left else keys.value) + self._state[0].tobytes(), change)

@@ -134,7 +134,7 @@ class Pinned:
 
         def noise() -> Randomness:
             """Draw the noise of one run alone: a choice takes more of it or less."""
-            return Randomness(Coins(1000 + next(runs)).octets, is_seeded=False)
+            return Randomness(Coins(1000 + next(runs)).random_bytes, is_seeded=False)
 
         def sums(table: Any, law: Any) -> Any:
             found = list(exact(table, law))
@@ -171,9 +171,9 @@ def scripted(folder: Path) -> Iterator[None]:
         for each in (balance, verification, *(sys.modules[name] for name in CLOCKS if name in sys.modules)):
             stack.enter_context(mock.patch.object(each, "datetime", Stopped))
         stack.enter_context(mock.patch.object(time, "time", return_value=NOON))
-        stack.enter_context(mock.patch.object(os, "urandom", coins.octets))
-        stack.enter_context(mock.patch.object(random, "_urandom", coins.octets))
-        fresh = Randomness(coins.octets, is_seeded=False)
+        stack.enter_context(mock.patch.object(os, "urandom", coins.random_bytes))
+        stack.enter_context(mock.patch.object(random, "_urandom", coins.random_bytes))
+        fresh = Randomness(coins.random_bytes, is_seeded=False)
         stack.enter_context(mock.patch.object(Randomness, "from_system", return_value=fresh))
         stack.enter_context(mock.patch.object(tempfile, "_name_sequence", names))
         stack.enter_context(mock.patch.object(tempfile, "tempdir", str(folder / "tmp")))
@@ -329,7 +329,7 @@ def command(table: Any, adjacency: Neighbours, pinned: Pinned, folder: Path) -> 
 @contextmanager
 def one_moment() -> Iterator[None]:
     """Take all moments and states of tables for one."""
-    places = ("postgres_engine", "_number_of"), ("spark_engine", "_moment_of_facts")
+    places = ("postgres_engine", "_hash_facts"), ("spark_engine", "_hash_facts")
     with ExitStack() as stack:
         for module, name in places:
             there = import_module(f"dpcurves_engines.{module}")

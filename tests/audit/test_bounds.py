@@ -100,7 +100,7 @@ def test_what_would_have_been_seen_is_seen() -> None:
     Nine of ten is found less often with a chance of 0.13 of itself; shares are whole percents, rounded up.
     """
     generator = np.random.default_rng(2)
-    family = families.values([0, 1], adjacency=dp.ADD_REMOVE).first(1)
+    family = families.values([0, 1], adjacency=dp.ADD_REMOVE).take_first(1)
     calm = dp.audit(count(generator, 2), family, epsilon=1, samples=4000, seconds=60, batch=True, extra_checks=False)
     assert not calm.is_flagged
     assert str(calm).startswith("Not flagged is no proof.")

@@ -166,7 +166,14 @@ def test_an_audit_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
         return [0.0] * k
 
     family = families.answers(1).take_first(3)
-    claim: dict[str, Any] = {"epsilon": 1, "many": True, "samples": 2000, "seconds": 60, "beside": False, "file": file}
+    claim: dict[str, Any] = {
+        "epsilon": 1,
+        "batch": True,
+        "samples": 2000,
+        "seconds": 60,
+        "extra_checks": False,
+        "file": file,
+    }
     with pytest.raises(KeyboardInterrupt):
         dp.audit(release, family, **claim)
     kept = json.loads(file.read_text("utf-8"))

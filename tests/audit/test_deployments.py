@@ -67,9 +67,9 @@ def test_every_question_and_every_mechanism_is_in_the_audit_of_everything() -> N
         type(AUTO.choose_mechanism(plan.query, plan.loss, plan.adjacency)).__name__ for plan in plans
     }
     own = {kind for kind in kinds_below(QueryMechanism) if kind.__module__.startswith("dpcurves.")}
-    whole = {kind.__name__ for kind in own if hasattr(kind, "answers")}
-    assert whole - run == {"PrefixSums"}  # what some of them have in common
-    assert {"Flat", "FoundNames", "LazyTree", "PrivTree", "SparseVector"} <= whole
+    whole = {kind.__name__ for kind in own if hasattr(kind, "query_types")}
+    assert whole - run == {"PrefixMechanism"}  # what some of them have in common
+    assert {"FlatHistogram", "ThresholdedCategories", "LazyTree", "PrivTree", "SparseVector"} <= whole
 
     counted = {type(sampler.query) for sampler in samplers} | {type(plan.query) for plan in plans}
     public = {getattr(queries, name) for name in queries.__all__ if name.endswith("Query")}

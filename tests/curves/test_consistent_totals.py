@@ -187,8 +187,8 @@ def test_what_does_not_add_up_is_refused(asked: Asked) -> None:
         dp.HistogramQuestion("age", dp.Grid(0, 100, cells=40)),
     )  # fmt: skip
     refused: list[tuple[Callable[[], object], str]] = [
-        (lambda: both.sum_over("ward"), "over: columns of these categories are needed, each once: 'state', 'year'"),
-        (both.sum_over, "over: columns of these categories"),
+        (lambda: both.sum_over("ward"), "columns: columns of these categories are needed, each once: 'state', 'year'"),
+        (both.sum_over, "columns: columns of these categories"),
         (lambda: dp.consistent([both, both.sum_over("state")]), "results: two are from one release"),
         (lambda: dp.consistent([both, curve]), "results: counts, sums"),
         (lambda: dp.consistent([both, by_year], "mean"), "statistic: count or sum is needed"),

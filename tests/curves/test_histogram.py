@@ -23,13 +23,13 @@ def test_at_a_huge_epsilon_counts_are_those_of_numpy() -> None:
 def test_counts_are_never_negative_but_their_unbiased_ones_may_be() -> None:
     bars = answer(HistogramQuestion("x", Grid(-9, 9, cells=64)), {"x": X}, PrivacyLoss.pure(0.1), both(500)[0], seed=1)
     assert bars.count.min() == 0
-    assert bars.unbiased.min() < 0
+    assert bars.unbiased_counts.min() < 0
     assert bars.error > 10
 
 
 def test_a_histogram_is_written_and_read() -> None:
     bars = answer(HistogramQuestion("x", Grid(-2, 2, cells=8)), {"x": X}, PrivacyLoss.zcdp(1), both(500)[1], seed=1)
-    assert (Histogram.from_json(bars.to_json()).unbiased_counts == bars.unbiased).all()
+    assert (Histogram.from_json(bars.to_json()).unbiased_counts == bars.unbiased_counts).all()
 
 
 def test_each_category_has_its_own_histogram() -> None:
@@ -72,7 +72,7 @@ def test_counts_of_neighbours_leave_no_cell_out() -> None:
     at = bars.groups(40)
     assert (at[0], at[-1]) == (0, 100)
     assert len(at) - 1 <= 40
-    assert bars.unbiased.sum() == pytest.approx(np.add.reduceat(bars.unbiased, at[:-1]).sum())
+    assert bars.unbiased_counts.sum() == pytest.approx(np.add.reduceat(bars.unbiased_counts, at[:-1]).sum())
     assert bars.groups(100).tolist() == list(range(101))
 
 
@@ -116,7 +116,7 @@ def test_no_count_is_above_a_public_number_of_records() -> None:
     for seed in range(30):
         bars = answer(HistogramQuestion("x", Grid(0, 4, cells=4)), {"x": np.full(40, 2.5)}, PrivacyLoss.pure(1),
                       both(40)[1], seed)  # fmt: skip
-        above.append(bars.unbiased[2] > 40)
+        above.append(bars.unbiased_counts[2] > 40)
         assert bars.count[2] <= 40
         assert bars.intervals(0.9)[2, 1] == 40 or not above[-1]
     assert 3 < sum(above) < 27

@@ -84,7 +84,7 @@ def test_bands_of_the_last_turn_hold_the_curve_as_often_as_they_say(adjacency: A
     held = 0
     for seed in range(releases):
         curve = answer(question, {"x": X}, loss, adjacency, seed)
-        assert len(curve.prefixes.turns) > 1
+        assert len(curve.prefixes.rounds) > 1
         lower, upper = curve.band(level)
         held += bool(np.all((lower <= exact + 1e-9) & (exact <= upper + 1e-9)))
     assert held >= releases * level - 4 * sqrt(releases * level * (1 - level))  # 4 sigma

@@ -186,16 +186,16 @@ def test_like_cells_are_counted_together() -> None:
 
 def test_parts_of_a_budget_and_rounds_are_checked() -> None:
     for part in (Fraction(0), Fraction(1)):
-        with pytest.raises(ValueError, match="choice"):
+        with pytest.raises(ValueError, match="partition_fraction"):
             DawaEstimator(part)
-        with pytest.raises(ValueError, match="scan"):
+        with pytest.raises(ValueError, match="scan_fraction"):
             AhpEstimator(part)
     with pytest.raises(ValueError, match="fan"):
         PrivTreeEstimator(fan=1)
     with pytest.raises(ValueError, match="least"):
         PrivTreeEstimator(least=-1)
     for part in (Fraction(0), Fraction(1)):
-        with pytest.raises(ValueError, match="^growing: "):
+        with pytest.raises(ValueError, match="^partition_fraction: "):
             PrivTreeEstimator(partition_fraction=part)
     with pytest.raises(ValueError, match="rounds"):
         MwemEstimator(0)

@@ -334,11 +334,11 @@ def sum_curves(curves: Sequence[Curve], *notes: str) -> Curve:
     """
     first = curves[0]
     if not first.IS_ADDITIVE:
-        raise WrongArgumentType("over", f"results of the kind {type(first).__name__} do not add up; counts and sums do")
+        raise WrongArgumentType("columns", f"results of the kind {type(first).__name__} do not add up; counts and sums do")
     alike = {json.dumps(dict(each._question()), sort_keys=True, default=str) for each in curves}
     laws = [tuple(turn.law for turn in each.rounds) for each in curves]
     if len(alike) > 1 or any(each != laws[0] for each in laws):
-        raise InvalidArgument("over", "curves that were not counted alike, each on cells of its own, do not add up")
+        raise InvalidArgument("columns", "curves that were not counted alike, each on cells of its own, do not add up")
     turns = [Evidence.sum_disjoint(turns) for turns in zip(*(each.rounds for each in curves), strict=True)]
     stored = json.loads(first.to_json())
     stored["evidence"]["releases"] = [turn.to_json() for turn in turns]
@@ -359,7 +359,7 @@ def compute_margins(
     unknown = [name for name in summed_columns if name not in columns]
     if not summed_columns or unknown or len(set(summed_columns)) < len(summed_columns):
         named = ", ".join(map(describe_value, columns))
-        raise InvalidArgument("summed_columns", f"columns of these categories are needed, each once: {named}")
+        raise InvalidArgument("columns", f"columns of these categories are needed, each once: {named}")
     places = [place for place, name in enumerate(columns) if name not in summed_columns]
     parts: dict[Key, list[Any]] = {}
     for key, curve in curves.items():

@@ -224,7 +224,7 @@ class Contingency(IntervalResult):
         title, error = self.test_description, None
         if shades:
             low, high = (np.reshape(end, self.count.shape) for end in shades[-1][:2])
-            error, title = np.maximum(self.count - low, high - self.count), f"{title}\n±: {shades[-1].words}"
+            error, title = np.maximum(self.count - low, high - self.count), f"{title}\n±: {shades[-1].label}"
         labels = self.rows.column, self.columns.column
         title = title if how["name"] is None else f"{how['name']}: {title}"
         return draw_contingency(

@@ -503,7 +503,7 @@ class PrefixQuery(Query):
     prefix_lengths: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        convert_tuples_to_integers(self, at="at")
+        convert_tuples_to_integers(self, prefix_lengths="prefix_lengths")
         if not self.axes or not isinstance(self.axes[-1], Axis):
             raise InvalidArgument("axes", "prefixes are counted along a column of numbers")
         if any(not 0 <= slots <= self.slots for slots in self.prefix_lengths):
@@ -524,7 +524,7 @@ class PrefixQuery(Query):
     def with_edges(self, edges: Iterable[int]) -> Self:
         """Counts of each row below these edges of the grid, below its ends, and of all of the row.
 
-        >>> PrefixQuery((Axis("x", Grid(0, 8, cells=8)),), at=()).below((2, 5)).at
+        >>> PrefixQuery((Axis("x", Grid(0, 8, cells=8)),), ()).with_edges((2, 5)).prefix_lengths
         (2, 5, 8)
         """
         axis = self.axes[-1]

@@ -212,7 +212,7 @@ class SplitRule:
     def divide(self, boxes: Boxes) -> Boxes:
         """Parts of all boxes, in the order of the boxes, and in each the last axis fastest.
 
-        >>> SplitRule((5,), (3,)).divide(SplitRule((5,), (3,)).whole)
+        >>> SplitRule((5,), (3,)).divide(SplitRule((5,), (3,)).whole_box)
         Boxes(lower=array([[0],
                [1],
                [3]]), upper=array([[1],
@@ -233,7 +233,7 @@ class SplitRule:
         Raises:
             ValueError: there are too few or too many decisions.
 
-        >>> SplitRule((4,), (2,)).leaves([1, 0, 1]).lower.tolist()
+        >>> SplitRule((4,), (2,)).find_leaves([1, 0, 1]).lower.tolist()
         [[0], [2], [3]]
         """
         taken, boxes, kept = np.asarray(decisions, dtype=np.int64), self.whole_box, []

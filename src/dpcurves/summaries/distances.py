@@ -35,7 +35,7 @@ class Distribution:
     def from_curve(cls, x: ArrayLike, y: ArrayLike) -> Distribution:
         """Read shares `y` below edges `x`: what lies outside of them is taken to lie on the first and the last one.
 
-        >>> Distribution.from_curve([0, 1, 2], [0, 0.5, 1]).reached.tolist()
+        >>> Distribution.from_curve([0, 1, 2], [0, 0.5, 1]).right_limits.tolist()
         [0.0, 0.5, 1.0]
         """
         knots, shares = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -50,7 +50,7 @@ class Distribution:
         Raises:
             ValueError: no value is left, one is infinite, or a weight is negative or not finite, or all are zero.
 
-        >>> Distribution.from_sample([3, 1, 3, float("nan")]).reached.round(2).tolist()
+        >>> Distribution.from_sample([3, 1, 3, float("nan")]).right_limits.round(2).tolist()
         [0.33, 1.0]
         """
         sample = np.asarray(values, dtype=np.float64)
