@@ -25,7 +25,7 @@ from .question import grid_from_json, grid_to_json
 
 ASK = "ask"
 VALUES = "values:"
-AUTO, BOUNDS, GRID, UNBOUNDED = "auto", "bounds", "grid", "unbounded-"
+AUTO, BOUNDS, GRID, UNBOUNDED = "auto", "bounds", "grid", "auto-range-"
 """Word for a grid, or a unit, of which nothing is known; and the beginning of the names of questions without a grid."""
 ENDS = ("lower", "upper")
 UNITS = ("unit", "unit_predicted", "unit_residual")
