@@ -120,7 +120,7 @@ class PilotEstimate(NamedTuple):
     def trimmed_estimate(self) -> PilotEstimate:
         """Without the outermost records on each side, which noise alone may have put there.
 
-        >>> PilotEstimate(np.array([0.0, 1.0, 2.0, 9.0]), np.array([2.0, 90.0, 5.0]), np.zeros(3), 1.0, True).inner.records
+        >>> PilotEstimate(np.array([0.0, 1.0, 2.0, 9.0]), np.array([2.0, 90.0, 5.0]), np.zeros(3), 1.0, True).trimmed_estimate.records
         array([ 0., 89.,  2.])
         """
         off = min(OUTERMOST * self.noise, float(self.records.sum()) / 4)

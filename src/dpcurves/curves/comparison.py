@@ -129,7 +129,7 @@ def ks_test(first: CDF, second: CDF, *, generator: np.random.Generator | None = 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=64), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
     >>> early, late = (dp.cdf([start, start + 4] * 1000, grid=grid, **spent) for start in (0, 2))
-    >>> dp.ks_test(early, late).pvalue < 0.01
+    >>> dp.ks_test(early, late).p_value < 0.01
     True
     """
     return _run_test(kolmogorov_smirnov, first, second, generator)
