@@ -170,7 +170,7 @@ class NumbersView(ResultView):
                     curve, curve._known_columns(), what=curve._interval_name(), max_rows=max(len(curve.names), 2)
                 )
             ]
-        found = [(curve.named(name), *self.tables(each)) for name, each in curve.items()]
+        found = [(curve.format_category(name), *self.tables(each)) for name, each in curve.items()]
         return [shown._replace(headline=f"{name}: {shown.headline}") for name, shown in found]
 
 
@@ -224,7 +224,7 @@ class PictureOptions(of.ReadingOptions):
         curves = of.parse_choice("show", self.show, {"numbers": False, "curves": True})
         if curves and getattr(question, "by", None) is not None:
             raise Misuse("show", "curves are drawn of one result; leave --by out, or show numbers")
-        return CurvesView(view.settings, view.most, view) if curves else view
+        return CurvesView(view.settings, view.max_points, view) if curves else view
 
 
 @dataclass(frozen=True)

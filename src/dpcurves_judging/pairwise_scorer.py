@@ -82,7 +82,7 @@ def fit_least_squares(sums: FoldSums, ridge: float = RIDGE) -> FittedScorer:
     beside how far covariances of classes are apart, each is moved towards the other, the noisier one by more.
 
     >>> counts, first = np.array([[4.0], [4.0]]), np.array([[[-2.0]], [[2.0]]])
-    >>> fit_least_squares(FoldSums(counts, first, np.full((2, 1, 1, 1), 2.0), noise=0.0)).weights.round(9).tolist()
+    >>> fit_least_squares(FoldSums(counts, first, np.full((2, 1, 1, 1), 2.0), noise_variance=0.0)).weights.round(9).tolist()
     [0.666666667]
     """
     counts = np.maximum(sums.counts.sum(axis=1), 1.0)

@@ -119,7 +119,7 @@ def test_intervals_hold_held_out_areas_of_these_records_and_of_all_others_as_oft
 def _area(given: dict[str, Any], axis: Any) -> float:
     """Over pairs of one fold, scores in cells."""
     columns = [given["a"], given["b"]]
-    cell, fold = SCORES.cell_of(axis.values(columns)), axis.folds.values(columns)
+    cell, fold = SCORES.cell_of(axis.compute_values(columns)), axis.folds.compute_values(columns)
     areas, pairs = [], []
     for each in (0, 1):
         own = fold == each

@@ -37,7 +37,7 @@ def test_intervals_and_rectangles_are_drawn_and_shown_in_notebooks() -> None:
 
 
 def test_one_column_is_no_plane_and_other_documents_are_refused() -> None:
-    with pytest.raises(ValueError, match="^upwards: "):
+    with pytest.raises(ValueError, match="^y: "):
         PlaneBoundsQuestion(BoundsQuestion("r", 1, 0.95), BoundsQuestion("r", 2, 0.5))
     found = answer(QUESTION, TABLE, PrivacyLoss.pure(40), both(2000)[0], seed=1)
     with pytest.raises(ValueError, match="bounds of two columns"):

@@ -42,9 +42,9 @@ def test_every_question_has_a_word() -> None:
 @pytest.mark.parametrize(
     ("stored", "line"),
     [
-        ({}, "ask: one of binned-residuals, "),
-        ([], "ask: one of binned-residuals, "),
-        ({"ask": "cfd"}, "ask: one of binned-residuals, "),
+        ({}, "ask: one of auto-range-cdf, "),
+        ([], "ask: one of auto-range-cdf, "),
+        ({"ask": "cfd"}, "ask: one of auto-range-cdf, "),
         ({"ask": "cdf", "grid": "0:1:4"}, "column: it is needed, and is not there"),
         ({"ask": "cdf", "column": "x", "gird": "0:1:4"}, "gird: there is no such field; there are column, grid"),
         ({"ask": "cdf", "column": "x", "grid": 7}, "grid: an object is needed, got 7"),

@@ -134,7 +134,7 @@ def test_heaps_of_other_values_are_not_taken_for_all(part: float) -> None:
     assert "multiples" not in found.notes[-1]
 
 
-@pytest.mark.parametrize(("name", "wrong"), [("step", "x"), ("step", -1), ("by_turns", 1)])
+@pytest.mark.parametrize(("name", "wrong"), [("step", "x"), ("step", -1), ("uses_all_rounds", 1)])
 def test_a_damaged_fact_is_refused(name: str, wrong: object) -> None:
     stored = json.loads(dp.cdf(np.arange(3000), epsilon=1, adjacency=dp.ADD_REMOVE).to_json())
     stored["evidence"]["question"][name] = wrong
@@ -242,7 +242,7 @@ def test_plan_and_price_come_before_the_charge(tmp_path: Path) -> None:
         done = CliRunner().invoke(build(), asked.split())
         assert done.exit_code == 0, done.output
         assert "no range is given: epsilon 1 pays for" in done.output
-        assert json.loads((tmp_path / f"{words}.json").read_text())["evidence"]["question"]["looks"] >= 1
+        assert json.loads((tmp_path / f"{words}.json").read_text())["evidence"]["question"]["pilot_queries"] >= 1
     planned = CliRunner().invoke(
         build(), ["plan", "cdf", "--column", "wage", "--epsilon", "1", "--adjacency", "add-remove"]
     )

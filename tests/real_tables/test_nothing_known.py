@@ -32,9 +32,9 @@ CHOSEN = [
 ]  # fmt: skip
 WITHOUT_RANGE = {
     "Histogram", "Summary", "WeightedSummary", "Contingency", "HosmerLemeshow", "Bins", "Consistent", "Verification",
-    "CompetingRisks", "CountedNumbers", "Scores", "Confusion", "SurvivalNumbers", "Drift", "Released", "Covered",
-    "Joined", "TableReading", "BandedReading", "CoveredGroups", "Ranking", "ByCategory", "ScoresByCategory",
-    "SummaryByCategory", "GroupRates", "CurvesAtOnce",
+    "CompetingRisks", "CountedNumbers", "Scores", "Confusion", "SurvivalNumbers", "Drift", "ReleasedResult", "IntervalResult",
+    "CompositeResult", "ClassTableResult", "BandedTableResult", "GroupIntervalResult", "Ranking", "ByCategory", "ScoresByCategory",
+    "SummaryByCategory", "GroupRates", "SimultaneousCurves",
 }  # fmt: skip
 """Kinds whose numbers are counts, which are always known, or are left open where they are read, value by value."""
 
@@ -77,7 +77,7 @@ def readings(result: Any) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndar
 
 def ranges_of(result: Any, size: int) -> tuple[Any, Any]:
     """What numbers in rows lie between: from the question's own statistics, else the usual ranges."""
-    if hasattr(result, "_read") and isinstance(result._statistics, dict):
+    if isinstance(getattr(result, "_statistics", None), dict):
         statistics = list(result._statistics.values())
         return np.array([each.least for each in statistics]), np.array([each.most for each in statistics])
     if isinstance(result, dp.Scores):

@@ -520,7 +520,7 @@ def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
 
 def _require_probabilities(table: ClassTable, reading: Metric) -> None:
     if reading.value.needs_probabilities:
-        table.require_probabilities(f"the {reading.value.words}")
+        table.require_probabilities(f"the {reading.value.title}")
 
 
 def _count_used_records(table: ClassTable, reading: Metric, cells: FloatArray) -> FloatArray:

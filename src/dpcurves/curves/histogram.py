@@ -318,7 +318,7 @@ def require_estimator(estimator: object) -> None:
     Raises:
         TypeError: it is something else.
     """
-    if estimator is not None and (isinstance(estimator, type) or not hasattr(estimator, "counts")):
+    if estimator is not None and (isinstance(estimator, type) or not hasattr(estimator, "estimate_table")):
         raise WrongArgumentType(
             "estimator", f"one of dpcurves.histograms is needed, as in DawaEstimator(), got {describe_value(estimator)}"
         )

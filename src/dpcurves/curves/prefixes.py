@@ -434,7 +434,7 @@ class Spans(NamedTuple):
         """The amount in each span, (..., spans), from the amounts below each edge.
 
         >>> spans = Spans.from_edges(np.array([0, 1]), np.array([1, 3]), 4)
-        >>> spans.of(np.array([0.0, 0.2, 0.5, 1.0])).tolist()
+        >>> spans.sum_spans(np.array([0.0, 0.2, 0.5, 1.0])).tolist()
         [0.2, 0.8]
         """
         return self._subtract_ends(below[..., self.edges])

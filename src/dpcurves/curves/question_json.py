@@ -25,7 +25,7 @@ from .question import grid_from_json, grid_to_json
 
 ASK = "ask"
 VALUES = "values:"
-AUTO, BOUNDS, GRID, UNBOUNDED = "auto", "bounds", "grid", "unbounded-"
+AUTO, BOUNDS, GRID, UNBOUNDED = "auto", "bounds", "grid", "auto-range-"
 """Word for a grid, or a unit, of which nothing is known; and the beginning of the names of questions without a grid."""
 ENDS = ("lower", "upper")
 UNITS = ("unit", "unit_predicted", "unit_residual")
@@ -38,7 +38,7 @@ def list_question_classes() -> Mapping[str, type[Any]]:
     """Kinds of questions by their command names.
 
     >>> sorted(list_question_classes())[:4]
-    ['binned-residuals', 'bounds', 'calibration', 'cdf']
+    ['auto-range-cdf', 'auto-range-histogram', 'auto-range-mean', 'auto-range-quantiles']
     """
     rooms = import_module(__package__), *find_packages()
     named = {name: room for room in rooms for name in room.__all__ if name.endswith("Question") and name != "Question"}

@@ -39,7 +39,7 @@ def estimate_weight_ratios(weights: FloatArray, squares: FloatArray, noise: floa
         noise: The standard deviation of the noise of each of `squares`.
 
     >>> estimate_weight_ratios(np.array([50.0, 50.0]), np.array([20.0, 20.0]), 0.0)
-    Ratios(overall=0.4, each=array([1., 1.]))
+    WeightRatios(overall=0.4, by_group=array([1., 1.]))
     >>> estimate_weight_ratios(np.array([50.0, 50.0]), np.array([10.0, 30.0]), 0.0).each.round(6).tolist()
     [0.5, 1.5]
     """

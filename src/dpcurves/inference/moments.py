@@ -589,7 +589,7 @@ def subtract_estimates(first: IntervalEstimate, second: IntervalEstimate) -> Int
 
     >>> [round(end, 3) for end in subtract_estimates(IntervalEstimate(0.8, 0.77, 0.83), IntervalEstimate(0.7, 0.66, 0.74))[:3]]
     [0.1, 0.05, 0.15]
-    >>> [round(end, 3) for end in subtract_estimates(*[IntervalEstimate(0.8, 0.77, 0.83, below=0.03, above=0.03)] * 2)[:3]]
+    >>> [round(end, 3) for end in subtract_estimates(*[IntervalEstimate(0.8, 0.77, 0.83, gap_below=0.03, gap_above=0.03)] * 2)[:3]]
     [0.0, -0.06, 0.06]
     """
     value = first.value - second.value

@@ -315,7 +315,7 @@ class RocBand(NamedTuple):
         """The lower and upper true positive rates of the curve at these false positive rates.
 
         >>> band = RocBand(*(np.array(ends) for ends in ([0, 0.1, 1], [0, 0.3, 1], [0, 0.5, 1], [0, 0.7, 1])))
-        >>> [ends.tolist() for ends in band.at([0.0, 0.2, 0.5])]
+        >>> [ends.tolist() for ends in band.tpr_at([0.0, 0.2, 0.5])]
         [[0.0, 0.0, 0.5], [0.7, 1.0, 1.0]]
         """
         rates = np.asarray(fpr, dtype=np.float64)
