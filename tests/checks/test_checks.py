@@ -61,10 +61,10 @@ def made(name: str) -> Any:
 
 
 SLOW = (
-    "UnboundedSurvivalQuestion", "UnboundedScoresQuestion", "HosmerLemeshowQuestion", "CalibrationQuestion",
-    "UnboundedCdfQuestion", "UnboundedQuantilesQuestion", "UnboundedVarianceQuestion", "UnboundedSummaryQuestion",
-    "UnboundedSumQuestion", "RocQuestion", "WeightedSurvivalQuestion", "WeightedQuantilesQuestion",
-    "WeightedSummaryQuestion", "UnboundedHistogramQuestion", "QuantilesQuestion", "SumQuestion", "VarianceQuestion",
+    "AutoRangeSurvivalQuestion", "AutoRangeScoresQuestion", "HosmerLemeshowQuestion", "CalibrationQuestion",
+    "AutoRangeCdfQuestion", "AutoRangeQuantilesQuestion", "AutoRangeVarianceQuestion", "AutoRangeSummaryQuestion",
+    "AutoRangeSumQuestion", "RocQuestion", "WeightedSurvivalQuestion", "WeightedQuantilesQuestion",
+    "WeightedSummaryQuestion", "AutoRangeHistogramQuestion", "QuantilesQuestion", "SumQuestion", "VarianceQuestion",
 )  # fmt: skip
 """Questions that stand on others that are checked, and take as long; `make bench` checks these, too."""
 NAMES = [

@@ -137,7 +137,7 @@ def test_a_ledger_that_is_gone_is_not_begun_again_beside_its_key(
     assert [path.name for path in tmp_path.iterdir()] == ["budget.db.key"]
 
 
-@pytest.mark.parametrize("stage", ["_write", "appear", "write_key"])
+@pytest.mark.parametrize("stage", ["_fill_draft", "link_draft", "write_key"])
 def test_a_ledger_that_cannot_be_made_leaves_no_key(
     tmp_path: Path, flights: Account, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
@@ -146,7 +146,7 @@ def test_a_ledger_that_cannot_be_made_leaves_no_key(
 
     url = f"sqlite:///{tmp_path}/budget.db"
     with monkeypatch.context() as full:
-        full.setattr(sqlite.FileStorage if stage == "_write" else sqlite, stage, fill_up)
+        full.setattr(sqlite.FileStorage if stage == "_fill_draft" else sqlite, stage, fill_up)
         assert refusal(url) == f"ledger: '{tmp_path}/budget.db': it cannot be made (No space left on device)"
     assert list(tmp_path.iterdir()) == []
     Ledger.open(url).create(flights)

@@ -123,7 +123,7 @@ def _size_of(name: str) -> str:
 
 def _select_result(view: View[Any], curve: Any) -> Any:
     """Result whose numbers are written: the reading that a view shows, if it shows one of the curve."""
-    found = view.reading(curve) if hasattr(view, "reading") else curve
+    found = view.compute_reading(curve) if hasattr(view, "compute_reading") else curve
     return found if hasattr(found, "to_csv_text") else curve
 
 

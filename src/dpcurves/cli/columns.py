@@ -79,7 +79,7 @@ def make_summary_builder(kind: str, statistic: str) -> Callable[..., Any]:
             return found or getattr(curves, kind)(**said)
         if "weight" in said:
             raise Misuse("bounds", "write lower:upper, as in 0:100: sums of survey weights look for none")
-        return getattr(curves, f"Unbounded{kind}")(**said)
+        return getattr(curves, f"AutoRange{kind}")(**said)
 
     return build_question
 

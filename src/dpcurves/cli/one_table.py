@@ -30,7 +30,7 @@ def scores(
     --adjacency replace-one
     """
     question = build_question(
-        "UnboundedScoresQuestion" if cells.is_auto else "ScoresQuestion", scored, cells, showing.split_options
+        "AutoRangeScoresQuestion" if cells.is_auto else "ScoresQuestion", scored, cells, showing.split_options
     )
     view = showing.view(output.interval_settings(), getattr(question, "grid", None))
     terms.answer(question, models.GroupedScoresView(view) if question.by else view, output)

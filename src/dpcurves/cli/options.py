@@ -993,7 +993,7 @@ ORIGIN = make_option_group(
     model=option(
         "public|disjoint|private",
         "How the model was made: it is public, was trained on disjoint records, or is itself private.",
-        parse=make_member_parser("privacy", "Model", lambda each: each.name.lower()),
+        parse=make_member_parser("privacy", "ModelOrigin", lambda each: each.name.lower()),
     )
 )
 BINS = make_option_group(

@@ -251,7 +251,7 @@ def show(
 
 
 def _compute_margin(result: ReleasedResult, columns: list[str]) -> Any:
-    over = getattr(result, "over", None)
+    over = getattr(result, "sum_over", None)
     if over is None:
         raise Misuse("over", "a result by category, or a two-way table, is needed")
     try:

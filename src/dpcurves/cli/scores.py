@@ -111,10 +111,6 @@ class ScoresView(ResultView):
         head = f"{self.show.replace('-', ' ')}, with ends at {self.settings.level:g} {RECORDS}"
         return [first, ViewTable(head, frame_columns(frame))]
 
-    def reading(self, curve: Scores) -> Any:
-        """The result that is shown."""
-        return self.compute_reading(curve)
-
     def draw(self, curve: Scores) -> Axes:
         """The reading."""
         return self.plot_reading(self.compute_reading(curve))

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 OPTIONS = {"request": "request-id"}
 STATUS = {
-    "BudgetExceeded": BUDGET, "UnsupportedQuery": USAGE, "Misuse": USAGE, "Undelivered": OUTPUT, "Unread": UNREAD,
-    "Away": AWAY,
+    "BudgetExceeded": BUDGET, "UnsupportedQuery": USAGE, "Misuse": USAGE, "OutputError": OUTPUT,
+    "UnreadOutput": UNREAD, "ServiceUnavailable": AWAY,
 }  # fmt: skip
 """Exit statuses by the name of the exception's class: importing the classes would slow every start."""
 REWORDED = tuple(

@@ -243,7 +243,7 @@ class UnlistedCategories(Categories):
     Raises:
         TypeError: `universe` is none.
 
-    >>> UnlistedCategories("ward").among(("b", "a")).values
+    >>> UnlistedCategories("ward").to_selected_categories(("b", "a")).values
     ('b', 'a', 'other')
     """
 

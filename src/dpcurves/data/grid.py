@@ -335,7 +335,7 @@ class Grid:
         Below the bound of no slots, -inf, lies nothing; below that of all, which is NaN, lies in NumPy's order all that
         is not missing.
 
-        >>> Grid(0, 1, cells=4).bound(np.array([0, 1, 3, 4])).tolist()
+        >>> Grid(0, 1, cells=4).exclusive_bound(np.array([0, 1, 3, 4])).tolist()
         [-inf, 0.25, 0.75, nan]
         """
         apart = int(self.outside is Outside.APART)
@@ -486,7 +486,7 @@ class Grid:
     def merge_cells(self, at: Sequence[int]) -> Grid:
         """Cut this range into fewer cells, with edges at the numbers `at` (any order, repeats are one).
 
-        >>> Grid(0, 1, cells=4).cut([2, 2]).edges.tolist()
+        >>> Grid(0, 1, cells=4).merge_cells([2, 2]).edges.tolist()
         [0.0, 0.5, 1.0]
         """
         kept = np.array(sorted({0, *at, self.cells}))

@@ -35,7 +35,7 @@ class TextUniverse:
         TypeError: the alphabet is no text, or the length no whole number.
 
     >>> digits = TextUniverse("0-9", 5)
-    >>> digits.alphabet, digits.sizes, digits.place("407"), digits.text(2, 407), digits.place("x")
+    >>> digits.alphabet, digits.sizes, digits.find_rank("407"), digits.name_at(2, 407), digits.find_rank("x")
     ('0123456789', (10, 100, 1000, 10000, 100000), 2, '407', None)
     """
 
@@ -139,7 +139,7 @@ def parse_universe(given: str) -> Universe:
         ValueError: it is of another form.
 
     >>> parse_universe("0-9:5"), parse_universe("hashed:32")
-    (Texts(alphabet='0123456789', longest=5), Hashed(bits=32))
+    (TextUniverse(alphabet='0123456789', longest=5), HashUniverse(bits=32))
     """
     require_type("universe", given, str, "a text, as a-z:12 or hashed:32,")
     word, sign, number = given.rpartition(":")
@@ -155,7 +155,7 @@ def require_universe(given: object) -> None:
         TypeError: says so.
     """
     if given is not None and not isinstance(given, TextUniverse | HashUniverse):
-        raise WrongArgumentType("universe", 'one is needed as Texts("a-z", 12) or Hashed(32)')
+        raise WrongArgumentType("universe", 'write TextUniverse("a-z", 12) or HashUniverse(32)')
 
 
 def _expand_letters(alphabet: str) -> str:

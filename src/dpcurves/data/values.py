@@ -99,9 +99,9 @@ class Values(Grid):
 
         Values counted apart are known to lie beyond an edge only.
 
-        >>> Values((1, 2, 5)).within(np.array([[0, 1], [0, 3]])).tolist()
+        >>> Values((1, 2, 5)).value_range(np.array([[0, 1], [0, 3]])).tolist()
         [[1.0, 1.0], [1.0, 5.0]]
-        >>> Values((1, 2, 5), outside=Outside.APART).within(np.array([[0, 1], [0, 3]])).tolist()
+        >>> Values((1, 2, 5), outside=Outside.APART).value_range(np.array([[0, 1], [0, 3]])).tolist()
         [[-inf, 0.5], [-inf, 2.0]]
         """
         first = last = self.values
@@ -120,7 +120,7 @@ class Values(Grid):
     def merge_cells(self, at: Sequence[int]) -> Grid:
         """Join neighbouring cells, between edges of the numbers `at`: a grid without `values`, unless none are joined.
 
-        >>> Values(range(4)).cut([1]).edges.tolist()
+        >>> Values(range(4)).merge_cells([1]).edges.tolist()
         [-0.5, 0.5, 3.5]
         """
         kept = sorted({0, *at, self.cells})

@@ -83,7 +83,7 @@ class Currency(Enum):
     def smallest_cap(self, loss: PrivacyLoss) -> PrivacyLoss:
         """The least cap that pays for `loss`.
 
-        >>> Currency.EPSILON.budget(PrivacyLoss.pure("1/3")).epsilon
+        >>> Currency.EPSILON.smallest_cap(PrivacyLoss.pure("1/3")).epsilon
         Fraction(166666667, 500000000)
         """
         return self.to_loss(self.price(loss).exact).with_delta(loss.delta)

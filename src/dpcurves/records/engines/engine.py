@@ -323,8 +323,8 @@ def find_formula(grid: Grid) -> Formula | None:
     double below every edge, and these are public: all of them are tried here.
 
     >>> find_formula(Grid(0, 1, cells=4))
-    Formula(scale=4.0, shift=0.0, corrected=False)
-    >>> find_formula(Grid(-100, 1300, cells=4096)).corrected
+    Formula(scale=4.0, shift=0.0, needs_correction=False)
+    >>> find_formula(Grid(-100, 1300, cells=4096)).needs_correction
     True
     """
     if grid.spacing is not Spacing.LINEAR or grid.cells > MOST_CHECKED:
