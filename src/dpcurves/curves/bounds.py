@@ -293,7 +293,7 @@ class PlaneBoundsQuestion:
     y: BoundsQuestion
 
     def __post_init__(self) -> None:
-        for name in ("across", "upwards"):
+        for name in ("x", "y"):
             require_type(name, getattr(self, name), BoundsQuestion, WRITTEN)
         if self.x.column == self.y.column:
             raise InvalidArgument("y", f"another column than the first one is needed, got {self.y.column!r}")
