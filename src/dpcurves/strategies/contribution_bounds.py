@@ -27,10 +27,10 @@ from ..queries.query import MOST_DOUBLINGS
 
 # A small bound discards records; a large one needs more noise. The pilot query counts units by their number of records,
 # in cells that end at powers of two. Each unit counts once, however many records it has. If the question asks for
-# shares along a grid, a unit also falls into one of four cells of values, by one of its records, so that the noisy counts show
-# whether units with many records have other values. The noisy counts give the expected number of records that each
-# power of two discards and the expected bias of shares; the question's own plan gives the growth of its noise. The
-# bound with the least expected error is chosen, and the question is asked with the remaining loss.
+# shares along a grid, a unit also falls into one of four cells of values, by one of its records, so that the noisy
+# counts show whether units with many records have other values. The noisy counts give the expected number of records
+# that each power of two discards and the expected bias of shares; the question's own plan gives the growth of its
+# noise. The bound with the least expected error is chosen, and the question is asked with the remaining loss.
 #
 # Formal guarantees. Let two tables differ in one unit with all its records, however many. The histogram of unit sizes
 # differs by one in one cell if the unit was added or removed, and in two cells if it was replaced. Its noise is
