@@ -69,7 +69,8 @@ from ..estimation import (
 )
 from ..laws import LEAST_VARIANCE, Tier
 from ..queries import PartitionQuery
-from .prefixes import CLEAR, Tilings, find_atom_tilings, has_atoms, refine_last_tilings
+from .prefixes import TUNING as REFINEMENT
+from .prefixes import Tilings, find_atom_tilings, has_atoms, refine_last_tilings
 
 LARGEST = 1e300
 """The last edge. Values beyond are counted in the outermost cells, with the infinities."""
@@ -670,7 +671,7 @@ def _count_on_cells(
     records_below = np.interp(np.arange(len(pilot_counts.edges)), positions, np.append(0.0, np.cumsum(likely)))
     layout = pilot_counts.build_layout(np.diff(records_below), step)
     splits = pilot_counts.estimate_tree(total, layout)
-    if not atoms_searched and splits.even_probability <= CLEAR and has_atoms(splits):
+    if not atoms_searched and splits.even_probability <= REFINEMENT.even_probability and has_atoms(splits):
         tilings = find_atom_tilings(splits, setting.count_noise(TUNING.atoms_fraction))
         state = yield from state.ask_tilings(_all_cells_if_single(tilings, state.slots), TUNING.atoms_fraction)
         splits = state.pilot_counts.estimate_tree(total, layout)
