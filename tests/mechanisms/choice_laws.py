@@ -81,10 +81,10 @@ class Walk:
 
     # What stands in the place of draws.
 
-    def choose(self, penalties: IntArray, rate: Fraction, randomness: Randomness) -> int:
+    def sample_exponential_mechanism(self, penalties: IntArray, rate: Fraction, randomness: Randomness) -> int:
         return self.pick(law_of_choice(tuple(penalties.tolist()), rate))
 
-    def choose_partition(self, deviations: Any, rate: Fraction, prior: float, randomness: Randomness) -> IntArray:
+    def sample_partition(self, deviations: Any, rate: Fraction, prior: float, randomness: Randomness) -> IntArray:
         chances, place, firsts = (
             PartitionLaw.from_penalties(deviations, rate, prior),
             deviations.shape[1] - 1,
@@ -98,12 +98,12 @@ class Walk:
             firsts.append(place)
         return np.array(firsts[::-1], dtype=np.int64)
 
-    def noisily_above_zero(self, scores: IntArray, noise: Noise, randomness: Randomness) -> NDArray[np.bool_]:
+    def is_noisily_above_zero(self, scores: IntArray, noise: Noise, randomness: Randomness) -> NDArray[np.bool_]:
         scale = float(noise.parameter)
         chances = [above(score, scale) for score in scores.tolist()]
         return np.array([bool(self.pick((1 - chance, chance))) for chance in chances], dtype=np.bool_)
 
-    def whole_below(self, centre: Fraction, scale: Fraction, randomness: Randomness) -> int:
+    def sample_cauchy_floor(self, centre: Fraction, scale: Fraction, randomness: Randomness) -> int:
         """An edge, or -1 for all that lies outside. A piece without cells has no noise, and one edge."""
         if scale == 0:
             return int(centre)
@@ -119,8 +119,8 @@ def walked(table: IntArray, plan: Plan) -> list[float]:
     while walk is not None:
         with ExitStack() as replaced:
             for room, name in (
-                (selection, "choose"), (exponential, "choose_partition"),
-                (thresholds, "noisily_above_zero"), (smooth_sensitivity, "whole_below"),
+                (selection, "sample_exponential_mechanism"), (exponential, "sample_partition"),
+                (thresholds, "is_noisily_above_zero"), (smooth_sensitivity, "sample_cauchy_floor"),
             ):  # fmt: skip
                 replaced.enter_context(patch.object(room, name, getattr(walk, name)))
             values = AUTO.run(table, plan, ANY)

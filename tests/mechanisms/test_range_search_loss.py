@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -56,8 +57,8 @@ def test_all_turns_together_lose_what_was_granted(
     adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(range_search, "DECADES", (1.0, 4.0))
-    for name, few in (("CELLS", (2, 3)), ("LOOKED_AT", (2, 3)), ("FEW_MULTIPLES", 3)):
-        monkeypatch.setattr(range_search, name, few)
+    few = replace(range_search.TUNING, grid_cells=(2, 3), pilot_cells=(2, 3), few_multiples=3)
+    monkeypatch.setattr(range_search, "TUNING", few)
     granted = loss.epsilon if loss.epsilon is not None else loss.rho
     tight, turns = [], set()
     for way in range(4 if adjacency in EVENTS else 5):
@@ -81,7 +82,7 @@ def test_looks_alone_lose_what_was_granted_however_they_cut(
     adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(range_search, "DECADES", (1.0, 4.0))
-    monkeypatch.setattr(range_search, "LOOKED_AT", (2, 3))
+    monkeypatch.setattr(range_search, "TUNING", replace(range_search.TUNING, pilot_cells=(2, 3)))
     granted = loss.epsilon if loss.epsilon is not None else loss.rho
     for way in range(4):
         found, plans, spent = conversed(loss, adjacency, way, looks_alone=True)

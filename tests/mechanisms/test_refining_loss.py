@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -130,7 +131,7 @@ def test_a_look_and_a_square_root_of_all_cells_lose_what_was_granted_together(ad
 def test_a_look_for_full_cells_loses_what_was_granted_together(
     adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, said in {"is_glance": False, "is_widespread": False, "has_atoms": True}.items():
+    for name, said in {"is_worth_pilot_query": False, "is_widespread": False, "has_atoms": True}.items():
         monkeypatch.setattr(prefixes, name, lambda *known, said=said: said)
     grid, granted, looks = GRIDS[1], loss.epsilon if loss.epsilon is not None else loss.rho, 0
     sets = data_sets(grid.slots + 1, 3)
@@ -150,7 +151,8 @@ def test_a_look_for_full_cells_loses_what_was_granted_together(
 def test_turns_that_close_in_on_quantiles_lose_what_was_granted_together(
     around: tuple[float, ...], adjacency: Adjacency, loss: PrivacyLoss, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prefixes, "FEW_ENOUGH", 1)  # of four cells, so that some conversations have a turn more
+    fewer = replace(prefixes.TUNING, few_intervals=1)  # of four cells, so that some conversations have a further round
+    monkeypatch.setattr(prefixes, "TUNING", fewer)
     granted = loss.epsilon if loss.epsilon is not None else loss.rho
     tight, turns = [], set()
     for grid in GRIDS[1:]:

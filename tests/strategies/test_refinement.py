@@ -16,8 +16,8 @@ from dpcurves.estimation.empirical_bayes import TreeEstimate, estimate_tree
 from dpcurves.laws import Family, IntervalSums, Noise, Tier
 from dpcurves.queries import PartitionQuery
 from dpcurves.strategies.prefixes import (
-    LARGEST,
-    MOST_TILINGS,
+    FAMILY_TUNING,
+    TUNING,
     Tilings,
     choose_budget_fractions,
     choose_first_thirds,
@@ -65,9 +65,9 @@ def test_whatever_was_released_a_refinement_is_nested(make: Layout, cells: int, 
     for refine, parameter in tries:
         tilings = refine(splits, Noise(family, parameter))
         nested(layout, tilings)
-        assert len(tilings) <= max(len(LARGEST[family]) + 1, MOST_TILINGS)
-        if len(tilings) <= len(LARGEST[family]):
-            assert len(tilings[-1]) <= LARGEST[family][len(tilings) - 1]
+        assert len(tilings) <= max(len(FAMILY_TUNING[family].largest_tilings) + 1, TUNING.most_tilings)
+        if len(tilings) <= len(FAMILY_TUNING[family].largest_tilings):
+            assert len(tilings[-1]) <= FAMILY_TUNING[family].largest_tilings[len(tilings) - 1]
 
 
 def spread(cells: int, variance: float, even: float = 0.0) -> TreeEstimate:

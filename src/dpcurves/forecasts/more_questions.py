@@ -150,7 +150,7 @@ NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.AutoRangeSummaryQuestion: lambda question, size: SPREAD / 4,
 }
 UNBOUNDED_SCORES = ForecastKind(
-    CLASSES, lambda question, drawn: fill_class_columns(question.along(HUNDREDTHS), drawn), read.scores_error, AREA,
+    CLASSES, lambda question, drawn: fill_class_columns(question.with_grid(HUNDREDTHS), drawn), read.scores_error, AREA,
     read.area_half_width, "the area", quarter_of_shares, OF_SLOW,
 )  # fmt: skip
 

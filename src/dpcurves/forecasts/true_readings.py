@@ -98,7 +98,7 @@ def _cache_counts(records: Records) -> Records:
             kept[key] = getattr(records, name)(*asked)
         return kept[key]
 
-    counted = ("check", "counts", "sums", "squares", "prefixes", "weighed", "confirmed", "units")
+    counted = ("check", "counts", "sums", "squares", "prefixes", "weighted_sums", "count_confirming_subsets", "units")
     return cast("Records", SimpleNamespace(**{name: partial(look_up, name) for name in counted}))
 
 

@@ -1,6 +1,7 @@
-"""Choice of the contribution bound: how many records of each privacy unit a question uses, if nobody stated it.
+"""Choose a contribution bound privately: the maximum number of records used per privacy unit.
 
-The bound is chosen from noisy counts of units by the number of their records. Also called contribution bounding.
+Used where the analyst states no bound. A pilot query counts privacy units by their number of records; the bound with
+the least expected error is chosen from the noisy counts. The field's term is contribution bounding.
 """
 
 from __future__ import annotations
@@ -24,77 +25,119 @@ from ..privacy.adjacency import format_record_count
 from ..queries import CountQuery, CountUse, PartitionQuery, SizedUnitsQuery, SumQuery, UnitSizesQuery
 from ..queries.query import MOST_DOUBLINGS
 
-# A bound on the records of a unit costs records, and every record more costs noise. Units are counted by the number of
-# their records, in cells that end at powers of two: there a unit counts once, whatever it has. Where shares along a
-# grid are asked for, it counts in one of four cells of values as well, by one of its records, so that noisy counts
-# tell, too, whether units of many records have other values. From noisy counts follow about how many records each power
-# of two leaves out, and how far shares of the others are off; the question's own plan says how its noise grows. The
-# least expected error of all is chosen, and the question is asked with what is left of the loss.
+# A small bound discards records; a large one needs more noise. The pilot query counts units by their number of records,
+# in cells that end at powers of two. Each unit counts once, however many records it has. If the question asks for
+# shares along a grid, a unit also falls into one of four cells of values, by one of its records, so that the noisy
+# counts show whether units with many records have other values. The noisy counts give the expected number of records
+# that each power of two discards and the expected bias of shares; the question's own plan gives the growth of its
+# noise. The bound with the least expected error is chosen, and the question is asked with the remaining loss.
 #
-# Formal guarantees. Let two tables differ in one unit, with all its records, whatever their number. Units by their
-# number of records differ in one cell, by one, if it came or went, and in two if it was replaced: their noise is
-# planned for one record a unit, so this turn loses its share. (By which of its records a unit is counted, its own rows
-# and a secret key tell, so it lies in one cell here, too.) The bound is a function of the noisy counts and of public
-# facts. Given the bound, the records that are used differ in at most so many that come, and so many that go (a unit's
-# records are drawn by its own rows and a secret key), so the question loses its share. Both add up to what was granted,
-# whatever the first answer was (basic composition; in rho as in epsilon). A bound that was released is public: later
-# questions may use it, or any other, and lose what they pay.
+# Formal guarantees. Let two tables differ in one unit with all its records, however many. The histogram of unit sizes
+# differs by one in one cell if the unit was added or removed, and in two cells if it was replaced. Its noise is
+# calibrated for one record per unit, so the pilot query loses its fraction of the budget. (The record by which a unit
+# is counted depends on the unit's own rows and a secret key, so the unit lies in one cell of values, too.) The bound is
+# a function of the noisy counts and of public facts. Given the bound, the used records differ in at most that many
+# removed and that many added records (the records of a unit are sampled by its own rows and a secret key), so the
+# question loses its fraction. Both add up to the granted loss for every outcome of the pilot query (basic composition;
+# in rho as in epsilon). A released bound is public: later questions may use it, or another bound, at their own price.
 
 
 LOOK = Fraction(1, 6)
-"""The share of the loss that finds the bound.
+"""Fraction of the loss that the pilot query spends.
 
-The best bound of a histogram leaves out few units: the one more record of each that a larger bound keeps is worth its
-noise while, of r cells, more than r times the noise of a cell have so many. For 8 cells at a share s these are
-8 (1 / epsilon) / (1 - s) units, and one noisy count of units deviates by 1.4 (1 / epsilon) / s: as much, at an eighth.
-What is spent on the look makes the answer worse by 1 / (1 - s).
+The best bound of a histogram discards few units. One more record per unit is worth its noise while, of r cells, more
+than r times the noise of a cell have that many records. For 8 cells and a fraction s of the loss these are
+8 (1 / epsilon) / (1 - s) units; a noisy count of units has standard deviation 1.4 (1 / epsilon) / s. Both are equal at
+s = 1/8. The pilot query increases the error of the answer by the factor 1 / (1 - s).
 """
 LEVEL = 0.95
-SMOOTHED = 0.3
-"""The error of a distribution function of evenly spread records, over that of a reading before it is smoothed."""
-SPREAD = 0.3
-"""The error of a distribution function of one record that was drawn from many."""
-OWN, UNLIKE = 0.2, 0.15
-"""The distance of a unit's records from those of all, as far as it is chance, and as far as it grows with their number.
-"""
+"""Confidence level of the interval of the excluded share."""
 
-# Before the noisy counts: the logarithm of the number of units goes on from cell to cell with a slope that changes
-# little, and rather falls (of power laws it is the same, of normal logarithms it falls evenly); or it ends, and may
-# begin anew behind empty cells.
-STEP, LOWEST, SLOPES = 0.5, -1.0, 4.0
-"""Steps of logarithms to base 2, the least one, and the largest slope, up and down: what is below holds no unit."""
-LEVELLED = 0.2
-"""By which part of it a number of units may differ from the one that stands for it."""
-FALL, BENT = 0.15, 0.4
-"""By how much slopes fall from cell to cell, and the mean distance from that."""
-ENDS, BEGINS, ANEW, EMPTY = 0.05, 0.004, 0.003, 0.3
-"""Chances that a cell is the last before empty ones, the first behind them, of any number, and empty at first. Among
-the some ten cells behind the last one noise is above 5.8 of its scales in 1 of 70 looks: such must not count as units.
-"""
-ENDING = -3.0
-"""The slope in a cell behind which there is none."""
-PATHS = 200
-TINY, EVEN, MOST_ODDS = 1e-12, 1e-6, 500.0
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the choice of the bound, chosen on the laws of `benchmarks/unknown_units.py`.
+
+    Prior of the noisy counts: the logarithm of the number of units continues from cell to cell with a slope that
+    changes little and tends to fall (it is constant for power laws and falls evenly for log-normal laws), or the
+    sequence ends and may restart after empty cells.
+
+    Attributes:
+        smoothing_gain: Ratio. Error of a smoothed distribution function of evenly spread records over the error before
+            smoothing.
+        sampling_deviation: Share. Error of a distribution function of one record sampled from many.
+        unit_deviation: Share. Random part of the distance between a unit's distribution and that of all records.
+        size_effect: Share. Part of that distance that grows with the number of records of a unit.
+        level_step: log2 units. Grid step of the latent number of units and of slopes.
+        lowest_level: log2 units. Smallest positive latent number of units.
+        largest_slope: log2 units per cell. Latent slopes lie between minus and plus this number.
+        level_error: Relative rounding error of a latent number of units.
+        slope_drift: log2 units per cell. Mean decrease of the slope from cell to cell.
+        slope_scale: log2 units per cell. Mean absolute deviation from that decrease.
+        end_probability: Probability that a cell is the last before empty cells.
+        begin_probability: Probability that a cell is the first after empty cells. Noise exceeds 5.8 of its scales
+            somewhere in the about ten empty last cells in 1 of 70 pilot queries; it must not count as units.
+        restart_probability: Probability that the next cell has any number of units, unrelated to the last one.
+        empty_probability: Probability that the first cell is empty.
+        final_slope: log2 units per cell. Slope inside the last occupied cell.
+        significance_z: z-score above which a noisy count is taken as it is.
+        paths: Number of simulated sequences of unit counts.
+        value_cells: Number of cells of values in which units are counted if shares are asked for.
+        unrelated_probability: Prior probability that values do not depend on the number of records of a unit.
+        share_slope: Share per doubling. Prior standard deviation of the change of a share if they do depend on it.
+        residual_share: Share. Distance between shares that is assumed in any case.
+        largest_log_odds: Natural-log units. Limit of the log odds that values depend on the number of records.
+    """
+
+    smoothing_gain: float = 0.3
+    sampling_deviation: float = 0.3
+    unit_deviation: float = 0.2
+    size_effect: float = 0.15
+    level_step: float = 0.5
+    lowest_level: float = -1.0
+    largest_slope: float = 4.0
+    level_error: float = 0.2
+    slope_drift: float = 0.15
+    slope_scale: float = 0.4
+    end_probability: float = 0.05
+    begin_probability: float = 0.004
+    restart_probability: float = 0.003
+    empty_probability: float = 0.3
+    final_slope: float = -3.0
+    significance_z: float = 5.0
+    paths: int = 200
+    value_cells: int = 4
+    unrelated_probability: float = 0.65
+    share_slope: float = 0.05
+    residual_share: float = 0.001
+    largest_log_odds: float = 500.0
+
+
+TUNING = Tuning()
+LEAST_WEIGHT = 1e-12
+"""Lower limit of sums of weights that are divided by, so that empty tables give 0."""
+SLOPE_OFFSET = 1e-6
+"""log2 units per cell. Added to slopes of 0 and -1, at which the closed form of a mean divides by 0."""
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79)
-"""Multiples of their roots fill the unit cube evenly: draws that are the same everywhere."""
+"""Multiples of the square roots of primes fill the unit cube evenly: quasi-random draws, equal on all machines."""
 
 
 def candidate_bounds() -> list[int]:
-    """The bounds that may be chosen: powers of two, the last numbers of all cells but the last."""
+    """Return the bounds to choose from: powers of two, the upper ends of all cells except the last."""
     return [2**power for power in range(MOST_DOUBLINGS + 1)]
 
 
-def _unit_count_levels(size: int) -> FloatArray:
-    """Numbers of units that a cell may have, beside none."""
-    return np.asarray(2.0 ** (LOWEST + STEP * np.arange(size)))
+def _unit_count_levels(levels: int) -> FloatArray:
+    """Return the positive latent numbers of units of a cell."""
+    return np.asarray(2.0 ** (TUNING.lowest_level + TUNING.level_step * np.arange(levels)))
 
 
 class UnitSizes(NamedTuple):
-    """Numbers of units by their records as they may have been, given noisy counts: each row is one of them.
+    """Simulated histograms of unit sizes given the noisy counts, one per row.
 
     Attributes:
-        units: The number of units in each cell.
-        records: The mean number of records of a unit in each cell.
+        units: Number of units in each cell, of shape (paths, cells).
+        records: Mean number of records per unit in each cell, of shape (paths, cells).
     """
 
     units: FloatArray
@@ -102,56 +145,51 @@ class UnitSizes(NamedTuple):
 
     @classmethod
     def from_slopes(cls, units: FloatArray, slopes: FloatArray) -> UnitSizes:
-        """These units; inside cells, their numbers go on with slopes of logarithms to base 2.
+        """Compute mean sizes from log-linear densities within cells; `slopes` are in log2 units per cell.
 
         >>> UnitSizes.from_slopes(np.ones((1, 4)), np.array([[0.0, 0.0, 0.0, -2.0]])).records.round(2).tolist()
         [[1.0, 2.0, 2.89, 5.33]]
         """
         lowest = np.append([1.0, 2.0], 2.0 ** np.arange(1, units.shape[1] - 1))
-        slopes = np.where(np.minimum(np.abs(slopes), np.abs(slopes + 1)) < EVEN, slopes + EVEN, slopes)
-        parts = [(2.0**each - 1) / each for each in (slopes + 1, slopes)]
-        records = lowest * parts[0] / parts[1]
+        is_singular = np.minimum(np.abs(slopes), np.abs(slopes + 1)) < SLOPE_OFFSET
+        slopes = np.where(is_singular, slopes + SLOPE_OFFSET, slopes)
+        integrals = [(2.0**exponent - 1) / exponent for exponent in (slopes + 1, slopes)]
+        records = lowest * integrals[0] / integrals[1]
         records[:, :2] = lowest[:2]
         return cls(units, records)
 
     @property
     def total_records(self) -> FloatArray:
-        """Number of records in all, (paths, 1)."""
+        """Number of all records, of shape (paths, 1)."""
         return np.asarray(np.maximum((self.units * self.records).sum(axis=1, keepdims=True), 1))
 
     @property
     def kept_records_per_unit(self) -> FloatArray:
-        """Records of a unit of each cell that each bound keeps, (paths, cells, bounds)."""
+        """Records per unit of each cell that each bound keeps, of shape (paths, cells, bounds)."""
         return np.minimum(self.records[:, :, None], np.array(candidate_bounds(), dtype=np.float64))
 
     @property
     def used_records(self) -> FloatArray:
-        """Records that each bound keeps, (paths, bounds)."""
+        """Number of records that each bound keeps, of shape (paths, bounds)."""
         return np.asarray(np.maximum((self.units[:, :, None] * self.kept_records_per_unit).sum(axis=1), 1))
 
 
-VALUES = 4
-"""Cells of values in which units are counted by one record each, where shares are read."""
-UNRELATED, STEEP, APART = 0.65, 0.05, 0.001
-"""The chance that values of units do not depend on the number of their records; by how much a share changes when this
-number doubles, if they do; and how far shares may be apart in any case."""
-
-
 def build_unit_size_query(column: str, question: object, growth: NoiseGrowth) -> CountQuery:
-    """The count of units by their records, and for shares along a grid by one record's value, too."""
+    """Build the count of units by size, and by the value of one record if shares along a grid are asked for."""
     values, grid = getattr(question, "column", None), getattr(question, "grid", None)
-    if growth.readings or not isinstance(values, str) or not isinstance(grid, Grid) or grid.cells < VALUES:
+    value_cells = TUNING.value_cells
+    if growth.readings or not isinstance(values, str) or not isinstance(grid, Grid) or grid.cells < value_cells:
         return UnitSizesQuery.from_column(column)
-    cuts = [round(grid.cells * part / VALUES) for part in range(1, VALUES)]
+    cuts = [round(grid.cells * cell / value_cells) for cell in range(1, value_cells)]
     return SizedUnitsQuery.from_column(column, Axis(values, grid.merge_cells(cuts)))
 
 
 class NoiseGrowth(NamedTuple):
-    """The noise of a question per record that a unit may have, and the number of its readings.
+    """Growth of a question's noise with the contribution bound.
 
     Attributes:
-        error: Standard deviation of a reading, in records, if one record of each unit is used.
-        readings: The number of counts among which records that are left out are missing; 0: shares of all are read.
+        error: Standard deviation of a reading, in records, under a bound of 1.
+        readings: Number of counts that share the excluded records; 0 if shares of all records are read.
     """
 
     error: float
@@ -159,33 +197,33 @@ class NoiseGrowth(NamedTuple):
 
 
 def estimate_noise_growth(plans: Sequence[Plan], noise: float) -> NoiseGrowth:
-    """The growth of the noise from plans for two records of each unit.
+    """Derive the growth of the noise from plans under a bound of 2.
 
-    Args:
-        plans: They are made under this bound.
-        noise: The standard deviation of one count, for what has no error of its own.
+    Arguments:
+        plans: Plans of the question under a bound of 2.
+        noise: Standard deviation of one count, for plans that state no error.
     """
-    steps = [plan.query.per_record_sensitivity if isinstance(plan.query, SumQuery) else 1 for plan in plans]
-    errors = [plan.error / step for plan, step in zip(plans, steps, strict=True)]
-    known = [error for error in errors if isfinite(error) and error > 0] or [noise]
+    sensitivities = [plan.query.per_record_sensitivity if isinstance(plan.query, SumQuery) else 1 for plan in plans]
+    errors = [plan.error / step for plan, step in zip(plans, sensitivities, strict=True)]
+    finite_errors = [error for error in errors if isfinite(error) and error > 0] or [noise]
     queries = [plan.query for plan in plans]
-    if all(type(each) is CountQuery and each.use is CountUse.CELLS for each in queries):
-        return NoiseGrowth(min(known) / 2, max(each.rows * each.cells for each in queries))
-    smoothed = any(isinstance(each, PartitionQuery) or each.uses_prefixes for each in queries)
-    return NoiseGrowth(min(known) / 2 * (SMOOTHED if smoothed else 1.0), 0)
+    if all(type(query) is CountQuery and query.use is CountUse.CELLS for query in queries):
+        return NoiseGrowth(min(finite_errors) / 2, max(query.rows * query.cells for query in queries))
+    smoothed = any(isinstance(query, PartitionQuery) or query.uses_prefixes for query in queries)
+    return NoiseGrowth(min(finite_errors) / 2 * (TUNING.smoothing_gain if smoothed else 1.0), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenContributionBound:
-    """A bound that noisy counts chose.
+    """A contribution bound that was chosen from noisy counts.
 
     Attributes:
-        rows: The most records of a unit that are used.
-        budget_fraction: The share of the loss that found it.
-        excluded_share: About which share of all records is left out.
-        excluded_interval: The share that is left out at 0.95: its lower end holds in any case, its upper end if no unit has more
-            than `largest_size` records, of which no noisy count tells.
-        largest_size: The end of the last cell that does not seem to be empty.
+        rows: The maximum number of records used per unit.
+        budget_fraction: Fraction of the loss that the pilot query spent.
+        excluded_share: Estimated share of all records that the bound excludes.
+        excluded_interval: Interval of that share at 0.95. The lower end holds in any case; the upper end holds if no
+            unit has more than `largest_size` records, which noisy counts cannot show.
+        largest_size: Upper end of the last cell that appears occupied.
     """
 
     rows: int
@@ -195,22 +233,23 @@ class ChosenContributionBound:
     largest_size: int
 
     def describe(self, column: str) -> str:
-        """The bound in a line."""
-        low, high = self.excluded_interval
+        """Return the bound and the excluded share as one line of text."""
+        lower, upper = self.excluded_interval
         used = f"{format_record_count(self.rows)} of each {column} {'is' if self.rows == 1 else 'are'} used"
         return (
-            f"at most {used}, as noisy counts of {column} by their records, "
-            f"for {self.budget_fraction} of the loss, chose; they leave out about {self.excluded_share:.1%} of the records (at 95%: at "
-            f"least {low:.1%}, and at most {high:.1%} if none has more than {self.largest_size:,})"
+            f"at most {used}; the bound was chosen from noisy counts of {column} by their number of records, "
+            f"for {self.budget_fraction} of the loss; it excludes about {self.excluded_share:.1%} of the records "
+            f"(95% interval: at least {lower:.1%}, and at most {upper:.1%} if none has more than "
+            f"{self.largest_size:,})"
         )
 
 
 def choose_bound(release: Release, growth: NoiseGrowth) -> int:
-    """The bound of the least expected error, from noisy counts of units: by how much larger it is than the least.
+    """Return the bound with the least expected error, on the log scale, given noisy counts of units.
 
-    Args:
-        release: Noisy counts of units by the number of their records.
-        growth: How the noise of the question grows.
+    Arguments:
+        release: Noisy counts of units by their number of records.
+        growth: Growth of the noise of the question.
     """
     counts = _collect_counts(release)
     sizes = sample_unit_sizes(counts.sums, counts.noise, counts.cells)
@@ -218,41 +257,41 @@ def choose_bound(release: Release, growth: NoiseGrowth) -> int:
         return minimise_expected_error([(1.0, count_errors(sizes, growth, counts.noise.family))])
     if counts.cells > 1:
         return minimise_expected_error(_share_errors_by_value(sizes, growth, counts))
-    return minimise_expected_error([(1.0, each) for each in _share_errors(sizes, growth)])
+    return minimise_expected_error([(1.0, squared_error) for squared_error in _share_errors(sizes, growth)])
 
 
 def minimise_expected_error(errors: Sequence[tuple[float, FloatArray]]) -> int:
-    """The bound whose errors, (paths, bounds) of each way with its chance, are the fewest times the least ones."""
+    """Return the bound with the least mean log ratio of its error to the least one; errors are (paths, bounds)."""
     total = sum(chance * np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for chance, error in errors)
     return candidate_bounds()[int(np.argmin(total))]
 
 
 def describe_bound(release: Release, rows: int) -> ChosenContributionBound:
-    """A bound, with the share of the records that it leaves out."""
+    """Return the bound with an estimate and an interval of the share of records that it excludes."""
     counts = _collect_counts(release)
     sizes = sample_unit_sizes(counts.sums, counts.noise, counts.cells)
-    found = np.flatnonzero((sizes.units > 0).mean(axis=0) > 1 / 2)
-    most = candidate_bounds()[min(int(found[-1]), MOST_DOUBLINGS)] if len(found) else 1
-    low, high = _excluded_interval(counts, rows, most)
-    kept = (sizes.units * np.minimum(sizes.records, rows)).sum(axis=1, keepdims=True)
-    left = 1 - float(np.median(kept / sizes.total_records))
-    return ChosenContributionBound(rows, LOOK, min(max(left, low), high), (low, high), most)
+    occupied = np.flatnonzero((sizes.units > 0).mean(axis=0) > 1 / 2)
+    largest_size = candidate_bounds()[min(int(occupied[-1]), MOST_DOUBLINGS)] if len(occupied) else 1
+    lower, upper = _excluded_interval(counts, rows, largest_size)
+    used_records = (sizes.units * np.minimum(sizes.records, rows)).sum(axis=1, keepdims=True)
+    excluded_share = 1 - float(np.median(used_records / sizes.total_records))
+    return ChosenContributionBound(rows, LOOK, min(max(excluded_share, lower), upper), (lower, upper), largest_size)
 
 
 class _UnitCounts(NamedTuple):
-    """Noisy counts of units by their records, (sizes, cells of values), and the noise of each."""
+    """Noisy counts of units, of shape (sizes, cells of values), and the noise of each count."""
 
     table: FloatArray
     noise: Noise
 
     @property
     def sums(self) -> FloatArray:
-        """Units of each size."""
+        """Number of units of each size."""
         return np.asarray(self.table.sum(axis=1))
 
     @property
     def cells(self) -> int:
-        """The number of cells that are added up."""
+        """Number of cells of values."""
         return int(self.table.shape[1])
 
 
@@ -263,115 +302,123 @@ def _collect_counts(release: Release) -> _UnitCounts:
     return _UnitCounts(table, law.levels[0].noise)
 
 
-def sample_unit_sizes(noisy: FloatArray, noise: Noise, added: int = 1) -> UnitSizes:
-    """Numbers of units in each cell as they may have been, given noisy ones, sums of so many each.
+def sample_unit_sizes(noisy: FloatArray, noise: Noise, summed: int = 1) -> UnitSizes:
+    """Simulate histograms of unit sizes from their posterior, given noisy counts that are sums of `summed` counts.
 
-    Drawn forwards and backwards along cells, in the same way for the same noisy counts: see the chances above. What
-    stands alone far behind the others is noise more often than not.
+    Forward filtering and backward sampling of the hidden Markov model of `Tuning`, with quasi-random draws: equal noisy
+    counts give equal samples. An isolated count far behind the others is usually noise.
     """
-    return _sample_unit_sizes(tuple(noisy.tolist()), noise, added)
+    return _sample_unit_sizes(tuple(noisy.tolist()), noise, summed)
 
 
 @lru_cache(4)
-def _sample_unit_sizes(found_units: tuple[float, ...], noise: Noise, added: int) -> UnitSizes:
-    """See `sample_unit_sizes`: a bound is chosen and described by the same counts."""
-    noisy = np.array(found_units)
-    deviation = max(sqrt(added * noise.variance), 1e-3)
-    most = max(float(noisy.max()) + 3 * deviation, 2.0)
-    levels = _unit_count_levels(ceil((log2(most) - LOWEST) / STEP) + 1)
-    slopes, counts, moves = _candidate_slopes(), np.append(0.0, levels), _transition_matrix(len(levels))
-    scale = np.sqrt(deviation**2 + (LEVELLED * counts) ** 2 + counts)
-    state = np.append(EMPTY, np.full(len(moves) - 1, (1 - EMPTY) / (len(moves) - 1)))
-    forward = np.zeros((len(noisy), len(moves)))
-    for cell, found in enumerate(noisy):
-        off = np.abs(found - counts) / scale
-        fit = -np.log(scale) - (sqrt(2) * off if noise.family is Family.LAPLACE and added == 1 else off**2 / 2)
-        state = (state if cell == 0 else state @ moves) * _repeat_for_states(np.exp(fit - fit.max())) + 1e-300
+def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: int) -> UnitSizes:
+    """Do the work of `sample_unit_sizes`. Cached, because one release is used to choose a bound and to describe it."""
+    noisy = np.array(noisy_counts)
+    deviation = max(sqrt(summed * noise.variance), 1e-3)  # records; positive, because likelihoods divide by it
+    upper_limit = max(float(noisy.max()) + 3 * deviation, 2.0)
+    levels = _unit_count_levels(ceil((log2(upper_limit) - TUNING.lowest_level) / TUNING.level_step) + 1)
+    slopes, counts, transitions = _candidate_slopes(), np.append(0.0, levels), _transition_matrix(len(levels))
+    scale = np.sqrt(deviation**2 + (TUNING.level_error * counts) ** 2 + counts)
+    states, empty = len(transitions) - 1, TUNING.empty_probability
+    state = np.append(empty, np.full(states, (1 - empty) / states))
+    forward = np.zeros((len(noisy), len(transitions)))
+    for cell, noisy_count in enumerate(noisy):
+        z = np.abs(noisy_count - counts) / scale
+        is_laplace = noise.family is Family.LAPLACE and summed == 1
+        log_likelihood = -np.log(scale) - (sqrt(2) * z if is_laplace else z**2 / 2)
+        predicted = state if cell == 0 else state @ transitions
+        state = predicted * _repeat_for_states(np.exp(log_likelihood - log_likelihood.max())) + 1e-300
         state /= state.sum()
         forward[cell] = state
-    draws = np.outer(np.sqrt(PRIMES[: len(noisy)]), np.arange(PATHS) + 0.5) % 1
-    paths = np.zeros((PATHS, len(noisy)), dtype=np.int64)
+    draws = np.outer(np.sqrt(PRIMES[: len(noisy)]), np.arange(TUNING.paths) + 0.5) % 1
+    paths = np.zeros((TUNING.paths, len(noisy)), dtype=np.int64)
     for cell in reversed(range(len(noisy))):
-        last = cell == len(noisy) - 1
-        following = np.zeros(PATHS, dtype=np.int64) if last else paths[:, cell + 1]
-        for after in np.unique(following):
-            risen, own = np.cumsum(forward[cell] if last else forward[cell] * moves[:, after]), following == after
-            paths[own, cell] = np.minimum(np.searchsorted(risen, draws[cell][own] * risen[-1]), len(moves) - 1)
+        is_last = cell == len(noisy) - 1
+        following = np.zeros(TUNING.paths, dtype=np.int64) if is_last else paths[:, cell + 1]
+        for next_state in np.unique(following):
+            on_path = following == next_state
+            cumulative = np.cumsum(forward[cell] if is_last else forward[cell] * transitions[:, next_state])
+            chosen = np.searchsorted(cumulative, draws[cell][on_path] * cumulative[-1])
+            paths[on_path, cell] = np.minimum(chosen, len(transitions) - 1)
     units = _repeat_for_states(counts)[paths]
-    slope = np.append(ENDING, np.tile(slopes, len(levels)))[paths]
-    onwards = np.append(slope[:, 1:], np.full((PATHS, 1), ENDING), axis=1)
-    return UnitSizes.from_slopes(np.where((noisy > 5 * deviation) & (units > 0), noisy, units), (slope + onwards) / 2)
+    slope = np.append(TUNING.final_slope, np.tile(slopes, len(levels)))[paths]
+    next_slope = np.append(slope[:, 1:], np.full((TUNING.paths, 1), TUNING.final_slope), axis=1)
+    is_significant = (noisy > TUNING.significance_z * deviation) & (units > 0)
+    return UnitSizes.from_slopes(np.where(is_significant, noisy, units), (slope + next_slope) / 2)
 
 
 def _candidate_slopes() -> FloatArray:
-    return np.arange(-SLOPES, SLOPES + STEP / 2, STEP)
+    return np.arange(-TUNING.largest_slope, TUNING.largest_slope + TUNING.level_step / 2, TUNING.level_step)
 
 
 def _repeat_for_states(counts: FloatArray) -> FloatArray:
-    """Repeat values of each number of units for its states: none, and each number with each slope that led to it."""
+    """Repeat the values of the counts for the states: empty, and each positive count with each slope that led to it."""
     return np.append(counts[0], np.repeat(counts[1:], len(_candidate_slopes())))
 
 
 @lru_cache(2)
 def _transition_matrix(levels: int) -> FloatArray:
-    """Chances of the state of a cell, by that of the cell before."""
+    """Return transition probabilities between the states of neighbouring cells; rows are the earlier state."""
     slopes = _candidate_slopes()
-    bent = np.exp(-np.abs(slopes - slopes[:, None] + FALL) / BENT)
-    bent *= (1 - ENDS - ANEW) / bent.sum(axis=1, keepdims=True)
-    size = levels * len(slopes)
-    moves = np.zeros((1 + size, 1 + size))
-    moves[0] = np.append(1 - BEGINS, np.full(size, BEGINS / size))
-    moves[1:, 0], moves[1:, 1:] = ENDS, ANEW / size
+    slope_changes = np.exp(-np.abs(slopes - slopes[:, None] + TUNING.slope_drift) / TUNING.slope_scale)
+    continuation = 1 - TUNING.end_probability - TUNING.restart_probability
+    slope_changes *= continuation / slope_changes.sum(axis=1, keepdims=True)
+    size, begin = levels * len(slopes), TUNING.begin_probability
+    transitions = np.zeros((1 + size, 1 + size))
+    transitions[0] = np.append(1 - begin, np.full(size, begin / size))
+    transitions[1:, 0], transitions[1:, 1:] = TUNING.end_probability, TUNING.restart_probability / size
     level, slope = np.divmod(np.arange(size), len(slopes))
-    for place, rise in enumerate(np.rint(slopes / STEP).astype(int)):
-        reached = level + rise
-        onto = np.where(reached < 0, 0, 1 + np.minimum(reached, levels - 1) * len(slopes) + place)
-        moves[np.arange(1, size + 1), onto] += bent[slope, place]
-    return moves
+    for index, rise in enumerate(np.rint(slopes / TUNING.level_step).astype(int)):
+        next_level = level + rise
+        target = np.where(next_level < 0, 0, 1 + np.minimum(next_level, levels - 1) * len(slopes) + index)
+        transitions[np.arange(1, size + 1), target] += slope_changes[slope, index]
+    return transitions
 
 
 def count_errors(sizes: UnitSizes, growth: NoiseGrowth, family: Family) -> FloatArray:
-    """Mean absolute errors of a count under each bound, (paths, bounds): counts lack what is left out."""
-    lost = np.maximum(sizes.total_records - sizes.used_records, 0) / growth.readings
-    return expected_error(lost, growth.error * np.array(candidate_bounds(), dtype=np.float64), family)
+    """Return mean absolute errors of a count under each bound, of shape (paths, bounds), with the excluded records."""
+    excluded = np.maximum(sizes.total_records - sizes.used_records, 0) / growth.readings
+    return expected_error(excluded, growth.error * np.array(candidate_bounds(), dtype=np.float64), family)
 
 
 def _share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
-    """Errors of a share under each bound, in three ways that are as likely.
+    """Return errors of a share under each bound in three models of equal weight.
 
-    Shares are those of the records that are used: these may be like the others, or each unit may have a law of its own,
-    so that it matters how much weights of units change, or records of units that have many may differ.
+    Shares are shares of the used records. Either all records are alike; or each unit has its own distribution, so that
+    changed weights of units matter; or the records of units with many records differ from the others.
     """
-    alike, own = _squared_share_errors(sizes, growth)
-    return [
-        np.sqrt(each) for each in (alike, own, alike + (UNLIKE * (1 - sizes.used_records / sizes.total_records)) ** 2)
-    ]
+    alike, individual = _squared_share_errors(sizes, growth)
+    excluded = 1 - sizes.used_records / sizes.total_records
+    size_related = alike + (TUNING.size_effect * excluded) ** 2
+    return [np.sqrt(squared_error) for squared_error in (alike, individual, size_related)]
 
 
-def expected_error(lost: FloatArray, deviation: FloatArray, family: Family) -> FloatArray:
-    """The mean absolute error of a count or sum that lacks so much, under noise of this standard deviation.
+def expected_error(bias: FloatArray, deviation: FloatArray, family: Family) -> FloatArray:
+    """Return the mean absolute error of a count or sum with bias ``-bias`` and noise of this standard deviation.
 
     >>> expected_error(np.array([0.0, 100.0]), np.array([2.0, 2.0]), Family.LAPLACE).round(2).tolist()
     [1.41, 100.0]
     """
     if family is Family.LAPLACE:
-        return np.asarray(lost + deviation / sqrt(2) * np.exp(-sqrt(2) * lost / deviation))
+        return np.asarray(bias + deviation / sqrt(2) * np.exp(-sqrt(2) * bias / deviation))
     from scipy.special import ndtr
 
-    parts = lost / deviation
-    return np.asarray(lost * (2 * ndtr(parts) - 1) + deviation * sqrt(2 / pi) * np.exp(-(parts**2) / 2))
+    ratio = bias / deviation
+    return np.asarray(bias * (2 * ndtr(ratio) - 1) + deviation * sqrt(2 / pi) * np.exp(-(ratio**2) / 2))
 
 
 def _squared_share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> tuple[FloatArray, FloatArray]:
-    """Squared errors of shares, if records of all units are alike, and if each unit has a law of its own."""
-    used, rows = sizes.used_records, np.array(candidate_bounds(), dtype=np.float64)
-    drawn = SPREAD**2 * np.maximum(1 / used - 1 / sizes.total_records, 0)
-    alike = (growth.error * rows / used) ** 2 + drawn
-    return alike, alike + OWN**2 * (sizes.units[:, :, None] * _weight_changes(sizes) ** 2).sum(axis=1)
+    """Return squared errors of shares if all records are alike, and if each unit has its own distribution."""
+    used, bounds = sizes.used_records, np.array(candidate_bounds(), dtype=np.float64)
+    sampling = TUNING.sampling_deviation**2 * np.maximum(1 / used - 1 / sizes.total_records, 0)
+    alike = (growth.error * bounds / used) ** 2 + sampling
+    weight_change = (sizes.units[:, :, None] * _weight_changes(sizes) ** 2).sum(axis=1)
+    return alike, alike + TUNING.unit_deviation**2 * weight_change
 
 
 def _weight_changes(sizes: UnitSizes) -> FloatArray:
-    """By how much a bound changes the weight of one unit of each size among all records: (paths, sizes, bounds)."""
+    """Return the change of a unit's weight among all records under each bound, of shape (paths, sizes, bounds)."""
     return np.asarray(
         sizes.kept_records_per_unit / sizes.used_records[:, None, :] - (sizes.records / sizes.total_records)[:, :, None]
     )
@@ -380,79 +427,89 @@ def _weight_changes(sizes: UnitSizes) -> FloatArray:
 def _share_errors_by_value(
     sizes: UnitSizes, growth: NoiseGrowth, counts: _UnitCounts
 ) -> list[tuple[float, FloatArray]]:
-    """Errors of shares in four ways, with their chances: values depend on the number of records, or do not; units have
-    laws of their own, or do not.
+    """Return errors of shares in four models with their weights.
 
-    For each share below a cell of values a line is fitted along the logarithms of the numbers of records, by the noisy
-    counts: a bound moves weights from units of many records to those of few, and with these the share.
+    Values depend on the number of records or not; units have their own distributions or not. For the share below each
+    cell of values, a line is fitted along the logarithm of the number of records to the noisy counts. A bound moves
+    weight from units with many records to units with few, and changes the share along this line.
     """
-    mean, along = sizes.units.mean(axis=0), np.log2(sizes.records)
-    lever = (sizes.units[:, :, None] * _weight_changes(sizes) * along[:, :, None]).sum(axis=1)  # (paths, bounds)
-    bent, clear = np.zeros_like(lever), 0.0
-    for number, below in enumerate(np.cumsum(counts.table, axis=1).T[:-1], start=1):
-        slope, variance = _fit_slope(below, mean, along.mean(axis=0), number * counts.noise.variance)
-        kept = STEEP**2 / (variance + STEEP**2)
-        bent += ((slope * kept) ** 2 + STEEP**2 * (1 - kept)) / counts.cells * lever**2
-    for inside in counts.table.T:  # of which the noises are independent
-        slope, variance = _fit_slope(inside, mean, along.mean(axis=0), counts.noise.variance)
-        kept = STEEP**2 / (variance + STEEP**2)
-        clear += (log(1 - kept) + slope**2 / variance * kept) / 2
-    related = 1 / (1 + exp(min(-clear, MOST_ODDS)) * UNRELATED / (1 - UNRELATED))
-    far = (APART * (1 - sizes.used_records / sizes.total_records)) ** 2
-    ways = (1 - related, far), (related, far + bent)
-    return [(chance, np.sqrt(each + more)) for each in _squared_share_errors(sizes, growth) for chance, more in ways]
+    mean, log_sizes = sizes.units.mean(axis=0), np.log2(sizes.records)
+    leverage = (sizes.units[:, :, None] * _weight_changes(sizes) * log_sizes[:, :, None]).sum(axis=1)  # (paths, bounds)
+    slope_error, log_evidence, prior_variance = np.zeros_like(leverage), 0.0, TUNING.share_slope**2
+    for number, units_below in enumerate(np.cumsum(counts.table, axis=1).T[:-1], start=1):
+        slope, variance = _fit_slope(units_below, mean, log_sizes.mean(axis=0), number * counts.noise.variance)
+        shrinkage = prior_variance / (variance + prior_variance)
+        square = (slope * shrinkage) ** 2 + prior_variance * (1 - shrinkage)
+        slope_error += square / counts.cells * leverage**2
+    for inside in counts.table.T:  # their noise is independent
+        slope, variance = _fit_slope(inside, mean, log_sizes.mean(axis=0), counts.noise.variance)
+        shrinkage = prior_variance / (variance + prior_variance)
+        log_evidence += (log(1 - shrinkage) + slope**2 / variance * shrinkage) / 2
+    unrelated = TUNING.unrelated_probability
+    related = 1 / (1 + exp(min(-log_evidence, TUNING.largest_log_odds)) * unrelated / (1 - unrelated))
+    residual_error = (TUNING.residual_share * (1 - sizes.used_records / sizes.total_records)) ** 2
+    models = (1 - related, residual_error), (related, residual_error + slope_error)
+    return [
+        (weight, np.sqrt(squared_error + value_error))
+        for squared_error in _squared_share_errors(sizes, growth)
+        for weight, value_error in models
+    ]
 
 
-def _fit_slope(inside: FloatArray, units: FloatArray, along: FloatArray, noise: float) -> tuple[float, float]:
-    """By how much the share of units inside cells of values rises as the number of records doubles, and its variance.
+def _fit_slope(counts: FloatArray, units: FloatArray, log_sizes: FloatArray, noise: float) -> tuple[float, float]:
+    """Fit the change of the share of units in cells of values per doubling of the number of records; and its variance.
 
-    Args:
-        inside: Noisy counts of units of each size.
-        units: How many there are of each size, about.
-        along: The logarithm of each size.
-        noise: The variance of the noise of each count.
+    Arguments:
+        counts: Noisy counts of units of each size in these cells.
+        units: Estimated number of units of each size.
+        log_sizes: Base-2 logarithm of each size.
+        noise: Variance of the noise of each count.
     """
     variance = noise + np.maximum(units, 1.0) / 4
     weights = np.where(units > 1 / 2, units**2 / variance, 0.0)
-    apart = along - weights @ along / max(float(weights.sum()), TINY)
-    known = max(float(weights @ apart**2), TINY)
-    return float((weights * apart) @ (inside / np.maximum(units, 1.0))) / known, 1 / known
+    centred = log_sizes - weights @ log_sizes / max(float(weights.sum()), LEAST_WEIGHT)
+    information = max(float(weights @ centred**2), LEAST_WEIGHT)
+    return float((weights * centred) @ (counts / np.maximum(units, 1.0))) / information, 1 / information
 
 
-def _upper_noise_bound(noise: Noise, added: int, error: float) -> float:
-    """A number that the sum of so many noises is above with at most this chance.
+def _upper_noise_bound(noise: Noise, summed: int, probability: float) -> float:
+    """Return a value that the sum of `summed` independent noises exceeds with at most this probability.
 
-    Several two-sided geometric noises, which are nowhere further than a step beyond Laplace noise, by the bound of
-    Chernoff: the least of ``(ln(1 / error) - added * ln(1 - t**2)) / t`` scales, for t between 0 and 1.
+    For Laplace noise, the Chernoff bound of two-sided geometric noises, which exceed Laplace noise by at most one step
+    each: the least of ``(ln(1 / probability) - summed * ln(1 - t**2)) / t`` scales over t between 0 and 1.
     """
     if noise.family is not Family.LAPLACE:
-        return 1 + sqrt(added * noise.variance) * NormalDist().inv_cdf(1 - error)
-    if added == 1:
-        return 1 + float(noise.parameter) * log(1 / error)
-    steep = np.linspace(0.01, 0.99, 99)
-    return added + float(noise.parameter) * float(((log(1 / error) - added * np.log(1 - steep**2)) / steep).min())
+        return 1 + sqrt(summed * noise.variance) * NormalDist().inv_cdf(1 - probability)
+    if summed == 1:
+        return 1 + float(noise.parameter) * log(1 / probability)
+    tilts = np.linspace(0.01, 0.99, 99)
+    return summed + float(noise.parameter) * float(
+        ((log(1 / probability) - summed * np.log(1 - tilts**2)) / tilts).min()
+    )
 
 
-def _excluded_interval(counts: _UnitCounts, rows: int, most: int) -> tuple[float, float]:
-    """Ends of the share that is left out, if each cell is within what noise leaves open for all of them at once."""
+def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tuple[float, float]:
+    """Return an interval of the excluded share: all cells lie within their noise margins simultaneously."""
     noisy = counts.sums
-    wide = _upper_noise_bound(counts.noise, counts.cells, (1 - LEVEL) / 2 / len(noisy))
-    low, high = np.maximum(noisy - wide, 0.0), np.maximum(noisy + wide, 0.0)
-    ends = np.array(candidate_bounds(), dtype=np.float64)
-    least, largest = np.append(0.0, ends) + 1, np.append(ends, inf)
-    over, inside = least > rows, largest <= most
-    lost = float(low[over] @ (least[over] - rows))
-    others = float(high[~over] @ largest[~over] + high[over].sum() * rows)
-    found = float(high[over & inside] @ (largest[over & inside] - rows))
-    kept = float(low[~over] @ least[~over] + low[over].sum() * rows)
-    return lost / (lost + others) if lost else 0.0, found / (found + kept) if found else 0.0
+    margin = _upper_noise_bound(counts.noise, counts.cells, (1 - LEVEL) / 2 / len(noisy))
+    lower_counts, upper_counts = np.maximum(noisy - margin, 0.0), np.maximum(noisy + margin, 0.0)
+    bounds = np.array(candidate_bounds(), dtype=np.float64)
+    smallest, largest = np.append(0.0, bounds) + 1, np.append(bounds, inf)
+    exceeds, inside = smallest > rows, largest <= largest_size
+    excluded = float(lower_counts[exceeds] @ (smallest[exceeds] - rows))
+    used_at_most = float(upper_counts[~exceeds] @ largest[~exceeds] + upper_counts[exceeds].sum() * rows)
+    excluded_at_most = float(upper_counts[exceeds & inside] @ (largest[exceeds & inside] - rows))
+    used_at_least = float(lower_counts[~exceeds] @ smallest[~exceeds] + lower_counts[exceeds].sum() * rows)
+    return excluded / (excluded + used_at_most) if excluded else 0.0, excluded_at_most / (
+        excluded_at_most + used_at_least
+    ) if excluded_at_most else 0.0
 
 
 def describe_bound_price(adjacency: AdjacencyWithoutBound, look: Plan) -> tuple[str, ...]:
-    """The price of the bound, and what it is for, before anything is charged."""
+    """Return a note on the price and purpose of the pilot query, shown before anything is charged."""
     values = ", by a value of one record," if isinstance(look.query, SizedUnitsQuery) else ""
     return (
         f"no bound of records per {adjacency.column} is stated: {look.loss}, {LOOK} of the loss, counts "
         f"{adjacency.column} by the number of their records{values} and chooses a power of two up to "
-        f"{2**MOST_DOUBLINGS:,}; errors below are those of one record each, and grow with the bound",
+        f"{2**MOST_DOUBLINGS:,}; the errors below are for a bound of 1 and grow with the bound",
     )

@@ -1,9 +1,9 @@
-"""Counts of one column in several turns, each on intervals that earlier answers chose."""
+"""Count one column in several rounds, each on intervals chosen from the counts before."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, inf, log2, sqrt
 
@@ -31,102 +31,196 @@ from ..inference import Bracket, PathQuantile
 from ..laws import Family, IntervalSums, Noise, Tier, round_error
 from ..queries import CountQuery, CountUse, Hint, PartitionQuery, Places, PrefixQuery
 
-# Refinement: the next public partition, from earlier releases. Nothing here is secret, nothing is drawn.
+# Adaptive refinement: each round's public partition is a function of earlier releases. Nothing here is secret or
+# random.
 #
-# A conversation of three turns, at 15, 10 and 75 % of the loss, or 10, 10 and 80 (`choose_budget_fractions`). The first has a fixed
-# partition (`first_tilings`). Where records are known to be few for the noise it is coarse, has 25 %, and is followed by
-# the last one. The others split intervals whose halves are not known well enough (`refine_tilings`). If the second turn
-# would need many intervals, data are rough nearly everywhere: where single cells seem to hold most (`has_atoms`), it
-# looks for them in one tiling (`find_atom_tilings`). Else, or if the first one finds no unevenness, all that is left is
-# spent at once. If cells hold many records each (`is_dense`), or there is next to no noise (`is_nearly_exact`), one turn
-# over all cells does better. Under zero-concentrated privacy the first turn takes 10 %, unless it is coarse, and 5 %
-# where cells are known to hold many records; if it shows that the last one would count much of the grid
-# (`is_widespread`), all cells are counted instead: in tilings, whose splits can be smoothed, or by a square root of
-# prefix sums, if there is little to smooth (`is_uneven`).
+# The usual conversation has three rounds, at 15, 10 and 75 % of the loss, or at 10, 10 and 80
+# (`choose_budget_fractions`). The first round has a fixed partition (`first_tilings`). If the records are known to be
+# few for the noise, it is coarse, gets 25 %, and is followed by the last round. The later rounds split intervals whose
+# halves are not known well enough (`refine_tilings`). If the second round would need many intervals, data are rough
+# nearly everywhere: where single cells seem to hold most records (`has_atoms`), it searches for them in one tiling
+# (`find_atom_tilings`). Otherwise, or if the first round shows no unevenness, the remaining loss is spent at once. If
+# cells hold many records each (`is_dense`), or the noise is negligible (`is_nearly_exact`), one round over all cells is
+# more accurate. Under zero-concentrated privacy the first round gets 10 %, unless it is coarse, and 5 % if cells are
+# known to hold many records. If the first round shows that the last one would count much of the grid (`is_widespread`),
+# all cells are counted instead: in tilings, whose splits can be smoothed, or by a square root of prefix sums if there
+# is little to smooth (`is_uneven`).
 #
-# The last turn does more (`refine_last_tilings`): it also splits what holds many records, for inside an interval a band
-# is as wide as all that it holds. Whole years on a fine grid have one full cell among empty ones, which an estimate
-# knows after the first turn; a band knows only what the last one counts. So a band is only as good as the loss of the
-# last turn: what the turns before it cost makes it wider, what they save in intervals narrower.
+# The last round (`refine_last_tilings`) also splits intervals with many records, because a band is as wide within an
+# interval as all records of the interval. Whole years on a fine grid are full cells among empty ones. An estimate knows
+# this after the first round; a band knows only what the last round counts. So the band depends on the loss of the last
+# round: earlier rounds widen it by their price and narrow it by the intervals that they save.
 #
 # The constants here and in `empirical_bayes` were chosen on normal, peaked and Poisson data and on seven real
-# histograms, over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2, all alike: none of them knows a data set.
-# `FAINT`, `COARSE_TURN`, `CAUTIOUS`, `SHORTEST_TURN`, `UNEVEN`, `DENSE_EXACT`, `HARDLY` and `ATOMS` were chosen on
-# one half of the shapes and histograms of `benchmarks/regimes.py` ("choose"), and judged by the other one, but that
-# whole numbers of the other half helped to choose `HARDLY`, and its tables `ATOMS`; `SHORTEST_TURN` and `UNEVEN` at 2
-# and 20 million records, `DENSE_EXACT` at epsilon 2 to 10.
+# histograms, over grids of 1,024 to 32,768 cells and epsilon from 0.1 to 2; they are the same for all data sets.
+# `pilot_ratios`, `coarse_fraction`, `cautious_tolerances`, `short_fraction`, `uneven_share`, `dense_exact`,
+# `atom_tolerance` and `atom_share` were chosen on one half of the shapes and histograms of `benchmarks/regimes.py`
+# ("choose") and judged on the other half, except that integers of the other half helped to choose `atom_tolerance`, and
+# its tables `atom_share`. `short_fraction` and `uneven_share` were chosen at 2 and 20 million records, `dense_exact` at
+# epsilon 2 to 10.
 
 
 Tilings = tuple[Places, ...]
+"""Nested tilings of the cells, from coarse to fine, each by the first cells of its intervals."""
 
-FIRST_TURN, SHORT_TURN, SECOND_TURN = Fraction(3, 20), Fraction(1, 10), Fraction(1, 10)
-"""Parts of the loss: for the first turn, the same if cells are known to hold many records or noise is Gaussian, and
-for the second one."""
+FIRST_TURN = Fraction(3, 20)
+"""Fraction of the loss for the first round."""
+SHORT_TURN = Fraction(1, 10)
+"""The same if cells are known to hold many records or the noise is Gaussian."""
 SHORTEST_TURN = Fraction(1, 20)
-"""The part for a first turn if both is so."""
+"""The same if both hold."""
 COARSE_TURN = Fraction(1, 4)
-"""The part for a first turn of a single tiling, of which nothing is left for a second one: all other loss is the last
-one's."""
-FAINT = {Family.LAPLACE: (150.0, 150.0), Family.GAUSSIAN: (50.0, 300.0)}
-"""Records, in units of the deviation of a count in a single tiling, from which on a first turn has a second tiling, and
-from which on a third one: of fewer records narrow intervals show nothing, and what is spent on them is lost."""
+"""Fraction of the loss for a first round of a single tiling; the last round gets the rest, with no round between."""
+SECOND_TURN = Fraction(1, 10)
+"""Fraction of the loss for the second round."""
+CLOSER = Fraction(1, 10)
+"""Fraction of the loss for each round except the last of a search for quantiles."""
+MOST_TURNS = 4
+"""Largest number of rounds of a search for quantiles."""
+FEWEST = 100
+"""Number of cells from which several rounds are more accurate than one."""
 
-GLANCE = 96  # intervals of a second turn at most
-ANYHOW = {Family.LAPLACE: 200, Family.GAUSSIAN: 320}
-"""Intervals of a last turn from which on no second one is made before."""
-WIDESPREAD, WIDESPREAD_ATOMS = 0.4, 0.5
-"""Parts of the cells: if a last turn with Gaussian noise has more intervals, all cells are counted instead. The second
-one if cells hold `FAR_ABOVE` as many records on average as a count deviates by."""
-FAR_ABOVE = 12.0
-UNEVEN = 0.35
-"""Part of the cells: if more intervals than these have unclear splits, there is little to smooth."""
-LARGEST = {Family.LAPLACE: (96, 1200), Family.GAUSSIAN: (16, 130, 1000)}
-"""Intervals that are counted in 1, 2, ... tilings, at most; a turn at more has one more tiling."""
-TOLERANCE = (4.0, 4.0, 1.0, 1.0)
-"""Variance that a split may keep, in units of the noise of a split in a turn of 1, 2, ... tilings."""
-CAUTIOUS = (8.0, 6.0, 1.0, 1.0)
-"""`TOLERANCE` where there are few records for the noise: a prefix then has little that is known beside much noise."""
-UNHURRIED = (8.0, 5.0, 1.0, 1.0)
-"""`TOLERANCE` where records seem to lie evenly: what is not split is then straight."""
-ATOMS = 0.5
-"""The part of its largest square that the difference of two halves has, from which on single cells hold most."""
-HARDLY = 0.3
-"""`TOLERANCE` in a second turn of many intervals in one tiling, where a split costs nothing."""
-SPANNED = {
-    Family.LAPLACE: ((30.0,), (12.0, 20.0, 40.0), (12.0, 20.0, 40.0)),
-    Family.GAUSSIAN: ((8.0,), (5.0,), (3.0,), (3.0,)),
+
+@dataclass(frozen=True, slots=True)
+class FamilyTuning:
+    """Numbers that depend on the noise. The base noise is that of a count if a round had one tiling.
+
+    Attributes:
+        pilot_ratios: Records over the base noise's standard deviation from which a first round has a second tiling, and
+            a third. With fewer records narrow intervals show nothing but noise.
+        largest_last_round: Intervals of a last round above which no second round is made before.
+        largest_tilings: Largest numbers of intervals that are counted in 1, 2, ... tilings.
+        split_ratios: For rounds of 1, 2, ... tilings: records that an interval of the last round may hold, in standard
+            deviations of a count, tried in order until there are not too many intervals. The limit applies to an
+            interval with `typical_width` of the cells; it shrinks with the square root of the width, within
+            `least_scale` and `largest_scale`. Gaussian noise grows with the square root of the number of tilings only,
+            so one more tiling of intervals with fewer records is then preferred.
+    """
+
+    pilot_ratios: tuple[float, float]
+    largest_last_round: int
+    largest_tilings: tuple[int, ...]
+    split_ratios: tuple[tuple[float, ...], ...]
+
+
+FAMILY_TUNING = {
+    Family.LAPLACE: FamilyTuning(
+        pilot_ratios=(150.0, 150.0),
+        largest_last_round=200,
+        largest_tilings=(96, 1200),
+        split_ratios=((30.0,), (12.0, 20.0, 40.0), (12.0, 20.0, 40.0)),
+    ),
+    Family.GAUSSIAN: FamilyTuning(
+        pilot_ratios=(50.0, 300.0),
+        largest_last_round=320,
+        largest_tilings=(16, 130, 1000),
+        split_ratios=((8.0,), (5.0,), (3.0,), (3.0,)),
+    ),
 }
-"""Records that an interval of the last turn may hold, in deviations of a count in a turn of 1, 2, ... tilings: of these
-numbers the first with which there are not too many intervals. So much may one hold that has a `TYPICAL` part of the
-cells; another one, so many times as much as the root of its part is smaller, within `LEAST` and `MOST`. Gaussian noise
-grows but with the root of the tilings: one more, with intervals that hold less, is then the better way."""
-TYPICAL, LEAST, MOST = 0.01, 0.4, 2.2
-ENOUGH_RECORDS = 250  # records, in units of the deviation of a count in a single tiling
-CLEAR = 0.5  # chance that records lie evenly, from which on this is taken to be so
-OVERVIEW = 1.6  # so many times more intervals than equal steps give does a coarser interval hold
-OVERVIEWS = (1.0, 1.3, 1.6, 2.0)
-"""`OVERVIEW` in a last turn with Gaussian noise, which decides between these, and between numbers of tilings."""
-MOST_TILINGS = 5
-UNSURE, MARGIN = 2.0, 4.0
-"""Standard deviations that a quantile may be off, where counts close in on it, and so many of the noise of a count of
-the turn itself: see `refine_around_quantiles`. Like the other constants of such turns, they were chosen on a lognormal law and on two
-normal ones beside each other, 3,000 records at epsilon 1."""
-FAR, LARGE = 4.0, 8.0
-"""Deviations that a quantile may be off before an interval of so many times the records that it may hold stays whole:
-beside a quantile, an interval with nearly all records would be the whole of its interval. Tried on beta(2, 5) alone, 60
-releases of 3,000 records whose number is private: mean widths 0.61 times, errors 0.93 times."""
-SAMPLED = 0.5
-PRIVATE_TILING = 64.0
-"""Intervals of a first turn where the number of records is private: see `choose_first_depth`."""
-_LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
-DENSE = 5.5  # records in a cell, in units of the noise of a split in a turn of three tilings
-DENSE_EXACT = 2.0  # the same with little noise
-NEARLY_EXACT = 0.25  # variance of a count, in a single tiling, of which four in five are exact: little noise
-FULL = 1.0  # records in a cell, in the same units, from which on a short turn shows them
+"""Tuning by the family of the noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer refinement under noise of both families. Split variances are those of a round of 3 tilings.
+
+    Attributes:
+        largest_second_round: Intervals. Above it a second round is not worth its price.
+        widespread_share: Share of the cells. If a last round with Gaussian noise has more intervals, all cells are
+            counted.
+        widespread_atom_share: The same share if cells hold `far_above` times the base noise's standard deviation.
+        far_above: Records per cell over the base noise's standard deviation.
+        uneven_share: Share of the cells. If more intervals have unclear splits, smoothing helps little.
+        tolerances: Posterior variance that a split may keep, over the noise variance of a split, in rounds of 1, 2, ...
+            tilings.
+        cautious_tolerances: The same with few records for the noise: prefixes then have much noise anyway.
+        even_tolerances: The same if records seem to lie evenly: unsplit intervals are then straight.
+        atom_tolerance: The same in a search for atoms with one tiling, in which more splits add no noise.
+        atom_share: Ratio. Squared difference of two halves over its maximum, above which single cells hold most
+            records.
+        typical_width: Share of the cells to which `FamilyTuning.split_ratios` apply.
+        least_scale: Factor. Least scale of these ratios for wide intervals.
+        largest_scale: Factor. Largest scale of these ratios for narrow intervals.
+        enough_ratio: Records over the base noise's standard deviation above which `tolerances` apply.
+        even_probability: Posterior probability of even records above which they are taken to be even.
+        coarsening: Factor by which a coarse interval may hold more leaves than equal steps give.
+        gaussian_coarsenings: The candidates for it in a last round with Gaussian noise.
+        most_tilings: Largest number of tilings.
+        quantile_z: Standard errors of the counts within which a quantile may lie, in a search for quantiles. This and
+            the next four were chosen on a log-normal distribution and on two normal ones, 3,000 records at epsilon 1.
+        quantile_margin: Standard deviations of the noise of a round's count that are added to that.
+        far_z: The same standard errors for intervals with `large_factor` times the allowed records: beside a quantile,
+            an unsplit interval with nearly all records would be the whole interval estimate. Tried on beta(2, 5) alone,
+            60 releases of 3,000 records whose number is private: mean widths 0.61 times, errors 0.93 times.
+        large_factor: Factor. See `far_z`.
+        sampling_ratio: Standard deviations of sampling that an interval near a population's quantile may hold.
+        private_intervals: Intervals of a first round if the number of records is private: see `choose_first_depth`.
+        dense: Records per cell over a split's variance, above which all cells are counted.
+        dense_exact: The same with negligible noise.
+        negligible_variance: Variance of a count in a single tiling at which four in five counts are exact.
+        fairly_dense: Records per cell over a split's variance, above which a short first round shows them.
+        few_intervals: Intervals per quantile with which the third round of a search for quantiles is the last.
+        last_ratio: Records over the noise of a count that an interval near a quantile may hold in the last round.
+        pilot_ratio: The same in the rounds before.
+        most_quantiles: Largest number of quantiles that are searched for.
+        least_search_cells: Cells from which quantiles are searched for.
+        search_ratio: Records over the standard deviation of one count and the cube of the number of quantiles, from
+            which a search is made if the number of records is public. For one quantile of 300 records at epsilon 1
+            under replace-one a search had up to a third more error, of 1,000 records a quarter less. The median of
+            three quartiles had a third more error at 3,000 records, and all three half the error at 30,000.
+        few_values: Declared values up to which each is counted if the number of records is private; not measured.
+        value_ratio: Records per declared value over the standard deviation of a count, from which each value is
+            counted. Chosen on integers of three distributions, smooth, heaped and zero-inflated (121 and 1,001 values,
+            epsilon 1, replace-one, 12 releases each), and not judged on others: bands were 15 to 46 % narrower than
+            those of three rounds; the curve had up to 20 % more error on smooth and zero-inflated data, up to a third
+            less on heaped.
+    """
+
+    largest_second_round: int = 96
+    widespread_share: float = 0.4
+    widespread_atom_share: float = 0.5
+    far_above: float = 12.0
+    uneven_share: float = 0.35
+    tolerances: tuple[float, ...] = (4.0, 4.0, 1.0, 1.0)
+    cautious_tolerances: tuple[float, ...] = (8.0, 6.0, 1.0, 1.0)
+    even_tolerances: tuple[float, ...] = (8.0, 5.0, 1.0, 1.0)
+    atom_tolerance: float = 0.3
+    atom_share: float = 0.5
+    typical_width: float = 0.01
+    least_scale: float = 0.4
+    largest_scale: float = 2.2
+    enough_ratio: float = 250
+    even_probability: float = 0.5
+    coarsening: float = 1.6
+    gaussian_coarsenings: tuple[float, ...] = (1.0, 1.3, 1.6, 2.0)
+    most_tilings: int = 5
+    quantile_z: float = 2.0
+    quantile_margin: float = 4.0
+    far_z: float = 4.0
+    large_factor: float = 8.0
+    sampling_ratio: float = 0.5
+    private_intervals: float = 64.0
+    dense: float = 5.5
+    dense_exact: float = 2.0
+    negligible_variance: float = 0.25
+    fairly_dense: float = 1.0
+    few_intervals: int = 24
+    last_ratio: float = 3.0
+    pilot_ratio: float = 2.0
+    most_quantiles: int = 3
+    least_search_cells: int = 16
+    search_ratio: float = 300.0
+    few_values: int = 256
+    value_ratio: float = 2.5
+
+
+TUNING = Tuning()
+_LARGE = Fraction(10**6)
+"""Noise parameter so large that the discreteness of the noise does not matter."""
 
 
 def first_tilings(layout: DyadicLayout, thirds: int = 3) -> Tilings:
-    """The first tilings: a third as deep as cells, two thirds, and all the way, or less of these.
+    """Return the first round's tilings: at one, two and three thirds of the depth of cells, or the first `thirds`.
 
     >>> first_tilings(DyadicLayout.from_cells(8)), first_tilings(DyadicLayout.from_cells(8), thirds=1)
     ((range(0, 8, 4), range(0, 8, 2), range(0, 8)), (range(0, 8, 4),))
@@ -136,7 +230,7 @@ def first_tilings(layout: DyadicLayout, thirds: int = 3) -> Tilings:
 
 
 def tiling_at_depth(layout: DyadicLayout, depth: int) -> Tilings:
-    """A tiling, so many halvings below the whole.
+    """Return the tiling `depth` halvings below the root.
 
     >>> tiling_at_depth(DyadicLayout.from_cells(8), 2)
     (range(0, 8, 2),)
@@ -145,292 +239,319 @@ def tiling_at_depth(layout: DyadicLayout, depth: int) -> Tilings:
 
 
 def choose_first_depth(layout: DyadicLayout, total: float | None, noise: Noise) -> int:
-    """The number of halvings at which intervals hold about as much as noise moves the count below a middle one.
+    """Return the depth at which an interval holds about as much as noise moves the count below a middle interval.
 
-    With m intervals that is the noise of m / 4 counts, as one adds up those of the shorter side, which have it half.
+    With m intervals that is the noise of m / 4 counts, because a prefix sums up its shorter side, m / 4 on average.
     """
-    tilings = PRIVATE_TILING if total is None else (2 * total / sqrt(noise.variance)) ** (2 / 3)
-    return min(max(round(log2(max(tilings, 2.0))), 2), layout.depth)
+    intervals = TUNING.private_intervals if total is None else (2 * total / sqrt(noise.variance)) ** (2 / 3)
+    return min(max(round(log2(max(intervals, 2.0))), 2), layout.depth)
 
 
-def choose_first_thirds(total: float | None, alone: Noise) -> int:
-    """The depth of a first turn in thirds of the way down to the cells: see `FAINT`.
+def choose_first_thirds(total: float | None, base_noise: Noise) -> int:
+    """Return the depth of a first round in thirds of the depth of cells: see `FamilyTuning.pilot_ratios`.
 
-    Args:
-        total: The public number of records; None where it is private.
-        alone: See `is_dense`.
+    Arguments:
+        total: The public number of records; None if it is private.
+        base_noise: See `is_dense`.
     """
     if total is None:
         return 3
-    return 1 + sum(total >= faint * sqrt(alone.variance) for faint in FAINT[alone.family])
+    return 1 + sum(
+        total >= ratio * sqrt(base_noise.variance) for ratio in FAMILY_TUNING[base_noise.family].pilot_ratios
+    )
 
 
-def is_dense(cells: int, total: float | None, alone: Noise) -> bool:
-    """Tell whether cells have so many records on average that all of them are worth a count.
+def is_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
+    """Tell whether cells hold so many records on average that counting all of them is best.
 
-    Args:
-        cells: How many there are.
-        total: The public number of records; None where it is private.
-        alone: The noise of a count, if the whole loss were spent on a single tiling.
+    Arguments:
+        cells: Number of cells.
+        total: The public number of records; None if it is private.
+        base_noise: Noise of a count if the whole loss were spent on a single tiling.
     """
-    least = DENSE if alone.variance > NEARLY_EXACT else DENSE_EXACT
-    return total is not None and total / cells > least * _split_variance(alone, 3)
+    threshold = TUNING.dense if base_noise.variance > TUNING.negligible_variance else TUNING.dense_exact
+    return total is not None and total / cells > threshold * _split_variance(base_noise, 3)
 
 
-def is_fairly_dense(cells: int, total: float | None, alone: Noise) -> bool:
-    """Tell whether cells are known to hold many records on average, but not so many that there is nothing to look for.
+def is_fairly_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
+    """Tell whether cells are known to hold many records on average, yet too few for `is_dense`.
 
-    Arguments are those of `is_dense`.
+    Arguments as in `is_dense`.
     """
-    return total is not None and total / cells > FULL * _split_variance(alone, 3)
+    return total is not None and total / cells > TUNING.fairly_dense * _split_variance(base_noise, 3)
 
 
-def is_nearly_exact(cells: int, total: float | None, alone: Noise) -> bool:
-    """Tell whether there is so little noise that counts of single cells, most of them exact, add up to less than a
-    tree's.
+def is_nearly_exact(cells: int, total: float | None, base_noise: Noise) -> bool:
+    """Tell whether noise is so small that sums of counts of single cells have less error than those of a tree.
 
-    The tree has the loss of the last of three turns. What turns before it cost weighs more than elsewhere: variances of
-    whole numbers, by which both are judged, fall much faster than the square of a scale.
+    Most counts of single cells are then exact. The tree gets the loss of the last of three rounds. The price of the
+    earlier rounds matters more here than elsewhere, because the variance of small integer noise falls much faster than
+    the square of its scale.
 
-    Arguments are those of `is_dense`.
+    Arguments as in `is_dense`.
     """
-    if alone.variance > NEARLY_EXACT:
+    if base_noise.variance > TUNING.negligible_variance:
         return False
-    last = replace(alone, parameter=alone.parameter / (1 - FIRST_TURN - SECOND_TURN))
-    flat, nested = ((range(cells),), alone), (first_tilings(DyadicLayout.from_cells(cells)), last)
-    one, other = (
+    last_noise = replace(base_noise, parameter=base_noise.parameter / (1 - FIRST_TURN - SECOND_TURN))
+    flat, nested = ((range(cells),), base_noise), (first_tilings(DyadicLayout.from_cells(cells)), last_noise)
+    flat_variance, nested_variance = (
         _shared_prefix_variance(tilings, cells, noise, total is not None) for tilings, noise in (flat, nested)
     )
-    return one < other
+    return flat_variance < nested_variance
 
 
-def choose_budget_fractions(cells: int, total: float | None, alone: Noise) -> tuple[Fraction, Fraction, Fraction]:
-    """Losses of the three turns, as parts of the whole loss: public before anything is asked.
+def choose_budget_fractions(cells: int, total: float | None, base_noise: Noise) -> tuple[Fraction, Fraction, Fraction]:
+    """Return the budget fractions of the three rounds; they are public before any count.
 
-    Arguments are those of `is_dense`.
+    Arguments as in `is_dense`.
 
     >>> choose_budget_fractions(100, 1000, Noise(Family.LAPLACE, Fraction(2)))
     (Fraction(3, 20), Fraction(1, 10), Fraction(3, 4))
     """
-    reasons = (alone.family is Family.GAUSSIAN) + is_fairly_dense(cells, total, alone)
-    first = COARSE_TURN if choose_first_thirds(total, alone) == 1 else (FIRST_TURN, SHORT_TURN, SHORTEST_TURN)[reasons]
-    return first, SECOND_TURN, 1 - first - SECOND_TURN
+    shortcuts = (base_noise.family is Family.GAUSSIAN) + is_fairly_dense(cells, total, base_noise)
+    first_fraction = (
+        COARSE_TURN
+        if choose_first_thirds(total, base_noise) == 1
+        else (FIRST_TURN, SHORT_TURN, SHORTEST_TURN)[shortcuts]
+    )
+    return first_fraction, SECOND_TURN, 1 - first_fraction - SECOND_TURN
 
 
-def refine_tilings(splits: TreeEstimate, alone: Noise) -> Tilings:
-    """The next nested tilings, from coarse to fine, all with the same noise.
+def refine_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
+    """Return nested tilings for the next round, from coarse to fine, all with the same noise.
 
-    An interval is split, down to single cells, if it or an interval in it has a split whose posterior variance is
-    more than `TOLERANCE` times the noise that the turn would have; somewhat less readily where records are few, or lie
-    evenly. The finest tiling is what is then not split; if it has many intervals, K of them, up to three coarser ones
-    are counted beside it, in steps of about ``K ** (1 / h)``, so that prefixes are sums of few counts. They share the
-    loss: with h tilings the parameter of the noise is h times that of `alone`, Laplace and Gaussian alike.
+    An interval is split, down to single cells, if it or an interval within it has a split whose posterior variance
+    exceeds `Tuning.tolerances` times the noise variance of a split in the round; less readily if records are few or
+    even. The finest tiling consists of the unsplit intervals. If there are many, K of them, up to three coarser tilings
+    are counted as well, in steps of about ``K ** (1 / h)``, so that prefixes are sums of few counts. The tilings share
+    the loss: with h tilings the noise parameter is h times that of `base_noise`, for Laplace and Gaussian noise alike.
 
     Formal guarantees: a pure function of released and other public numbers.
 
-    Args:
-        splits: What is known before.
-        alone: The noise of a count, if all that the turn may lose were spent on a single tiling.
+    Arguments:
+        splits: Estimates from earlier rounds.
+        base_noise: Noise of a count if the round had a single tiling.
     """
-    leaves, tilings = _select_leaves(splits, alone, ((inf,),) * len(TOLERANCE))
-    return _coarsen_geometrically(splits.layout, leaves, tilings, OVERVIEW)
+    leaves, tilings = _select_leaves(splits, base_noise, ((inf,),) * len(TUNING.tolerances))
+    return _coarsen_geometrically(splits.layout, leaves, tilings, TUNING.coarsening)
 
 
 def has_atoms(splits: TreeEstimate) -> bool:
-    """Tell whether records seem to lie in single cells, with few beside them.
+    """Tell whether records seem to lie in single cells with few records beside them.
 
-    Expected squares of what halves differ by, in the two finest halvings and beyond what chance alone makes, are then
-    nearly those of their parents. Where cells are merely unlike their neighbours they are much less.
+    The expected squared differences of halves, in the two finest halvings and beyond Poisson variation, are then nearly
+    the squares of their parents. If cells merely differ from their neighbours, they are much smaller.
     """
-    square = largest = 0.0
+    difference_squares = parent_squares = 0.0
     for parent, left, right, _ in splits.layout.halvings[-2:]:
-        counts, apart = splits.counts[parent], splits.counts[left] - splits.counts[right]
-        square += float(np.maximum(4 * splits.variance[parent] + apart**2 - counts, 0).sum())
-        largest += float((counts**2).sum())
-    return square > ATOMS * largest
+        counts, difference = splits.counts[parent], splits.counts[left] - splits.counts[right]
+        difference_squares += float(np.maximum(4 * splits.variance[parent] + difference**2 - counts, 0).sum())
+        parent_squares += float((counts**2).sum())
+    return difference_squares > TUNING.atom_share * parent_squares
 
 
-def find_atom_tilings(splits: TreeEstimate, alone: Noise) -> Tilings:
-    """The tilings of a second turn if many splits are unclear and records lie in atoms: any number of intervals, once.
+def find_atom_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
+    """Return the tiling of a second round that searches for atoms among many unclear splits.
 
-    It finds cells that hold much by themselves: the last turn counts intervals closely, but inside an interval that it
+    It finds cells that hold many records. The last round counts intervals precisely, but within an interval that it
     does not split the curve is straight, and a single full cell in it would be the largest error of all. Intervals of a
-    tiling are disjoint, so that more of them have no more noise; what is clear stays together, and is told better so.
+    tiling are disjoint, so more of them add no noise; intervals with clear splits are not split further, which makes
+    their counts more precise.
 
-    Args:
-        splits: What is known before.
-        alone: The noise of a count in the turn.
+    Arguments:
+        splits: Estimates from earlier rounds.
+        base_noise: Noise of a count in the round.
     """
-    risk = subtree_maxima(splits.layout, splits.variance)
-    return (_starts_of_nodes(splits.layout, find_leaves(splits.layout, risk > HARDLY * _split_variance(alone, 1))),)
+    variance = subtree_maxima(splits.layout, splits.variance)
+    is_split = variance > TUNING.atom_tolerance * _split_variance(base_noise, 1)
+    return (_starts_of_nodes(splits.layout, find_leaves(splits.layout, is_split)),)
 
 
 def refine_last_tilings(
-    splits: TreeEstimate, alone: Noise, several: NDArray[np.bool_] | None = None, least: FloatArray | None = None
+    splits: TreeEstimate,
+    base_noise: Noise,
+    may_split: NDArray[np.bool_] | None = None,
+    lower_counts: FloatArray | None = None,
 ) -> Tilings:
-    """Refine for the last turn: an interval is also split if it seems to hold more than `SPANNED` records.
+    """Refine for the last round: also split intervals with more records than `FamilyTuning.split_ratios` allow.
 
-    A band is as wide inside an interval as all that it holds, beside the noise. That matters most where one cell of an
-    interval has nearly everything: that this is so may be known well enough for an estimate, but a band has to see it.
-    Each further interval costs all others the same; what one adds to the mean width is what it holds times its share of
-    the cells. So wide intervals of few records are split before narrow ones of many.
+    Within an interval a band is as wide as all its records, beside the noise. This matters most if one cell of an
+    interval holds nearly everything: an estimate may know this well enough, but a band needs a count. Each further
+    interval adds the same noise to all others; its own contribution to the mean width is its records times its share of
+    the cells. So wide intervals with few records are split before narrow ones with many.
 
-    With Gaussian noise the coarser tilings are those with the least mean variance of a prefix of intervals: four or
-    five with the finest one, where many intervals are counted. What more of them cost grows faster with Laplace noise.
+    With Gaussian noise the coarser tilings are chosen for the least mean variance of a prefix of intervals: four or
+    five tilings in all if there are many intervals. With Laplace noise the price of a tiling grows faster.
 
-    Args:
-        splits: What is known before.
-        alone: The noise of a count in the turn, if it had one tiling.
-        several: The nodes that may be split, (nodes,); None: all.
-        least: The number of records that each node is taken to hold at least, (nodes,); None: 0.
+    Arguments:
+        splits: Estimates from earlier rounds.
+        base_noise: Noise of a count in the round if it had one tiling.
+        may_split: Mask of nodes that may be split, of shape (nodes,); None for all.
+        lower_counts: Lower limits of the counts of nodes, of shape (nodes,); None for 0.
     """
-    layout = splits.layout
-    leaves, fewest = _select_leaves(splits, alone, SPANNED[alone.family], several, least)
-    if alone.family is Family.LAPLACE:
-        return _coarsen_geometrically(layout, leaves, fewest, OVERVIEW)
-    tried = (
-        _coarsen_geometrically(layout, leaves, tilings, overview)
-        for tilings in range(fewest, MOST_TILINGS + 1)
-        for overview in OVERVIEWS
+    layout, tuning = splits.layout, FAMILY_TUNING[base_noise.family]
+    leaves, tilings_count = _select_leaves(splits, base_noise, tuning.split_ratios, may_split, lower_counts)
+    if base_noise.family is Family.LAPLACE:
+        return _coarsen_geometrically(layout, leaves, tilings_count, TUNING.coarsening)
+    candidates = (
+        _coarsen_geometrically(layout, leaves, tilings, coarsening)
+        for tilings in range(tilings_count, TUNING.most_tilings + 1)
+        for coarsening in TUNING.gaussian_coarsenings
     )
-    return min(tried, key=lambda tilings: _gaussian_prefix_variance(layout, tilings))
+    return min(candidates, key=lambda tilings: _gaussian_prefix_variance(layout, tilings))
 
 
 def _select_leaves(
     splits: TreeEstimate,
-    alone: Noise,
-    spanned: tuple[tuple[float, ...], ...],
-    several: NDArray[np.bool_] | None = None,
-    least: FloatArray | None = None,
+    base_noise: Noise,
+    ratios: tuple[tuple[float, ...], ...],
+    may_split: NDArray[np.bool_] | None = None,
+    lower_counts: FloatArray | None = None,
 ) -> tuple[NDArray[np.int64], int]:
-    """The intervals that are not to be split, and in how many tilings they were judged."""
-    layout, risk = splits.layout, subtree_maxima(splits.layout, splits.variance)
-    tolerance, caps = _tolerated_variances(splits, alone), enumerate((*LARGEST[alone.family], layout.cells), start=1)
-    counts = splits.counts if least is None else np.maximum(splits.counts, least)
-    held = counts / np.clip(np.sqrt(TYPICAL * layout.cells / np.maximum(layout.width, 1)), LEAST, MOST)
-    for tilings, most, limit in ((each, most, limit) for each, most in caps for limit in spanned[each - 1]):
-        noise = _split_variance(alone, tilings)
-        full, risky = held > limit * sqrt(2 * noise), risk > tolerance[tilings - 1] * noise
-        split = full | risky
-        leaves = find_leaves(layout, split if several is None else split & several)
-        if len(leaves) <= most:
+    """Return the unsplit intervals and the number of tilings for which they were chosen."""
+    layout, largest_variance = splits.layout, subtree_maxima(splits.layout, splits.variance)
+    tolerances, limits = _tolerated_variances(splits, base_noise), FAMILY_TUNING[base_noise.family].largest_tilings
+    counts = splits.counts if lower_counts is None else np.maximum(splits.counts, lower_counts)
+    scale = np.sqrt(TUNING.typical_width * layout.cells / np.maximum(layout.width, 1))
+    scaled_counts = counts / np.clip(scale, TUNING.least_scale, TUNING.largest_scale)
+    numbered = enumerate((*limits, layout.cells), start=1)
+    for number, limit, ratio in ((each, limit, ratio) for each, limit in numbered for ratio in ratios[each - 1]):
+        variance = _split_variance(base_noise, number)
+        is_large = scaled_counts > ratio * sqrt(2 * variance)
+        is_split = is_large | (largest_variance > tolerances[number - 1] * variance)
+        leaves = find_leaves(layout, is_split if may_split is None else is_split & may_split)
+        if len(leaves) <= limit:
             break
-    return leaves, tilings
+    return leaves, number
 
 
-def _coarsen_geometrically(layout: Layout, leaves: NDArray[np.int64], tilings: int, overview: float) -> Tilings:
-    """Tilings of even steps, the last of which are the leaves."""
-    held = _count_leaves(layout, leaves)
-    steps = [overview * len(leaves) ** (step / tilings) for step in range(tilings - 1, 0, -1)]
-    coarser = [find_leaves(layout, held > max(1, floor(step))) for step in steps]
+def _coarsen_geometrically(layout: Layout, leaves: NDArray[np.int64], tilings: int, coarsening: float) -> Tilings:
+    """Return nested tilings that end with the leaves, whose numbers of intervals grow by a constant factor."""
+    leaf_counts = _count_leaves(layout, leaves)
+    steps = [coarsening * len(leaves) ** (step / tilings) for step in range(tilings - 1, 0, -1)]
+    coarser = [find_leaves(layout, leaf_counts > max(1, floor(step))) for step in steps]
     return tuple(_starts_of_nodes(layout, nodes) for nodes in [*coarser, leaves])
 
 
 def refine_around_quantiles(
     splits: TreeEstimate,
-    alone: Noise,
+    base_noise: Noise,
     shares: tuple[float, ...],
-    spread: float,
-    least: float,
+    total_variance: float,
+    ratio: float,
     *,
     population: bool = False,
 ) -> tuple[int, ...]:
-    """A tiling that is fine where quantiles may lie, and as coarse as halvings allow elsewhere: its first cells.
+    """Return the first cells of a tiling that is fine where quantiles may lie and as coarse as possible elsewhere.
 
-    An interval is halved if a quantile may lie inside, as far as `UNSURE` standard deviations of the counts below its
-    ends tell, and if it seems to hold more than `least` deviations of the noise that its count would have; as far as
-    `FAR` of them if it holds `LARGE` times as much. Where the
-    quantile of a population may lie, which sampling moves, too, intervals may hold `SAMPLED` deviations of that.
+    An interval is halved if a quantile may lie inside, within `Tuning.quantile_z` standard errors of the counts below
+    its endpoints, and if it seems to hold more than `ratio` standard deviations of the noise of its count; within
+    `Tuning.far_z` standard errors if it holds `Tuning.large_factor` times as much. Near the quantile of a population,
+    which sampling moves as well, intervals may hold `Tuning.sampling_ratio` standard deviations of sampling.
 
-    The error of the count below the middle of an interval is at most that below its ends, in proportion, and that of
-    its own split; the count of all records has variance `spread`. So deviations are computed from the whole downwards.
+    The error of the count below the middle of an interval is at most the errors below its endpoints, in proportion,
+    plus the error of its own split; the count of all records has variance `total_variance`. So standard errors are
+    computed from the root downwards.
 
     Formal guarantees: a pure function of released and other public numbers.
 
-    Args:
-        splits: What is known before.
-        alone: The noise of a count, if all that the turn may lose were spent on a single tiling.
-        shares: Which quantiles.
-        spread: The variance of the estimated number of records; 0 where it is public.
-        least: See above.
-        population: Whether the quantiles of a population are to be read, too.
+    Arguments:
+        splits: Estimates from earlier rounds.
+        base_noise: Noise of a count if the round had a single tiling.
+        shares: Levels of the quantiles.
+        total_variance: Variance of the estimated number of records; 0 if it is public.
+        ratio: Records over the noise's standard deviation that an interval near a quantile may hold.
+        population: Whether quantiles of a population are estimated as well.
     """
     layout, counts = splits.layout, splits.counts
-    halved, held = np.zeros(layout.nodes, dtype=np.bool_), least * sqrt(alone.variance)
-    edge = MARGIN * sqrt(alone.variance)
+    is_split, threshold = np.zeros(layout.nodes, dtype=np.bool_), ratio * sqrt(base_noise.variance)
+    margin = TUNING.quantile_margin * sqrt(base_noise.variance)
     for share in shares:
-        halved |= _may_hold_quantile(splits, share, spread, 0.0, edge) & (counts > held)
-        halved |= _may_hold_quantile(splits, share, spread, 0.0, edge, unsure=FAR) & (counts > LARGE * held)
-        sampling = counts[WHOLE] * share * (1 - share)
+        near = _may_hold_quantile(splits, share, total_variance, 0.0, margin, z=TUNING.quantile_z)
+        far = _may_hold_quantile(splits, share, total_variance, 0.0, margin, z=TUNING.far_z)
+        is_split |= (near & (counts > threshold)) | (far & (counts > TUNING.large_factor * threshold))
         if population:
-            halved |= _may_hold_quantile(splits, share, spread, sampling, edge) & (
-                counts > max(held, SAMPLED * sqrt(sampling))
-            )
-    return tuple(first_cells_of_nodes(layout, find_leaves(layout, halved)).tolist())
+            sampling = counts[WHOLE] * share * (1 - share)
+            near = _may_hold_quantile(splits, share, total_variance, sampling, margin, z=TUNING.quantile_z)
+            is_split |= near & (counts > max(threshold, TUNING.sampling_ratio * sqrt(sampling)))
+    return tuple(first_cells_of_nodes(layout, find_leaves(layout, is_split)).tolist())
 
 
 def _may_hold_quantile(
-    splits: TreeEstimate, share: float, spread: float, sampling: float, edge: float, *, unsure: float = UNSURE
+    splits: TreeEstimate, share: float, total_variance: float, sampling: float, margin: float, *, z: float
 ) -> NDArray[np.bool_]:
-    """The nodes in which the quantile may lie."""
+    """Mark the nodes in which the quantile may lie."""
     layout, counts = splits.layout, splits.counts
-    below, first, last = np.zeros((3, layout.nodes))  # records below each node, and the deviations at both its ends
-    first[WHOLE], last[WHOLE] = share * sqrt(spread), (1 - share) * sqrt(spread)
+    below, left_error, right_error = np.zeros((3, layout.nodes))  # records below a node; errors at its endpoints
+    left_error[WHOLE], right_error[WHOLE] = share * sqrt(total_variance), (1 - share) * sqrt(total_variance)
     for parent, left, right, _ in layout.halvings:
-        part = np.divide(counts[left], counts[parent], out=np.full_like(counts[left], 0.5), where=counts[parent] > 0)
-        middle = np.sqrt(((1 - part) * first[parent] + part * last[parent]) ** 2 + splits.variance[parent])
+        left_share = np.divide(
+            counts[left], counts[parent], out=np.full_like(counts[left], 0.5), where=counts[parent] > 0
+        )
+        middle_error = np.sqrt(
+            ((1 - left_share) * left_error[parent] + left_share * right_error[parent]) ** 2 + splits.variance[parent]
+        )
         below[left], below[right] = below[parent], below[parent] + counts[left]
-        first[left], last[left], first[right], last[right] = first[parent], middle, middle, last[parent]
-    first, last = (unsure * np.sqrt(each**2 + sampling) + edge for each in (first, last))
-    place = share * counts[WHOLE]
-    return np.asarray((below - first <= place) & (place <= below + counts + last))
+        left_error[left], right_error[left], left_error[right], right_error[right] = (
+            left_error[parent],
+            middle_error,
+            middle_error,
+            right_error[parent],
+        )
+    left_error, right_error = (z * np.sqrt(error**2 + sampling) + margin for error in (left_error, right_error))
+    target_rank = share * counts[WHOLE]
+    return np.asarray((below - left_error <= target_rank) & (target_rank <= below + counts + right_error))
 
 
-def is_worth_pilot_query(tilings: Tilings, instead: Tilings, splits: TreeEstimate, family: Family) -> bool:
-    """Tell whether a second turn is worth its price; else everything is spent on one turn.
+def is_worth_pilot_query(tilings: Tilings, last_tilings: Tilings, splits: TreeEstimate, family: Family) -> bool:
+    """Tell whether a second round is worth its price; otherwise its loss is added to the last round.
 
-    Not if it has many intervals; nor if records seem to lie evenly, for then there is nothing to look for; nor if the
-    last turn will have many intervals anyhow.
+    It is not if it has many intervals, if records seem to lie evenly, so that there is nothing to find, or if the last
+    round will have many intervals anyway.
 
-    Args:
-        tilings: What it would count.
-        instead: What the last turn would count, if it came at once.
-        splits: What is known before.
+    Arguments:
+        tilings: Tilings of the second round.
+        last_tilings: Tilings of the last round if it came at once.
+        splits: Estimates from earlier rounds.
         family: The family of the noise.
     """
-    return len(tilings[-1]) <= GLANCE and splits.even_probability <= CLEAR and len(instead[-1]) <= ANYHOW[family]
+    return (
+        len(tilings[-1]) <= TUNING.largest_second_round
+        and splits.even_probability <= TUNING.even_probability
+        and len(last_tilings[-1]) <= FAMILY_TUNING[family].largest_last_round
+    )
 
 
-def is_widespread(tilings: Tilings, splits: TreeEstimate, alone: Noise) -> bool:
-    """Tell whether a last turn would count so many of the cells that counting all of them at once is no worse.
+def is_widespread(tilings: Tilings, splits: TreeEstimate, base_noise: Noise) -> bool:
+    """Tell whether a last round would count so many cells that counting all of them at once is no worse.
 
-    So it is with Gaussian noise: what adds up all cells has noise that hardly grows with their number. With Laplace
-    noise it grows too fast. Where records stand far above the noise, atoms among them are worth more intervals.
+    This is possible with Gaussian noise: the noise of a prefix of all cells hardly grows with their number. With
+    Laplace noise it grows too fast. If records are far above the noise, atoms among them are worth more intervals.
 
-    Args:
-        tilings: What the last turn would count.
-        splits: What is known before.
-        alone: See `is_dense`.
+    Arguments:
+        tilings: Tilings of the last round.
+        splits: Estimates from earlier rounds.
+        base_noise: See `is_dense`.
     """
     cells = splits.layout.cells
-    stands_out = splits.counts[WHOLE] > FAR_ABOVE * cells * sqrt(alone.variance)
-    most = cells * (WIDESPREAD_ATOMS if stands_out else WIDESPREAD)
-    return alone.family is Family.GAUSSIAN and len(tilings[-1]) > most
+    is_far_above = splits.counts[WHOLE] > TUNING.far_above * cells * sqrt(base_noise.variance)
+    largest_number = cells * (TUNING.widespread_atom_share if is_far_above else TUNING.widespread_share)
+    return base_noise.family is Family.GAUSSIAN and len(tilings[-1]) > largest_number
 
 
 def is_uneven(tilings: Tilings, splits: TreeEstimate) -> bool:
-    """Tell whether so many splits are unclear that cells seem to be unlike their neighbours: smoothing tells little
-    then.
+    """Tell whether so many splits are unclear that cells seem unlike their neighbours, so that smoothing helps little.
 
-    Args:
-        tilings: What `refine_tilings` would count; a last turn also counts what holds much, however clear it is.
-        splits: What is known before.
+    Arguments:
+        tilings: The result of `refine_tilings`; a last round also splits intervals with many records, clear or not.
+        splits: Estimates from earlier rounds.
     """
-    return len(tilings[-1]) > UNEVEN * splits.layout.cells and splits.even_probability <= CLEAR
+    many = len(tilings[-1]) > TUNING.uneven_share * splits.layout.cells
+    return many and splits.even_probability <= TUNING.even_probability
 
 
 def full_tree_tilings(layout: DyadicLayout) -> Tilings:
-    """A binary tree over all cells but for its root.
+    """Return the tilings of a binary tree over all cells, without its root.
 
     >>> full_tree_tilings(DyadicLayout.from_cells(8))
     (range(0, 8, 4), range(0, 8, 2), range(0, 8))
@@ -439,115 +560,100 @@ def full_tree_tilings(layout: DyadicLayout) -> Tilings:
     return tuple(_starts_of_nodes(layout, layout.nodes_at_depth(depth)) for depth in depths)
 
 
-def _tolerated_variances(splits: TreeEstimate, alone: Noise) -> tuple[float, ...]:
-    """The tolerated variance of a split in a turn of 1, 2, ... tilings, from released and public numbers."""
-    if splits.even_probability > CLEAR:
-        return UNHURRIED
-    return TOLERANCE if splits.counts[WHOLE] > ENOUGH_RECORDS * sqrt(alone.variance) else CAUTIOUS
+def _tolerated_variances(splits: TreeEstimate, base_noise: Noise) -> tuple[float, ...]:
+    """Return the tolerated variance of a split in a round of 1, 2, ... tilings."""
+    if splits.even_probability > TUNING.even_probability:
+        return TUNING.even_tolerances
+    is_enough = splits.counts[WHOLE] > TUNING.enough_ratio * sqrt(base_noise.variance)
+    return TUNING.tolerances if is_enough else TUNING.cautious_tolerances
 
 
-def _split_variance(alone: Noise, tilings: int) -> float:
-    """The variance of a split of which both halves are counted."""
-    return Noise(alone.family, alone.parameter * tilings).variance / 2
+def _split_variance(base_noise: Noise, tilings: int) -> float:
+    """Return the variance of a split if both halves are counted."""
+    return Noise(base_noise.family, base_noise.parameter * tilings).variance / 2
 
 
 def _gaussian_prefix_variance(layout: Layout, tilings: Tilings) -> float:
-    """The mean variance of a prefix of intervals by Gaussian noise, in some unit; the number of records is public."""
+    """Return the mean variance of a prefix of intervals under Gaussian noise, up to a factor, with a public total."""
     noise, missing = (Noise(Family.GAUSSIAN, parts * _LARGE) for parts in (len(tilings), 1))
     law = IntervalSums(1, layout.cells, tuple(Tier(starts, noise) for starts in tilings), missing)
     return round_error(law.interval_law.mean_prefix_variance(True))
 
 
-def _shared_prefix_variance(tilings: Tilings, cells: int, alone: Noise, total_is_public: bool) -> float:
-    """The mean variance of a prefix of cells by tilings that share the loss."""
-    noise = replace(alone, parameter=len(tilings) * alone.parameter)
-    law = IntervalSums(1, cells, tuple(Tier(starts, noise) for starts in tilings), missing=alone)
+def _shared_prefix_variance(tilings: Tilings, cells: int, base_noise: Noise, total_is_public: bool) -> float:
+    """Return the mean variance of a prefix of cells by tilings that share the loss."""
+    noise = replace(base_noise, parameter=len(tilings) * base_noise.parameter)
+    law = IntervalSums(1, cells, tuple(Tier(starts, noise) for starts in tilings), missing=base_noise)
     return law.mean_prefix_variance(total_is_public)
 
 
 def _count_leaves(layout: Layout, leaves: NDArray[np.int64]) -> FloatArray:
-    """The number of leaves in each node; a leaf holds one."""
-    held = np.zeros(layout.nodes)
-    held[leaves] = 1
+    """Return the number of leaves in each node; a leaf counts itself."""
+    leaf_counts = np.zeros(layout.nodes)
+    leaf_counts[leaves] = 1
     for parent, left, right, _ in reversed(layout.halvings):
-        held[parent] += held[left] + held[right]
-    return held
+        leaf_counts[parent] += leaf_counts[left] + leaf_counts[right]
+    return leaf_counts
 
 
 def _starts_of_nodes(layout: Layout, nodes: NDArray[np.int64]) -> Places:
-    """The first cells of nodes that tile the cells; as a range, if they are evenly spaced."""
-    begin = first_cells_of_nodes(layout, nodes)
-    even = range(0, layout.cells, int(begin[1]) if len(begin) > 1 else layout.cells)
-    return even if len(even) == len(begin) and np.array_equal(begin, even) else tuple(begin.tolist())
+    """Return the first cells of nodes that tile the cells, as a range if they are evenly spaced."""
+    starts = first_cells_of_nodes(layout, nodes)
+    regular = range(0, layout.cells, int(starts[1]) if len(starts) > 1 else layout.cells)
+    return regular if len(regular) == len(starts) and np.array_equal(starts, regular) else tuple(starts.tolist())
 
 
 def count_below(workload: CountsBelowWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Ask how many records of each class lie below these edges of the grid, below its ends, and in all."""
+    """Count the records of each class below these edges of the grid, below its endpoints, and in all."""
     query = PrefixQuery(workload.axes, prefix_lengths=()).with_edges(workload.edges)
-    turn = yield Step(query, ALL)
-    cut = workload.axis.grid.merge_cells(workload.edges)
-    return TableCounts((turn,), (Evidence.from_release(turn).as_cell_counts(query.rows),), cut)
+    release = yield Step(query, ALL)
+    merged_grid = workload.axis.grid.merge_cells(workload.edges)
+    return TableCounts((release,), (Evidence.from_release(release).as_cell_counts(query.rows),), merged_grid)
 
 
 def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strategy[TableCounts]:
     """Count below the middles of all brackets, and all records, until each bracket is one cell.
 
-    There are ``ceil(log2(slots))`` turns, for the quantiles and both ends of their intervals at once, and for those of
-    intervals for the population where units are single records. All read the one tree of noises that is paid for.
+    There are ``ceil(log2(slots))`` rounds, which serve the quantiles and both endpoints of their intervals at once, and
+    the intervals for the population if units are single records. All rounds read one noise tree, paid for once.
     """
-    axis, each = workload.axis, 1 - (1 - workload.level) / len(workload.quantile_levels)
-    alone = setting.adjacency.unit.records == 1
-    first = yield _prefix_step(axis, {axis.slots, Bracket(0, axis.slots).next_threshold() or axis.slots})
-    seen = Evidence.from_release(first)
-    while asked := {
-        at
+    axis, error_probability = workload.axis, 1 - (1 - workload.level) / len(workload.quantile_levels)
+    is_independent = setting.adjacency.unit.records == 1
+    first_release = yield _prefix_step(axis, {axis.slots, Bracket(0, axis.slots).next_threshold() or axis.slots})
+    evidence = Evidence.from_release(first_release)
+    while thresholds := {
+        threshold
         for share in workload.quantile_levels
-        for at in PathQuantile.from_evidence(seen, share, each, independent=alone).next_thresholds
+        for threshold in PathQuantile.from_evidence(
+            evidence, share, error_probability, independent=is_independent
+        ).next_thresholds
     }:
-        more = Evidence.from_release((yield _prefix_step(axis, asked)))  # counts of two turns that read one tree
-        law, counted = seen.path_sums, len(seen.path_sums.prefix_lengths)
-        values = (*seen.values[:counted], *more.values[: len(more.path_sums.prefix_lengths)], *seen.values[counted:])
-        seen = Evidence(
-            replace(law, prefix_lengths=law.prefix_lengths + more.path_sums.prefix_lengths), values, seen.total
+        new_evidence = Evidence.from_release(
+            (yield _prefix_step(axis, thresholds))
+        )  # counts of two turns that read one tree
+        law, stored = evidence.path_sums, len(evidence.path_sums.prefix_lengths)
+        values = (
+            *evidence.values[:stored],
+            *new_evidence.values[: len(new_evidence.path_sums.prefix_lengths)],
+            *evidence.values[stored:],
         )
-    return TableCounts((first,), (seen,), axis.grid)
+        evidence = Evidence(
+            replace(law, prefix_lengths=law.prefix_lengths + new_evidence.path_sums.prefix_lengths),
+            values,
+            evidence.total,
+        )
+    return TableCounts((first_release,), (evidence,), axis.grid)
 
 
 def _prefix_step(axis: Axis, slots: Iterable[int]) -> Step:
     return Step(PrefixQuery((axis,), prefix_lengths=tuple(sorted(slots))), ALL)
 
 
-# Count, refine, refine: three counts of one column, each on intervals that the answers before made worth counting.
-
-
-FEWEST = 100
-"""Cells from which on looking before counting pays."""
-CLOSER = Fraction(1, 10)
-"""Part of the loss of each turn but the last one, where counts close in on a few quantiles."""
-MOST_TURNS = 4
-FEW_ENOUGH = 24
-"""Intervals for each quantile, with which the third turn is the last one."""
-HELD_AT_LAST, HELD_BEFORE = 3.0, 2.0
-"""Records that an interval may hold near a quantile, in deviations of the noise of its count: in the last turn, and in
-the turns between."""
-MOST_QUANTILES, FEWEST_CELLS = 3, 16
-RECORDS_TO_CLOSE_IN = 300.0
-"""Times the standard deviation of the noise of one count, and the cube of the number of quantiles: where the number of
-records is public, closing in needs more of them. For one quantile of 300 records at epsilon 1 under replace-one it was
-up to a third further off, of 1,000 a quarter nearer. The median of three quartiles was a third further off at 3,000
-records, and all three were twice as near at 30,000."""
-FEW_VALUES = 256
-RECORDS_TO_A_VALUE = 2.5
-"""Times the standard deviation of the noise of one count: from here on each is counted.
-
-Chosen on whole numbers of three laws, smooth, heaped and zero-inflated (121 and 1,001 values, epsilon 1, replace-one,
-12 releases each), and judged on no others: bands were 15 to 46% narrower than those of three turns; the curve was up to
-20% further off on smooth and zero-inflated ones, and up to a third nearer on heaped ones.
-"""
+# Count, refine, refine: rounds of counts of one column, on intervals chosen from the answers before.
 
 
 def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Ask as the named method does; where none is named, once for the counts of all cells."""
+    """Count with the named method, or else all cells once."""
     if workload.method is not None:
         return (yield from workload.method.ask_rounds(workload.axes, setting))
     hint = None if workload.hint is Hint.SPREAD else workload.hint
@@ -555,7 +661,7 @@ def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCoun
 
 
 def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Count as `_count_in_rounds` does; on cells that part round numbers from others, if the workload wants that.
+    """Count as `_count_in_rounds` does, on cells that separate round numbers if the workload asks for that.
 
     Formal guarantees: cells are split by a function of the public grid alone.
     """
@@ -569,7 +675,7 @@ def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[Tab
 
 
 def _count_in_rounds(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Ask as the named method does; where none is named, in three turns, all of them read, if that pays, or one."""
+    """Count with the named method; without one, in several rounds if that is more accurate, else in one."""
     axis = workload.axes[0] if len(workload.axes) == 1 else None
     if workload.method is None and isinstance(axis, Axis) and is_worth_searching_quantiles(axis, workload, setting):
         return (yield from search_quantiles(axis, workload.quantile_levels, setting))
@@ -579,152 +685,156 @@ def _count_in_rounds(workload: PrefixWorkload, setting: Setting) -> Strategy[Tab
 
 
 def is_worth_searching_quantiles(axis: Axis, workload: PrefixWorkload, setting: Setting) -> bool:
-    """Tell whether counts close in on a few quantiles. A function of public facts alone.
+    """Tell whether a search for a few quantiles is more accurate. A function of public facts alone.
 
-    Not with a hint that changes anything, nor with next to no noise. Where the number of records is private, on a
-    single quantile only.
+    It is not used with a hint that changes the method, nor with negligible noise. If the number of records is private,
+    a single quantile is searched for only.
     """
-    if (
-        workload.hint not in (None, Hint.SPREAD)
-        or setting.loss.rho == 0
-        or not FEWEST_CELLS <= axis.slots <= MOST_LAID_OUT
-    ):
+    has_hint = workload.hint not in (None, Hint.SPREAD)
+    if has_hint or setting.loss.rho == 0 or not TUNING.least_search_cells <= axis.slots <= MOST_LAID_OUT:
         return False
-    quantiles, total, alone = (
-        len(workload.quantile_levels),
-        setting.adjacency.public_record_count,
-        setting.count_noise(),
-    )
-    if not 1 <= quantiles <= MOST_QUANTILES or alone.variance < NEARLY_EXACT:
+    quantiles, total = len(workload.quantile_levels), setting.adjacency.public_record_count
+    base_noise = setting.count_noise()
+    if not 1 <= quantiles <= TUNING.most_quantiles or base_noise.variance < TUNING.negligible_variance:
         return False
     if total is None:
         return quantiles == 1
-    return total >= RECORDS_TO_CLOSE_IN * quantiles**3 * sqrt(alone.variance)
+    return total >= TUNING.search_ratio * quantiles**3 * sqrt(base_noise.variance)
 
 
 def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) -> Strategy[TableCounts]:
-    """Ask for a fixed partition, then for intervals that are short where the quantiles may lie, until these are few.
+    """Count a fixed partition, then intervals that are short where the quantiles may lie, until these are few.
 
-    Formal guarantees: each turn is priced as `PartitionQuery`, whatever was answered before; its intervals are
-    functions of earlier answers and of public facts. There are three turns or `MOST_TURNS`, and each has `CLOSER` of
-    the loss but for the last one, which has all that is left. *Proof by induction from the last turn*: whatever was
-    answered before, the turns that are left lose together what is left, whether that is spent in one turn, or in one of
-    `CLOSER` and then what is left. So the conversation is at each turn the adaptive composition of two mechanisms of
-    fixed losses, the second of which is one of several that are all priced the same: pure losses and rho add up to what
-    was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+    Formal guarantees: the price of each round is that of a `PartitionQuery`, whatever was answered before; its
+    intervals are functions of earlier answers and of public facts. There are three rounds or `MOST_TURNS`; each has
+    `CLOSER` of the loss except the last, which has the remainder. *Proof by induction from the last round*: whatever
+    was answered before, the remaining rounds together lose the remaining loss, spent in one round, or in one of
+    `CLOSER` followed by rounds that spend the rest. So the conversation is at each round the adaptive composition of
+    two mechanisms of fixed losses, the second of which is one of several with the same price: pure losses and rho add
+    up to the granted loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
-    layout, alone, left = build_layout(axis.slots), setting.count_noise(), ALL - CLOSER
-    total, sampled = setting.adjacency.public_record_count, setting.adjacency.unit.records == 1
-    glance = Noise(alone.family, alone.parameter / CLOSER)
-    releases = [
-        (
-            yield Step(
-                PartitionQuery((axis,), tiling_at_depth(layout, choose_first_depth(layout, total, glance))), CLOSER
-            )
-        )
-    ]
+    layout, base_noise, remaining = build_layout(axis.slots), setting.count_noise(), ALL - CLOSER
+    total, single_records = setting.adjacency.public_record_count, setting.adjacency.unit.records == 1
+    pilot_noise = Noise(base_noise.family, base_noise.parameter / CLOSER)
+    first_tiling = tiling_at_depth(layout, choose_first_depth(layout, total, pilot_noise))
+    releases = [(yield Step(PartitionQuery((axis,), first_tiling), CLOSER))]
     while True:
-        joint, turn = JointEstimate.from_releases(releases), len(releases)
-        spread = 0.0 if total is not None else 1 / least_squares_total(joint.measurements)[1]
-        rest = Noise(alone.family, alone.parameter / left)
-        last = refine_around_quantiles(joint.tree_estimate, rest, shares, spread, HELD_AT_LAST, population=sampled)
-        if turn == MOST_TURNS - 1 or (turn > 1 and len(last) <= FEW_ENOUGH * len(shares)):
-            releases.append((yield Step(PartitionQuery((axis,), (last,), round_number=turn), left)))
+        joint, round_number = JointEstimate.from_releases(releases), len(releases)
+        splits = joint.tree_estimate
+        total_variance = 0.0 if total is not None else 1 / least_squares_total(joint.measurements)[1]
+        last_noise = Noise(base_noise.family, base_noise.parameter / remaining)
+        starts = refine_around_quantiles(
+            splits, last_noise, shares, total_variance, TUNING.last_ratio, population=single_records
+        )
+        is_fine = round_number > 1 and len(starts) <= TUNING.few_intervals * len(shares)
+        if round_number == MOST_TURNS - 1 or is_fine:
+            query = PartitionQuery((axis,), (starts,), round_number=round_number)
+            releases.append((yield Step(query, remaining)))
             return _combine_rounds(tuple(releases))
-        starts = refine_around_quantiles(joint.tree_estimate, glance, shares, spread, HELD_BEFORE)
-        releases.append((yield Step(PartitionQuery((axis,), (starts,), round_number=turn), CLOSER)))
-        left -= CLOSER
+        starts = refine_around_quantiles(splits, pilot_noise, shares, total_variance, TUNING.pilot_ratio)
+        releases.append((yield Step(PartitionQuery((axis,), (starts,), round_number=round_number), CLOSER)))
+        remaining -= CLOSER
 
 
 def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting) -> bool:
-    """Tell whether three turns are asked for. A function of public facts alone.
+    """Tell whether three rounds are used. A function of public facts alone.
 
-    Not with a hint that records have atoms. Else with the hint that they are peaked, or if there are many cells, few
-    records for them as far as that is public, and enough noise for a turn to be worth its price; declared values only
-    where these are too many for their records to be counted each. A hint that records are spread changes nothing: the
-    answers tell, and where they are not it would make errors many times as large.
+    They are not used with a hint that records have atoms. Otherwise they are used with the hint that records are
+    peaked, or if there are many cells, few records for them as far as that is public, and enough noise for a round to
+    be worth its price; for declared values only if they are too many to count each. A hint that records are spread
+    changes
+    nothing: the first round shows it, and a wrong hint would increase errors many times.
     """
     if setting.loss.rho == 0 or axis.slots > MOST_LAID_OUT:
         return False
     if hint in (Hint.PEAKED, Hint.ATOMS):
         return hint is Hint.PEAKED
-    known = axis.slots, setting.adjacency.public_record_count, setting.count_noise()
-    if axis.grid.values is not None and are_worth_counting(*known):
+    facts = axis.slots, setting.adjacency.public_record_count, setting.count_noise()
+    if axis.grid.values is not None and are_worth_counting(*facts):
         return False
-    return axis.slots >= FEWEST and not is_dense(*known) and not is_nearly_exact(*known)
+    return axis.slots >= FEWEST and not is_dense(*facts) and not is_nearly_exact(*facts)
 
 
 def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
-    """Tell whether each declared value is counted by itself, in one turn. A function of public facts alone.
+    """Tell whether each declared value is counted by itself, in one round. A function of public facts alone.
 
-    Records lie on declared values, and neighbours that are counted together leave open which of them they are: means
-    over pairs, and quantiles, are then known to within what lies between these. So each is counted from
-    `RECORDS_TO_A_VALUE` on; where the number of records is not public, if there are at most `FEW_VALUES`, which no
-    measurement chose.
+    Records lie on declared values, and the count of several neighbours does not show on which: means over pairs, and
+    quantiles, are then known only up to the distance of these values. So each value is counted from
+    `Tuning.value_ratio` on, or, if the number of records is private, up to `Tuning.few_values` values.
     """
-    return values <= FEW_VALUES if total is None else total >= RECORDS_TO_A_VALUE * values * sqrt(noise.variance)
+    if total is None:
+        return values <= TUNING.few_values
+    return total >= TUNING.value_ratio * values * sqrt(noise.variance)
 
 
 def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
-    """Ask for a fixed partition, then for intervals that were not clear, and once more.
+    """Count a fixed partition, then intervals with unclear splits, and then once more.
 
-    Two turns do if records are known to be few, or seem to lie evenly, or if nearly nothing was clear or the last turn
-    has much to count, and records do not seem to lie in single cells. Under zero-concentrated privacy a last turn that
-    has much to count counts all cells.
+    Two rounds are enough if records are known to be few or seem to lie evenly, or if nearly nothing was clear or the
+    last round has many intervals, and records do not seem to lie in single cells. Under zero-concentrated privacy a
+    last round with many intervals counts all cells.
 
-    Formal guarantees: each turn is priced as `PartitionQuery`, or as `CountQuery` of all cells, whatever was answered
-    before: its intervals are functions of earlier answers and of public facts. The parts of the loss are public before
-    anything is asked. Whatever the first answer is, what follows loses all that the first one left: in one turn, or in
-    one of a tenth of the whole loss and then one of the rest. So the conversation is the adaptive composition of two
-    mechanisms of fixed losses, the second of which is one of several that are all priced the same: pure losses and rho
-    add up to what was granted (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
+    Formal guarantees: the price of each round is that of a `PartitionQuery`, or of a `CountQuery` of all cells,
+    whatever was answered before: its intervals are functions of earlier answers and of public facts. The budget
+    fractions are public before any count. Whatever the first answer is, the later rounds lose the remainder: in one
+    round, or in one of a tenth of the whole loss and one of the rest. So the conversation is the adaptive composition
+    of two mechanisms of fixed losses, the second of which is one of several with the same price: pure losses and rho
+    add up to the granted loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
     """
-    layout, alone = build_layout(axis.slots), setting.count_noise()
+    layout, base_noise = build_layout(axis.slots), setting.count_noise()
     total = setting.adjacency.public_record_count
-    first, glance, rest = choose_budget_fractions(axis.slots, total, alone)
-    thirds = choose_first_thirds(total, alone)
-    releases = [(yield Step(PartitionQuery((axis,), first_tilings(layout, thirds)), first))]
+    first_fraction, pilot_fraction, last_fraction = choose_budget_fractions(axis.slots, total, base_noise)
+    thirds = choose_first_thirds(total, base_noise)
+    releases = [(yield Step(PartitionQuery((axis,), first_tilings(layout, thirds)), first_fraction))]
     joint = JointEstimate.from_releases(releases)
-    last = _choose_next_tilings(joint, (glance + rest) / first, refine_last_tilings)
-    if is_widespread(last, joint.tree_estimate, alone):
-        all_cells = _build_all_cells_query(axis, joint, (glance + rest) / first)
-        return _combine_rounds((*releases, (yield Step(all_cells, glance + rest))))
-    tilings = _choose_next_tilings(joint, glance / first, refine_tilings)
-    glanced = thirds > 1 and is_worth_pilot_query(tilings, last, joint.tree_estimate, joint.noise.family)
-    if not glanced and thirds > 1 and joint.tree_estimate.even_probability <= CLEAR and has_atoms(joint.tree_estimate):
-        glanced, tilings = True, _choose_next_tilings(joint, glance / first, find_atom_tilings)
-    if glanced:
-        releases.append((yield Step(PartitionQuery((axis,), tilings, round_number=1), glance)))
-        last = _choose_next_tilings(JointEstimate.from_releases(releases), rest / first, refine_last_tilings)
+    final_tilings = _choose_next_tilings(joint, (pilot_fraction + last_fraction) / first_fraction, refine_last_tilings)
+    if is_widespread(final_tilings, joint.tree_estimate, base_noise):
+        all_cells = _build_all_cells_query(axis, joint, (pilot_fraction + last_fraction) / first_fraction)
+        return _combine_rounds((*releases, (yield Step(all_cells, pilot_fraction + last_fraction))))
+    tilings = _choose_next_tilings(joint, pilot_fraction / first_fraction, refine_tilings)
+    makes_pilot_query = thirds > 1 and is_worth_pilot_query(
+        tilings, final_tilings, joint.tree_estimate, joint.noise.family
+    )
+    is_rough = joint.tree_estimate.even_probability <= TUNING.even_probability
+    if not makes_pilot_query and thirds > 1 and is_rough and has_atoms(joint.tree_estimate):
+        makes_pilot_query, tilings = (
+            True,
+            _choose_next_tilings(joint, pilot_fraction / first_fraction, find_atom_tilings),
+        )
+    if makes_pilot_query:
+        releases.append((yield Step(PartitionQuery((axis,), tilings, round_number=1), pilot_fraction)))
+        final_tilings = _choose_next_tilings(
+            JointEstimate.from_releases(releases), last_fraction / first_fraction, refine_last_tilings
+        )
     else:
-        rest += glance
-    releases.append((yield Step(PartitionQuery((axis,), last, round_number=2), rest)))
+        last_fraction += pilot_fraction
+    releases.append((yield Step(PartitionQuery((axis,), final_tilings, round_number=2), last_fraction)))
     return _combine_rounds(tuple(releases))
 
 
 def _combine_rounds(releases: tuple[Release, ...]) -> TableCounts:
-    """Read all turns together; a tree over all cells that are not halved as those of the turns are, alone."""
-    told = tuple(Evidence.from_release(release) for release in releases)
-    if releases[-1].plan.query.uses_prefixes and not told[-1].sums.is_convolved:
+    """Combine all rounds; a tree over all cells that is not halved like the rounds before is used alone."""
+    evidence = tuple(Evidence.from_release(release) for release in releases)
+    if releases[-1].plan.query.uses_prefixes and not evidence[-1].sums.is_convolved:
         return TableCounts.from_last_release(releases)
-    return TableCounts(releases, told)
+    return TableCounts(releases, evidence)
 
 
-def _build_all_cells_query(axis: Axis, joint: JointEstimate, times: Fraction) -> CountQuery | PartitionQuery:
-    """The query that counts every cell, with so many times the loss of the first turn: see `is_uneven`.
+def _build_all_cells_query(axis: Axis, joint: JointEstimate, multiple: Fraction) -> CountQuery | PartitionQuery:
+    """Return the query that counts every cell, with `multiple` times the loss of the first round: see `is_uneven`.
 
-    A square root of prefix sums has less noise than a tree, but nothing of it can be smoothed.
+    A square root of prefix sums has less noise than a tree, but its counts cannot be smoothed.
     """
-    if is_uneven(_choose_next_tilings(joint, times, refine_tilings), joint.tree_estimate):
+    if is_uneven(_choose_next_tilings(joint, multiple, refine_tilings), joint.tree_estimate):
         return CountQuery((axis,), CountUse.UNEVEN)
     return PartitionQuery((axis,), full_tree_tilings(build_layout(axis.slots)), round_number=1)
 
 
 def _choose_next_tilings(
-    joint: JointEstimate, times: Fraction, refine: Callable[[TreeEstimate, Noise], Tilings]
+    joint: JointEstimate, multiple: Fraction, refine: Callable[[TreeEstimate, Noise], Tilings]
 ) -> Tilings:
-    """The next query, with so many times the loss of the first turn; all cells, if nothing stands out."""
+    """Return the next round's tilings, with `multiple` times the first round's loss; all cells if nothing is split."""
     levels = joint.rounds[0].interval_sums.levels
-    alone = Noise(joint.noise.family, joint.noise.parameter / len(levels) / times)
-    tilings = refine(joint.tree_estimate, alone)
+    base_noise = Noise(joint.noise.family, joint.noise.parameter / len(levels) / multiple)
+    tilings = refine(joint.tree_estimate, base_noise)
     return tilings if len(tilings[-1]) > 1 else tuple(level.starts for level in levels)

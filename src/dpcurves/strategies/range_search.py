@@ -1,32 +1,33 @@
-"""Range search: counts of a column of which no range is known, first over all doubles, then on a grid that fits.
+"""Search for the range of a column: counts over all doubles first, then on a grid that fits the records.
 
-Many thresholds below are signal-to-noise ratios: records over the standard deviation of the noise of a count.
+Many thresholds below are signal-to-noise ratios: records divided by the standard deviation of the noise of a count.
 
-A conversation of three to eight turns, each of which counts intervals of one column:
+The search has three to eight rounds, each of which counts intervals of one column:
 
-1. *First look*: decades of both signs, coarser ones far from 1, and zero (`DECADES`); again, with more of the loss,
-   while noise hides all.
-2. *A closer look*, and one more where an interval still seems to hold many records: these are cut at round numbers,
-   which have cells of their own, so that a look sees whether values are heaped on them. Where they seem to be multiples
-   of a number, and not all near ones were counted, there is a look at these.
-3. *Counting* on a grid that is fine where records seem to lie, with all that is left, as the later turns of
-   `prefixes.refining` do, the first of which the looks stand for: from multiple to multiple, where values are such. All
-   turns are read together, so looks are not lost. Neighbours that seem to hold nothing are counted as one interval, for
-   each interval adds noise to all that lies behind it.
+1. *First pilot query*: decades of both signs, coarser intervals far from 1, and zero (`DECADES`). It is repeated with a
+   larger budget fraction while noise hides all records.
+2. *Second pilot query*, and a third if an interval still seems to hold many records. Such intervals are cut at round
+   numbers, which have cells of their own, so that heaps on them are visible. If values seem to be multiples of a step
+   and not all multiples nearby were counted, one more pilot query counts these.
+3. *Final count*, with all remaining loss, on a grid that is fine where records seem to lie, as in the later rounds of
+   `prefixes.refine_in_rounds`, whose first round the pilot queries replace. If values are multiples of a step, edges
+   are multiples, too. All rounds are combined, so that no pilot query is wasted. Neighbouring cells that seem empty
+   are counted as one interval, because each interval adds noise to all prefixes behind it.
 
-The constants were chosen on the laws of `benchmarks/unknown.py`, under add-remove; the kinds of data on which it counts
-how often bands hold chose nothing.
+The tuning constants were chosen on the distributions of `benchmarks/unknown.py` under add-remove. The data on which
+that benchmark measures coverage of bands were not used to choose them.
 
-No record is clamped: beyond the fine cells there are coarse ones up to `LARGEST`, and the two outermost cells have what
-is beyond, the infinities among it.
+No record is clipped: coarse cells beyond the fine ones reach up to `LARGEST`, and the two outermost cells count all
+values beyond, including infinities.
 
-Formal guarantees: each turn is a `PartitionQuery`, priced as one whatever its intervals are: a record lies in one
-interval of each tiling. Intervals, grids, the number of turns and their shares of the loss are functions of public
-facts and of earlier answers. *Proof that all turns lose together what was granted, by induction from the last one*:
-whatever was answered before, what is left is spent in one turn, or in a turn of a share that is fixed before it, and
-then all that it leaves. So the conversation is at each turn the adaptive composition of two mechanisms, the second of
-which is one of several that all lose what is left: pure losses and rho add up to what was granted (Dwork and Roth 2014,
-section 3.5; Bun and Steinke 2016, Lemma 2.3).
+Formal guarantees: each round is a `PartitionQuery`, whose price does not depend on its intervals, because a record lies
+in one interval of each tiling. Intervals, grids, the number of rounds and their budget fractions are functions of
+public facts and of earlier answers. *Proof that all rounds together lose the granted loss, by induction from the last
+round*: whatever was answered before, the remaining loss is spent in one round, or in a round whose fraction is fixed
+before it followed by rounds that spend the rest. So at each round the conversation is the adaptive composition of two
+mechanisms,
+the second of which is one of several that all lose the remainder: pure losses and rho add up to the granted loss (Dwork
+and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).
 """
 
 from __future__ import annotations
@@ -68,98 +69,145 @@ from ..estimation import (
 )
 from ..laws import LEAST_VARIANCE, Tier
 from ..queries import PartitionQuery
-from .prefixes import CLEAR, Tilings, find_atom_tilings, has_atoms, refine_last_tilings
+from .prefixes import TUNING as REFINEMENT
+from .prefixes import Tilings, find_atom_tilings, has_atoms, refine_last_tilings
 
 LARGEST = 1e300
-"""The last edge: values beyond are counted in cells of their own, with the infinities."""
+"""The last edge. Values beyond are counted in the outermost cells, with the infinities."""
 MAGNITUDES = (
     1e-300, 1e-9, 1e-6, *(float(f"1e{power}") for power in range(-3, 13)), 1e15, 1e18, 1e21, LARGEST,
 )  # fmt: skip
-"""Edges above zero of the first look: decades from a thousandth to 10**12, and fewer beyond."""
+"""Positive edges of the first pilot query: decades from 0.001 to 10**12, and coarser intervals beyond."""
 DECADES = (*(-edge for edge in reversed(MAGNITUDES)), 0.0, *MAGNITUDES)
-"""Edges of the first look."""
+"""Edges of the first pilot query."""
 FIRST = Fraction(1, 50), Fraction(3, 100), Fraction(1, 10), Fraction(1, 10)
-"""Parts of the loss of the first look and of its repetitions, of which each one follows if noise has hidden all."""
-GLANCE = Fraction(1, 10)
-"""The part of a turn between the looks and the last one, where single cells seem to hold most."""
-CLOSER, MOST_OF_LEFT = Fraction(1, 25), Fraction(1, 3)
-"""The least part of the loss that a closer look has, and the largest part of what is left."""
-STANDING_OUT, IN_CELLS, TENTH = 8.0, 700.0, 0.1
-"""Deviations of the noise of a closer look that all records are, if its part of the loss allows; so many are aimed at
-with up to a tenth of the loss."""
-MOSTLY = 0.0, 0.25
-"""Parts of the records in one interval from which on there is a first closer look, and a second one. There always is a
-first one: nothing is known of where in a decade records lie."""
-FEWEST_TURNS, MOST_TURNS = 3, len(FIRST) + len(MOSTLY) + 2
-FAINT = 5.0
-"""Deviations of its noise that the largest count of the first look has at least, or it is repeated."""
-WELL_SEEN, DOUBT = 100.0, 2.0
-"""Deviations of the noise of the finest look that records are, from which on their number is estimated from all counts;
-and so many that are taken off an estimate."""
-NEIGHBOURS = (0.25, 0.08, 0.03)
-"""Cells that an interval is given for what those at a distance of 1, 2, 3 seem to hold, in parts of theirs."""
-LOOKS, LOOKED_AT = 0.15, (32, 256)
-"""Cells of a closer look for each deviation of its noise that all records are; at least and at most."""
-CELLS = (256, 4096)
-"""Cells of the grid, at least and at most, about: half as many as records are deviations of the noise of one count."""
-SINGLES = 1024
-"""Cells of the grid from which on numbers of two digits, on which values are heaped, have cells of their own."""
-ENOUGH, HELD = 250.0, 4.0
-"""Deviations of the noise of a count in the last turn that all records are, below which it counts few intervals, once:
-an interval is cut if it seems to hold more than so many deviations."""
-STANDS_OUT, BESIDE = 7.0, 4.0
-"""Deviations of its noise that the count of a decade is above, or its records are taken for noise; and so many beside a
-decade that holds records. Laplace noise is above 4 with a chance of 1 in 570."""
+"""Budget fractions of the first pilot query and of its repetitions, each made only if noise hid all records before."""
 LOOKS_ALONE = 3
-"""Number of looks where nothing else is asked for, each with the same part of the loss."""
-HEAPS, HEAPED = 4.0, 0.03
-"""Deviations of the noise, and part of the records, that round numbers hold together if values are heaped on such."""
-REACH, SEEN_THERE, WITH_IT = 5, 2.0, 2
-"""Intervals on each side of one that clearly holds records, in which a count of so many deviations of its noise is
-taken for records, too (elsewhere of `FAINT`); and so many that are not counted together with empty ones beyond."""
-TOLD, NEAR, SPACED, OFF, DECADES_TRIED = 4.0, 3, 1.6, 0.05, 4
-"""Deviations of its noise that is counted near a number, if that tells of a step; counted intervals on each side that
-are near; so many times as far apart as they tell may multiples be; the part of what numbers hold that may lie on no
-multiple; and how many powers of ten are tried."""
-MOST_SEEN, SOME_SEEN, BETWEEN = 0.5, 0.2, 0.3
-"""Parts of the records: so many lie between multiples that were all counted if cells are chosen by these, or quantiles
-given as such; and of these so many, noise included, may lie on none."""
-MOST_IN_ONE = 0.02, 20.0
-"""Part of the records, and deviations of the noise of a count in the last turn, more than which one multiple has to be
-counted apart from what lies above it: a band is as wide there as all that it holds."""
-FEW_MULTIPLES = 20
-"""Multiples of a step in an interval, up to which all are edges where the interval is to be cut at all."""
-NEARLY = 1e-6
-"""Numbers that differ by so little are taken to be whole, or equal, where cells are chosen."""
+"""Number of pilot queries, with equal budget fractions, if nothing but a range is asked for."""
+FEWEST_TURNS = 3
+"""Least number of rounds."""
+STANDS_OUT = 7.0
+"""z-score of the noisy count of a decade above which the decade is occupied; smaller counts are taken for noise."""
 TENTHS = (1, 2, 5)
+"""Leading digits of round numbers."""
 CLOSE = 2.6
-"""Ratio of numbers up to which they are cut evenly, and not by logarithms."""
+"""Ratio of two endpoints up to which an interval is cut into cells of equal width, else evenly on a log scale."""
+NEARLY = 1e-6
+"""Numbers whose distance is below this count as equal, or as integers, when cells are chosen."""
 SMALLEST = 1e-290
-"""Width from which on cells are cut: below it powers of ten are no longer exact enough."""
-WORTH_ONE = 0.5
-"""Cells that an interval is to be given for numbers in it, or at its ends, to have cells of their own."""
-FEWEST = 1.5
-"""Cells from which on an interval is cut."""
+"""Least width of cells: below it, powers of ten are not exact enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the search. Unless another unit is stated, they are signal-to-noise ratios or z-scores.
+
+    Attributes:
+        atoms_fraction: Fraction of the loss. Pilot query for single cells that seem to hold most records, before the
+            final count.
+        least_fraction: Fraction of the loss. The least that a second or third pilot query gets.
+        largest_fraction: Fraction of the remaining loss. The most that such a query gets.
+        minimum_ratio: Signal-to-noise ratio of all records that such a query must reach, if its largest fraction
+            allows.
+        target_ratio: Signal-to-noise ratio of all records that it aims at, at up to `target_fraction` of the loss.
+        target_fraction: Fraction of the loss.
+        concentration: Shares of the records in one interval above which a second and a third pilot query are made. The
+            first is 0: the second query is always made, because nothing is known of the distribution within a decade.
+        faint_z: z-score below which the largest count of the first pilot query counts as noise, and it is repeated.
+        reliable_ratio: Signal-to-noise ratio from which the number of records is estimated from all counts.
+        discount_z: Standard deviations that are subtracted from estimated counts.
+        neighbour_weights: Weights with which records of an interval add cells to those at a distance of 1, 2 and 3.
+        cells_per_ratio: Cells of a later pilot query per unit of the signal-to-noise ratio of all records.
+        pilot_cells: Minimum and maximum number of these cells.
+        grid_cells: Minimum and maximum number of cells of the final grid; the target is half the signal-to-noise ratio
+            of all records.
+        singleton_cells: Cells of the final grid from which numbers of two digits, popular for heaps, get own cells.
+        few_records: Signal-to-noise ratio of all records below which the final count has one tiling of few intervals.
+        split_ratio: Signal-to-noise ratio above which an interval is split in that case.
+        beside_z: z-score above which a decade beside an occupied one is occupied, too. Laplace noise exceeds 4 standard
+            deviations with probability 1/570.
+        heap_z: z-score that the records on round numbers must exceed together to count as heaps.
+        heap_share: Share of the records that they must exceed, too.
+        reach: Intervals. Distance from a clearly occupied interval within which `nearby_z` applies, else `faint_z`.
+        nearby_z: z-score from which an interval near an occupied one counts as occupied.
+        margin: Intervals beside an occupied one that are not merged with empty intervals beyond.
+        step_z: z-score of the records near a single number from which this number is used to find a step.
+        step_radius: Intervals on each side of a single number that count as near.
+        step_slack: Factor by which a step may exceed the estimated spacing of multiples.
+        off_share: Share of the records on single numbers that may lie off all multiples of a step.
+        step_powers: Number of powers of ten that are tried for a step.
+        most_counted: Share of the records that must lie between counted multiples before cells are chosen by a step.
+        some_counted: The same share before quantiles are reported as multiples.
+        uncertain_share: Share of these records, with noise, that may lie off all multiples.
+        single_share: Share of the records above which one multiple is counted apart from the values above it, because a
+            band is as wide within an interval as all records of the interval.
+        single_ratio: Signal-to-noise ratio in the final count for the same decision.
+        few_multiples: Multiples of a step in an interval up to which all become edges, if the interval is cut at all.
+        singleton_target: Allocated cells from which numbers in an interval, or at its ends, may get cells of their own.
+        least_cells: Allocated cells from which an interval is cut.
+    """
+
+    atoms_fraction: Fraction = Fraction(1, 10)
+    least_fraction: Fraction = Fraction(1, 25)
+    largest_fraction: Fraction = Fraction(1, 3)
+    minimum_ratio: float = 8.0
+    target_ratio: float = 700.0
+    target_fraction: float = 0.1
+    concentration: tuple[float, float] = (0.0, 0.25)
+    faint_z: float = 5.0
+    reliable_ratio: float = 100.0
+    discount_z: float = 2.0
+    neighbour_weights: tuple[float, ...] = (0.25, 0.08, 0.03)
+    cells_per_ratio: float = 0.15
+    pilot_cells: tuple[int, int] = (32, 256)
+    grid_cells: tuple[int, int] = (256, 4096)
+    singleton_cells: int = 1024
+    few_records: float = 250.0
+    split_ratio: float = 4.0
+    beside_z: float = 4.0
+    heap_z: float = 4.0
+    heap_share: float = 0.03
+    reach: int = 5
+    nearby_z: float = 2.0
+    margin: int = 2
+    step_z: float = 4.0
+    step_radius: int = 3
+    step_slack: float = 1.6
+    off_share: float = 0.05
+    step_powers: int = 4
+    most_counted: float = 0.5
+    some_counted: float = 0.2
+    uncertain_share: float = 0.3
+    single_share: float = 0.02
+    single_ratio: float = 20.0
+    few_multiples: int = 20
+    singleton_target: float = 0.5
+    least_cells: float = 1.5
+
+
+TUNING = Tuning()
+MOST_TURNS = len(FIRST) + len(TUNING.concentration) + 2
+"""Largest number of rounds."""
 
 
 class SingletonRule(Enum):
-    """Numbers that have cells of their own, because values may be heaped on them."""
+    """The numbers that get cells of their own because values may be heaped on them."""
 
     ZERO = auto()
     TWO_DIGITS = auto()
     ROUNDER = auto()
-    """Those of two digits, and edges that are multiples of a power of ten at least as large as the cells beside."""
+    """Numbers of two digits, and edges that are multiples of a power of ten at least as large as the cells beside."""
     EDGES = auto()
-    """Each edge."""
+    """All edges."""
 
 
 @dataclass(frozen=True, eq=False)
 class PilotCounts:
-    """Noisy counts of all turns of a search for a range so far, each on the cells of the finest turn.
+    """Noisy counts of all rounds of a range search so far, each on the cells of the finest round.
 
     Attributes:
         edges: The edges of the grid.
-        rounds: Counts of these cells, turn by turn.
+        rounds: Counts of these cells, one entry per round.
     """
 
     edges: tuple[float, ...]
@@ -167,11 +215,11 @@ class PilotCounts:
 
     @property
     def grid(self) -> Grid:
-        """The cells, with values beyond counted apart."""
+        """The grid, with values outside counted separately."""
         return Grid.from_edges(self.edges, outside=Outside.APART)
 
     def move_to_edges(self, edges: tuple[float, ...]) -> PilotCounts:
-        """Move the answers to finer cells, whose edges contain these."""
+        """Express the counts on finer cells; `edges` must contain the present edges."""
         starts = np.append(0, np.searchsorted(np.array(edges), np.array(self.edges)) + 1)
 
         def refine_evidence(turn: Evidence) -> Evidence:
@@ -183,7 +231,7 @@ class PilotCounts:
 
     @property
     def counts(self) -> FloatArray:
-        """The count of each cell of the finest look, without bias; those beyond are left out."""
+        """Unbiased counts of the cells of the finest pilot query, without the two outermost cells."""
         return _average_rounds(self._finest_rounds)[0]
 
     @property
@@ -193,51 +241,54 @@ class PilotCounts:
 
     @property
     def records(self) -> float:
-        """The number of records, roughly: what stretches of decades hold that stand out of their noise."""
+        """Estimated number of records: the sum over runs of decades whose counts are significant."""
         totals, noises, _ = self.decade_counts
         return max(sum_significant_stretches(totals, noises**2), self.noise)
 
     @property
     def decade_counts(self) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
-        """Counts of the intervals of the first look from all looks, deviations of their noise, and where cells lie."""
+        """Counts of the intervals of the first pilot query from all rounds, their standard errors, and cells'
+        decades.
+        """
         decade = np.searchsorted(DECADES, np.array(self.edges[:-1]), side="right") - 1
-        of_slots = np.concatenate([[-1], decade, [-1]])
+        decade_of_slot = np.concatenate([[-1], decade, [-1]])
         totals, weights = np.zeros((2, len(DECADES) - 1))
         for turn in self.rounds:
             (tier,) = turn.interval_sums.levels
-            own = of_slots[tier.first_cells]
-            inside = own >= 0
-            values = np.array(turn.values[: len(own)], dtype=np.float64)[inside]
-            pieces = np.bincount(own[inside], minlength=len(totals))
-            if not pieces.all():
-                continue  # a glance, which joins decades
-            weight = 1 / (max(tier.noise.variance, LEAST_VARIANCE) * pieces)
-            totals += weight * np.bincount(own[inside], values, minlength=len(totals))
+            decades = decade_of_slot[tier.first_cells]
+            inside = decades >= 0
+            values = np.array(turn.values[: len(decades)], dtype=np.float64)[inside]
+            cells_per_decade = np.bincount(decades[inside], minlength=len(totals))
+            if not cells_per_decade.all():
+                continue  # a search for atoms, which joins decades
+            weight = 1 / (max(tier.noise.variance, LEAST_VARIANCE) * cells_per_decade)
+            totals += weight * np.bincount(decades[inside], values, minlength=len(totals))
             weights += weight
         return totals / weights, 1 / np.sqrt(weights), decade
 
     @property
     def occupied_decades(self) -> NDArray[np.bool_]:
-        """Mark the intervals of the first look that hold records: their counts stand out, or nearly, beside such."""
+        """Mark the intervals of the first pilot query that hold records: significant counts, and likely ones beside."""
         totals, noises, _ = self.decade_counts
-        return extend_to_runs(totals > STANDS_OUT * noises, totals > BESIDE * noises)
+        return extend_to_runs(totals > STANDS_OUT * noises, totals > TUNING.beside_z * noises)
 
     @property
     def wide_cells(self) -> NDArray[np.bool_]:
-        """Mark the intervals that have more than one number."""
+        """Mark the intervals that contain more than one double."""
         edges = np.array(self.edges)
         return np.asarray(edges[1:] != np.nextafter(edges[:-1], inf))
 
     @property
     def has_heaps(self) -> bool:
-        """Tell whether single numbers, of those that have cells of their own, hold many records; zero does not count.
+        """Tell whether single numbers with own cells hold many records; zero does not count.
 
-        They hold none of a density.
+        Under a density, single numbers hold no records.
         """
         edges = np.array(self.edges)
-        alone = ~self.wide_cells & (edges[:-1] != 0)
-        held = float(self.counts[alone].sum())
-        return held > max(HEAPS * self.noise * sqrt(alone.sum()), HEAPED * self.records)
+        singletons = ~self.wide_cells & (edges[:-1] != 0)
+        singleton_records = float(self.counts[singletons].sum())
+        threshold = max(TUNING.heap_z * self.noise * sqrt(singletons.sum()), TUNING.heap_share * self.records)
+        return singleton_records > threshold
 
     @property
     def _finest_rounds(self) -> list[Evidence]:
@@ -247,76 +298,84 @@ class PilotCounts:
         return [turn for turn in self.rounds if len(turn.interval_sums.levels[0].starts) == intervals]
 
     def estimate_significant_counts(self, total: int | None) -> FloatArray:
-        """The number of records that each cell seems to hold, from all looks, by empirical Bayes; 0 if that is unclear.
+        """Return empirical Bayes estimates of the count of each cell from all rounds; 0 where not significant.
 
-        Args:
-            total: The public number of records; None where it is private.
+        Arguments:
+            total: The public number of records; None if it is private.
         """
         splits = self.estimate_tree(total)
-        return splits.keep_significant_counts(DOUBT)[splits.layout.cell_nodes][1:-1]
+        return splits.keep_significant_counts(TUNING.discount_z)[splits.layout.cell_nodes][1:-1]
 
     def estimate_likely_counts(self, total: int | None) -> FloatArray:
-        """The number of records that each interval of the finest look seems to hold, where also few may tell.
+        """Return estimates of the count of each interval of the finest pilot query, more sensitive to few records.
 
-        What `estimate_significant_counts` takes for nothing because of the noise of many empty intervals beside may be clear by itself.
+        An interval that `estimate_significant_counts` sets to 0, because of the noise of many empty intervals beside
+        it, may be significant by itself.
         """
         splits = self.estimate_tree(total)
-        clear, expected = (
-            each[splits.layout.cell_nodes][1:-1] for each in (splits.keep_significant_counts(DOUBT), splits.counts)
+        significant, expected = (
+            estimates[splits.layout.cell_nodes][1:-1]
+            for estimates in (splits.keep_significant_counts(TUNING.discount_z), splits.counts)
         )
-        seen = self.counts > np.where(dilate_mask(clear > 0, REACH), SEEN_THERE, FAINT) * self.noise
-        return np.where(seen, np.maximum(np.maximum(clear, expected), self.counts - self.noise), clear)
+        z = np.where(dilate_mask(significant > 0, TUNING.reach), TUNING.nearby_z, TUNING.faint_z)
+        is_visible = self.counts > z * self.noise
+        return np.where(
+            is_visible, np.maximum(np.maximum(significant, expected), self.counts - self.noise), significant
+        )
 
     def estimate_expected_counts(self, total: int | None) -> FloatArray:
-        """The expected number of records of each cell: see `estimate_tree`."""
+        """Return the expected count of each cell: see `estimate_tree`."""
         return self.estimate_tree(total).cells[1:-1]
 
     def estimate_tree(self, total: int | None, layout: Layout | None = None) -> TreeEstimate:
-        """Expected counts of all intervals, by empirical Bayes, twice: of many empty intervals each noise adds up.
+        """Return expected counts of all intervals by empirical Bayes.
 
-        Args:
-            total: The public number of records; None where it is private.
-            layout: The tree that the intervals are of; None: `layout`.
+        Estimated twice, because a first estimate sums up the noise of many empty intervals.
+
+        Arguments:
+            total: The public number of records; None if it is private.
+            layout: The tree of the intervals; None for `layout`.
         """
         joint = JointEstimate(self.rounds, layout or self.layout)
         records = self.records if total is None else joint.total
-        before = reestimate_tree(joint.measurements, records, estimate_tree(joint.measurements, records))
-        if total is not None or records < WELL_SEEN * self.noise:
-            return before
-        return reestimate_tree(joint.measurements, reweighted_total(joint.measurements, before), before)
+        estimate = reestimate_tree(joint.measurements, records, estimate_tree(joint.measurements, records))
+        if total is not None or records < TUNING.reliable_ratio * self.noise:
+            return estimate
+        return reestimate_tree(joint.measurements, reweighted_total(joint.measurements, estimate), estimate)
 
     @property
     def layout(self) -> Layout:
-        """The tree with the intervals of all these looks, down to single cells."""
+        """The tree of the intervals of all rounds, down to single cells."""
         return build_nested_layout(self.rounds)
 
     def build_layout(self, likely: FloatArray, step: float) -> Layout:
-        """A tree with the intervals of all looks, in which neighbours that seem to hold nothing stay together longest.
+        """Build a tree of the intervals of all rounds in which neighbours that seem empty are separated last.
 
-        Args:
-            likely: The number of records that each cell seems to hold.
-            step: Where values are multiples of it, what lies above one is cut off it last; 0: of none.
+        Arguments:
+            likely: Estimated count of each cell.
+            step: If values are multiples of a step, the values between multiples are separated last; 0 for no step.
         """
         edges, slots = np.array(self.edges), np.arange(len(self.edges) + 2)
         bounds = self._finest_rounds[-1].interval_sums.levels[0].bounds(len(edges) + 1)
-        held = np.diff(np.cumsum(np.concatenate([[0.0, 0.0], likely, [0.0]]))[bounds]) > 0
-        held_below = np.interp(slots, bounds, np.append(0.0, np.cumsum(dilate_mask(held, WITH_IT))))
+        is_occupied = np.diff(np.cumsum(np.concatenate([[0.0, 0.0], likely, [0.0]]))[bounds]) > 0
+        occupied_below = np.interp(slots, bounds, np.append(0.0, np.cumsum(dilate_mask(is_occupied, TUNING.margin))))
         above_single = np.zeros(len(slots), dtype=np.bool_)
         above_single[2:-1] = (edges[1:] == np.nextafter(edges[:-1], inf)) & (step > 0)
         nested = [slots[[0, -1]]]
         for turn in self.rounds:
             bounds = turn.interval_sums.levels[0].bounds(len(edges) + 1)
-            empty = np.diff(held_below[bounds]) <= 0
+            empty = np.diff(occupied_below[bounds]) <= 0
             changes = np.concatenate([[True], empty[1:] != empty[:-1], [True]])
-            for kept in (changes, ~above_single[bounds]):
-                nested.append(np.union1d(nested[-1], bounds[kept]))
+            for boundaries in (changes, ~above_single[bounds]):
+                nested.append(np.union1d(nested[-1], bounds[boundaries]))
             nested.append(bounds)
         return Layout.from_tilings([*nested, np.union1d(bounds, slots[~above_single])])
 
     def find_step(self, guess: float = 0.0) -> tuple[float, bool]:
-        """The number of whose multiples values may be, from the finest look, 0: of none; and whether they clearly are.
+        """Return the step whose multiples the values seem to be (0 for no step), and whether that is clear.
 
-        See `find_value_step` and `are_multiples`. A guess comes first: a look at all its multiples tells of each but little.
+        See `find_value_step` and `are_multiples`. A guess is tried first: after a pilot query at all multiples of the
+        guess, the counts of single multiples are too noisy to find it again.
         """
         if guess and are_multiples(guess, *self._cumulative_counts, self.records):
             return guess, True
@@ -325,46 +384,50 @@ class PilotCounts:
 
     @property
     def _cumulative_counts(self) -> tuple[FloatArray, FloatArray, float]:
-        """Ends of the intervals of the finest look, records below each, from the first on, and the noise of a count."""
+        """Endpoints of the intervals of the finest query, records below each from the first on, and count noise."""
         bounds = self._finest_rounds[-1].interval_sums.levels[0].bounds(len(self.edges) + 1)[1:-1]
         counts, noise = _average_rounds(self._finest_rounds)
         return np.array(self.edges)[bounds - 1], np.append(0.0, np.cumsum(counts)), noise
 
 
 def find_value_step(edges: FloatArray, below: FloatArray, noise: float, records: float) -> float:
-    """The number of whose multiples values seem to be: of 1, 2 and 5 times powers of ten; 0: of none.
+    """Find the step of which values seem to be multiples: 1, 2 or 5 times a power of ten; 0 for no step.
 
-    Single numbers that were counted have to hold more than noise. What they hold, over what lies in so much of the line
-    near them, tells how far apart they are: the step is the largest number not much larger than that, of which nearly
-    all that they hold lies on multiples. So of few numbers in cells of their own that hold their part of all whole
-    numbers the step is 1, however far these are apart.
+    Single numbers that were counted must hold more records than noise explains. Their records, divided by the records
+    per unit of length near them, estimate the spacing of multiples. The step is the largest number not much above this
+    spacing with nearly all records of single numbers on its multiples. For instance, if few single numbers have own
+    cells and hold their part of all integers, the step is 1, however far apart they are.
 
     Formal guarantees: a pure function of released counts.
 
-    Args:
-        edges: The ends of counted intervals, rising.
-        below: Noisy numbers of records below each, without bias.
-        noise: The standard deviation of the noise of the count of an interval.
-        records: About how many records there are.
+    Arguments:
+        edges: Increasing endpoints of the counted intervals.
+        below: Unbiased noisy counts of the records below each.
+        noise: Standard deviation of the noise of the count of an interval.
+        records: Estimated number of records.
     """
-    place = np.flatnonzero((edges[:-1] != 0) & (edges[1:] == np.nextafter(edges[:-1], inf)))
-    if not len(place):
+    singletons = np.flatnonzero((edges[:-1] != 0) & (edges[1:] == np.nextafter(edges[:-1], inf)))
+    if not len(singletons):
         return 0.0
-    numbers, held = edges[place], below[place + 1] - below[place]
-    first, last = np.maximum(place - NEAR, 0), np.minimum(place + NEAR + 1, len(edges) - 1)
+    numbers, records_on = edges[singletons], below[singletons + 1] - below[singletons]
+    first = np.maximum(singletons - TUNING.step_radius, 0)
+    last = np.minimum(singletons + TUNING.step_radius + 1, len(edges) - 1)
     zero = int(np.searchsorted(edges, 0.0))
-    first = np.where(numbers > 0, np.maximum(first, np.minimum(zero + 1, place)), first)  # many may be 0
-    last = np.where(numbers < 0, np.minimum(last, np.maximum(zero, place + 1)), last)
-    near, wide = below[last] - below[first], edges[last] - edges[first]
-    told = (near > TOLD * noise * np.sqrt(last - first)) & (wide > SMALLEST)
-    numbers, held, dense = numbers[told], held[told], float((near[told] / wide[told]).sum())
-    if held.sum() <= max(HEAPS * noise * sqrt(len(held)), HEAPED * records):
+    # Zero may hold many records, so it is not counted as near.
+    first = np.where(numbers > 0, np.maximum(first, np.minimum(zero + 1, singletons)), first)
+    last = np.where(numbers < 0, np.minimum(last, np.maximum(zero, singletons + 1)), last)
+    nearby, widths = below[last] - below[first], edges[last] - edges[first]
+    is_significant = (nearby > TUNING.step_z * noise * np.sqrt(last - first)) & (widths > SMALLEST)
+    numbers, records_on = numbers[is_significant], records_on[is_significant]
+    density = float((nearby[is_significant] / widths[is_significant]).sum())
+    if records_on.sum() <= max(TUNING.heap_z * noise * sqrt(len(records_on)), TUNING.heap_share * records):
         return 0.0
-    apart = SPACED * float(held.sum()) / dense
-    power = floor(log10(apart)) if apart > SMALLEST else 0
-    for step in (digit * 10.0**each for each in range(power, power - DECADES_TRIED, -1) for digit in (5, 2, 1)):
-        off = ~are_whole_multiples(numbers, step)
-        if step <= apart and held[off].sum() <= OFF * held.sum():
+    spacing = TUNING.step_slack * float(records_on.sum()) / density
+    power = floor(log10(spacing)) if spacing > SMALLEST else 0
+    powers = range(power, power - TUNING.step_powers, -1)
+    for step in (digit * 10.0**exponent for exponent in powers for digit in reversed(TENTHS)):
+        is_off = ~are_whole_multiples(numbers, step)
+        if step <= spacing and records_on[is_off].sum() <= TUNING.off_share * records_on.sum():
             return float(f"{step:.0e}")
     return 0.0
 
@@ -372,10 +435,10 @@ def find_value_step(edges: FloatArray, below: FloatArray, noise: float, records:
 def are_multiples(
     step: float, edges: FloatArray, below: FloatArray, noise: float, records: float, *, clearly: bool = True
 ) -> bool:
-    """Tell whether nearly all records between multiples of the step, each counted by itself, are such multiples.
+    """Tell whether nearly all records between separately counted multiples of the step lie on multiples.
 
-    `find_value_step` alone would tell a step of a density, too, some values of which are heaped on round numbers.
-    Arguments are those of `find_value_step`; `clearly` asks for most records, and for little noise.
+    `find_value_step` alone would find a step in a density with heaps on round numbers, too. Arguments as in
+    `find_value_step`; `clearly` requires most of the records and little noise.
 
     Formal guarantees: a pure function of released counts.
 
@@ -387,77 +450,81 @@ def are_multiples(
     False
     """
     known = np.abs(edges[:-1]) < step * 2.0**53
-    first = np.flatnonzero(known & (edges[1:] == np.nextafter(edges[:-1], inf)))
-    first = first[are_whole_multiples(edges[first], step)]
-    next_one = multiples_of(step, np.rint(edges[first] / step) + 1)
-    then = np.searchsorted(edges, next_one)
-    one = edges[np.minimum(then, len(edges) - 1)] == next_one
-    first, then = first[one], then[one]
-    seen, off = float((below[then] - below[first]).sum()), float((below[then] - below[first + 1]).sum())
-    unsure = noise * sqrt((then - first - 1).sum())
+    start = np.flatnonzero(known & (edges[1:] == np.nextafter(edges[:-1], inf)))
+    start = start[are_whole_multiples(edges[start], step)]
+    next_multiple = multiples_of(step, np.rint(edges[start] / step) + 1)
+    next_index = np.searchsorted(edges, next_multiple)
+    is_counted = edges[np.minimum(next_index, len(edges) - 1)] == next_multiple
+    start, next_index = start[is_counted], next_index[is_counted]
+    counted = float((below[next_index] - below[start]).sum())
+    off_records = float((below[next_index] - below[start + 1]).sum())
+    noise_sum, tuning = noise * sqrt((next_index - start - 1).sum()), TUNING
+    off_limit, uncertain_limit = tuning.off_share * counted, tuning.uncertain_share * counted
     if clearly:
-        return seen > MOST_SEEN * records and off <= OFF * seen + unsure and off + 2 * unsure <= BETWEEN * seen
-    return seen > SOME_SEEN * records and off <= OFF * seen + 2 * unsure and unsure <= BETWEEN * seen
+        is_certain = off_records <= off_limit + noise_sum and off_records + 2 * noise_sum <= uncertain_limit
+        return counted > tuning.most_counted * records and is_certain
+    is_certain = off_records <= off_limit + 2 * noise_sum and noise_sum <= uncertain_limit
+    return counted > tuning.some_counted * records and is_certain
 
 
 def sum_significant_stretches(counts: FloatArray, variances: FloatArray) -> float:
-    """The sum over the stretch that stands most deviations of its noise out of it, and over others that do by `FAINT`.
+    """Sum the counts of the most significant run of intervals and of all others with a z-score above `faint_z`.
 
     >>> sum_significant_stretches(np.array([1.0, -2.0, 40.0, 20.0, 3.0, -6.0, 1.0]), np.full(7, 25.0))
     60.0
     """
-    below, noise = (np.append(0.0, np.cumsum(each)) for each in (counts, variances))
-    out = (below - below[:, None]) / np.sqrt(np.maximum(np.abs(noise - noise[:, None]), LEAST_VARIANCE))
-    out, found = np.triu(out, 1), 0.0
+    below, noise = (np.append(0.0, np.cumsum(increments)) for increments in (counts, variances))
+    z = (below - below[:, None]) / np.sqrt(np.maximum(np.abs(noise - noise[:, None]), LEAST_VARIANCE))
+    z, total = np.triu(z, 1), 0.0
     while True:
-        first, last = np.unravel_index(int(np.argmax(out)), out.shape)
-        if out[first, last] <= (FAINT if found else 0.0):
-            return found
-        found += float(below[last] - below[first])
-        out[:last, first + 1 :] = 0.0  # all stretches that have a part in this one
+        start, end = np.unravel_index(int(np.argmax(z)), z.shape)
+        if z[start, end] <= (TUNING.faint_z if total else 0.0):
+            return total
+        total += float(below[end] - below[start])
+        z[:end, start + 1 :] = 0.0  # all runs that overlap this run
 
 
-def dilate_mask(marked: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-    """Mark also those that are so many places from a marked one at most.
+def dilate_mask(marked: NDArray[np.bool_], radius: int) -> NDArray[np.bool_]:
+    """Mark also the entries within `radius` of a marked entry.
 
     >>> dilate_mask(np.array([False, False, True, False, False]), 1).tolist()
     [False, True, True, True, False]
     """
-    found = np.convolve(marked, np.ones(2 * most + 1))[most : most + len(marked)]
-    return np.asarray(found > NEARLY)
+    neighbours = np.convolve(marked, np.ones(2 * radius + 1))[radius : radius + len(marked)]
+    return np.asarray(neighbours > NEARLY)
 
 
 def extend_to_runs(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mark what is likely, too, in each run that has something marked.
+    """Mark also the likely entries of each run that contains a marked entry.
 
     >>> extend_to_runs(np.array([False, True, False, False]), np.array([True, False, False, True])).tolist()
     [True, True, False, False]
     """
-    found = marked | likely
-    ends = np.flatnonzero(np.diff(np.concatenate([[False], found, [False]]))).tolist()
-    for first, last in zip(ends[::2], ends[1::2], strict=True):
-        found[first:last] = marked[first:last].any()
-    return found
+    runs = marked | likely
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], runs, [False]]))).tolist()
+    for start, end in zip(ends[::2], ends[1::2], strict=True):
+        runs[start:end] = marked[start:end].any()
+    return runs
 
 
-def _average_rounds(alike: Sequence[Evidence]) -> tuple[FloatArray, float]:
-    """Counts of the same intervals, those beyond left out, and the standard deviation of their noise."""
-    weights = [1 / max(turn.interval_sums.levels[0].noise.variance, LEAST_VARIANCE) for turn in alike]
+def _average_rounds(rounds: Sequence[Evidence]) -> tuple[FloatArray, float]:
+    """Average counts of the same intervals, without the outermost two; return also the noise standard deviation."""
+    weights = [1 / max(turn.interval_sums.levels[0].noise.variance, LEAST_VARIANCE) for turn in rounds]
     counts = np.average(
-        [turn.values[1 : len(turn.interval_sums.levels[0].starts) - 1] for turn in alike], axis=0, weights=weights
+        [turn.values[1 : len(turn.interval_sums.levels[0].starts) - 1] for turn in rounds], axis=0, weights=weights
     )
     return np.asarray(counts, dtype=np.float64), 1 / sqrt(sum(weights))
 
 
 @dataclass(frozen=True, eq=False)
 class _SearchState:
-    """Everything asked so far.
+    """The rounds so far.
 
     Attributes:
         column: The column that is counted.
-        pilot_counts: Answers.
-        releases: Answers as they came.
-        remaining_budget: The part of the loss that is left.
+        pilot_counts: Counts of all rounds.
+        releases: Releases of all rounds, in order.
+        remaining_budget: Remaining fraction of the loss.
     """
 
     column: str
@@ -467,107 +534,115 @@ class _SearchState:
 
     @property
     def slots(self) -> int:
-        """The number of counted cells."""
+        """Number of counted cells."""
         return len(self.pilot_counts.edges) + 1
 
-    def ask_tilings(self, tilings: Tilings, share: Fraction) -> Strategy[_SearchState]:
-        """Ask for one more turn. Its number makes it another question than those before, with noise of its own."""
+    def ask_tilings(self, tilings: Tilings, budget_fraction: Fraction) -> Strategy[_SearchState]:
+        """Ask one more round. Its round number makes it a new question with new noise."""
         query = PartitionQuery(
             (TypedAxis(self.column, self.pilot_counts.grid),), tilings, round_number=len(self.releases)
         )
-        release = yield Step(query, share)
-        looks = replace(self.pilot_counts, rounds=(*self.pilot_counts.rounds, Evidence.from_release(release)))
+        release = yield Step(query, budget_fraction)
+        pilot_counts = replace(self.pilot_counts, rounds=(*self.pilot_counts.rounds, Evidence.from_release(release)))
         return replace(
-            self, pilot_counts=looks, releases=(*self.releases, release), remaining_budget=self.remaining_budget - share
+            self,
+            pilot_counts=pilot_counts,
+            releases=(*self.releases, release),
+            remaining_budget=self.remaining_budget - budget_fraction,
         )
 
-    def ask_pilot_query(self, share: Fraction) -> Strategy[_SearchState]:
-        """Ask for a count of every cell."""
-        return (yield from self.ask_tilings((range(self.slots),), share))
+    def ask_pilot_query(self, budget_fraction: Fraction) -> Strategy[_SearchState]:
+        """Ask for the count of every cell."""
+        return (yield from self.ask_tilings((range(self.slots),), budget_fraction))
 
-    def refine_cells(self, cells: float, believed: FloatArray, alone: SingletonRule, step: float = 0.0) -> _SearchState:
-        """Go on with about so many cells more, most of them where records seem to lie."""
-        edges = refine_edges(self.pilot_counts.edges, allocate_cells(believed), cells, alone, step)
+    def refine_cells(
+        self, cells: float, counts: FloatArray, singletons: SingletonRule, step: float = 0.0
+    ) -> _SearchState:
+        """Refine by about `cells` cells, most of them where `counts` are large."""
+        edges = refine_edges(self.pilot_counts.edges, allocate_cells(counts), cells, singletons, step)
         return replace(self, pilot_counts=self.pilot_counts.move_to_edges(edges))
 
 
 def search_and_count(workload: AutomaticRangeWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Look, look closer, and count: see above."""
-    turns = yield from _SearchState(workload.column, PilotCounts(DECADES)).ask_pilot_query(FIRST[0])
-    for share in FIRST[1:]:
-        if turns.pilot_counts.counts.max() < FAINT * turns.pilot_counts.noise:
-            turns = yield from turns.ask_pilot_query(share)
-    one, total = max(sqrt(setting.count_noise().variance), LEAST_VARIANCE), setting.adjacency.public_record_count
-    heaped, believed = False, turns.pilot_counts.estimate_likely_counts(total)
-    for part in MOSTLY:
-        records = turns.pilot_counts.records
-        if believed[turns.pilot_counts.wide_cells].max() < part * records:
+    """Ask the pilot queries and the final count: see the docstring of the module."""
+    state = yield from _SearchState(workload.column, PilotCounts(DECADES)).ask_pilot_query(FIRST[0])
+    for budget_fraction in FIRST[1:]:
+        if state.pilot_counts.counts.max() < TUNING.faint_z * state.pilot_counts.noise:
+            state = yield from state.ask_pilot_query(budget_fraction)
+    noise, total = max(sqrt(setting.count_noise().variance), LEAST_VARIANCE), setting.adjacency.public_record_count
+    has_heaps, counts = False, state.pilot_counts.estimate_likely_counts(total)
+    for threshold in TUNING.concentration:
+        records = state.pilot_counts.records
+        if counts[state.pilot_counts.wide_cells].max() < threshold * records:
             break
-        wanted = max(STANDING_OUT * one / records, min(IN_CELLS * one / records, TENTH))
-        share = min(max(Fraction(round(100 * wanted), 100), CLOSER), MOST_OF_LEFT * turns.remaining_budget)
-        cells = _clip_cell_count(LOOKED_AT, LOOKS * float(share) * records / one)
-        turns = yield from turns.refine_cells(cells, believed, SingletonRule.EDGES).ask_pilot_query(share)
-        heaped, believed = heaped or turns.pilot_counts.has_heaps, turns.pilot_counts.estimate_likely_counts(total)
-    cells = _clip_cell_count(CELLS, turns.pilot_counts.records / (2 * one))
-    alone = SingletonRule.ROUNDER if heaped else SingletonRule.TWO_DIGITS if cells >= SINGLES else SingletonRule.ZERO
-    (step, sure), glanced = turns.pilot_counts.find_step(), False
-    if step and not sure:
-        turns = yield from turns.refine_cells(cells, believed, SingletonRule.EDGES, step).ask_pilot_query(GLANCE)
-        (step, sure), glanced, believed = (
-            turns.pilot_counts.find_step(step),
-            True,
-            turns.pilot_counts.estimate_likely_counts(total),
+        target = max(
+            TUNING.minimum_ratio * noise / records, min(TUNING.target_ratio * noise / records, TUNING.target_fraction)
         )
-    if sure:
-        finer, glanced = turns.refine_cells(cells, believed, SingletonRule.ZERO, step), True
+        budget_fraction = min(
+            max(Fraction(round(100 * target), 100), TUNING.least_fraction),
+            TUNING.largest_fraction * state.remaining_budget,
+        )
+        cells = _clip_cell_count(TUNING.pilot_cells, TUNING.cells_per_ratio * float(budget_fraction) * records / noise)
+        state = yield from state.refine_cells(cells, counts, SingletonRule.EDGES).ask_pilot_query(budget_fraction)
+        has_heaps, counts = has_heaps or state.pilot_counts.has_heaps, state.pilot_counts.estimate_likely_counts(total)
+    cells = _clip_cell_count(TUNING.grid_cells, state.pilot_counts.records / (2 * noise))
+    has_many_cells = cells >= TUNING.singleton_cells
+    singletons = (
+        SingletonRule.ROUNDER if has_heaps else SingletonRule.TWO_DIGITS if has_many_cells else SingletonRule.ZERO
+    )
+    (step, is_clear), atoms_searched = state.pilot_counts.find_step(), False
+    if step and not is_clear:
+        refined = state.refine_cells(cells, counts, SingletonRule.EDGES, step)
+        state = yield from refined.ask_pilot_query(TUNING.atoms_fraction)
+        (step, is_clear), atoms_searched = state.pilot_counts.find_step(step), True
+        counts = state.pilot_counts.estimate_likely_counts(total)
+    if is_clear:
+        finer, atoms_searched = state.refine_cells(cells, counts, SingletonRule.ZERO, step), True
     else:
-        finer, step = turns.refine_cells(cells, believed, alone), 0.0
-    return (yield from _count_on_cells(turns, finer, believed, setting, step, atoms_searched=glanced))
+        finer, step = state.refine_cells(cells, counts, singletons), 0.0
+    return (yield from _count_on_cells(state, finer, counts, setting, step, atoms_searched=atoms_searched))
 
 
 def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Look three times, with a third of the loss each: closer where an interval seems to hold many, else again.
+    """Ask three pilot queries with a third of the loss each; intervals that seem to hold many records are refined.
 
-    The grid goes beyond all intervals that seem to hold records, and counts values outside apart. Its cells are narrow
-    where records seem to lie.
+    The resulting grid extends beyond all intervals that seem occupied and counts values outside separately. Its cells
+    are narrow where records seem to lie.
     """
-    share = ALL / LOOKS_ALONE
-    turns, total = (
-        (yield from _SearchState(workload.column, PilotCounts(DECADES)).ask_pilot_query(share)),
-        setting.adjacency.public_record_count,
-    )
+    budget_fraction, total = ALL / LOOKS_ALONE, setting.adjacency.public_record_count
+    state = yield from _SearchState(workload.column, PilotCounts(DECADES)).ask_pilot_query(budget_fraction)
     for _ in range(LOOKS_ALONE - 1):
-        believed = turns.pilot_counts.estimate_significant_counts(total)
-        if believed[turns.pilot_counts.wide_cells].max() >= MOSTLY[-1] * turns.pilot_counts.records:
-            turns = turns.refine_cells(LOOKED_AT[0], believed, SingletonRule.ZERO)
-        turns = yield from turns.ask_pilot_query(share)
-    believed = turns.pilot_counts.estimate_significant_counts(total)
-    inside = np.flatnonzero(believed)
-    first, last = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, len(believed))
-    known, shares = turns.pilot_counts.edges[first : last + 1], allocate_cells(believed)[first:last]
+        counts = state.pilot_counts.estimate_significant_counts(total)
+        if counts[state.pilot_counts.wide_cells].max() >= TUNING.concentration[-1] * state.pilot_counts.records:
+            state = state.refine_cells(TUNING.pilot_cells[0], counts, SingletonRule.ZERO)
+        state = yield from state.ask_pilot_query(budget_fraction)
+    counts = state.pilot_counts.estimate_significant_counts(total)
+    inside = np.flatnonzero(counts)
+    first, last = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, len(counts))
+    known, shares = state.pilot_counts.edges[first : last + 1], allocate_cells(counts)[first:last]
     edges = refine_edges(*_widen_range(known, shares), workload.cells)
-    return TableCounts(turns.releases, turns.pilot_counts.rounds, Grid.from_edges(edges, outside=Outside.APART))
+    return TableCounts(state.releases, state.pilot_counts.rounds, Grid.from_edges(edges, outside=Outside.APART))
 
 
 def _widen_range(edges: tuple[float, ...], shares: FloatArray) -> tuple[tuple[float, ...], FloatArray]:
-    """These intervals with one more at each end, of half the width of all, but not across zero; and parts of cells.
+    """Add an interval of half the total width at each end, not across zero; return edges and shares of the cells.
 
     >>> _widen_range((10.0, 20.0, 50.0), np.array([1.0, 1.0]))[0], _widen_range((0.0, 10.0), np.array([1.0]))[0]
     ((0.0, 10.0, 20.0, 50.0, 70.0), (0.0, 10.0, 15.0))
     """
-    low, high, half = edges[0], edges[-1], (edges[-1] - edges[0]) / 2
-    below, above = (float(f"{end:.1e}") for end in (low - half, high + half))
+    low, high, extension = edges[0], edges[-1], (edges[-1] - edges[0]) / 2
+    below, above = (float(f"{end:.1e}") for end in (low - extension, high + extension))
     below, above = max(below, 0.0) if low >= 0 else below, min(above, 0.0) if high <= 0 else above
     before, behind = edges[:0], edges[:0]
     if below < low:
-        before, shares = (below,), np.append(NEIGHBOURS[0] * shares[0], shares)
+        before, shares = (below,), np.append(TUNING.neighbour_weights[0] * shares[0], shares)
     if above > high:
-        behind, shares = (above,), np.append(shares, NEIGHBOURS[0] * shares[-1])
+        behind, shares = (above,), np.append(shares, TUNING.neighbour_weights[0] * shares[-1])
     return (*before, *edges, *behind), shares / shares.sum()
 
 
-def _clip_cell_count(ends: tuple[int, int], cells: float) -> float:
-    return min(max(cells, ends[0]), ends[1])
+def _clip_cell_count(limits: tuple[int, int], cells: float) -> float:
+    return min(max(cells, limits[0]), limits[1])
 
 
 def _count_on_cells(
@@ -579,53 +654,64 @@ def _count_on_cells(
     *,
     atoms_searched: bool,
 ) -> Strategy[TableCounts]:
-    """Count on cells that were chosen: at once, or with a look at all of them before, if there are atoms.
+    """Ask the final count on the chosen cells, after a search for atoms in all of them if there seem to be any.
 
-    Neighbours that seem to hold nothing are counted together, and so is all from a multiple of a step to the next one.
+    Neighbours that seem empty are counted together, and so are all values from one multiple of a step to the next.
 
-    Args:
-        pilot_state: All looks, on their own cells.
-        state: These looks, on the chosen cells.
-        likely: The number of records that each cell of the looks seems to hold.
+    Arguments:
+        pilot_state: All pilot queries, on their own cells.
+        state: The same queries, on the chosen cells.
+        likely: Estimated count of each cell of the pilot queries.
         setting: Loss and adjacency.
-        step: The number of whose multiples values are; 0: of none.
-        atoms_searched: Whether atoms were looked for.
+        step: Step of which the values are multiples; 0 for no step.
+        atoms_searched: Whether atoms have been searched for already.
     """
-    total, looks = setting.adjacency.public_record_count, state.pilot_counts
-    place = np.searchsorted(np.array(looks.edges), np.array(pilot_state.pilot_counts.edges))
-    below = np.interp(np.arange(len(looks.edges)), place, np.append(0.0, np.cumsum(likely)))
-    halved = looks.build_layout(np.diff(below), step)
-    splits = looks.estimate_tree(total, halved)
-    if not atoms_searched and splits.even_probability <= CLEAR and has_atoms(splits):
-        glance = find_atom_tilings(splits, setting.count_noise(GLANCE))
-        state = yield from state.ask_tilings(_all_cells_if_single(glance, state.slots), GLANCE)
-        splits = state.pilot_counts.estimate_tree(total, halved)
+    total, pilot_counts = setting.adjacency.public_record_count, state.pilot_counts
+    positions = np.searchsorted(np.array(pilot_counts.edges), np.array(pilot_state.pilot_counts.edges))
+    records_below = np.interp(np.arange(len(pilot_counts.edges)), positions, np.append(0.0, np.cumsum(likely)))
+    layout = pilot_counts.build_layout(np.diff(records_below), step)
+    splits = pilot_counts.estimate_tree(total, layout)
+    if not atoms_searched and splits.even_probability <= REFINEMENT.even_probability and has_atoms(splits):
+        tilings = find_atom_tilings(splits, setting.count_noise(TUNING.atoms_fraction))
+        state = yield from state.ask_tilings(_all_cells_if_single(tilings, state.slots), TUNING.atoms_fraction)
+        splits = state.pilot_counts.estimate_tree(total, layout)
     noise = setting.count_noise(state.remaining_budget)
     with np.errstate(over="ignore"):
-        ends = np.concatenate([[-inf], np.array(looks.edges) / (step or 1.0), [inf]])
-    least, multiples = np.concatenate([below[:1], below, below[-1:]]), np.ceil(ends.clip(-LARGEST, LARGEST) - NEARLY)
-    least = least[halved.begin + halved.width] - least[halved.begin]
-    several = multiples[halved.begin + halved.width] - multiples[halved.begin] > 1 if step else halved.width > 1
-    several |= splits.counts > max(MOST_IN_ONE[0] * looks.records, MOST_IN_ONE[1] * sqrt(noise.variance))
-    if looks.records < ENOUGH * sqrt(noise.variance):
-        held = np.maximum(splits.counts, least) > HELD * sqrt(noise.variance)
-        last: Tilings = (tuple(first_cells_of_nodes(halved, find_leaves(halved, held & several)).tolist()),)
+        slot_bounds = np.concatenate([[-inf], np.array(pilot_counts.edges) / (step or 1.0), [inf]])
+    lower_counts, multiples = (
+        np.concatenate([records_below[:1], records_below, records_below[-1:]]),
+        np.ceil(slot_bounds.clip(-LARGEST, LARGEST) - NEARLY),
+    )
+    lower_counts = lower_counts[layout.begin + layout.width] - lower_counts[layout.begin]
+    may_split = multiples[layout.begin + layout.width] - multiples[layout.begin] > 1 if step else layout.width > 1
+    single_count = max(TUNING.single_share * pilot_counts.records, TUNING.single_ratio * sqrt(noise.variance))
+    may_split |= splits.counts > single_count
+    if pilot_counts.records < TUNING.few_records * sqrt(noise.variance):
+        is_large = np.maximum(splits.counts, lower_counts) > TUNING.split_ratio * sqrt(noise.variance)
+        final_tilings: Tilings = (
+            tuple(first_cells_of_nodes(layout, find_leaves(layout, is_large & may_split)).tolist()),
+        )
     else:
-        last = refine_last_tilings(splits, noise, several, least)
-    state = yield from state.ask_tilings(_all_cells_if_single(last, state.slots), state.remaining_budget)
-    read = state.pilot_counts.rounds
+        final_tilings = refine_last_tilings(splits, noise, may_split, lower_counts)
+    state = yield from state.ask_tilings(_all_cells_if_single(final_tilings, state.slots), state.remaining_budget)
+    rounds = state.pilot_counts.rounds
     return TableCounts(
-        state.releases, read, looks.grid, pilot_queries=len(looks.rounds), uses_all_rounds=True, step=step
+        state.releases,
+        rounds,
+        pilot_counts.grid,
+        pilot_queries=len(pilot_counts.rounds),
+        uses_all_rounds=True,
+        step=step,
     )
 
 
 def _all_cells_if_single(tilings: Tilings, slots: int) -> Tilings:
-    """These tilings; all cells, if nothing stands out."""
+    """Return these tilings, or all cells if the tilings do not split anything."""
     return tilings if len(tilings[-1]) > 1 else (range(slots),)
 
 
 def refuse_range_search(workload: AutomaticRangeWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Refuse to look for a range, where records are counted only once.
+    """Refuse a range search under a trust model with a single round.
 
     Raises:
         UnsupportedQuery: always.
@@ -637,20 +723,20 @@ def refuse_range_search(workload: AutomaticRangeWorkload, setting: Setting) -> S
     )
 
 
-# The next cells, from released numbers: many where records seem to lie, with edges at numbers as people write them.
+# The next cells, from released numbers: most of them where records seem to lie, with edges at round decimal numbers.
 
 
 def allocate_cells(counts: FloatArray) -> FloatArray:
-    """The part of all cells that each interval is given: as records seem to lie in it, or near it.
+    """Allocate shares of the cells to intervals: more to intervals that hold records, and to those near them.
 
     >>> allocate_cells(np.array([0.0, 0.0, 10.0, 0.0, 0.0])).round(2).tolist()
     [0.05, 0.15, 0.6, 0.15, 0.05]
     """
-    own = counts if counts.any() else np.ones_like(counts)
-    shares = own.copy()
-    for distance, part in enumerate(NEIGHBOURS, start=1):
-        shares[distance:] = np.maximum(shares[distance:], part * own[:-distance])
-        shares[:-distance] = np.maximum(shares[:-distance], part * own[distance:])
+    weights = counts if counts.any() else np.ones_like(counts)
+    shares = weights.copy()
+    for distance, fraction in enumerate(TUNING.neighbour_weights, start=1):
+        shares[distance:] = np.maximum(shares[distance:], fraction * weights[:-distance])
+        shares[:-distance] = np.maximum(shares[:-distance], fraction * weights[distance:])
     return np.asarray(shares / shares.sum())
 
 
@@ -658,59 +744,60 @@ def refine_edges(
     edges: tuple[float, ...],
     shares: FloatArray,
     cells: float,
-    alone: SingletonRule = SingletonRule.ZERO,
+    singletons: SingletonRule = SingletonRule.ZERO,
     step: float = 0.0,
 ) -> tuple[float, ...]:
-    """Edges of about so many cells more, at round numbers.
+    """Add about `cells` edges at round numbers.
 
-    Args:
-        edges: The edges of intervals.
-        shares: The part of all cells that each of these gets.
-        cells: About how many there will be.
-        alone: The numbers that have cells of their own.
-        step: The number of whose multiples values are, and edges, too; 0: of none.
+    Arguments:
+        edges: The edges of the intervals.
+        shares: The share of the new cells of each interval.
+        cells: Approximate number of new cells.
+        singletons: The numbers that get cells of their own.
+        step: Step of which the values, and so the edges, are multiples; 0 for no step.
     """
-    found, near = set(edges), {0.0}
-    for (low, high), part in zip(pairwise(edges), shares.tolist(), strict=True):
-        wanted = part * cells
-        inner = multiples_between(low, high, wanted, step) if step else round_numbers_between(low, high, wanted)
-        found.update(inner)
-        near.update((low, *inner, high) if wanted > WORTH_ONE else ())
-    heaped = near.intersection(_select_singletons(sorted(found), alone))
-    return tuple(sorted(found.union(nextafter(edge, inf) for edge in heaped if edges[0] < edge < edges[-1])))
+    refined, occupied_edges = set(edges), {0.0}
+    for (low, high), share in zip(pairwise(edges), shares.tolist(), strict=True):
+        target = share * cells
+        inner = multiples_between(low, high, target, step) if step else round_numbers_between(low, high, target)
+        refined.update(inner)
+        occupied_edges.update((low, *inner, high) if target > TUNING.singleton_target else ())
+    singleton_edges = occupied_edges.intersection(_select_singletons(sorted(refined), singletons))
+    return tuple(sorted(refined.union(nextafter(edge, inf) for edge in singleton_edges if edges[0] < edge < edges[-1])))
 
 
-def _select_singletons(edges: list[float], alone: SingletonRule) -> list[float]:
-    """Those of the edges, rising, that are to have cells of their own; not those where such a cell ends."""
-    known = np.array(edges)
-    known = np.append(known[0], known[1:][known[1:] != np.nextafter(known[:-1], inf)])
-    if alone is SingletonRule.EDGES:
-        return list(known.tolist())
-    found = [
+def _select_singletons(edges: list[float], singletons: SingletonRule) -> list[float]:
+    """Return the edges, increasing, that get cells of their own; not those at which such a cell ends."""
+    starts = np.array(edges)
+    starts = np.append(starts[0], starts[1:][starts[1:] != np.nextafter(starts[:-1], inf)])
+    if singletons is SingletonRule.EDGES:
+        return list(starts.tolist())
+    selected = [
         edge
-        for edge in known.tolist()
-        if edge == 0 or (alone is not SingletonRule.ZERO and edge == float(f"{edge:.1e}"))
+        for edge in starts.tolist()
+        if edge == 0 or (singletons is not SingletonRule.ZERO and edge == float(f"{edge:.1e}"))
     ]
-    if alone is SingletonRule.ROUNDER:
-        widths = np.diff(known)
+    if singletons is SingletonRule.ROUNDER:
+        widths = np.diff(starts)
         steps = np.minimum(np.append(widths, inf), np.append(inf, widths))
-        tens = known / 10.0 ** np.ceil(np.log10(np.maximum(steps, SMALLEST)) - NEARLY)
-        found += known[np.abs(tens - np.rint(tens)) < NEARLY].tolist()
-    return found
+        tens = starts / 10.0 ** np.ceil(np.log10(np.maximum(steps, SMALLEST)) - NEARLY)
+        selected += starts[np.abs(tens - np.rint(tens)) < NEARLY].tolist()
+    return selected
 
 
 def round_numbers_between(low: float, high: float, cells: float) -> list[float]:
-    """Round numbers strictly between two numbers, which cut them in about so many cells.
+    """Return round numbers strictly between two numbers, which form about `cells` cells.
 
-    Cells are about as wide as each other if the numbers are close, else in their logarithm, with edges at 1, 2 and 5
-    times powers of ten. Edges are the doubles nearest to decimals, so values that are written so are on edges.
-
-    >>> round_numbers_between(1.0, 2.0, 4), round_numbers_between(-100.0, -80.0, 2), round_numbers_between(1.0, 1000.0, 6)
-    ([1.2, 1.4, 1.6, 1.8], [-90.0], [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0])
+    If the two numbers are close, cells have about equal widths, else about equal widths on a log scale, with edges at
+    1, 2 and 5 times powers of ten. Edges are the doubles nearest to decimals, so decimal values lie exactly on edges.
+    >>> round_numbers_between(1.0, 2.0, 4), round_numbers_between(-100.0, -80.0, 2)
+    ([1.2, 1.4, 1.6, 1.8], [-90.0])
+    >>> round_numbers_between(1.0, 1000.0, 6)
+    [2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0]
     """
     if high <= 0:
         return [-edge for edge in reversed(round_numbers_between(-high, -low, cells))]
-    if cells < FEWEST or low <= 0:
+    if cells < TUNING.least_cells or low <= 0:
         return []
     if high <= CLOSE * low:
         return _decimal_multiples_between(low, high, cells)
@@ -721,42 +808,46 @@ def round_numbers_between(low: float, high: float, cells: float) -> list[float]:
         return marks[step // 2 :: step]
     dense = cells / log(high / low)
     inner = (
-        _decimal_multiples_between(*ends, dense * log(ends[1] / ends[0])) for ends in pairwise([low, *marks, high])
+        _decimal_multiples_between(*bounds, dense * log(bounds[1] / bounds[0]))
+        for bounds in pairwise([low, *marks, high])
     )
-    return sorted({*marks, *(edge for part in inner for edge in part)})
+    return sorted({*marks, *(edge for multiples in inner for edge in multiples)})
 
 
 def multiples_between(low: float, high: float, cells: float, step: float) -> list[float]:
-    """Multiples of the step, 1, 2 or 5 times a power of ten, strictly between: all, or round ones for so many cells.
+    """Return multiples of the step strictly between two numbers: all of them if few, else round ones.
 
     >>> multiples_between(0.0, 10.0, 1, 2.0), multiples_between(1000.0, 2000.0, 4, 2.0)
     ([2.0, 4.0, 6.0, 8.0], [1200.0, 1400.0, 1600.0, 1800.0])
     """
-    if (high - low) / step <= max(FEWEST * cells, FEW_MULTIPLES if cells > WORTH_ONE else 0):
-        found = multiples_of(step, np.arange(floor(low / step), ceil(high / step) + 1)).tolist()
-        return [edge for edge in found if low < edge < high]
+    few = max(TUNING.least_cells * cells, TUNING.few_multiples if cells > TUNING.singleton_target else 0)
+    if (high - low) / step <= few:
+        multiples = multiples_of(step, np.arange(floor(low / step), ceil(high / step) + 1)).tolist()
+        return [edge for edge in multiples if low < edge < high]
     inner = np.array(round_numbers_between(low, high, cells))
     return list(inner[are_whole_multiples(inner, step)].tolist())
 
 
 def are_whole_multiples(numbers: FloatArray, step: float) -> NDArray[np.bool_]:
-    """Mark multiples of the step, but for rounding; numbers with no digits so small are."""
+    """Mark multiples of the step up to rounding; numbers too large for digits of this size are marked."""
     with np.errstate(over="ignore"):
         steps = np.clip(numbers / step, -(2.0**53), 2.0**53)
     return np.asarray(np.abs(steps - np.rint(steps)) < NEARLY)
 
 
 def _decimal_multiples_between(low: float, high: float, cells: float) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten, strictly between, which make at least so many cells."""
-    if cells < FEWEST:
+    """Return multiples of 1, 2 or 5 times a power of ten strictly between two numbers, forming at least `cells`
+    cells.
+    """
+    if cells < TUNING.least_cells:
         return []
     width = (high - low) / cells
     if not width >= SMALLEST:
         return []
     power = floor(log10(width))
     digit = max(digit for digit in TENTHS if digit == 1 or digit * 10.0**power <= width)
-    first, last = floor(low / (digit * 10.0**power)), ceil(high / (digit * 10.0**power))
-    if max(abs(first), abs(last)) >= 2**53:
+    lowest, highest = floor(low / (digit * 10.0**power)), ceil(high / (digit * 10.0**power))
+    if max(abs(lowest), abs(highest)) >= 2**53:
         return []
-    edges = (float(f"{each * digit}e{power}") for each in range(first, last + 1))
+    edges = (float(f"{factor * digit}e{power}") for factor in range(lowest, highest + 1))
     return [edge for edge in edges if low < edge < high]

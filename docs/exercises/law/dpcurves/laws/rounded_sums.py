@@ -10,11 +10,11 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from ..arguments import Refused
+from ..arguments import InvalidArgument
 from ..arrays import FloatArray
 from ..codec import STORED
 from .interval_sums import IntervalSums, Tier
-from .law import Noise, draw
+from .law import Noise, simulate_noise
 
 LARGEST_STEP = 2**20
 Step = Annotated[int, ("minimum", 1), ("maximum", LARGEST_STEP)]
@@ -36,7 +36,7 @@ class RoundedNoise(Noise):
 
     def __post_init__(self) -> None:
         if not 1 <= self.step <= LARGEST_STEP:
-            raise Refused("step", f"a whole number from 1 to {LARGEST_STEP} is needed, got {self.step}")
+            raise InvalidArgument("step", f"a whole number from 1 to {LARGEST_STEP} is needed, got {self.step}")
 
     @property
     def before_rounding(self) -> Noise:
@@ -105,18 +105,18 @@ class RoundedSums(IntervalSums):
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """Return the law of what `to_json` wrote. The base would read `missing` as noise that is not rounded."""
-        missing = STORED.read(RoundedNoise | None, stored["missing"])
-        return STORED.made(cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
+        missing = STORED.decode(RoundedNoise | None, stored["missing"])
+        return STORED.decode_fields(cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
 
-    def raw_noise(self, draws: int, generator: np.random.Generator) -> FloatArray:
+    def simulate_values(self, draws: int, generator: np.random.Generator) -> FloatArray:
         """Simulate noise and rounding of the released values, with uniform remainders: (draws, size)."""
         return np.concatenate([_simulate(noise, (draws, count), generator) for noise, count in self.noises], axis=-1)
 
 
 def _simulate(noise: Noise, shape: tuple[int, ...], generator: np.random.Generator) -> FloatArray:
     if not isinstance(noise, RoundedNoise):
-        return draw(noise, shape, generator)
-    error = draw(noise.before_rounding, shape, generator)
+        return simulate_noise(noise, shape, generator)
+    error = simulate_noise(noise.before_rounding, shape, generator)
     for _ in range(int(noise.parties)):
         remainder = generator.integers(0, noise.step, shape)
         error += noise.step * (generator.integers(0, noise.step, shape) < remainder) - remainder
