@@ -48,9 +48,9 @@ class Codec:
     ...     FIELDS = {"of": "whole", "part": "part"}
     ...     part: Fraction
     ...     whole: int = 1
-    >>> STORED.written(Share(Fraction(1, 3), 5))
+    >>> STORED.encode(Share(Fraction(1, 3), 5))
     {'of': 5, 'part': '1/3'}
-    >>> STORED.made(Share, {"part": "1/3"})
+    >>> STORED.decode(Share, {"part": "1/3"})
     Share(part=Fraction(1, 3), whole=1)
     >>> (rule := STORED.rule_of_fields(Share))["required"], rule["properties"]["of"]
     (['part'], {'type': 'integer'})

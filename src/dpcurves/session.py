@@ -405,7 +405,7 @@ class Session:
     >>> table = {"age": np.arange(1000) % 90}
     >>> session = dp.Session(table, budget=dp.PrivacyLoss.pure(2), adjacency=dp.REPLACE_ONE)
     >>> cdf = session.ask(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(1))
-    >>> session.left.epsilon
+    >>> session.remaining.epsilon
     Fraction(1, 1)
     """
 
@@ -658,8 +658,8 @@ class Session:
         return self._label_source(self._run_question(question, grant, self._question_adjacency(None)))
 
     def _label_source(self, curve: Curve) -> Curve:
-        of_source: Callable[[str], Curve] | None = getattr(curve, "of_source", None)
-        return curve if self._source is None or of_source is None else of_source(self._source)
+        with_source: Callable[[str], Curve] | None = getattr(curve, "with_source", None)
+        return curve if self._source is None or with_source is None else with_source(self._source)
 
     @property
     def _public_units(self) -> int | None:

@@ -264,7 +264,7 @@ def make_summary_question(kind: str, label: str, bounds: Sequence[float] | Auto,
     if bounds == "auto":
         if weights:
             raise InvalidArgument("bounds", "two numbers are needed: sums of survey weights look for none")
-        return cast("Question[Summary]", getattr(curves, f"Unbounded{kind}Question")(label))
+        return cast("Question[Summary]", getattr(curves, f"AutoRange{kind}Question")(label))
     if isinstance(bounds, str):
         raise WrongArgumentType("bounds", f"two numbers, or 'auto', are needed, got {describe_value(bounds)}")
     if weights:

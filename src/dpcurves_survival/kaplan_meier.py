@@ -186,7 +186,7 @@ class Survival(IntervalResult):
         noted = self.privacy.with_notes(*wide)
         lower, upper = self.band(LEVEL)
         done = replace(self, privacy=noted.with_notes(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
-        done.__dict__["_few"] = self._shrunken_hazards  # of the same counts, and slow to find
+        done.__dict__["_shrunken_hazards"] = self._shrunken_hazards  # of the same counts, and slow to find
         return done
 
     @cached_property

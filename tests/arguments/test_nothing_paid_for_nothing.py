@@ -69,11 +69,11 @@ VALID: dict[str, dict[str, Any]] = {
     "MeanQuestion": {"column": "x", "lower": 0, "upper": 1},
     "VarianceQuestion": {"column": "x", "lower": 0, "upper": 1},
     "SummaryQuestion": {"column": "x", "lower": 0, "upper": 1},
-    "UnboundedCdfQuestion": {"column": "x"},
-    "UnboundedQuantilesQuestion": {"column": "x", "at": (0.5,)},
+    "AutoRangeCdfQuestion": {"column": "x"},
+    "AutoRangeQuantilesQuestion": {"column": "x", "at": (0.5,)},
     **{f"Unbounded{word}Question": {"column": "x"} for word in ("Histogram", "Sum", "Mean", "Variance", "Summary")},
-    "UnboundedScoresQuestion": {"label": "y", "score": "x"},
-    "UnboundedSurvivalQuestion": {"time": "x", "event": "y"},
+    "AutoRangeScoresQuestion": {"label": "y", "score": "x"},
+    "AutoRangeSurvivalQuestion": {"time": "x", "event": "y"},
     "VerifyQuestion": {
         "outcome": dp.Categories("y", (0, 1)), "columns": (dp.NumericColumn("z", -20, 20),), "coefficient": "z", "above": 0,
     },
@@ -134,8 +134,8 @@ def test_every_question_of_the_package_is_tried() -> None:
 
 
 THINNED = {
-    "UnboundedSurvivalQuestion": 60, "UnboundedScoresQuestion": 60, "WeightedSurvivalQuestion": 40,
-    "SurvivalQuestion": 20, "UnboundedCdfQuestion": 30, "UnboundedQuantilesQuestion": 60,
+    "AutoRangeSurvivalQuestion": 60, "AutoRangeScoresQuestion": 60, "WeightedSurvivalQuestion": 40,
+    "SurvivalQuestion": 20, "AutoRangeCdfQuestion": 30, "AutoRangeQuantilesQuestion": 60,
 }  # fmt: skip
 """Each argument is given one of so many odd values, twelve unless it is said, and the next argument those in between:
 most are arguments of other questions, too. `make bench` gives each argument each value."""

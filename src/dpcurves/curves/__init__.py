@@ -11,9 +11,9 @@ def __getattr__(name: str) -> Any:
     """Import a name where it is used; those of fields, which stand in packages of their own, are found here as well."""
     if name in __all__:
         return _own(name)
-    from ..fields import of_field
+    from ..fields import load_field_object
 
     try:
-        return of_field(name)
+        return load_field_object(name)
     except AttributeError:
         return _own(name)

@@ -226,7 +226,7 @@ class HaarTensorSums(CountLaw):
     """
 
     KEY = "wavelets"
-    FIELDS = MappingProxyType({"sides": "sides", KEY: "noises", "apart": "apart"})
+    FIELDS = MappingProxyType({"sides": "sides", KEY: "noises", "apart": "outside_noise"})
 
     sides: tuple[int, ...]
     noises: tuple[Noise, ...]

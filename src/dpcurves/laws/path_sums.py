@@ -39,7 +39,7 @@ class PathSums(CountLaw):
     """
 
     KEY = "path"
-    FIELDS = MappingProxyType({"at": "at", "blocks": "levels", KEY: "noise"})
+    FIELDS = MappingProxyType({"at": "prefix_lengths", "blocks": "levels", KEY: "noise"})
 
     cells: int
     prefix_lengths: tuple[int, ...]
