@@ -443,7 +443,7 @@ class Session:
         self._units = units
         self._trust = _resolve_trust(trust, table)
         self._randomness = randomness if randomness is not None else Randomness.from_system()
-        require_type("randomness", self._randomness, Randomness, "a Randomness, as Randomness.system(),")
+        require_type("randomness", self._randomness, Randomness, "a Randomness, as Randomness.from_system(),")
         require_type("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._dataset = _require_version_suffix(dataset, self._table)
@@ -613,7 +613,7 @@ class Session:
         balance = self.balance
         if isinstance(curve, Result) and balance.remaining.exact > 0:
             object.__setattr__(
-                curve, "left_then", f"{balance.remaining} of {balance.account.limit} was left after this"
+                curve, "remaining_budget", f"{balance.remaining} of {balance.account.limit} was left after this"
             )
 
     def charge_for(

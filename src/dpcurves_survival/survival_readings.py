@@ -50,7 +50,7 @@ class Estimate:
         privacy: The privacy statement of the curve, or of the first of two.
         scale: Along which axis it is drawn: share, share with an event, difference of shares, time, difference of
             times, ratio, people or cumulative hazard.
-        least, most: Between which it lies in any case.
+        minimum, maximum: Between which it lies in any case.
         terms: The readings that a difference of two groups is the difference of: it is not known if one of them is not.
     """
 
