@@ -256,7 +256,7 @@ def require_known_fields(given: Iterable[object], known: Iterable[str]) -> None:
     >>> require_known_fields({"color": 1, "name": 2}, ("name", "size"))
     Traceback (most recent call last):
       ...
-    dpcurves.arguments.Refused: color: there is no such field; there are name, size
+    dpcurves.arguments.InvalidArgument: color: there is no such field; there are name, size
     """
     names = tuple(known)
     unknown = sorted(set(map(str, given)) - set(names))

@@ -76,7 +76,7 @@ def plan_question(
         The plans, turn by turn, each with its loss, mechanism and error; and `notes`.
 
     >>> import dpcurves as dp
-    >>> adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1_000_000)
+    >>> adjacency = dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, units=1_000_000)
     >>> (plan,) = dp.plan_question(dp.CdfQuestion("age", dp.Grid(0, 100, cells=1024)), dp.PrivacyLoss.pure(1), adjacency)
     >>> plan.error < 19
     True

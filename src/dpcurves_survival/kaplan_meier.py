@@ -567,7 +567,7 @@ def log_rank_test(
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
     >>> early, late = (dp.survival([when, 9.5] * 900, [1, 0] * 900, grid=grid, **spent) for when in (2.5, 5.5))
-    >>> dp.log_rank_test(early, late).pvalue < 0.01
+    >>> dp.log_rank_test(early, late).p_value < 0.01
     True
     """
     firsts, seconds = ((each,) if not isinstance(each, (list, tuple)) else tuple(each) for each in (first, second))
