@@ -135,5 +135,7 @@ def test_the_kinds_of_errors_are_what_the_page_says() -> None:
 
 
 def test_the_page_of_errors_has_all_of_them() -> None:
-    calls = sum(len(re.findall(r"\bInvalidArgument\(", file.read_text(encoding="utf-8"))) for file in SOURCE.rglob("*.py"))
+    calls = sum(
+        len(re.findall(r"\bInvalidArgument\(", file.read_text(encoding="utf-8"))) for file in SOURCE.rglob("*.py")
+    )
     assert calls * 0.8 < sum(each.kind == "InvalidArgument" for each in error_pages.raised(SOURCE)) <= calls

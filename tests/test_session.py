@@ -306,7 +306,7 @@ def test_whatever_fails_after_the_charge_tells_the_request_and_what_fails_before
         raise error
 
     opened = session({"x": X})
-    for place, is_told in ("charge", False), ("store", True):
+    for place, is_told in ("charge", False), ("store_answer", True):
         error.__notes__ = []
         with monkeypatch.context() as failing:
             failing.setattr(Ledger, place, fail)

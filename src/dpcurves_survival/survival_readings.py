@@ -238,7 +238,10 @@ def estimate_hazard_ratio(
 
 
 def _take_draws(curves: inference.Curves, draws: int) -> inference.Curves:
-    cut = {name: getattr(curves, name)[:draws] for name in ("survival", "incidence", "cumulative_hazard", "conditioning_survival")}
+    cut = {
+        name: getattr(curves, name)[:draws]
+        for name in ("survival", "incidence", "cumulative_hazard", "conditioning_survival")
+    }
     return curves._replace(**cut)
 
 
