@@ -240,10 +240,10 @@ def make_pair_table(
         names = pair[0], pair[1]
     elif names[0] == names[1]:
         names = first_argument, second_argument
-    pair = require_column(first, first_argument), require_column(second, second_argument)
-    if len(columns_[0]) != len(columns_[1]):
+    value_columns = require_column(first, first_argument), require_column(second, second_argument)
+    if len(value_columns[0]) != len(value_columns[1]):
         raise InvalidArgument(", ".join(columns), "the same number of records is needed")
-    return names, dict(zip(names, columns_, strict=True))
+    return names, dict(zip(names, value_columns, strict=True))
 
 
 def add_weights(
@@ -883,7 +883,8 @@ def select_partitions(
     ...                         adjacency=dp.ADD_REMOVE)
     >>> list(found), bool(abs(found["south"].count - 90) < 20)
     (['north', 'south', 'other'], True)
-    >>> "north" in dp.select_partitions(["north"] * 900, universe=dp.TextUniverse("a-z", 5), epsilon=4, adjacency=dp.ADD_REMOVE)
+    >>> universe = dp.TextUniverse("a-z", 5)
+    >>> "north" in dp.select_partitions(["north"] * 900, universe=universe, epsilon=4, adjacency=dp.ADD_REMOVE)
     True
     """
     loss = parse_loss(paid.get("epsilon"), paid.get("rho"))
