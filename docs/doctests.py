@@ -46,6 +46,6 @@ class Doctests(Extension):
             and func.parent is not None
         ):
             own = [each for each in func.parameters if each.kind is not ParameterKind.var_keyword]
-            shared = [each for each in func.parent["asked"].parameters if each.kind is ParameterKind.keyword_only]
+            shared = [each for each in func.parent["ask_once"].parameters if each.kind is ParameterKind.keyword_only]
             places = {each.name: PLACES.get(each.name, 0 if each.required else 4) for each in (*own, *shared)}
             func.parameters = Parameters(*sorted([*own, *shared], key=lambda each: places[each.name]))

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-KINDS = "Refused", "WrongKind", "UnsupportedQuery", "BudgetExceeded", "Misuse", "ProtocolAborted", "NotInstalled"
+KINDS = (
+    "InvalidArgument", "WrongArgumentType", "UnsupportedQuery", "BudgetExceeded", "Misuse", "ProtocolError",
+    "MissingPackage",
+)  # fmt: skip
 INTRODUCTION = """# Errors
 
 An error is one line, `argument: rule`: what it is about, and what is needed instead. It shows no value of a record, and
@@ -17,13 +20,13 @@ whatever is refused before the charge costs nothing. Words in *italics* stand fo
 
 | error | also a | means |
 |---|---|---|
-| `Refused` | `ValueError` | an argument that can not be taken |
-| `WrongKind` | `Refused`, `TypeError` | an argument of another kind than is needed |
+| `InvalidArgument` | `ValueError` | an argument that can not be taken |
+| `WrongArgumentType` | `InvalidArgument`, `TypeError` | an argument of another kind than is needed |
 | `UnsupportedQuery` | | a question that this trust model can not answer; nothing was spent |
 | `BudgetExceeded` | | the charge was refused: nothing was computed, nothing was spent |
-| `Misuse` | `Refused` | a command that contradicts itself, or lacks something; nothing was opened |
-| `ProtocolAborted` | `Refused` | a message that is not what the protocol says; nothing was told |
-| `NotInstalled` | `ImportError` | an extra is needed |
+| `Misuse` | `InvalidArgument` | a command that contradicts itself, or lacks something; nothing was opened |
+| `ProtocolError` | `InvalidArgument` | a message that is not what the protocol says; nothing was told |
+| `MissingPackage` | `ImportError` | an extra is needed |
 
 Below stand all of them, by the module that raises them. The words may change, the kinds [may not](stability.md).
 """

@@ -75,12 +75,12 @@ def test_a_session_and_its_results_print_what_is_left() -> None:
         mean = session.ask(
             dp.MeanQuestion("age", 0, 100, by=dp.Categories("sex", ("F", "M"))), dp.PrivacyLoss.pure("0.5")
         )
-        assert repr(session).endswith("budget epsilon 2, spent epsilon 0.5, left epsilon 1.5)")
+        assert repr(session).endswith("budget epsilon 2, spent epsilon 0.5, remaining epsilon 1.5)")
         card = session._repr_html_()
         assert "mean of age by sex" in card
         assert "<td>epsilon 1.5</td>" in card
     own = mean._repr_html_()
-    assert "epsilon 1.5 of epsilon 2 was left after this" in own
+    assert "epsilon 1.5 of epsilon 2 remained after this" in own
     assert "for these records" in own.partition('<th scope="row">F</th>')[2][:120]
     assert "was left" not in mean.to_json()
     assert "was left" not in dp.mean(AGES, bounds=(0, 100), **ONE)._repr_html_()

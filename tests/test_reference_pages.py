@@ -131,9 +131,11 @@ def test_the_kinds_of_errors_are_what_the_page_says() -> None:
         kind, *above = re.findall(r"`(\w+)`", line.rpartition(" | ")[0])
         places = (arguments, refusal, conversation, ledger)
         own = next(getattr(place, kind) for place in places if hasattr(place, kind))
-        assert {each.__name__ for each in own.__bases__} - {"Named"} == set(above)
+        assert {each.__name__ for each in own.__bases__} - {"ArgumentError"} == set(above)
 
 
 def test_the_page_of_errors_has_all_of_them() -> None:
-    calls = sum(len(re.findall(r"\bRefused\(", file.read_text(encoding="utf-8"))) for file in SOURCE.rglob("*.py"))
-    assert calls * 0.8 < sum(each.kind == "Refused" for each in error_pages.raised(SOURCE)) <= calls
+    calls = sum(
+        len(re.findall(r"\bInvalidArgument\(", file.read_text(encoding="utf-8"))) for file in SOURCE.rglob("*.py")
+    )
+    assert calls * 0.8 < sum(each.kind == "InvalidArgument" for each in error_pages.raised(SOURCE)) <= calls

@@ -79,7 +79,7 @@ class ManyLooks:
 
 def test_a_query_that_is_not_ours_is_refused_before_anything_is_charged() -> None:
     opened = session({"x": X})
-    with pytest.raises(TypeError, match=r"^question: one of the queries of dpcurves.data is needed, not a FreeLooks"):
+    with pytest.raises(TypeError, match=r"^question: a query of dpcurves.queries is needed, not a FreeLooks"):
         opened.ask(ManyLooks(), ONE)
     assert opened.remaining.epsilon == 2
 
@@ -306,7 +306,7 @@ def test_whatever_fails_after_the_charge_tells_the_request_and_what_fails_before
         raise error
 
     opened = session({"x": X})
-    for place, is_told in ("charge", False), ("store", True):
+    for place, is_told in ("charge", False), ("store_answer", True):
         error.__notes__ = []
         with monkeypatch.context() as failing:
             failing.setattr(Ledger, place, fail)
@@ -328,7 +328,7 @@ def test_a_warning_that_is_an_error_tells_the_request() -> None:
 
 
 def test_a_unit_needs_a_name() -> None:
-    with pytest.raises(ValueError, match=r"^unit: a column needs a name"):
+    with pytest.raises(ValueError, match=r"^unit: a column name is needed"):
         session({"x": X, "": X}, unit="", rows_per_unit=1)
 
 

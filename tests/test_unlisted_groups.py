@@ -65,7 +65,7 @@ def test_a_delta_is_refused_where_there_is_none_and_where_it_is_for_nothing() ->
             opened.ask(BY_WARD, LOSS)
         with pytest.raises(dp.UnsupportedQuery, match="delta: groups that nobody listed need one"):
             opened.ask(BY_WARD, dp.PrivacyLoss.pure(1))
-        with pytest.raises(ValueError, match="delta: nothing that is asked needs one"):
+        with pytest.raises(ValueError, match="delta: the question selects no partitions"):
             opened.ask(dp.HistogramQuestion("x", GRID), LOSS)
         two = dp.HistogramQuestion("x", GRID, by=(dp.UnlistedCategories("ward"), dp.UnlistedCategories("number")))
         with pytest.raises(ValueError, match="by: groups of one column"):
@@ -134,7 +134,7 @@ def test_groups_of_a_public_universe_need_no_delta(adjacency: Any, loss: dp.Priv
     assert set(by_hash) == {hashes.label("ab"), hashes.label("no letters"), "other"}
     assert by_hash[hashes.label("no letters")].count.sum() == pytest.approx(700, abs=30)
     assert (told.privacy.loss, told.privacy.delta) == (str(loss), 0)
-    with pytest.raises(ValueError, match="delta: nothing that is asked needs one"):
+    with pytest.raises(ValueError, match="delta: the question selects no partitions"):
         dp.plan_question(asked[0], loss.with_delta(LOSS.delta), adjacency.to_adjacency(EACH_RECORD, 1701))
 
 

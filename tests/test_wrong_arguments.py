@@ -185,7 +185,7 @@ def test_a_loss_that_no_ledger_counts_is_called_by_its_name(wrong: Any) -> None:
 
 
 def test_a_loss_beyond_every_budget_is_refused_before_anything_is_planned() -> None:
-    with pytest.raises(ValueError, match=r"^loss: no budget is above 1e9"):
+    with pytest.raises(ValueError, match=r"^loss: the loss exceeds 1e9"):
         table({"x": X}).plan(dp.CdfQuestion("x", GRID), dp.PrivacyLoss.pure(1e300))
 
 

@@ -1,4 +1,4 @@
-"""Checks of arguments: each refusal names the argument and the rule, and shows nothing that may be a record."""
+"""Checks of arguments. Each error names the argument and the rule, and shows no value that may come from a record."""
 
 from __future__ import annotations
 
@@ -13,39 +13,44 @@ from typing import Any, Self, TypeVar
 Member = TypeVar("Member", bound=Enum)
 Exact = Fraction | Decimal | int | float | str
 
-MOST_SHOWN = 60
-MOST_WRITTEN = 400
-"""Characters of an exact number."""
-MOST_TENS = 300
-"""The most powers of ten of an exact number, up or down: nearly as many as doubles have."""
+MAX_SHOWN_LENGTH = 60
+"""Characters of a value that an error message shows."""
+MAX_NUMBER_LENGTH = 400
+"""Characters of an exact number: enough for the numerator and denominator of a double."""
+MAX_EXPONENT = 300
+"""Largest absolute power of ten of an exact number, close to the range of doubles (1e308)."""
+MAX_INTEGER_BITS = 256
+"""Bits of an integer argument. Longer integers overflow doubles in later steps and do not fit in a message."""
 
 
-def describe_value(given: object) -> str:
-    """A given value on one short line: of anything but a single text or number just its kind, for it may hold records.
+def describe_value(value: object) -> str:
+    """Describe a value on one short line: a single text or number by itself, any other object by its type.
+
+    Containers are never printed, because they may hold records.
 
     >>> describe_value("0:1"), describe_value([3, 4]), describe_value(10**99)
     ("'0:1'", 'a list', 'an int of 100 characters')
     """
-    kind = given.__name__ if isinstance(given, type) else type(given).__name__
-    named = f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
-    if isinstance(given, type):
+    kind = value.__name__ if isinstance(value, type) else type(value).__name__
+    kind_text = f"{'an' if kind[0].lower() in 'aeiou' else 'a'} {kind}"
+    if isinstance(value, type):
         return f"the class {kind}"
-    if not isinstance(given, str | int | float | Fraction | Decimal | None):
-        return named
+    if not isinstance(value, str | int | float | Fraction | Decimal | None):
+        return kind_text
     try:
-        text = repr(float(given) if isinstance(given, float) else given)
-    except Exception:  # a whole number that Python does not print, or an object's own trouble
-        return named
-    return text if len(text) <= MOST_SHOWN and text.isprintable() else f"{named} of {len(text)} characters"
+        text = repr(float(value) if isinstance(value, float) else value)
+    except Exception:  # an integer above Python's limit of printed digits, or a subclass whose repr fails
+        return kind_text
+    return text if len(text) <= MAX_SHOWN_LENGTH and text.isprintable() else f"{kind_text} of {len(text)} characters"
 
 
 class ArgumentError(Exception):
-    """An error that says what it is about. The sentence is made from its parts; nobody has to take it apart again.
+    """An error about an argument. Its message is ``argument: rule``; callers read the attributes, not the message.
 
     Attributes:
-        argument: What is refused, by the name that it has where it is written; several are separated by commas.
-        rule: What is needed instead, and, where it is no record's, what was given.
-        given: What was given, where whoever reports the error may know it by another name, as a column.
+        argument: Name of the rejected argument as the caller writes it; several names are separated by commas.
+        rule: The rule that the argument violates, and the value that was passed unless it may come from a record.
+        given: The value that was passed, for callers that map it to a name of their own, such as a column.
     """
 
     def __init__(self, argument: str, rule: str, given: str | None = None) -> None:
@@ -56,27 +61,27 @@ class ArgumentError(Exception):
         return f"{self.argument}: {self.rule}"
 
     def with_argument(self, argument: str) -> Self:
-        """Say the error of another argument."""
+        """Return the same error under another argument name."""
         return type(self)(argument, self.rule, self.given)
 
 
 class InvalidArgument(ArgumentError, ValueError):
-    """An argument that cannot be taken."""
+    """The value of an argument is not allowed."""
 
 
 class WrongArgumentType(InvalidArgument, TypeError):
-    """An argument of another kind than is needed."""
+    """The type of an argument is not allowed."""
 
 
 class MissingPackage(ArgumentError, ImportError):
-    """An extra is needed for this."""
+    """A feature needs an optional dependency that is not installed."""
 
 
 class ProtocolError(InvalidArgument):
-    """A message was not what the protocol says, or came from somebody else. One line; nothing was told.
+    """A message violates the protocol or comes from the wrong sender. The error is one line and reveals no secret.
 
     Attributes:
-        status: What HTTP calls it.
+        status: The HTTP status code.
     """
 
     def __init__(self, argument: str, rule: str, status: int = 400) -> None:
@@ -85,93 +90,95 @@ class ProtocolError(InvalidArgument):
 
     @classmethod
     def from_error_line(cls, line: str, status: int) -> ProtocolError:
-        """The message of another machine, in one line: its argument comes first."""
-        kind = ServiceUnavailable if status in AWAY else cls
-        argument, parted, rule = line.partition(": ")
-        return kind(argument, rule, status) if parted else kind("server", line, status)
+        """Parse the line ``argument: rule`` that another machine sent with an HTTP status."""
+        kind = ServiceUnavailable if status in UNAVAILABLE_STATUSES else cls
+        argument, separator, rule = line.partition(": ")
+        return kind(argument, rule, status) if separator else kind("server", line, status)
 
 
 class ServiceUnavailable(ProtocolError):
-    """Another machine did not answer, or is too busy. The same request may be sent again later."""
+    """Another machine did not answer, or is overloaded. The same request may be sent again."""
 
 
-AWAY = (503, 504)
-"""HTTP statuses of a server that is away or busy, or waits for another one in vain."""
+UNAVAILABLE_STATUSES = (503, 504)
+"""HTTP status codes: service unavailable, gateway timeout."""
 
 
-def parse_choice(name: str, given: object, choices: type[Member], *, also: str = "") -> Member:
-    """The choice that is given as itself or by its word.
+def parse_choice(name: str, value: object, choices: type[Member], *, also: str = "") -> Member:
+    """Return the member of an enumeration that is passed as itself or by its lower-case name.
 
     Raises:
-        ValueError: it is anything else; a choice that is not understood must not become another one.
+        ValueError: `value` is neither. There is no default, so that a misspelled choice never becomes another choice.
 
     >>> from dpcurves.privacy import Neighbours
     >>> parse_choice("adjacency", "replace-one", Neighbours)
     <Neighbours.REPLACE_ONE: 'replace-one'>
     """
-    words = {each.name.lower().replace("_", "-"): each for each in choices}
-    if isinstance(given, choices):
-        return given
-    if not isinstance(given, str) or given not in words:
-        raise InvalidArgument(name, f"one of {', '.join(words)} is needed{also}, got {describe_value(given)}")
-    return words[given]
+    members = {member.name.lower().replace("_", "-"): member for member in choices}
+    if isinstance(value, choices):
+        return value
+    if not isinstance(value, str) or value not in members:
+        raise InvalidArgument(name, f"one of {', '.join(members)} is needed{also}, got {describe_value(value)}")
+    return members[value]
 
 
-def require_type(name: str, given: object, kind: type[Any] | tuple[type[Any], ...], expected: str) -> None:
-    """It is of this kind; `expected` says what to write.
+def require_type(name: str, value: object, kind: type[Any] | tuple[type[Any], ...], expected: str) -> None:
+    """Require an instance of `kind`; `expected` says what to type instead.
 
     Raises:
-        TypeError: it is of another.
+        TypeError: `value` has another type.
     """
-    if not isinstance(given, kind):
-        raise WrongArgumentType(name, f"{expected} is needed, got {describe_value(given)}")
+    if not isinstance(value, kind):
+        raise WrongArgumentType(name, f"{expected} is needed, got {describe_value(value)}")
 
 
-def parse_positive_fraction(name: str, given: Any) -> Fraction:
-    """A finite number above zero, exactly; a float means the decimal that it prints.
+def parse_positive_fraction(name: str, value: Any) -> Fraction:
+    """Parse a finite positive number exactly. A float means the decimal that it prints.
 
     Raises:
-        ValueError: it is none, or far beyond all that is ever needed, so that it would be worked out for ever.
+        ValueError: `value` is not such a number, or lies outside 1e-300 to 1e300, where exact arithmetic is too slow.
 
     >>> parse_positive_fraction("epsilon", 0.1), parse_positive_fraction("epsilon", "1/3")
     (Fraction(1, 10), Fraction(1, 3))
     """
-    found = _parse_finite(given)
-    if found is None or found <= 0:
-        raise InvalidArgument(name, f"a finite number above zero is needed, got {describe_value(given)}")
-    if not _is_workable(found):
+    number = _parse_finite(value)
+    if number is None or number <= 0:
+        raise InvalidArgument(name, f"a finite number above zero is needed, got {describe_value(value)}")
+    if not _is_workable(number):
         raise InvalidArgument(
-            name, f"a number from 1e-{MOST_TENS} to 1e{MOST_TENS} is needed, got {describe_value(given)}"
+            name, f"a number from 1e-{MAX_EXPONENT} to 1e{MAX_EXPONENT} is needed, got {describe_value(value)}"
         )
-    return Fraction(found)
+    return Fraction(number)
 
 
-def _parse_finite(given: Any) -> Fraction | Decimal | None:
-    """The finite number that was given or written; None where it is none."""
-    if isinstance(given, Fraction):  # of Python's integers: NumPy's, which it may hold, overflow
-        return Fraction(int(given.numerator), int(given.denominator))
+def _parse_finite(value: Any) -> Fraction | Decimal | None:
+    """Return the finite number that `value` is or prints, or None."""
+    if isinstance(value, Fraction):  # convert to Python's integers: a Fraction may hold NumPy's, which overflow
+        return Fraction(int(value.numerator), int(value.denominator))
     try:
-        text = str(given)
-        found = Fraction(text) if "/" in text and len(text) <= MOST_WRITTEN else Decimal(text)
-    except Exception:  # it has no text, or one of no number
+        text = str(value)
+        number = Fraction(text) if "/" in text and len(text) <= MAX_NUMBER_LENGTH else Decimal(text)
+    except Exception:  # str() of a foreign object may fail in any way
         return None
-    return found if isinstance(found, Fraction) or found.is_finite() else None
+    return number if isinstance(number, Fraction) or number.is_finite() else None
 
 
-def _is_workable(found: Fraction | Decimal) -> bool:
-    """Tell whether it has so few digits that it is computed at once."""
-    if isinstance(found, Decimal) and not (abs(found.adjusted()) <= MOST_TENS and len(str(found)) <= MOST_WRITTEN):
-        return False
-    exactly = Fraction(found)
-    return bool(Fraction(1, 10**MOST_TENS) <= exactly <= 10**MOST_TENS)
+def _is_workable(number: Fraction | Decimal) -> bool:
+    """Return whether exact arithmetic with `number` is fast."""
+    if isinstance(number, Decimal):
+        # A Decimal such as 1e999999999 must be rejected before it is expanded into a Fraction.
+        is_short = abs(number.adjusted()) <= MAX_EXPONENT and len(str(number)) <= MAX_NUMBER_LENGTH
+        if not is_short:
+            return False
+    return bool(Fraction(1, 10**MAX_EXPONENT) <= Fraction(number) <= 10**MAX_EXPONENT)
 
 
 def require_nonnegative_fraction(name: str, value: Fraction) -> Fraction:
-    """A number of at least 0 in Python's own integers (a Fraction can hold NumPy's, which overflow).
+    """Return a rational number of at least 0 in Python's integers; a Fraction may hold NumPy's, which overflow.
 
     Raises:
-        TypeError: it is no rational number: a float would not say which one is meant.
-        ValueError: it is below zero.
+        TypeError: `value` is not rational: a float does not say which decimal is meant.
+        ValueError: `value` is negative.
     """
     if not isinstance(value, Fraction | int):
         raise WrongArgumentType(name, f"a Fraction is needed, got {type(value).__name__}")
@@ -181,153 +188,150 @@ def require_nonnegative_fraction(name: str, value: Fraction) -> Fraction:
 
 
 def require_positive_fraction(name: str, value: Fraction, largest: int) -> Fraction:
-    """A rational number above zero and not above `largest`, a power of two.
+    """Return a rational number above zero and not above `largest`, a power of two.
 
     Raises:
-        TypeError: it is no rational number.
-        ValueError: it is out of range.
+        TypeError: `value` is not rational.
+        ValueError: `value` is out of range.
     """
-    found = require_nonnegative_fraction(name, value)
-    if not 0 < found <= largest:
-        raise InvalidArgument(name, f"a number above 0 and up to 2**{largest.bit_length() - 1} is needed, got {found}")
-    return found
+    number = require_nonnegative_fraction(name, value)
+    if not 0 < number <= largest:
+        raise InvalidArgument(name, f"a number above 0 and up to 2**{largest.bit_length() - 1} is needed, got {number}")
+    return number
 
 
 def require_draw_count(size: int) -> int:
-    """A number of draws that is not below zero.
+    """Return a number of draws.
 
     Raises:
-        ValueError: it is below zero.
+        ValueError: `size` is negative.
     """
     if size < 0:
         raise InvalidArgument("size", f"a number of draws of at least 0 is needed, got {size}")
     return size
 
 
-def require_number(name: str, given: Any) -> float:
-    """A number, as a float; it may be infinite, or NaN.
+def require_number(name: str, value: Any) -> float:
+    """Return a real number as a float, which may be infinite or NaN.
 
     Raises:
-        TypeError: it is none.
-        ValueError: it has more digits before its point than a double.
+        TypeError: `value` is not a number.
+        ValueError: `value` overflows a double.
     """
-    kind = getattr(getattr(given, "dtype", None), "kind", "")  # a span of time, "m", is a whole number by its class
-    if not isinstance(given, Real | Decimal) or kind == "m":
-        raise WrongArgumentType(name, f"a number is needed, got {describe_value(given)}")
+    kind = getattr(getattr(value, "dtype", None), "kind", "")  # NumPy's timedelta64, "m", is registered as an integer
+    if not isinstance(value, Real | Decimal) or kind == "m":
+        raise WrongArgumentType(name, f"a number is needed, got {describe_value(value)}")
     try:
-        return float(given)
-    except (OverflowError, ValueError):  # the latter of NaNs that signal
+        return float(value)
+    except (OverflowError, ValueError):  # float() of a signalling NaN raises ValueError
         raise InvalidArgument(name, "a number that a double can hold is needed") from None
 
 
-def require_probability(name: str, given: Any) -> float:
-    """A number strictly between 0 and 1.
+def require_probability(name: str, value: Any) -> float:
+    """Return a number strictly between 0 and 1.
 
     Raises:
-        TypeError: it is no number.
-        ValueError: it is another one.
+        TypeError: `value` is not a number.
+        ValueError: `value` is out of range.
     """
-    found = require_number(name, given)
-    if not 0 < found < 1:
-        raise InvalidArgument(name, f"a number between 0 and 1 is needed, as in 0.95, got {describe_value(given)}")
-    return found
+    number = require_number(name, value)
+    if not 0 < number < 1:
+        raise InvalidArgument(name, f"a number between 0 and 1 is needed, as in 0.95, got {describe_value(value)}")
+    return number
 
 
-def require_proportion(name: str, given: Any) -> float:
-    """A number from 0 to 1.
+def require_proportion(name: str, value: Any) -> float:
+    """Return a number from 0 to 1.
 
     Raises:
-        TypeError: it is no number.
-        ValueError: it is another one.
+        TypeError: `value` is not a number.
+        ValueError: `value` is out of range.
     """
-    found = require_number(name, given)
-    if not 0 <= found <= 1:
-        # Not what was given: who takes `p` and the values for each other has given those of records.
+    number = require_number(name, value)
+    if not 0 <= number <= 1:
+        # The message omits the value: a caller who swaps `p` and the column passes values of records here.
         raise InvalidArgument(name, "shares between 0 and 1 are needed, as in 0.25")
-    return found
+    return number
 
 
-def require_known_fields(given: Iterable[object], known: Iterable[str]) -> None:
-    """Refuse fields that there are not.
+def require_known_fields(fields: Iterable[object], known: Iterable[str]) -> None:
+    """Require that all names in `fields` are among the `known` names.
 
     Raises:
-        ValueError: there is one; the first by the alphabet is named.
+        ValueError: a name is unknown; the message has the first of them in alphabetical order.
 
     >>> require_known_fields({"color": 1, "name": 2}, ("name", "size"))
     Traceback (most recent call last):
       ...
-    dpcurves.arguments.Refused: color: there is no such field; there are name, size
+    dpcurves.arguments.InvalidArgument: color: there is no such field; there are name, size
     """
     names = tuple(known)
-    unknown = sorted(set(map(str, given)) - set(names))
+    unknown = sorted(set(map(str, fields)) - set(names))
     if unknown:
         raise InvalidArgument(unknown[0], f"there is no such field; there are {', '.join(names)}")
 
 
-def require_sequence(name: str, given: Any, expected: str) -> tuple[Any, ...]:
-    """The items in their order, as a tuple.
+def require_sequence(name: str, values: Any, expected: str) -> tuple[Any, ...]:
+    """Return the items of an iterable as a tuple, in their order.
 
     Raises:
-        TypeError: it is a single thing, or text.
+        TypeError: `values` is a single object, text, or an array with another number of dimensions than one.
     """
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) != 1:
-        raise WrongArgumentType(name, f"{expected} is needed, got {describe_value(given)}")
-    return tuple(given)
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) != 1:
+        raise WrongArgumentType(name, f"{expected} is needed, got {describe_value(values)}")
+    return tuple(values)
 
 
-MOST_BITS = 256
+def convert_to_integers(instance: object, **names: str) -> None:
+    """Convert integer fields of a frozen dataclass to Python's integers; NumPy's overflow silently.
+
+    Arguments:
+        instance: The dataclass instance, which is changed in place.
+        names: For each field, the name of the argument in an error message.
+
+    Raises:
+        TypeError: a field does not hold an integer.
+    """
+    for field, name in names.items():
+        object.__setattr__(instance, field, require_integer(name, getattr(instance, field)))
 
 
-def convert_to_integers(thing: object, **names: str) -> None:
-    """Put Python's integers in place of NumPy's, which overflow in silence, in fields of a frozen dataclass.
-
-    Args:
-        thing: What has the fields, which hold a whole number.
-        names: What each field is called where it is written wrong.
+def convert_tuples_to_integers(instance: object, **names: str) -> None:
+    """Convert fields that hold tuples of integers, as `convert_to_integers` does.
 
     Raises:
         TypeError: a field holds something else.
     """
     for field, name in names.items():
-        object.__setattr__(thing, field, require_integer(name, getattr(thing, field)))
-
-
-def convert_tuples_to_integers(thing: object, **names: str) -> None:
-    """Do as `convert_to_integers`, with fields that hold a tuple of whole numbers.
-
-    Raises:
-        TypeError: a field holds something else.
-    """
-    for field, name in names.items():
-        given = require_sequence(name, getattr(thing, field), "a tuple of whole numbers")
-        object.__setattr__(thing, field, tuple(require_integer(name, each) for each in given))
+        values = require_sequence(name, getattr(instance, field), "a tuple of whole numbers")
+        object.__setattr__(instance, field, tuple(require_integer(name, value) for value in values))
 
 
 def require_integer(name: str, value: Any) -> int:
-    """A whole number, as Python's integer.
+    """Return an integer as Python's int.
 
     Raises:
-        TypeError: it is none.
-        ValueError: it has more than 256 bits: it would not be shown, nor worked with in doubles.
+        TypeError: `value` is not an integer.
+        ValueError: `value` has more than 256 bits.
     """
     try:
-        found = int(index(value))
+        integer = int(index(value))
     except TypeError:
         raise WrongArgumentType(name, f"a whole number is needed, got {describe_value(value)}") from None
-    if found.bit_length() > MOST_BITS:
+    if integer.bit_length() > MAX_INTEGER_BITS:
         raise InvalidArgument(
-            name, f"a whole number of at most {MOST_BITS} bits is needed, got {describe_value(value)}"
+            name, f"a whole number of at most {MAX_INTEGER_BITS} bits is needed, got {describe_value(value)}"
         )
-    return found
+    return integer
 
 
 def require_bounds_pair(bounds: Any) -> tuple[float, float]:
-    """The lower and the upper one of two bounds.
+    """Return a lower and an upper bound.
 
     Raises:
-        ValueError: they are not two.
+        ValueError: `bounds` does not have two items.
     """
-    ends = require_sequence("bounds", bounds, "a pair of numbers, the lower one first,")
-    if len(ends) != 2:
-        raise InvalidArgument("bounds", f"two numbers are needed, the lower one first, got {len(ends)}")
-    return ends[0], ends[1]
+    pair = require_sequence("bounds", bounds, "a pair of numbers, the lower one first,")
+    if len(pair) != 2:
+        raise InvalidArgument("bounds", f"two numbers are needed, the lower one first, got {len(pair)}")
+    return pair[0], pair[1]

@@ -21,18 +21,18 @@ R = TypeVar("R")
 
 
 def compile_loop(loop: Callable[P, R]) -> Callable[P, R]:
-    """Compile a loop over arrays and numbers when it is first called; loops of our packages are kept on disk.
+    """Compile a loop over arrays and numbers at its first call, with numba if it is installed.
 
-    (What is kept is bound to the name of its module: a script that is imported under two names could not read it.)
-    numba takes half a second to import: who smooths nothing does not wait for it. So compiled loops do not call each
-    other; Python stands between them.
+    Without numba (`dpcurves[fast]`) Python runs the loop: equal results, about a hundred times slower. Importing numba
+    takes half a second, so it is postponed to the first call. Compiled loops therefore cannot call each other.
 
-    Without numba (`dpcurves[fast]`) Python runs the loop: the same numbers, some hundred times slower.
+    Machine code of dpcurves packages is cached on disk. Loops of other modules are not cached: numba binds the cache to
+    the module name, and a script imported under two names could not read its cache.
     """
 
     @wraps(loop)
-    def run_compiled(*arguments: P.args, **named: P.kwargs) -> R:
-        result: R = _compile_with_numba(loop)(*arguments, **named)
+    def run_compiled(*arguments: P.args, **keywords: P.kwargs) -> R:
+        result: R = _compile_with_numba(loop)(*arguments, **keywords)
         return result
 
     return run_compiled
@@ -40,7 +40,7 @@ def compile_loop(loop: Callable[P, R]) -> Callable[P, R]:
 
 @cache
 def loops_are_compiled() -> bool:
-    """Tell whether loops are compiled: where NumPy has nearly as good a way, it is taken if they are not."""
+    """Return whether numba compiles the loops; callers use NumPy instead where that is nearly as fast."""
     return find_spec("numba") is not None
 
 
@@ -49,36 +49,38 @@ def _compile_with_numba(loop: Callable[..., Any]) -> Callable[..., Any]:
     try:
         from numba import njit
     except ImportError:
-        return np.errstate(all="ignore")(loop)  # machine code says nothing of a division by zero either
-    own, package = __name__.partition(".")[0], loop.__module__.partition(".")[0]
-    kept = package == own or package.startswith(f"{own}_")
+        return np.errstate(all="ignore")(loop)  # compiled code does not warn of a division by zero either
+    project, package = __name__.partition(".")[0], loop.__module__.partition(".")[0]
+    is_cached = package == project or package.startswith(f"{project}_")
     try:
-        code: Callable[..., Any] = njit(error_model="numpy", nogil=True, cache=kept)(loop)
-    except RuntimeError:  # neither beside the package nor at home may a file be written
+        compiled: Callable[..., Any] = njit(error_model="numpy", nogil=True, cache=is_cached)(loop)
+    except RuntimeError:  # no cache folder is writable, neither beside the package nor in the home folder
         return njit(error_model="numpy", nogil=True)(loop)
-    _randomize_cache_names(code)
-    return code
+    _randomize_cache_names(compiled)
+    return compiled
 
 
-def _randomize_cache_names(code: Any) -> None:
-    """Give each file of machine code a name of its own.
+def _randomize_cache_names(compiled: Any) -> None:
+    """Give each file of the numba cache a random name instead of numba's serial number.
 
-    numba numbers them, and writes down what a file holds before it writes the file. Of two processes that compile a
-    loop at once, for arrays of two types, one would write over the other's file: whoever reads it later would have the
-    loop for other arrays, and end with an error. What was compiled before a loop was changed would be read as well.
+    numba writes the index of the cache before the files. Two processes that compile a loop for different array types at
+    the same time would choose the same number, and one would overwrite the other's file; a later reader would then load
+    the loop for the wrong types and fail. Random names also avoid reading code compiled from an older version of a loop.
     """
-    files = getattr(getattr(code, "_cache", None), "_cache_file", None)
-    pattern = getattr(files, "_data_name_pattern", None)
-    if files is not None and isinstance(pattern, str):
-        files._data_name = lambda number: pattern.format(number=secrets.randbits(63))
+    cache_file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    pattern = getattr(cache_file, "_data_name_pattern", None)
+    if cache_file is not None and isinstance(pattern, str):
+        cache_file._data_name = lambda number: pattern.format(number=secrets.randbits(63))
 
 
 def multiples_of(step: float, numbers: NDArray[Any]) -> FloatArray:
-    """So many times a step of one digit each, as doubles nearest to these decimals; of the shape of `numbers`.
+    """Return `numbers` times `step` as the doubles nearest to the decimal products; the shape is that of `numbers`.
+
+    `step` is rounded to one significant digit. Multiplying doubles would give 0.30000000000000004 for 3 * 0.1.
 
     >>> multiples_of(0.1, np.array([3.0, -7.0])).tolist()
     [0.3, -0.7]
     """
     digit, power = f"{step:.0e}".split("e")
-    found = [float(f"{int(number) * int(digit)}e{power}") for number in numbers.ravel().tolist()]
-    return np.array(found).reshape(numbers.shape)
+    products = [float(f"{int(number) * int(digit)}e{power}") for number in numbers.ravel().tolist()]
+    return np.array(products).reshape(numbers.shape)

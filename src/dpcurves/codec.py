@@ -1,7 +1,7 @@
-"""Codec of dataclasses: plain objects of JSON, made from fields and their types, read back, and their JSON Schema.
+"""Codec between dataclasses and plain JSON objects, with their JSON Schema, both derived from the fields' types.
 
-Our own, as stored forms are frozen: fields have other names in JSON, or lie in the object around them. msgspec renames
-fields of its own structs alone, and cattrs would need a hook for each of these.
+Stored formats are frozen, and JSON names may differ from field names or be inlined into the enclosing object. That is
+why no library is used: msgspec renames fields of its own structs only, and cattrs needs a hook for each such class.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 Kind = TypeVar("Kind")
 PLAIN = frozenset({bool, int, float, str, NoneType})
 INSIDE = ""
-"""The name in ``FIELDS`` of a field whose own fields stand beside the others."""
+"""The key in ``FIELDS`` of a field whose own fields are inlined into the enclosing JSON object."""
 Rule: TypeAlias = Mapping[str, Any]
-"""A schema in the words of JSON Schema, draft 2020-12."""
+"""A JSON Schema, draft 2020-12."""
 Count: TypeAlias = Annotated[int, ("minimum", 1)]
 Natural: TypeAlias = Annotated[int, ("minimum", 0)]
 INTEGERS = {"type": "array", "items": {"type": "integer"}}
@@ -31,16 +31,16 @@ INTEGERS = {"type": "array", "items": {"type": "integer"}}
 
 @dataclass(frozen=True)
 class Codec:
-    """Plain objects of values, by their types.
+    """Converter of values to plain JSON objects and back, by type.
 
-    Fields of a dataclass are written in their order, under their names, but for those that have their default. A class
-    with a mapping ``FIELDS`` says which of its fields are written, by their names in JSON.
+    The fields of a dataclass are written in order, under their names; a field that has its default is left out. A class
+    with a mapping ``FIELDS`` from JSON names to field names writes those fields only.
 
     Attributes:
-        writers: For types that are no dataclasses, as fields are annotated with them: makes plain objects of a value.
-        readers: Makes the value of plain objects again.
-        rules: The schema of what is written. A rule of a field alone stands in its type, as of `Count`.
-        definitions: The schemas of dataclasses that others refer to, by their names.
+        writers: For types that are not dataclasses: the function that converts a value to plain objects.
+        readers: For the same types: the inverse function.
+        rules: For the same types: the schema. A rule for one field only is an annotation of its type, as in `Count`.
+        definitions: Schemas of dataclasses that other schemas refer to, by name.
 
     >>> from dataclasses import dataclass
     >>> @dataclass
@@ -48,9 +48,9 @@ class Codec:
     ...     FIELDS = {"of": "whole", "part": "part"}
     ...     part: Fraction
     ...     whole: int = 1
-    >>> STORED.written(Share(Fraction(1, 3), 5))
+    >>> STORED.encode(Share(Fraction(1, 3), 5))
     {'of': 5, 'part': '1/3'}
-    >>> STORED.made(Share, {"part": "1/3"})
+    >>> STORED.decode(Share, {"part": "1/3"})
     Share(part=Fraction(1, 3), whole=1)
     >>> (rule := STORED.rule_of_fields(Share))["required"], rule["properties"]["of"]
     (['part'], {'type': 'integer'})
@@ -64,36 +64,37 @@ class Codec:
     def add(
         self, kind: Any, write: Callable[[Any], Any], read: Callable[[Any], Any], rule: Rule = MappingProxyType({})
     ) -> None:
-        """Take in a type from a room above; where no rule is given, all forms fit its schema."""
+        """Register a type of a higher layer. Without `rule`, the schema accepts anything."""
         self.writers[kind], self.readers[kind], self.rules[kind] = write, read, rule
 
     def encode(self, value: Any, hint: Any = None) -> Any:
-        """The plain objects of a value, by its own type, or by that of the field that holds it."""
+        """Convert a value to plain objects, by its own type or else by `hint`, the annotation of its field."""
         for kind in (*type(value).__mro__, hint):
             if kind in self.writers:
                 return self.writers[kind](value)
         if isinstance(value, tuple):
-            return [each if type(each) in PLAIN else self.encode(each) for each in value]  # there may be many
+            # Counts are tuples of many integers: skip the call for items that are plain already.
+            return [item if type(item) in PLAIN else self.encode(item) for item in value]
         if isinstance(value, Mapping):
-            return {name: self.encode(each) for name, each in value.items()}
+            return {name: self.encode(item) for name, item in value.items()}
         return self.encode_fields(value) if is_dataclass(value) else value
 
-    def encode_fields(self, thing: Any, exclude: Collection[str] = ()) -> dict[str, Any]:
-        """The fields of a dataclass as plain objects, but for some."""
-        found: dict[str, Any] = {}
-        for name, (part, hint) in _json_fields(cast(Any, type(thing))).items():
-            value = getattr(thing, part.name)
+    def encode_fields(self, instance: Any, exclude: Collection[str] = ()) -> dict[str, Any]:
+        """Convert the fields of a dataclass to plain objects, except the JSON names in `exclude`."""
+        encoded: dict[str, Any] = {}
+        for name, (member, hint) in _json_fields(cast(Any, type(instance))).items():
+            value = getattr(instance, member.name)
             if name == INSIDE:
-                found |= self.encode_fields(value)
-            elif name not in exclude and (part.default is MISSING or value != part.default):
-                found[name] = self.encode(value, hint)
-        return found
+                encoded |= self.encode_fields(value)
+            elif name not in exclude and (member.default is MISSING or value != member.default):
+                encoded[name] = self.encode(value, hint)
+        return encoded
 
     def decode(self, hint: Any, stored: Any) -> Any:
-        """The value of a type, of the plain objects that `encode` made of it.
+        """Return the value of type `hint` from the plain objects that `encode` made.
 
         Raises:
-            LookupError, TypeError, ValueError: they are of no such value.
+            LookupError, TypeError, ValueError: `stored` does not have the form of the type.
         """
         if get_origin(hint) is Annotated:
             hint = get_args(hint)[0]
@@ -103,28 +104,28 @@ class Codec:
         if get_origin(hint) in {Union, UnionType}:
             return None if stored is None and NoneType in kinds else self.decode(kinds[0], stored)
         if get_origin(hint) is Mapping:
-            return {self.decode(kinds[0], name): self.decode(kinds[1], each) for name, each in stored.items()}
+            return {self.decode(kinds[0], name): self.decode(kinds[1], item) for name, item in stored.items()}
         if get_origin(hint) is tuple and kinds[-1] is ...:
-            return tuple(self.decode(kinds[0], each) for each in stored)
+            return tuple(self.decode(kinds[0], item) for item in stored)
         if get_origin(hint) is tuple:
-            return tuple(self.decode(kind, each) for kind, each in zip(kinds, stored, strict=True))
+            return tuple(self.decode(kind, item) for kind, item in zip(kinds, stored, strict=True))
         return hint(stored) if issubclass(hint, Enum) else self.decode_fields(hint, stored)
 
-    def decode_fields(self, kind: type[Kind], stored: Mapping[str, Any], **given: Any) -> Kind:
-        """The object of a class, of the plain objects that `encode_fields` made of its fields, or of what is given for them.
+    def decode_fields(self, kind: type[Kind], stored: Mapping[str, Any], **values: Any) -> Kind:
+        """Return an instance of a dataclass from what `encode_fields` made; `values` overrides fields.
 
         Raises:
-            LookupError, TypeError, ValueError: a field without a default is missing, or one is of another form.
+            LookupError, TypeError, ValueError: a field without a default is missing, or a field has the wrong form.
         """
-        for name, (part, hint) in _json_fields(cast(Any, kind)).items():
-            if part.name not in given and (name in stored or name == INSIDE or part.default is MISSING):
-                given[part.name] = self.decode(hint, stored if name == INSIDE else stored[name])
-        return kind(**given)
+        for name, (member, hint) in _json_fields(cast(Any, kind)).items():
+            if member.name not in values and (name in stored or name == INSIDE or member.default is MISSING):
+                values[member.name] = self.decode(hint, stored if name == INSIDE else stored[name])
+        return kind(**values)
 
     def rule(self, hint: Any) -> Rule:
-        """The schema of what `encode` makes of values of a type; the docstring of a dataclass describes its fields.
+        """Return the schema of `encode` for a type; docstrings of dataclasses become descriptions.
 
-        A name that JSON has beside those of fields is not forbidden: older and newer versions may write more.
+        Unknown JSON names are allowed, because another version of the package may write more fields.
         """
         origin, kinds = get_origin(hint), get_args(hint)
         if hint in self.rules:
@@ -132,64 +133,68 @@ class Codec:
         elif origin is Annotated:
             rule = {**self.rule(kinds[0]), **dict(kinds[1:])}
         elif origin in {Union, UnionType}:
-            (held,) = (self.rule(each) for each in kinds if each is not NoneType)
-            rule = {"if": {"type": "null"}, "else": held}
-            if "$ref" not in held:
-                rule = {**held, "type": [held["type"], "null"]}
+            (optional,) = (self.rule(kind) for kind in kinds if kind is not NoneType)
+            rule = {"if": {"type": "null"}, "else": optional}
+            if "$ref" not in optional:
+                rule = {**optional, "type": [optional["type"], "null"]}
         elif origin is tuple:
             rule = {"type": "array", "items": self.rule(kinds[0])}
         elif origin is Mapping:
             rule = {"type": "object", "additionalProperties": self.rule(kinds[1])}
         else:
-            rule = {"enum": [each.value for each in hint]} if issubclass(hint, Enum) else self._make_reference(hint)
+            rule = {"enum": [member.value for member in hint]} if issubclass(hint, Enum) else self._make_reference(hint)
         return rule
 
     def _make_reference(self, kind: type[Any]) -> Rule:
-        """A reference to the rule of a dataclass, which stands in `definitions` from now on."""
+        """Return a reference to the schema of a dataclass, which is added to `definitions`."""
         name = kind.__name__.lower()
         if name not in self.definitions:
             self.definitions[name] = self.rule_of_fields(kind)
         return {"$ref": f"#/$defs/{name}"}
 
     def rule_of_fields(self, kind: type[Any]) -> Rule:
-        """The schema of what `encode_fields` makes of objects of a dataclass."""
-        parts, told = _json_fields(cast(Any, kind)), parse_attribute_docs(kind)
-        own = {name: each for name, each in parts.items() if name != INSIDE}
-        rule: dict[str, Any] = {"description": told[""]} if "" in told else {}
+        """Return the schema of `encode_fields` for a dataclass."""
+        members, descriptions = _json_fields(cast(Any, kind)), parse_attribute_docs(kind)
+        named = {name: member for name, member in members.items() if name != INSIDE}
+        rule: dict[str, Any] = {"description": descriptions[""]} if "" in descriptions else {}
         rule |= {
             "type": "object",
-            "required": [name for name, (field, _) in own.items() if field.default is MISSING],
+            "required": [name for name, (member, _) in named.items() if member.default is MISSING],
             "properties": {
-                name: {**({"description": told[field.name]} if field.name in told else {}), **self.rule(hint)}
-                for name, (field, hint) in own.items()
+                name: {
+                    **({"description": descriptions[member.name]} if member.name in descriptions else {}),
+                    **self.rule(hint),
+                }
+                for name, (member, hint) in named.items()
             },
         }
-        return rule | ({"allOf": [self.rule(parts[INSIDE][1])]} if INSIDE in parts else {})
+        return rule | ({"allOf": [self.rule(members[INSIDE][1])]} if INSIDE in members else {})
 
 
 def parse_attribute_docs(kind: type[Any]) -> dict[str, str]:
-    """Descriptions in the docstring of a class: its own, under ``""``, and its attributes by their names."""
+    """Return the descriptions of attributes in a class docstring, by name, and the text before them under ``""``."""
     head, _, rest = cleandoc(vars(kind).get("__doc__") or "").partition("\nAttributes:\n")
     head = re.split(r"\n(?:Raises:|>>> )", head)[0]
-    found = re.findall(r"^    ([\w, ]+): (.*(?:\n {5,}.*)*)", rest.partition("\n\n")[0], re.MULTILINE)
-    found = [(name, text) for names, text in found for name in names.split(", ")]
-    return {name: re.sub(r"\s+", " ", text.replace("`", "")).strip() for name, text in [("", head), *found] if text}
+    entries = re.findall(r"^    ([\w, ]+): (.*(?:\n {5,}.*)*)", rest.partition("\n\n")[0], re.MULTILINE)
+    entries = [(name, text) for names, text in entries for name in names.split(", ")]
+    return {name: re.sub(r"\s+", " ", text.replace("`", "")).strip() for name, text in [("", head), *entries] if text}
 
 
 @cache
 def _json_fields(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
-    """The fields of a class and their types, by their names in JSON."""
-    hints, known = get_type_hints(kind, include_extras=True), {each.name: each for each in fields(kind) if each.init}
-    names: Mapping[str, str] = getattr(kind, "FIELDS", None) or {name: name for name in known}
-    return {name: (known[field], hints[field]) for name, field in names.items()}
+    """Return the fields of a dataclass and their types, by JSON name."""
+    hints = get_type_hints(kind, include_extras=True)
+    members = {member.name: member for member in fields(kind) if member.init}
+    names: Mapping[str, str] = getattr(kind, "FIELDS", None) or {name: name for name in members}
+    return {name: (members[member], hints[member]) for name, member in names.items()}
 
 
 STORED = Codec(
     writers={Fraction: str, bytes: bytes.hex, np.integer: int, Enum: lambda member: member.value},
-    readers={each: each for each in (bool, int, float, str, Fraction)} | {bytes: bytes.fromhex},
+    readers={kind: kind for kind in (bool, int, float, str, Fraction)} | {bytes: bytes.fromhex},
     rules={
         bool: {"type": "boolean"}, int: {"type": "integer"}, float: {"type": "number"}, str: {"type": "string"},
         Fraction: {"type": "string", "pattern": "^-?[0-9]+(/[1-9][0-9]*)?$"}, bytes: {"type": "string"},
     },
 )  # fmt: skip
-"""The forms of what is stored: exact numbers as texts, octets as hexadecimal digits."""
+"""The codec of stored documents: exact numbers are strings, bytes are hexadecimal digits."""

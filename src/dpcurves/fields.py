@@ -1,4 +1,4 @@
-"""Fields of statistics in packages beside the core, which finds them as entry points and imports none of them."""
+"""Result and question classes of extension packages, found as entry points; the core imports no extension."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any
 
-GROUP = "dpcurves.fields"
-"""Entry points of fields: any name, and the package, whose ``__all__`` are names of `dpcurves` as well."""
-RESULTS = "dpcurves.results"
-"""Entry points of other packages: the kind of a result, and its class."""
+PACKAGE_GROUP = "dpcurves.fields"
+"""Entry point group of packages whose ``__all__`` is also available from `dpcurves`. The entry's name is not used."""
+RESULT_GROUP = "dpcurves.results"
+"""Entry point group of single result classes; the entry's name is the kind of the result."""
 
 
 @cache
 def find_packages() -> tuple[ModuleType, ...]:
-    """The packages that are installed, in the order of their names."""
-    return tuple(each.load() for each in sorted(entry_points(group=GROUP), key=lambda each: each.name))
+    """Load the installed extension packages, in the order of their entry point names."""
+    entries = sorted(entry_points(group=PACKAGE_GROUP), key=lambda entry: entry.name)
+    return tuple(entry.load() for entry in entries)
 
 
 def load_field_object(name: str) -> Any:
-    """The object of this name in the package that declares it.
+    """Return the public object of this name from an extension package.
 
     Raises:
-        AttributeError: none does.
+        AttributeError: no installed package has the name.
     """
     for package in () if name.startswith("_") else find_packages():
         if name in package.__all__:
@@ -33,12 +34,15 @@ def load_field_object(name: str) -> Any:
 
 
 def load_results(kind: str) -> None:
-    """Import the class that a kind of result is named after; of results that are written together, ``curves``, all."""
-    word, found = kind.replace("-", ""), False
-    for room in (import_module(f"{__package__}.curves"), *find_packages()):
-        for name in room.__all__:
-            if name[:1].isupper() and (kind == "curves" or name.lower() == word):
-                found = getattr(room, name) is not None
-    if not found:
-        for each in entry_points(group=RESULTS, name=kind):
-            each.load()
+    """Import the class of a kind of result, which registers it. The kind ``curves`` holds any results: import all.
+
+    The class of a kind is named like the kind without hyphens, ignoring case.
+    """
+    class_name, is_loaded = kind.replace("-", ""), False
+    for module in (import_module(f"{__package__}.curves"), *find_packages()):
+        for name in module.__all__:
+            if name[:1].isupper() and (kind == "curves" or name.lower() == class_name):
+                is_loaded = getattr(module, name) is not None
+    if not is_loaded:
+        for entry in entry_points(group=RESULT_GROUP, name=kind):
+            entry.load()

@@ -1,5 +1,4 @@
-"""A session: from a question to a plan, a charge to the ledger, a release and a curve; and its rehearsal without
-data."""
+"""A session asks questions of one data set: plan, charge to the ledger, release and curve. Planning needs no data."""
 
 from __future__ import annotations
 
@@ -61,22 +60,23 @@ def plan_question(
     adjacency: Adjacency | AdjacencyWithoutBound,
     trust: Planner | None = None,
 ) -> Plans:
-    """Plan a question: what it would cost, and with which error it would be answered. Touches no data and no ledger.
+    """Plan a question: which queries it asks, with which loss, mechanism and expected error. Reads no data and no
+    ledger.
 
-    The plans, turn by turn; their `notes` should be read before the question is charged. Where no bound of records per
-    unit is stated, the first turn finds it, and the others are planned for one record each.
+    Read the `notes` before the question is charged. If the adjacency has no contribution bound, the first round finds
+    one, and the other rounds are planned for one record per unit.
 
     Args:
         question: Any question about records.
-        loss: What it may lose.
-        adjacency: Replace-one or add-remove, among a number of units; or without a bound of records per unit.
+        loss: The loss that it is planned for.
+        adjacency: Replace-one or add-remove, among a number of units; or without a contribution bound.
         trust: The trust model that answers. None: one curator.
 
     Returns:
-        The plans, turn by turn, each with its loss, mechanism and error; and `notes`.
+        The plans, one per round, with loss, mechanism and error; and `notes`.
 
     >>> import dpcurves as dp
-    >>> adjacency = dp.REPLACE_ONE.among(dp.EACH_RECORD, units=1_000_000)
+    >>> adjacency = dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, units=1_000_000)
     >>> (plan,) = dp.plan_question(dp.CdfQuestion("age", dp.Grid(0, 100, cells=1024)), dp.PrivacyLoss.pure(1), adjacency)
     >>> plan.error < 19
     True
@@ -86,24 +86,26 @@ def plan_question(
     budget = QuestionBudget.for_planning(loss, charged_by_round=getattr(model, "CHARGED_BY_TURN", False))
     plans: list[Plan] = []
 
-    def reply_blank(step: Step, allotment: Allotment, known: Adjacency) -> Release:
-        plans.append(model.plan_query(step.query, allotment.loss, known))
+    def reply_blank(step: Step, allotment: Allotment, round_adjacency: Adjacency) -> Release:
+        plans.append(model.plan_query(step.query, allotment.loss, round_adjacency))
         return Release.make_placeholder(plans[-1])
 
     ask_with_contribution_bound(question, adjacency, model, budget, reply_blank)
     if budget.left != 0:
-        raise InvalidArgument("question", f"the shares of a question add up to 1; {budget.left} of this one is left")
+        raise InvalidArgument(
+            "question", f"budget fractions of a question must add up to 1; {budget.left} of this question is left"
+        )
     if loss.delta and not any(plan.loss.delta for plan in plans):
         raise InvalidArgument(
-            "delta", "nothing that is asked needs one: it finds groups that nobody listed, by=Unlisted(column)"
+            "delta", "the question selects no partitions, so leave delta out; it is for by=UnlistedCategories(column)"
         )
     notes: tuple[str, ...] = ()
     if isinstance(adjacency, AdjacencyWithoutBound):
         notes, loss, adjacency = describe_bound_price(adjacency, plans[0]), loss * (1 - LOOK), adjacency.with_bound(1)
     unlisted = find_unlisted(question)
     if isinstance(question, HasPlanNotes):
-        own = loss if unlisted is None else (loss * (1 - FIND)).with_delta(Fraction(0))
-        notes += question.plan_notes(Setting(own, adjacency))
+        question_loss = loss if unlisted is None else (loss * (1 - FIND)).with_delta(Fraction(0))
+        notes += question.plan_notes(Setting(question_loss, adjacency))
     if unlisted is not None:
         notes += describe_category_price(
             next(str(plan.loss) for plan in plans if plan.query == build_category_query(unlisted)), unlisted
@@ -120,54 +122,57 @@ def ask_with_contribution_bound(
     *,
     store_bound: Callable[[int], int] = int,
 ) -> Curve:
-    """Find how many records of each unit are used, if nobody said, and converse as `ask_with_budget` does.
+    """Find a contribution bound if the adjacency has none, and ask the question as `ask_with_partition_selection` does.
 
-    The reply to a step is given under the adjacency of its turn. A bound that was found is `store_bound`, and the one that was
-    kept first is used. Formal guarantees: see `strategies.contribution_bounds`.
+    `reply` answers a step under the adjacency of its round. `store_bound` stores the bound that was found and returns
+    the bound that was stored first for this request. Formal guarantees: see `strategies.contribution_bounds`.
     """
     if not isinstance(adjacency, AdjacencyWithoutBound):
-        stated = adjacency
+        bounded = adjacency
         return ask_with_partition_selection(
-            question, stated, trust, budget, lambda step, paid: reply(step, paid, stated)
+            question, bounded, trust, budget, lambda step, allotment: reply(step, allotment, bounded)
         )
-    left = 1 - LOOK
-    loss, two = budget.grant.loss * left, adjacency.with_bound(2)
+    remaining_fraction = 1 - LOOK
+    loss, bound_of_two = budget.grant.loss * remaining_fraction, adjacency.with_bound(2)
     growth = estimate_noise_growth(
-        plan_question(question, loss, two, trust), sqrt(Setting(loss, two).count_noise().variance)
+        plan_question(question, loss, bound_of_two, trust), sqrt(Setting(loss, bound_of_two).count_noise().variance)
     )
-    look = build_unit_size_query(adjacency.column, question, growth)
-    counted = reply(Step(look, LOOK), budget.pay(look, LOOK), adjacency.unit_adjacency)
-    rows = 1
-    if counted.allotment is not None:
-        rows = store_bound(
+    size_query = build_unit_size_query(adjacency.column, question, growth)
+    unit_sizes = reply(Step(size_query, LOOK), budget.pay(size_query, LOOK), adjacency.unit_adjacency)
+    bound = 1
+    if unit_sizes.allotment is not None:
+        bound = store_bound(
             _largest_feasible_bound(
-                choose_bound(counted, growth), lambda at: plan_question(question, loss, adjacency.with_bound(at), trust)
+                choose_bound(unit_sizes, growth),
+                lambda bound: plan_question(question, loss, adjacency.with_bound(bound), trust),
             )
         )
-    known = adjacency.with_bound(rows)
-    notes = () if counted.allotment is None else (describe_bound(counted, rows).describe(adjacency.column),)
+    bounded_adjacency = adjacency.with_bound(bound)
+    notes = () if unit_sizes.allotment is None else (describe_bound(unit_sizes, bound).describe(adjacency.column),)
 
-    def reply_with_bound(step: Step, paid: Allotment) -> Release:
-        release = reply(step, paid, known)
-        return replace(release, notes=(*release.notes, *notes), earlier_plans=(*release.earlier_plans, counted.plan))
+    def reply_with_bound(step: Step, allotment: Allotment) -> Release:
+        release = reply(step, allotment, bounded_adjacency)
+        return replace(release, notes=(*release.notes, *notes), earlier_plans=(*release.earlier_plans, unit_sizes.plan))
 
-    return ask_with_partition_selection(question, known, trust, budget, reply_with_bound, budget_fraction=left)
+    return ask_with_partition_selection(
+        question, bounded_adjacency, trust, budget, reply_with_bound, budget_fraction=remaining_fraction
+    )
 
 
-def _largest_feasible_bound(rows: int, plan: Callable[[int], object]) -> int:
-    """The bound, or the largest half, quarter, ... of it under which the question can be asked at all.
+def _largest_feasible_bound(bound: int, plan: Callable[[int], object]) -> int:
+    """Return the bound, or its largest half, quarter, ... under which the question can be planned.
 
-    Nothing that was paid for is refused because noisy counts chose more noise than can be drawn: one row of each unit
+    A noisy choice must not make a charged question fail because it needs more noise than can be sampled. A bound of 1
     was planned before the charge.
     """
-    while rows > 1:
+    while bound > 1:
         try:
-            plan(rows)
+            plan(bound)
         except ArgumentError:
-            rows //= 2
+            bound //= 2
         else:
             break
-    return rows
+    return bound
 
 
 def ask_with_partition_selection(
@@ -179,36 +184,45 @@ def ask_with_partition_selection(
     *,
     budget_fraction: Fraction = ALL,
 ) -> Curve:
-    """Find the groups that the question is asked by, if nobody listed them, and converse as `ask_with_budget` does.
+    """Select the partitions of a question with unlisted categories, and ask it as `ask_with_budget` does.
 
     Formal guarantees: see `mechanisms.partition_selection`. Selected names are public; the question by them has the
-    rest of the loss, and no delta.
+    remaining loss, without delta.
     """
     unlisted = find_unlisted(question)
     if unlisted is None:
         return ask_with_budget(question, adjacency, trust, budget, reply, budget_fraction=budget_fraction)
-    look = build_category_query(unlisted)
-    told = reply(Step(look, budget_fraction * FIND), budget.pay(look, budget_fraction * FIND))
-    left = (budget.grant.loss * (budget_fraction * (1 - FIND))).with_delta(Fraction(0))
-    names = _largest_feasible_groups(
-        question, unlisted, told, lambda asked: plan_question(asked, left, adjacency, trust)
+    selection_query = build_category_query(unlisted)
+    selection = reply(
+        Step(selection_query, budget_fraction * FIND), budget.pay(selection_query, budget_fraction * FIND)
     )
-    notes = (describe_found_categories(told, unlisted, names),) if told.allotment is not None else ()
-    counts = zip(parse_names(told), told.values[1::2], strict=True)
-    least = (
-        {name: bound_units_below(told.plan, name, noisy) for name, noisy in counts}
-        if told.allotment is not None
+    remaining_loss = (budget.grant.loss * (budget_fraction * (1 - FIND))).with_delta(Fraction(0))
+    names = _largest_feasible_groups(
+        question,
+        unlisted,
+        selection,
+        lambda listed_question: plan_question(listed_question, remaining_loss, adjacency, trust),
+    )
+    notes = (describe_found_categories(selection, unlisted, names),) if selection.allotment is not None else ()
+    counts = zip(parse_names(selection), selection.values[1::2], strict=True)
+    least_units = (
+        {name: bound_units_below(selection.plan, name, noisy) for name, noisy in counts}
+        if selection.allotment is not None
         else {}
     )
 
-    def reply_with_notes(step: Step, paid: Allotment) -> Release:
-        release = reply(step, paid)
+    def reply_with_notes(step: Step, allotment: Allotment) -> Release:
+        release = reply(step, allotment)
         uncounted = (
-            describe_uncounted_categories(release, unlisted, least) if least and release.allotment is not None else None
+            describe_uncounted_categories(release, unlisted, least_units)
+            if least_units and release.allotment is not None
+            else None
         )
-        more = () if uncounted is None else (uncounted,)
+        uncounted_notes = () if uncounted is None else (uncounted,)
         return replace(
-            release, notes=(*release.notes, *notes, *more), earlier_plans=(*release.earlier_plans, told.plan)
+            release,
+            notes=(*release.notes, *notes, *uncounted_notes),
+            earlier_plans=(*release.earlier_plans, selection.plan),
         )
 
     return ask_with_budget(
@@ -227,22 +241,22 @@ def _largest_feasible_groups(
     selection: Release,
     plan: Callable[[Question[Curve]], object],
 ) -> tuple[str, ...]:
-    """The names by which the question can be asked: all, or as many of the largest groups as its table has room for.
+    """Return the names by which the question can be planned: all, or as many of the largest as its table has room for.
 
-    Nothing that was paid for is refused because many groups were found: those that do not fit are with the others. So
-    are names that, beside the categories of another column, could print like another combination.
+    A charged question must not fail because many categories were selected: the others count as "other". Names with ", "
+    are left out if the question has a second column of categories, where they could print like a combination.
 
-    Formal guarantees: a function of the told names and their noisy counts, and of public facts.
+    Formal guarantees: post-processing of the selected names and their noisy counts, and of public facts.
     """
-    known = parse_names(selection)
+    names = parse_names(selection)
     if isinstance(getattr(question, "by", None), tuple):
-        known = tuple(name for name in known if ", " not in name)
+        names = tuple(name for name in names if ", " not in name)
     counts = dict(zip(parse_names(selection), selection.values[1::2], strict=True))
-    ranked = sorted(known, key=lambda name: -counts[name])
+    ranked = sorted(names, key=lambda name: -counts[name])
 
     def take_largest(number: int) -> tuple[str, ...]:
-        kept = {*ranked[:number]}
-        return tuple(name for name in known if name in kept)
+        largest = {*ranked[:number]}
+        return tuple(name for name in names if name in largest)
 
     def is_feasible(number: int) -> bool:
         try:
@@ -251,9 +265,9 @@ def _largest_feasible_groups(
             return False
         return True
 
-    if not known or is_feasible(len(known)):
-        return known
-    low, high = 0, len(known)
+    if not names or is_feasible(len(names)):
+        return names
+    low, high = 0, len(names)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if is_feasible(middle) else (low, middle)
@@ -269,15 +283,15 @@ def ask_with_budget(
     *,
     budget_fraction: Fraction = ALL,
 ) -> Curve:
-    """Pay for each step and send it its reply, until the curve is read: all who ask, and rehearsals, do it so.
+    """Pay for each step and send its reply, until the question returns its curve. Planning and asking share this loop.
 
-    The question has this share of the grant.
+    The question gets `budget_fraction` of the grant.
 
     Raises:
-        ValueError: it is by groups that nobody listed, which `ask_with_partition_selection` finds.
+        ValueError: the question has unlisted categories, which `ask_with_partition_selection` selects.
     """
     if find_unlisted(question) is not None:
-        raise InvalidArgument("by", "groups that nobody listed are found by one curator alone, in a session: list them")
+        raise InvalidArgument("by", "only a session with one curator supports unlisted categories: list them")
 
     def pay_and_reply(step: Step) -> Release:
         _require_paid_query(question, step)
@@ -288,7 +302,7 @@ def ask_with_budget(
 
 
 def answer_steps(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Release]) -> Curve:
-    """Send each step its reply, until the curve is read."""
+    """Send the reply of each step, until the generator returns its curve."""
     try:
         step = next(steps)
         while True:
@@ -307,7 +321,7 @@ def make_request_id(
     *,
     about: str = "",
 ) -> str:
-    """Under which request `Session.charge_for` charges: the same for whoever of a project asks the same."""
+    """Return the request id of a project's question. It is equal for all analysts of the project."""
     loss = loss.as_single_release()
     return member.request(dataset, loss, hash_request(question, loss, adjacency, dataset, about))
 
@@ -315,97 +329,94 @@ def make_request_id(
 def hash_request(
     question: object, loss: PrivacyLoss, adjacency: Adjacency | AdjacencyWithoutBound, dataset: str, about: str = ""
 ) -> str:
-    """The hash of all that a request stands for; `about` is what else tells it from others."""
+    """Return the hash of everything that a request identifies; `about` distinguishes requests that are equal otherwise."""
     return fingerprint(_find_paid_object(question), loss, dataset, adjacency, about)
 
 
 def _find_paid_object(question: object) -> object:
-    """The thing that a request pays for: the question itself, or the counts that it reads."""
+    """Return what a request pays for: the question itself, or the query whose counts it reads."""
     return find_charged_query(question) or question
 
 
 def _require_paid_query(question: object, step: Step) -> None:
-    """A request that stands for one thing pays for no other, and only our own queries say what they stand for."""
-    room = Query.__module__.rpartition(".")[0]
-    if type(step.query).__module__.rpartition(".")[0] != room:
-        raise WrongArgumentType(
-            "question", f"one of the queries of dpcurves.data is needed, not a {type(step.query).__name__}"
-        )
+    """Reject a step that another query pays for, and queries of other packages, whose `charged_query` cannot be
+    trusted."""
+    package = Query.__module__.rpartition(".")[0]
+    if type(step.query).__module__.rpartition(".")[0] != package:
+        raise WrongArgumentType("question", f"a query of dpcurves.queries is needed, not a {type(step.query).__name__}")
     if find_charged_query(question) not in (None, step.query.charged_query):
-        raise InvalidArgument("question", "it asks for something else than it says it pays for")
+        raise InvalidArgument("question", "the query of a step differs from the query that its request pays for")
 
 
 def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
-    """Refuse what is no question, and a loss that is none or that no budget holds.
+    """Check a question and its loss, and return the loss.
 
     Raises:
-        TypeError, ValueError: says which.
+        TypeError, ValueError: `question` is not a question, or `loss` is not a loss that a budget can hold.
     """
     if isinstance(question, type) or not hasattr(question, "steps"):
         raise WrongArgumentType(
-            "question", f"a question, as CdfQuestion(column, grid), is needed, got {describe_value(question)}"
+            "question", f"a question, such as CdfQuestion(column, grid), is needed, got {describe_value(question)}"
         )
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     if Currency.from_loss(loss).limit(loss).billionths > LARGEST_AMOUNT:
-        raise InvalidArgument("loss", "no budget is above 1e9, and this is")
+        raise InvalidArgument("loss", "the loss exceeds 1e9, the largest budget")
     if re.search(UNSTORABLE, str(question)):
         raise InvalidArgument("column", "names without null characters and lone surrogates are needed")
     return loss
 
 
 UNSTORABLE = "[\\0\\ud800-\\udfff]"
-"""Characters that no ledger and no file holds."""
+"""Characters that ledgers and files cannot store: null and lone surrogates."""
 
 
 IN_DATES = AutoRangeCdfQuestion, AutoRangeQuantilesQuestion, AutoRangeHistogramQuestion
-"""Questions whose answer lies along an axis that is measured in dates, if its column holds such."""
+"""Question classes whose axis is in dates if the column holds dates."""
 MOMENT = "moment"
 STATE = "state of the table"
-"""The name under which a question stores which version of an engine's data it began with."""
+"""Key of the engine's data version at which a question began."""
 ROWS = "rows per unit"
-"""The name under which it stores how many records of each unit it uses, where it found that by itself."""
+"""Key of the contribution bound that a question found."""
 
 
 class Session:
-    """A data set behind one ledger account and one trust model.
+    """One data set with one ledger account and one trust model.
 
     Args:
         table: A path to a CSV or Parquet file, a data frame (pandas, Polars, Arrow), a mapping from column names to
-            arrays, a DuckDB relation, or a table that another engine counts, as `postgres` names it. It is opened when
-            the first question is asked; an engine's table is seen as it was at that moment, until the session ends.
-        budget: The cap of the account: pure (counted in epsilon) or zCDP (counted in rho).
+            arrays, a DuckDB relation, or a table that another engine counts, as from `postgres`. It is opened at the
+            first question; an engine's table is read as of that moment until the session ends.
+        budget: Cap of the account: pure (counted in epsilon) or zCDP (counted in rho).
         adjacency: `ADD_REMOVE` (the number of units is private) or `REPLACE_ONE` (it is public).
-        unit: The column that says whose record it is; None protects each record on its own.
-        rows_per_unit: The largest number of records of one unit that are used. They are sampled once, in secret. Left
-            out where there is a unit, each question finds a bound with a sixth of its loss, which then stands on
-            its curve; give that to later questions (`ask`), and they find none.
-        ledger: Where spending is kept: ``sqlite:///file``, ``postgresql+psycopg://...``, or ``sqlite://`` in memory.
-            A ledger in memory ends with the process: losses in it are not added to any others.
-        dataset: The name of the account. Two sessions that open the same records must use the same name. It ends with
-            the version of the table where one is fixed, as in ``visits@12``.
-        units: The public number of units, under replace-one. Left out, it is counted when data is first opened.
-        delimiter: What separates the fields of a CSV file.
-        trust: Who adds the noise.
-        randomness: Where noise comes from. Results whose noise is not from the operating system are marked as not
-            private.
-        source: The public name and version of the data, as its holder declares them: they stand on every picture and in
-            every file of a result, with a hash of what was released. No hash of the data does: of a table that can be
-            guessed but for a record, it would tell that record. None: nothing is said.
+        unit: Column that identifies the privacy unit, such as a person. None: each record is a unit.
+        rows_per_unit: Contribution bound: the largest number of records of one unit that are used. Units with more
+            records are sampled once, secretly. If a unit has no bound, each question finds one with a sixth of its
+            loss, and states it on its curve; pass it to `ask` to spend no more on it.
+        ledger: URL of the ledger: ``sqlite:///file``, ``postgresql+psycopg://...``, or ``sqlite://`` in memory. A
+            ledger in memory ends with the process, so its losses are not added to any others.
+        dataset: Name of the account. Sessions on the same records must use the same name. If the version of the table
+            is fixed, the name ends with it, as in ``visits@12``.
+        units: Public number of units, under replace-one. None: counted when the data is first opened.
+        delimiter: Field delimiter of a CSV file.
+        trust: Trust model, which says who adds the noise.
+        randomness: Source of noise. Results with noise from a seed are marked as not private.
+        source: Public name and version of the data, as its holder declares them. Pictures and files of results show it
+            with a hash of the release. There is no hash of the data: it would reveal the last record to a reader who
+            can guess all others. None: no source is shown.
 
-    Formal guarantees: all curves of one account together lose at most its cap, under its adjacency, for its unit,
+    Formal guarantees: all curves of one account together lose at most its cap, under its adjacency and for its unit,
     however questions are chosen (basic composition). The charge is committed before any record is read.
 
     Raises:
-        TypeError: `table`, `budget`, `adjacency` or `trust` is of another kind.
-        UnsupportedQuery: `trust` is not a model with one curator; two servers, for example, cannot be asked through a
-            session.
+        TypeError: `table`, `budget`, `adjacency` or `trust` has the wrong type.
+        UnsupportedQuery: `trust` needs other parties than one curator; two servers, for example, have no session.
 
     >>> import numpy as np
     >>> import dpcurves as dp
     >>> table = {"age": np.arange(1000) % 90}
     >>> session = dp.Session(table, budget=dp.PrivacyLoss.pure(2), adjacency=dp.REPLACE_ONE)
     >>> cdf = session.ask(dp.CdfQuestion("age", dp.Grid(0, 100, cells=64)), dp.PrivacyLoss.pure(1))
-    >>> session.left.epsilon
+    >>> session.remaining.epsilon
     Fraction(1, 1)
     """
 
@@ -434,7 +445,7 @@ class Session:
                 f"a file, a data frame, a DuckDB relation or a mapping from names to columns is needed, "
                 f"as in {{'age': ages}}, got {type(table).__name__}",
             )
-        self._table = table  # what it holds is told when it is opened
+        self._table = table  # its contents are checked when it is opened
         self._delimiter = delimiter
         if not isinstance(adjacency, Neighbours):
             raise WrongArgumentType("adjacency", "give ADD_REMOVE or REPLACE_ONE")
@@ -443,29 +454,29 @@ class Session:
         self._units = units
         self._trust = _resolve_trust(trust, table)
         self._randomness = randomness if randomness is not None else Randomness.from_system()
-        require_type("randomness", self._randomness, Randomness, "a Randomness, as Randomness.system(),")
+        require_type("randomness", self._randomness, Randomness, "a Randomness, as Randomness.from_system(),")
         require_type("ledger", ledger, (str, Ledger), "a URL, as sqlite:///budget.db, or a Ledger")
         self._ledger = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
         self._dataset = _require_version_suffix(dataset, self._table)
         self._records: dict[Unit, Records] = {}
         self._rows: Records | None = None
-        self._made_up: set[str] = set()
-        """Requests that were named here, and are continued only after an error."""
+        self._generated_requests: set[str] = set()
+        """Request ids generated here; they are repeated only after an error."""
         self._source = None if source is None else check_source(source)
         self._ledger.create(Account(dataset, self._neighbours, self._unit, budget))
 
     def __repr__(self) -> str:
         try:
             balance = self._report
-        except Exception:  # the ledger may be away, and that is no reason to refuse to print
+        except Exception:  # the ledger may be unreachable; printing must still work
             return f"Session(dataset={self._dataset!r})"
         return (
             f"Session(dataset={self._dataset!r}, {self._neighbours.value}, protects {self._unit}, "
-            f"budget {balance.budget}, spent {balance.spent}, left {balance.remaining})"
+            f"budget {balance.budget}, spent {balance.spent}, remaining {balance.remaining})"
         )
 
     def _repr_html_(self) -> str:
-        """The budget, what was spent of it and for what, and what is left, for notebooks."""
+        """Return the budget, the charges and the remaining budget as HTML, for notebooks."""
         from .display import account_summary
 
         return account_summary(self._report, f"{self._neighbours.value}; protects {self._unit}")
@@ -483,7 +494,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Close the records. The ledger stays."""
+        """Close the records. The ledger stays open."""
         for records in self._records.values():
             records.close()
         self._records.clear()
@@ -491,40 +502,40 @@ class Session:
 
     @property
     def statement(self) -> Statement:
-        """The statement of the account: its charges, and the remaining budget."""
+        """The statement of the account: charges and remaining budget."""
         return self._ledger.statement(self._dataset)
 
     @property
     def balance(self) -> Balance:
-        """The spent and the remaining budget, without the list of charges: quick, however long that is."""
+        """The spent and the remaining budget without the list of charges; fast for any number of charges."""
         return self._ledger.balance(self._dataset)
 
     def is_charged(self, request: str) -> bool:
-        """Tell whether this request was charged before: asking the same question under it again costs nothing."""
+        """Return whether `request` was charged; asking the same question under it again costs nothing."""
         return self._ledger.find_grant(self._dataset, request) is not None
 
     @property
     def unit(self) -> Unit:
-        """The protected unit."""
+        """The privacy unit."""
         return self._unit
 
     @property
     def remaining(self) -> PrivacyLoss:
         """The remaining budget."""
         balance = self.balance
-        left, cap = balance.remaining, balance.account.cap.delta
+        amount, cap = balance.remaining, balance.account.cap.delta
         delta = cap - self._ledger.delta_spent(self._dataset) if cap else cap
-        if left.currency is Currency.EPSILON:
-            return PrivacyLoss(left.exact, left.exact**2 / 2, delta=delta)
-        return PrivacyLoss(None, left.exact, delta=delta)
+        if amount.currency is Currency.EPSILON:
+            return PrivacyLoss(amount.exact, amount.exact**2 / 2, delta=delta)
+        return PrivacyLoss(None, amount.exact, delta=delta)
 
     @property
     def adjacency(self) -> Adjacency:
-        """The neighbouring relation of all releases. Where the number of units is public, it is counted here once.
+        """The adjacency of all releases. If the number of units is public and not given, it is counted once here.
 
         Raises:
-            ValueError: no bound of records per unit is stated, so each question has a relation of its own; or the table
-                has no record.
+            ValueError: the session has no contribution bound, so each question has its own adjacency; or the table is
+                empty.
         """
         return self._neighbours.to_adjacency(self._unit, self._count_units())
 
@@ -533,25 +544,26 @@ class Session:
             self._units = self._open_records(self._unit).units()
             if self._units == 0:
                 raise InvalidArgument(
-                    "data", "the table has no record; replace-one needs at least one unit (use add-remove)"
+                    "data", "the table is empty; replace-one needs at least one unit (use add-remove)"
                 )
         return self._public_units
 
     def _question_adjacency(self, rows_per_unit: int | None) -> Adjacency | AdjacencyWithoutBound:
-        """The relation of one question: with the bound that is given for it, if the session has none."""
+        """Return the adjacency of one question, with `rows_per_unit` as its contribution bound if the session has none."""
         if self._unit.is_bounded:
             if rows_per_unit is not None:
                 raise InvalidArgument(
-                    "rows_per_unit", "all questions of this session have one bound, which it was opened with"
+                    "rows_per_unit", "this session was opened with one bound for all questions; leave it out"
                 )
             return self.adjacency
         unit = self._unit if rows_per_unit is None else Unit(self._unit.column, rows_per_unit)
         return self._neighbours.to_question_adjacency(unit, self._count_units())
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss, *, rows_per_unit: int | None = None) -> Plans:
-        """The plan of a question without any data: the loss of each turn, expected errors, refusals and notes.
+        """Plan a question without data: loss and expected error of each round, and notes. Unsupported questions are
+        rejected.
 
-        Opens no data, unless the number of units is public and was not given.
+        Reads no data, unless the number of units is public and was not given.
         """
         return plan_question(question, loss, self._question_adjacency(rows_per_unit), self._trust)
 
@@ -563,57 +575,56 @@ class Session:
         *,
         rows_per_unit: int | None = None,
     ) -> Curve:
-        """Plan, charge and answer a question. The same `request` again gives the same curve at no further loss.
+        """Plan, charge and answer a question. Repeating it under the same `request` gives the same curve and costs
+        nothing.
 
-        Questions that use the same release (a distribution function at some edges of a grid, and quantiles that are
-        searched for along it) may follow each other under one request: the charge for the first covers all, and a count
-        that was answered once keeps its answer.
+        Questions that read the same release, such as a distribution function at some edges of a grid and quantiles
+        searched along it, may share a request: the first charge covers all, and a count keeps its first answer.
 
         Args:
-            question: What is asked.
-            loss: What it may lose.
-            request: A name of this request.
-            rows_per_unit: Where the session has no bound of records per unit: the one that is used, a public number
-                such as ``curve.privacy.rows_per_unit`` of an earlier answer. None: a sixth of the loss finds one.
+            question: The question.
+            loss: The loss to charge.
+            request: Name of this request, for repeating it. None: a random name.
+            rows_per_unit: Contribution bound, if the session has none: a public number, such as
+                ``curve.privacy.rows_per_unit`` of an earlier answer. None: a sixth of the loss finds one.
 
         Warns:
-            CurveWarning: each of the curve's `notes`, for instance on values that were clamped or missing, by released
-                numbers.
+            CurveWarning: each of the curve's `notes`, such as the noisy number of clipped or missing values.
 
         Raises:
             UnsupportedQuery, BudgetExceeded: nothing was charged.
-            ValueError: a column is not there or of the wrong type, or `request` was used for another question;
-                nothing was charged.
-            TypeError: `loss` is no `PrivacyLoss`, or `question` no question; nothing was charged.
-            Exception: any error after the charge has a note with the request, which may have been generated here: the
-                same question under it is answered at no further loss.
+            ValueError: a column is missing or has the wrong type, or `request` was used for another question; nothing
+                was charged.
+            TypeError: `loss` is not a `PrivacyLoss`, or `question` not a question; nothing was charged.
+            Exception: an error after the charge has a note with the request, possibly a generated one; the same
+                question under it is answered at no further loss.
         """
         from .ledger.verification import attach_receipt  # a plan needs no database
 
         loss = require_askable(question, loss).as_single_release()
         if request is None:
             request = secrets.token_hex(16)
-            self._made_up.add(request)
+            self._generated_requests.add(request)
         plans = self.plan(question, loss, rows_per_unit=rows_per_unit)
-        promised = self._question_adjacency(rows_per_unit)
+        adjacency = self._question_adjacency(rows_per_unit)
         self.check_plans(plans)
-        binding = hash_request(question, loss, promised, self._dataset)
+        binding = hash_request(question, loss, adjacency, self._dataset)
         grant = self._ledger.charge(
             self._dataset, loss, purpose=str(question), request=request, binding=binding,
             units=self._public_units,
         )  # fmt: skip
         with attach_receipt(request):
-            curve = self._label_source(self._run_question(question, grant, promised))
+            curve = self._label_source(self._run_question(question, grant, adjacency))
             warn_about_notes(curve)
             self._note_remaining_budget(curve)
         return curve
 
     def _note_remaining_budget(self, curve: object) -> None:
-        """Let a result tell in its HTML summary what was left of the budget, if anything was."""
+        """Store the remaining budget on a result, for its HTML summary."""
         balance = self.balance
         if isinstance(curve, Result) and balance.remaining.exact > 0:
             object.__setattr__(
-                curve, "left_then", f"{balance.remaining} of {balance.account.limit} was left after this"
+                curve, "remaining_budget", f"{balance.remaining} of {balance.account.limit} remained after this"
             )
 
     def charge_for(
@@ -624,25 +635,25 @@ class Session:
         about: str = "",
         only_if: Condition | None = None,
     ) -> Grant:
-        """Plan and charge for one analyst of a project, out of both allowances and the cap; no record is read.
+        """Plan a question and charge it for one analyst of a project, within both allowances and the cap. Reads no
+        record.
 
-        Any analyst of the project who asks the same question gets the same grant at no further loss; `answer_grant` gives
-        its answer.
+        Analysts of a project who ask the same question get the same grant, charged once; `answer_grant` answers it.
 
         Args:
-            member: Who asks.
-            question: What is asked.
-            loss: What it may lose.
-            about: What else distinguishes it from other questions, such as the version of the data.
-            only_if: What else has to hold when it is charged: see `Ledger.charge_for`. None: nothing.
+            member: The analyst.
+            question: The question.
+            loss: The loss to charge.
+            about: Distinguishes otherwise equal questions, for example by the version of the data.
+            only_if: A further condition of the charge; see `Ledger.charge_for`. None: no condition.
 
         Raises:
-            UnsupportedQuery, BudgetExceeded, ValueError, TypeError: as of `ask`; nothing was charged.
+            UnsupportedQuery, BudgetExceeded, ValueError, TypeError: as in `ask`; nothing was charged.
         """
         loss = require_askable(question, loss).as_single_release()
         self.check_plans(self.plan(question, loss))
-        promised = self._question_adjacency(None)
-        binding = hash_request(question, loss, promised, self._dataset, about)
+        adjacency = self._question_adjacency(None)
+        binding = hash_request(question, loss, adjacency, self._dataset, about)
         condition = {} if only_if is None else {"only_if": only_if}
         return self._ledger.charge_for(
             member, self._dataset, loss, purpose=str(question), binding=binding, units=self._public_units,
@@ -650,51 +661,57 @@ class Session:
         )  # fmt: skip
 
     def answer_grant(self, question: Question[Curve], grant: Grant) -> Curve:
-        """The answer to a charged question: counted now, or read again from the ledger. Its numbers never change.
+        """Answer a charged question. Stored answers are read from the ledger, so its numbers never change.
 
         Raises:
-            ValueError: the ledger gave no such grant.
+            ValueError: the grant is not from this ledger.
         """
         return self._label_source(self._run_question(question, grant, self._question_adjacency(None)))
 
     def _label_source(self, curve: Curve) -> Curve:
-        of_source: Callable[[str], Curve] | None = getattr(curve, "of_source", None)
-        return curve if self._source is None or of_source is None else of_source(self._source)
+        with_source: Callable[[str], Curve] | None = getattr(curve, "with_source", None)
+        return curve if self._source is None or with_source is None else with_source(self._source)
 
     @property
     def _public_units(self) -> int | None:
         return self._units if self._neighbours.has_public_units else None
 
     def _run_question(
-        self, question: Question[Curve], grant: Grant, promised: Adjacency | AdjacencyWithoutBound
+        self, question: Question[Curve], grant: Grant, adjacency: Adjacency | AdjacencyWithoutBound
     ) -> Curve:
-        paid: dict[int, Release] = {}
+        releases: dict[int, Release] = {}
         question = self._with_time_unit(question)
 
-        def find_reply(step: Step, allotment: Allotment, known: Adjacency) -> Release:
-            if allotment.part not in paid:
-                paid[allotment.part] = self._find_or_run_release(step.query.charged_query, grant, allotment, known)
+        def find_reply(step: Step, allotment: Allotment, round_adjacency: Adjacency) -> Release:
+            if allotment.part not in releases:
+                releases[allotment.part] = self._find_or_run_release(
+                    step.query.charged_query, grant, allotment, round_adjacency
+                )
             if step.query == step.query.charged_query:
-                return paid[allotment.part]
-            return self._run(self._trust.plan_query(step.query, allotment.loss, known), grant, allotment)
+                return releases[allotment.part]
+            return self._run(self._trust.plan_query(step.query, allotment.loss, round_adjacency), grant, allotment)
 
         def store_bound(rows: int) -> int:
             return self._ledger.store_notes(grant, 0, {ROWS: rows})[ROWS]
 
         return ask_with_contribution_bound(
-            question, promised, self._trust, QuestionBudget(grant), find_reply, store_bound=store_bound
+            question, adjacency, self._trust, QuestionBudget(grant), find_reply, store_bound=store_bound
         )
 
     def _with_time_unit(self, question: Question[Curve]) -> Question[Curve]:
-        """The question, measured in dates or moments where its column is declared to hold such, and nobody said."""
+        """Return the question with the time unit of its column, if the column is declared to hold dates and no unit is
+        given."""
         if not isinstance(question, IN_DATES) or question.measured_in:
             return question
         unit = self._open_records().time_kind(question.column)
         return cast(Question[Curve], replace(question, measured_in=unit)) if unit in UNITS else question
 
-    def _find_or_run_release(self, thing: Query, grant: Grant, allotment: Allotment, known: Adjacency) -> Release:
-        """The stored answer of this payment; else it is answered and stored now. It has the turn of its part."""
-        plan = self._trust.plan_query(thing, allotment.loss, known)
+    def _find_or_run_release(
+        self, query: Query, grant: Grant, allotment: Allotment, round_adjacency: Adjacency
+    ) -> Release:
+        """Return the stored release of this payment, or run and store it. Its round number is the part of the
+        allotment."""
+        plan = self._trust.plan_query(query, allotment.loss, round_adjacency)
         stored = self._ledger.find_answer(grant, allotment.part, allotment.part)
         if stored is None:
             fresh = self._run(plan, grant, allotment)
@@ -708,32 +725,34 @@ class Session:
         return self._trust.run(plan, [curator], allotment, self._randomness)
 
     def _require_same_snapshot(self, records: Records, grant: Grant) -> None:
-        """Let all turns of one question see one state of the data, where the engine can tell states apart.
+        """Require that all rounds of one question read one version of the data, if the engine has versions.
 
-        The state of the table itself is asked for where somebody named the request, and so may continue it another day:
-        some engines read the table once for it. What was begun without it is compared without it.
+        The version of the table itself is compared only for requests with a name of the caller's, which may continue on
+        another day: some engines read the whole table for it. A request that began without it continues without it.
         """
         moment = records.moment
         if moment is None:
             return
-        noted, state = self._ledger.find_notes(grant, 0, (MOMENT, STATE)), None
-        if STATE in noted or not (noted or grant.request in self._made_up):
+        stored_notes, state = self._ledger.find_notes(grant, 0, (MOMENT, STATE)), None
+        if STATE in stored_notes or not (stored_notes or grant.request in self._generated_requests):
             state = records.state()
         notes = {MOMENT: moment} if state is None else {MOMENT: moment, STATE: state}
-        noted = self._ledger.store_notes(grant, 0, notes)
-        if noted[MOMENT] != moment and (state is None or noted[STATE] != state):
+        stored_notes = self._ledger.store_notes(grant, 0, notes)
+        if stored_notes[MOMENT] != moment and (state is None or stored_notes[STATE] != state):
             raise InvalidArgument(
                 "data", "the engine's data may have changed since this request began; ask under a new request"
             )
 
     def _open_records(self, unit: Unit | None = None) -> Records:
-        """Records, of which so many of each unit are used; one of each, where that is not known yet."""
+        """Return the records under a contribution bound, which is 1 as long as none is known."""
         unit = unit or self._unit
         unit = unit if unit.is_bounded else Unit(unit.column, 1)
         if unit not in self._records:
             from .records import open_records
 
-            opened = None if self._rows is None else self._rows.with_unit(unit)  # all turns see one state of the rows
+            opened = (
+                None if self._rows is None else self._rows.with_unit(unit)
+            )  # all rounds read one snapshot of the rows
             if opened is None:
                 key = self._ledger.dataset_key(self._dataset)
                 opened = open_records(self._table, unit=unit, key=key, delimiter=self._delimiter)
@@ -742,32 +761,36 @@ class Session:
         return self._records[unit]
 
     def check_plans(self, plans: Plans) -> None:
-        """Refuse what the records do not have, and another number of units; `ask` does so before the charge.
+        """Check plans against the table; `ask` does so before the charge.
 
         Args:
-            plans: Those of a question, as `plan` gives them.
+            plans: The plans of a question, from `plan`.
 
         Raises:
-            ValueError: a column is not there or of the wrong type, or there are not as many units as was promised.
+            ValueError: a column is missing or has the wrong type, or the table does not have the public number of
+                units.
         """
         for plan in plans:
             records = self._open_records(plan.adjacency.unit)
             if not self._unit.is_bounded and self._rows is not None:
                 self._rows.check_unit_sizes()
-            if plan.query.input_axes:  # units are counted without any
+            if plan.query.input_axes:  # queries of unit sizes have no axes
                 records.check(plan.query.input_axes)
         records = self._open_records()
         if self._neighbours.has_public_units and records.units() != self._units:
             raise InvalidArgument(
-                "units", f"{self._units} were promised in public; the table has another number of units"
+                "units", f"{self._units} is the public number, but the table has another number of units"
             )
 
 
 def _resolve_trust(trust: TrustModel[Curator] | None, table: object) -> TrustModel[Curator]:
-    """Let statements name the engine that counts: it sees all records, so it is trusted as the curator is."""
+    """Return the trust model, completed with the engine that counts: it reads all records, so it is trusted like the
+    curator."""
     engine = getattr(table, "engine", None)
     trust = Central() if trust is None else trust
-    if isinstance(trust, type) or not all(hasattr(trust, part) for part in ("holders", "plan", "run", "plan_query")):
+    if isinstance(trust, type) or not all(
+        hasattr(trust, member) for member in ("holders", "plan", "run", "plan_query")
+    ):
         raise WrongArgumentType("trust", f"a trust model, as Central(), is needed, got {describe_value(trust)}")
     if trust.holders != (Curator,):
         needed = ", ".join(holder.__name__ for holder in trust.holders)
@@ -781,18 +804,18 @@ def _resolve_trust(trust: TrustModel[Curator] | None, table: object) -> TrustMod
 
 
 def _is_csv(table: object) -> bool:
-    """Tell whether a table is a CSV file, by its type or name: lines may be malformed, and fields may be any text."""
+    """Return whether a table is a CSV file, by type or name: lines may be malformed, and fields may hold any text."""
     return isinstance(table, CsvFile) or (
         isinstance(table, str | PathLike) and str(table).lower().endswith((".csv", ".csv.gz"))
     )
 
 
 def _require_version_suffix(dataset: str, table: Any) -> str:
-    """The name, once it says which version of its table is read: what is spent on one is not spent on another."""
+    """Return the account name, if it ends with the fixed version of the table: each version has its own account."""
     version = getattr(table, "version", None) if isinstance(getattr(table, "engine", None), str) else None
     if type(version) is int and not str(dataset).endswith(f"@{version}"):
         raise InvalidArgument(
-            "dataset", f"version {version} of a table is read: end it with that, as in 'visits@{version}'"
+            "dataset", f"end the name with the version of the table that is read, as in 'visits@{version}'"
         )
     return dataset
 
@@ -800,9 +823,9 @@ def _require_version_suffix(dataset: str, table: Any) -> str:
 def _resolve_unit(column: str | None, rows: int | None) -> Unit:
     if column is None:
         if rows is not None:
-            raise InvalidArgument("rows_per_unit", "name the column that says whose record it is, with unit=")
+            raise InvalidArgument("rows_per_unit", "pass the column that identifies units as unit=")
         return EACH_RECORD
     require_type("unit", column, str, "the name of a column")
     if not column:
-        raise InvalidArgument("unit", "a column needs a name; leave unit out to protect each record on its own")
+        raise InvalidArgument("unit", "a column name is needed; leave unit out to protect single records")
     return Unit.with_unknown_bound(column) if rows is None else Unit(column, rows)

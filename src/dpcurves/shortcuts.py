@@ -66,21 +66,19 @@ if TYPE_CHECKING:
 Curve = TypeVar("Curve")
 Call = TypeVar("Call", bound=Callable[..., Any])
 Values: TypeAlias = Any
-"""Values of one dimension: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
-EXACTLY = 10**9
-"""An epsilon so large that the noise is 0."""
+"""One-dimensional values: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
+NOISELESS_EPSILON = 10**9
+"""Epsilon at which integer noise is 0 with all but negligible probability."""
 PLACES = {"adjacency": 1, "groups": 2, "bins": 2, "epsilon": 3, "rho": 3, "randomness": 5}
-"""Places of arguments in a signature: 0 are those without a default, 4 all others."""
+"""Ranks of arguments in a signature. Arguments without a default have rank 0, all other arguments rank 4."""
 
-NO_RANGE = "weights are added up along public cells: give a grid"
-WEIGHTED_HINT = "sums of weights make no use of one: leave it out"
-NO_HINT = "without a grid noisy counts tell where records lie: leave it out, or give a grid"
-
-# What all questions in one call take: adjacency, loss and randomness, and tables that are made of columns.
+NO_RANGE = "weights are summed along public cells: give a grid"
+WEIGHTED_HINT = "sums of weights use no hint: leave it out"
+NO_HINT = "a range search uses no hint: leave it out, or give a grid"
 
 
 class PrivacyArguments(TypedDict, total=False):
-    """Keyword arguments that every question in one call takes, as `cdf` describes them."""
+    """Keyword arguments of every question asked in one call; see `cdf`."""
 
     adjacency: Required[Neighbours]
     epsilon: Exact | None
@@ -97,7 +95,7 @@ def ask_once(
     rho: Exact | None = None,
     randomness: Randomness | None = None,
 ) -> Curve:
-    """The answer to one question, from a ledger in memory with just the budget of its loss."""
+    """Answer one question, from a ledger in memory whose budget is the loss of the question."""
     loss = parse_loss(epsilon, rho)
     with Session(
         table, budget=Currency.from_loss(loss).smallest_cap(loss), adjacency=adjacency, randomness=randomness
@@ -106,27 +104,37 @@ def ask_once(
 
 
 def add_privacy_arguments(function: Call) -> Call:
-    """Spell out in a function's signature the arguments of `ask_once`, each at its place, and refuse others."""
-    own = (each for each in signature(function).parameters.values() if each.kind is not Parameter.VAR_KEYWORD)
-    shared = (each for each in signature(ask_once).parameters.values() if each.kind is Parameter.KEYWORD_ONLY)
-    usual = {True: 0, False: 4}
-    every = sorted(
-        [*own, *shared], key=lambda each: (each.kind, PLACES.get(each.name, usual[each.default is each.empty]))
+    """Decorate a function so that its signature lists the arguments of `ask_once`, and it rejects unknown arguments."""
+    parameters = (
+        parameter
+        for parameter in signature(function).parameters.values()
+        if parameter.kind is not Parameter.VAR_KEYWORD
     )
-    spelled = signature(function).replace(parameters=every)
+    privacy_parameters = (
+        parameter for parameter in signature(ask_once).parameters.values() if parameter.kind is Parameter.KEYWORD_ONLY
+    )
+    default_ranks = {True: 0, False: 4}
+    ordered = sorted(
+        [*parameters, *privacy_parameters],
+        key=lambda parameter: (
+            parameter.kind,
+            PLACES.get(parameter.name, default_ranks[parameter.default is parameter.empty]),
+        ),
+    )
+    full_signature = signature(function).replace(parameters=ordered)
 
     @wraps(function)
-    def call_function(*args: Any, **named: Any) -> Any:
-        odd = next((name for name in named if name not in spelled.parameters), None)
-        if odd is not None:
-            hint = BOTH_BOUNDS if odd in ("lower", "upper") and "bounds" in spelled.parameters else ""
-            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {odd!r}{hint}")
-        _require_arguments(function.__name__, spelled, args, named)
-        return function(*args, **named)
+    def call_function(*args: Any, **keywords: Any) -> Any:
+        unknown = next((name for name in keywords if name not in full_signature.parameters), None)
+        if unknown is not None:
+            hint = BOTH_BOUNDS if unknown in ("lower", "upper") and "bounds" in full_signature.parameters else ""
+            raise TypeError(f"{function.__name__}() got an unexpected keyword argument {unknown!r}{hint}")
+        _require_arguments(function.__name__, full_signature, args, keywords)
+        return function(*args, **keywords)
 
-    call_function.__signature__ = spelled  # type: ignore[attr-defined]
-    call_function.__annotations__ = {each.name: each.annotation for each in every} | {
-        "return": spelled.return_annotation
+    call_function.__signature__ = full_signature  # type: ignore[attr-defined]
+    call_function.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered} | {
+        "return": full_signature.return_annotation
     }
     return cast(Call, call_function)
 
@@ -138,36 +146,46 @@ EXAMPLES = {
     "coverage": "0.95", "model": "dp.PUBLIC_MODEL", "row_categories": '("a", "b")', "column_categories": '("a", "b")',
     "x_grid": "dp.Grid(0, 100, cells=64)", "y_grid": "dp.Grid(0, 100, cells=64)",
 }  # fmt: skip
-"""Arguments that have no default, and values as they may be written."""
+"""Example values of arguments without a default, for the complete call in the error message."""
 
 
-def _require_arguments(function: str, spelled: Signature, args: Sequence[Any], named: Mapping[str, Any]) -> None:
-    """Refuse a call at once where arguments are missing, with a complete line.
+def _require_arguments(
+    function: str, full_signature: Signature, args: Sequence[Any], keywords: Mapping[str, Any]
+) -> None:
+    """Reject a call that lacks arguments, and show a complete call.
 
     Raises:
-        TypeError: an argument without a default was not given.
+        TypeError: an argument without a default is missing.
     """
-    every = list(spelled.parameters.values())
-    given = {each.name for each in every[: len(args)]} | set(named)
-    lacking = [each.name for each in every if each.default is each.empty and each.name not in given]
-    if not lacking:
+    parameters = list(full_signature.parameters.values())
+    passed = {parameter.name for parameter in parameters[: len(args)]} | set(keywords)
+    missing_names = [
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.name not in passed
+    ]
+    if not missing_names:
         return
-    loss = [] if {"epsilon", "rho"} & given else ["epsilon=1"]
-    told = [each.name for each in every if each.kind is not Parameter.KEYWORD_ONLY and each.default is each.empty]
-    keywords = [f"{name}={EXAMPLES.get(name, '...')}" for name in lacking if name not in told]
-    own = [f"{name}=..." for name in named]
-    line = f"dp.{function}({', '.join([*told, *own, *keywords, *loss])})"
-    kind = "argument" if len(lacking) == 1 else "arguments"
-    neighbours = f"; adjacency is {NEIGHBOURS}" if "adjacency" in lacking else ""
-    missing = f"missing {len(lacking)} required keyword-only {kind}: {', '.join(map(repr, lacking))}"
-    raise TypeError(f"{function}() {missing}{neighbours}; a complete call: {line}")
+    loss = [] if {"epsilon", "rho"} & passed else ["epsilon=1"]
+    positional = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind is not Parameter.KEYWORD_ONLY and parameter.default is parameter.empty
+    ]
+    keywords = [f"{name}={EXAMPLES.get(name, '...')}" for name in missing_names if name not in positional]
+    passed_keywords = [f"{name}=..." for name in keywords]
+    call = f"dp.{function}({', '.join([*positional, *passed_keywords, *keywords, *loss])})"
+    kind = "argument" if len(missing_names) == 1 else "arguments"
+    neighbours = f"; adjacency is {NEIGHBOURS}" if "adjacency" in missing_names else ""
+    missing = f"missing {len(missing_names)} required keyword-only {kind}: {', '.join(map(repr, missing_names))}"
+    raise TypeError(f"{function}() {missing}{neighbours}; a complete call: {call}")
 
 
 def parse_loss(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
-    """The one that is given.
+    """Return the loss of `epsilon` (pure) or `rho` (zCDP).
 
     Raises:
-        ValueError: both are given, or neither: there is no default. Or it is not from 1e-9 to 1e9.
+        ValueError: both or neither are passed, because there is no default; or the number is outside 1e-9 to 1e9.
     """
     if (epsilon is None) == (rho is None):
         raise InvalidArgument("epsilon", "give either epsilon (pure) or rho (zCDP); there is no default")
@@ -177,29 +195,29 @@ def parse_loss(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
 
 
 def require_column(values: Any, name: str) -> Any:
-    """Pass on a column as it is: a list is not made an array, for its rows would then decide which type it has."""
+    """Return a column unchanged. A list is not converted: in an array of mixed values, rows would determine the type."""
     if getattr(values, "ndim", 1) == 2 and getattr(values, "shape", (0, 0))[1] == 2:
         raise InvalidArgument(
-            name, "of two columns, as predict_proba gives them, take that of the positive class: scores[:, 1]"
+            name, "the array has two columns; pass the column of the positive class, as in scores[:, 1]"
         )
     if not hasattr(values, "__len__") or getattr(values, "ndim", 1) != 1 or isinstance(values, str | bytes):
         raise InvalidArgument(name, "a list, a series or an array of one dimension is needed")
     return values
 
 
-def series_name(values: Any, otherwise: str) -> str:
-    """The name of a series of pandas or Polars, which is public as that of a column is; others are called otherwise.
+def series_name(values: Any, default: str) -> str:
+    """Return the name of a pandas or Polars series, which is public like a column name, or else `default`.
 
     >>> series_name([1, 2], "value")
     'value'
     """
     name = getattr(values, "name", None)
-    return name if isinstance(name, str) and name else otherwise
+    return name if isinstance(name, str) and name else default
 
 
-def make_table(label: str | None, values: Any, otherwise: str = "value") -> dict[str, Any]:
-    """Make a table of one column, which is called `label`, or as the series is."""
-    label = series_name(values, otherwise) if label is None else label
+def make_table(label: str | None, values: Any, default_name: str = "value") -> dict[str, Any]:
+    """Return a table of one column named `label`, or like the series."""
+    label = series_name(values, default_name) if label is None else label
     require_type("label", label, str, "a text")
     return {label: require_column(values, "values")}
 
@@ -207,50 +225,52 @@ def make_table(label: str | None, values: Any, otherwise: str = "value") -> dict
 def make_pair_table(
     labels: Sequence[str] | None = None, /, **columns: Values
 ) -> tuple[tuple[str, str], dict[str, Any]]:
-    """Name two columns as labels say, or as two series with different names, or as their arguments; and make a table.
+    """Return the names of two columns and their table. Names come from `labels`, else from two series, else the
+    arguments.
 
     Raises:
-        ValueError: labels are not two different texts, one of them is no column, or they are of different lengths.
+        ValueError: `labels` is not two different texts, or the columns are not one-dimensional or differ in length.
     """
-    (one, first), (other, second) = columns.items()
-    names = series_name(first, one), series_name(second, other)
+    (first_argument, first), (second_argument, second) = columns.items()
+    names = series_name(first, first_argument), series_name(second, second_argument)
     if labels is not None:
-        given = require_sequence("labels", labels, "a pair of texts")
-        if len(given) != 2 or given[0] == given[1]:
+        pair = require_sequence("labels", labels, "a pair of texts")
+        if len(pair) != 2 or pair[0] == pair[1]:
             raise InvalidArgument("labels", "two different texts are needed")
-        names = given[0], given[1]
+        names = pair[0], pair[1]
     elif names[0] == names[1]:
-        names = one, other
-    found = require_column(first, one), require_column(second, other)
-    if len(found[0]) != len(found[1]):
+        names = first_argument, second_argument
+    value_columns = require_column(first, first_argument), require_column(second, second_argument)
+    if len(value_columns[0]) != len(value_columns[1]):
         raise InvalidArgument(", ".join(columns), "the same number of records is needed")
-    return names, dict(zip(names, found, strict=True))
+    return names, dict(zip(names, value_columns, strict=True))
 
 
 def add_weights(
     table: Mapping[str, Any], weight: Values | None, weight_cap: float | None
 ) -> tuple[Mapping[str, Any], dict[str, Any]]:
-    """The table with a column of weights, and what a question says of it; nothing, where there are none.
+    """Return the table with a column of weights, and the question's arguments for it; without weights, the table and
+    {}.
 
     Raises:
-        ValueError: the weights are no column, or of another length, or there is a cap without weights.
+        ValueError: `weight` is not a column of the same length, or `weight_cap` is passed without `weight`.
     """
     if weight is None:
         if weight_cap is not None:
             raise InvalidArgument("weight_cap", CAP_ALONE)
         return table, {}
-    first, values = next(iter(table.values())), require_column(weight, "weight")
-    if len(values) != len(first):
+    first_column, values = next(iter(table.values())), require_column(weight, "weight")
+    if len(values) != len(first_column):
         raise InvalidArgument("weight", "the same number of records is needed")
     name = "weight" if "weight" not in table else "survey weight"
     return {**table, name: values}, {"weight": name, "weight_cap": weight_cap}
 
 
 def require_grid(grid: Grid | None, hint: Hint | None) -> Grid:
-    """A public grid, along which weights are added up.
+    """Return the public grid along which weights are summed.
 
     Raises:
-        ValueError: there is none, or a hint.
+        ValueError: there is no grid, or there is a hint.
     """
     if grid is None:
         raise InvalidArgument("grid", NO_RANGE)
@@ -260,11 +280,11 @@ def require_grid(grid: Grid | None, hint: Hint | None) -> Grid:
 
 
 def make_summary_question(kind: str, label: str, bounds: Sequence[float] | Auto, **weights: Any) -> Question[Summary]:
-    """The question of this kind for values between these bounds, or between such as a part of the loss looks for."""
+    """Return the question of this kind for values between bounds; ``"auto"`` searches for the bounds privately."""
     if bounds == "auto":
         if weights:
-            raise InvalidArgument("bounds", "two numbers are needed: sums of survey weights look for none")
-        return cast("Question[Summary]", getattr(curves, f"Unbounded{kind}Question")(label))
+            raise InvalidArgument("bounds", "two numbers are needed: weighted sums have no range search")
+        return cast("Question[Summary]", getattr(curves, f"AutoRange{kind}Question")(label))
     if isinstance(bounds, str):
         raise WrongArgumentType("bounds", f"two numbers, or 'auto', are needed, got {describe_value(bounds)}")
     if weights:
@@ -273,18 +293,18 @@ def make_summary_question(kind: str, label: str, bounds: Sequence[float] | Auto,
 
 
 Auto: TypeAlias = Literal["auto"]
-"""Word for a grid, or a unit, of which nothing is known in public."""
+"""The literal for a grid, bounds or unit that is not known publicly."""
 
 
 def resolve_grid(grid: Grid | Auto | None) -> Grid | None:
-    """The grid that is given; None, if none is known."""
+    """Return the grid, or None for ``"auto"``."""
     if isinstance(grid, str) and grid != "auto":
         raise WrongArgumentType("grid", f"a Grid, or 'auto', is needed, got {describe_value(grid)}")
     return None if isinstance(grid, str) else grid
 
 
 def resolve_unit(unit: float | Auto) -> float:
-    """The unit that is given, or where no magnitude is known one that is small enough."""
+    """Return the unit; for ``"auto"`` one that is small enough for any column."""
     from .curves.bounds import SMALLEST_UNIT
 
     return SMALLEST_UNIT if unit == "auto" else unit
@@ -328,32 +348,33 @@ def cdf(
 
     Args:
         values: Numbers, of shape ``(n,)``. NaN and None are missing.
-        grid: Public cells, which must not be chosen from the data. Values outside are clamped into the end cells; with
-            ``outside="apart"`` they are counted separately. None, or ``"auto"``: a part of the loss looks for the
-            range, see `AutoRangeCdfQuestion`.
+        grid: Public cells, which must not be chosen from the data. Values outside are clipped to the first or last
+            cell; ``outside="apart"`` counts them separately. None or ``"auto"``: a fraction of the budget pays for a
+            range search, see `AutoRangeCdfQuestion`.
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
-        epsilon: The loss, under pure differential privacy.
-        rho: The loss, under zero-concentrated differential privacy; instead of `epsilon`.
-        label: What the x axis shows. None: the name of a series, or else ``value``.
-        hint: What is known in public about how the values lie: see `CdfQuestion`.
-        weight: Survey weights, of shape ``(n,)``: the curve is that of the weight, see `WeightedCdfQuestion`. Missing,
-            negative and infinite ones leave their record out.
-        weight_cap: The public cap on one record's weight; needed with `weight`, and never chosen from the data.
-        randomness: Where noise comes from; anything but the operating system is marked on the curve.
+        epsilon: The loss under pure differential privacy.
+        rho: The loss under zero-concentrated differential privacy, instead of `epsilon`.
+        label: Label of the x axis. None: the name of the series, or else ``value``.
+        hint: Public knowledge about the distribution of the values; see `CdfQuestion`.
+        weight: Survey weights, of shape ``(n,)``, for a weighted curve; see `WeightedCdfQuestion`. Records with a
+            missing, negative or infinite weight are left out.
+        weight_cap: Public upper bound of one record's weight. Required with `weight`; it must not be chosen from the
+            data.
+        randomness: Source of noise. Curves with noise from a seed are marked as not private.
 
     Returns:
         The curve: edges `x` and shares of records below them `y`, of shape ``(cells + 1,)``, with bands and quantiles.
 
-    Formal guarantees: pure `epsilon`, or `rho`-zCDP, under `adjacency`, for each record on its own. This call's ledger
-    is in memory: it does not add up with other calls.
+    Formal guarantees: pure `epsilon`-DP, or `rho`-zCDP, under `adjacency`, with one record as the privacy unit. The
+    ledger is in memory: losses of other calls are not added up.
 
     >>> import dpcurves as dp
     >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
     >>> bool(abs(curve.cdf(6) - 2 / 3) < 0.05)
     True
     """
-    (label,) = own = make_table(label, values)
-    table, weights = add_weights(own, weight, weight_cap)
+    (label,) = column = make_table(label, values)
+    table, weights = add_weights(column, weight, weight_cap)
     question: Question[Any] = curves.AutoRangeCdfQuestion(label)
     cells = resolve_grid(grid)
     if weights:
@@ -378,12 +399,14 @@ def quantiles(
     weight_cap: float | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Quantiles:
-    """Quantiles of `values` at the shares `p`: any number of them has the loss of one distribution function.
+    """Quantiles of `values` at the probabilities `p`. Any number of quantiles costs as much as one distribution
+    function.
 
-    Arguments and guarantees as for `cdf`; the ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `cdf`; the ledger is in memory, so losses of other calls are not added up.
 
     Returns:
-        The shares `p` and the values `x`, of shape ``(len(p),)``, with intervals, and the curve they lie on.
+        The probabilities `p` and the values `x`, of shape ``(len(p),)``, with intervals, and the curve that they lie
+        on.
 
     >>> import dpcurves as dp
     >>> grid = dp.Grid(0, 100, cells=1024)
@@ -393,15 +416,15 @@ def quantiles(
     """
     from .curves.quantiles import parse_shares
 
-    at = parse_shares("p", p)
-    (label,) = own = make_table(label, values)
-    table, weights = add_weights(own, weight, weight_cap)
-    question: Question[Quantiles] = curves.AutoRangeQuantilesQuestion(label, at)
+    probabilities = parse_shares("p", p)
+    (label,) = column = make_table(label, values)
+    table, weights = add_weights(column, weight, weight_cap)
+    question: Question[Quantiles] = curves.AutoRangeQuantilesQuestion(label, probabilities)
     cells = resolve_grid(grid)
     if weights:
-        question = curves.WeightedQuantilesQuestion(label, require_grid(cells, hint), at, **weights)
+        question = curves.WeightedQuantilesQuestion(label, require_grid(cells, hint), probabilities, **weights)
     elif cells is not None:
-        question = curves.QuantilesQuestion(label, cells, at, hint=hint)
+        question = curves.QuantilesQuestion(label, cells, probabilities, hint=hint)
     elif hint is not None:
         raise InvalidArgument("hint", NO_HINT)
     return ask_once(question, table, **paid)
@@ -413,8 +436,8 @@ def histogram(
 ) -> Histogram:
     """Counts of `values` in the cells of `grid`.
 
-    Arguments and guarantees as for `cdf`; with ``grid="auto"`` a part of the loss chooses even cells: see
-    `AutoRangeHistogramQuestion`. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `cdf`. With ``grid="auto"`` a fraction of the budget chooses equal cells; see
+    `AutoRangeHistogramQuestion`. The ledger is in memory, so losses of other calls are not added up.
 
     Returns:
         Edges `x`, of shape ``(cells + 1,)``, and counts `count`, of shape ``(cells,)``, with intervals.
@@ -443,25 +466,25 @@ def roc_curve(
     cuts: Cuts = Cuts.QUANTILES,
     **paid: Unpack[PrivacyArguments],
 ) -> ROC:
-    """The ROC curve of `y_score`, which ranks positives above negatives, and its area.
+    """The ROC curve of a score that is higher for positives, and the area under it.
 
     Args:
-        y_true: Labels, of shape ``(n,)``. Other labels than the two classes are missing.
-        y_score: Scores, of shape ``(n,)``; high scores are positive. The model is taken as public.
+        y_true: Labels, of shape ``(n,)``. Labels of neither class are missing.
+        y_score: Scores, of shape ``(n,)``; high scores mean positive. The model is taken as public.
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public; a replaced record may change its label.
-        epsilon: The loss, if it is pure.
-        rho: The loss, if it is zero-concentrated; give one of the two.
-        grid: Public cells of the scores. By default they divide [0, 1], and scores outside are counted apart; give
+        epsilon: The loss under pure differential privacy.
+        rho: The loss under zero-concentrated differential privacy, instead of `epsilon`.
+        grid: Public cells of the scores. The default divides [0, 1] and counts scores outside separately; use
             `Grid.logistic` for log-odds.
-        pos_label: The label of positives.
-        neg_label: The label of negatives; may be left out where that of positives is 1, 0, -1, true or false.
-        cuts: Where the thresholds lie: by default at private quantiles of the scores.
-        randomness: Where noise comes from; anything but the operating system is marked on the curve.
+        pos_label: Label of positives.
+        neg_label: Label of negatives; optional if the label of positives is 1, 0, -1, true or false.
+        cuts: Choice of thresholds, by default at private quantiles of the scores.
+        randomness: Source of noise. Curves with noise from a seed are marked as not private.
 
     Returns:
         Rates `fpr` and `tpr` and `thresholds`, of shape ``(cells + 1,)``, the area `auc`, with band and intervals.
 
-    Formal guarantees: as for `cdf`; the ledger is in memory and does not add up with other calls.
+    Formal guarantees: as for `cdf`; the ledger is in memory, so losses of other calls are not added up.
 
     >>> import dpcurves as dp
     >>> roc = dp.roc_curve([0, 1] * 5000, [0.2, 0.7] * 5000, epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -483,15 +506,15 @@ def scores(
     neg_label: Category | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Scores:
-    """A release of scores in two classes for several results: ROC, precision-recall, calibration curves and others.
+    """One release of scores in two classes for many results: ROC, precision-recall, calibration curves and others.
 
     Arguments and guarantees as for `roc_curve`, but thresholds are not chosen from the data: scores are counted in the
-    cells of the public `grid`, by default hundredths of [0, 1]. With ``grid="auto"`` a part of the loss looks for the
-    range of scores on another scale: see `AutoRangeScoresQuestion`. The ledger is in memory and does not add up with
-    other calls.
+    cells of the public `grid`, by default hundredths of [0, 1]. With ``grid="auto"`` a fraction of the budget pays for
+    a range search, for scores on another scale; see `AutoRangeScoresQuestion`. The ledger is in memory, so losses of
+    other calls are not added up.
 
     Returns:
-        True and false positives at all thresholds, from which curves and single numbers are read at no loss.
+        True and false positives at all thresholds. Curves and metrics computed from them cost no budget.
 
     >>> import dpcurves as dp
     >>> found = dp.scores([0, 1] * 5000, [0.2, 0.7] * 5000, epsilon=10, adjacency=dp.REPLACE_ONE)
@@ -502,8 +525,8 @@ def scores(
     question: Question[Any] = curves.AutoRangeScoresQuestion(*names, None, pos_label, neg_label)
     if (cells := resolve_grid(grid)) is not None:
         question = curves.ScoresQuestion(*names, cells, None, pos_label, neg_label)
-    found: Scores = ask_once(question, table, **paid)
-    return found
+    result: Scores = ask_once(question, table, **paid)
+    return result
 
 
 @add_privacy_arguments
@@ -519,9 +542,9 @@ def calibration_curve(
 ) -> Calibration:
     """The share of positive labels among records of similar predicted probability.
 
-    Arguments and guarantees as for `roc_curve`; the edges of `groups` groups of about equal size are chosen privately;
-    by default there are 3 to 20, fewer where noise is larger. The ledger is in memory and does not add up with
-    other calls.
+    Arguments and guarantees as for `roc_curve`. The edges of `groups` groups of about equal size are chosen privately;
+    by default there are 3 to 20 groups, fewer for larger noise. The ledger is in memory, so losses of other calls are
+    not added up.
 
     Returns:
         Mean scores `prob_pred` and shares of positives `prob_true`, of shape ``(groups,)``, with intervals.
@@ -547,11 +570,11 @@ def hosmer_lemeshow(
     neg_label: Category | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> HosmerLemeshow:
-    """Do predicted probabilities agree with the labels? The test's p-value accounts for noise and sampling.
+    """Test whether predicted probabilities agree with the labels. The p-value accounts for noise and sampling.
 
-    Arguments and guarantees as for `calibration_curve`, but where `groups` is left out, their number depends on the
-    number of records and the loss: see `HosmerLemeshowQuestion`. The ledger is in memory and does not add up with other
-    calls.
+    Arguments and guarantees as for `calibration_curve`, but the default number of groups depends on the number of
+    records and the loss; see `HosmerLemeshowQuestion`. The ledger is in memory, so losses of other calls are not added
+    up.
 
     Returns:
         The `statistic`, its `p_value`, and observed and expected positives of the groups.
@@ -580,10 +603,10 @@ def binned_residuals(
 ) -> BinnedResiduals:
     """Mean residuals (label minus prediction) in bins of similar predicted probability, with an envelope.
 
-    Arguments and guarantees as for `roc_curve`, and two more. At most `bins` bins are formed by a private choice of
-    edges, and joined where noise is large beside their counts. `model` is `PUBLIC_MODEL`, `DISJOINT_RECORDS` or
-    `PRIVATE_MODEL`: unless one of these is true no residual is private. The ledger is in memory and does not add up
-    with other calls.
+    Arguments and guarantees as for `roc_curve`, with two more arguments. Up to `bins` bins have privately chosen edges;
+    bins whose counts are small relative to the noise are merged. `model` is `PUBLIC_MODEL`, `DISJOINT_RECORDS` or
+    `PRIVATE_MODEL`: residuals are private only if the one that is passed is true. The ledger is in memory, so losses of
+    other calls are not added up.
 
     Returns:
         Mean predictions, mean residuals and counts of the bins, each of shape ``(bins,)``, and their `edges`.
@@ -611,15 +634,15 @@ def residual_plot(
     cells: int = 64,
     **paid: Unpack[PrivacyArguments],
 ) -> ResidualPlot:
-    """Residuals against predictions: a private density, and a synthetic scatter drawn from it.
+    """Residuals against predictions: a private density, and a synthetic scatter plot sampled from it.
 
-    Arguments and guarantees as for `binned_residuals`, and more. The bounds of each axis are chosen privately: the
-    smallest power of two times `unit_predicted`, or `unit_residual`, such that both bounds together cover about a share
-    `coverage` of the records; ``"auto"``: no magnitude is known, and a billionth is doubled. Within them each axis has
-    `cells` cells. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `binned_residuals`, with more arguments. The bounds of each axis are chosen
+    privately: the smallest power of two times `unit_predicted` or `unit_residual`, such that both bounds together cover
+    about the share `coverage` of the records. ``"auto"`` starts from a billionth, if no magnitude is known. Each axis
+    is divided into `cells` cells within its bounds. The ledger is in memory, so losses of other calls are not added up.
 
     Returns:
-        The `density`, of shape ``(cells, cells)``, predictions first, and `points` drawn from it, of shape ``(n, 2)``.
+        The `density`, of shape ``(cells, cells)``, predictions first, and sampled `points`, of shape ``(n, 2)``.
 
     >>> import dpcurves as dp
     >>> x, residual = [0.1 * i for i in range(10)] * 500, [0.2, -0.2] * 2500
@@ -645,14 +668,15 @@ def bounds(
     label: str | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Bounds:
-    """A bound on the size of `values`: the least power of two times `unit` that about a share `coverage` lies within.
+    """A bound on the absolute values of `values`: the least power of two times `unit` that covers about the share
+    `coverage`.
 
-    Arguments and guarantees as for `cdf`, without a grid: `unit` is public, and should be of the magnitude of relevant
-    values, or ``"auto"``, if none is known: a billionth; see `BoundsQuestion`. The ledger is in memory and does not add
-    up with other calls.
+    Arguments and guarantees as for `cdf`, without a grid. `unit` is public, of the magnitude of relevant values, or
+    ``"auto"`` for a billionth, if none is known; see `BoundsQuestion`. The ledger is in memory, so losses of other
+    calls are not added up.
 
     Returns:
-        The interval from `lower` to `upper`, in the unit of the values, and how much of them it may miss.
+        The interval from `lower` to `upper`, in the unit of the values, and an upper limit of the share outside.
 
     >>> import dpcurves as dp
     >>> found = dp.bounds([3, -5, 6] * 1000, unit=1, coverage=0.95, epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -664,14 +688,14 @@ def bounds(
 
 
 def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
-    """Compare a released curve with that of a public table, such as synthetic records, and test for a difference.
+    """Compare a released curve with the curve of a public table, such as synthetic records, and test for a difference.
 
-    The public table is counted exactly; nothing more is asked of the confidential one, so it costs no privacy loss.
+    The public table is counted exactly. The confidential table is not queried again, so this costs no privacy budget.
 
     Args:
-        private: A `CDF`, `Histogram`, `ROC`, `Calibration` or `BinnedResiduals`, as `Session.ask` gave it.
+        private: A `CDF`, `Histogram`, `ROC`, `Calibration` or `BinnedResiduals` from `Session.ask`.
         question: The question that it answers.
-        public: A table of public records, in any form that `Session` takes. What is counted of it is not protected.
+        public: A table of public records, in any form that `Session` takes. Its counts are not protected.
 
     Returns:
         Both curves, the difference, and its interval or p-value.
@@ -687,8 +711,8 @@ def compare(private: Any, question: Question[Any], public: Any) -> Comparison:
     [False, True]
     """
     with catch_warnings(action="ignore", category=curves.CurveWarning):
-        counted = ask_once(question, public, adjacency=Neighbours.REPLACE_ONE, epsilon=EXACTLY)
-    return curves.Comparison.from_curves(private, counted)
+        public_curve = ask_once(question, public, adjacency=Neighbours.REPLACE_ONE, epsilon=NOISELESS_EPSILON)
+    return curves.Comparison.from_curves(private, public_curve)
 
 
 @add_privacy_arguments
@@ -703,8 +727,8 @@ def contingency(
 ) -> Contingency:
     """Counts of pairs of categories, and a test of independence; see `Contingency`.
 
-    Arguments and guarantees as for `cdf`, but there is no grid: both columns' categories are public, and a record with
-    any other value is missing. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `cdf`, without a grid: the categories of both columns are public, and records with
+    any other value are missing. The ledger is in memory, so losses of other calls are not added up.
 
     Returns:
         Counts of shape ``(rows, columns)``, with intervals, and the `statistic` and `p_value` of the test.
@@ -717,9 +741,9 @@ def contingency(
     True
     """
     names, table = make_pair_table(labels, rows=rows, columns=columns)
-    each = 'a tuple of categories, as in ("a", "b"),'
-    rows_declared = Categories(names[0], require_sequence("row_categories", row_categories, each))
-    columns_declared = Categories(names[1], require_sequence("column_categories", column_categories, each))
+    expected = 'a tuple of categories, as in ("a", "b"),'
+    rows_declared = Categories(names[0], require_sequence("row_categories", row_categories, expected))
+    columns_declared = Categories(names[1], require_sequence("column_categories", column_categories, expected))
     return ask_once(curves.ContingencyQuestion(rows_declared, columns_declared), table, **paid)
 
 
@@ -733,10 +757,10 @@ def histogram2d(
     labels: tuple[str, str] | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Histogram2D:
-    """Counts of records in each cell of a plane; see `Histogram2DQuestion`, which can name another estimator.
+    """Counts of records in the cells of a plane; `Histogram2DQuestion` offers other estimators.
 
-    Arguments and guarantees as for `cdf`, with a grid for each column. The ledger is in memory and does not add up with
-    other calls.
+    Arguments and guarantees as for `cdf`, with a grid for each column. The ledger is in memory, so losses of other
+    calls are not added up.
 
     Returns:
         Counts of shape ``(cells of x, cells of y)``, and the edges of both columns.
@@ -757,9 +781,9 @@ def summary(
 ) -> Summary:
     """Count, sum, mean and variance of `values`, all from one release.
 
-    Arguments and guarantees as for `cdf`, but with `bounds` instead of a grid: the lower and the upper one are public,
-    and values outside are clamped to the nearer bound. With ``bounds="auto"`` a part of the loss looks for them: see
-    `AutoRangeMeanQuestion`. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `cdf`, with public `bounds`, the lower first, instead of a grid. Values outside are
+    clipped to the nearer bound. ``bounds="auto"`` spends a fraction of the budget on a range search; see
+    `AutoRangeMeanQuestion`. The ledger is in memory, so losses of other calls are not added up.
 
     Returns:
         Count, sum, mean and variance, each with its interval.
@@ -783,14 +807,14 @@ def mean(
     weight_cap: float | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Summary:
-    """The mean of `values`, with its count, sum and variance: its noise is less than that of `summary`.
+    """The mean of `values`, with count, sum and variance. The mean has less noise than in `summary`.
 
-    With `weight` and `weight_cap`, as of `cdf`, it is the weighted mean: see `WeightedSummaryQuestion`.
+    With `weight` and `weight_cap`, as in `cdf`, the mean is weighted; see `WeightedSummaryQuestion`.
 
-    The variance has a seventh of the loss, which is enough for the interval of the population mean; ask `summary`, or
-    `variance`, for the variance itself.
+    The variance gets a seventh of the budget, enough for the interval of the population mean. Use `summary` or
+    `variance` if the variance itself matters.
 
-    Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `summary`. The ledger is in memory, so losses of other calls are not added up.
 
     Returns:
         A summary with `mean`, in the unit of the values, and with `count`, `sum` and their intervals.
@@ -800,8 +824,8 @@ def mean(
     >>> bool(abs(ages.mean - 50) < 2)
     True
     """
-    (label,) = own = make_table(label, values)
-    table, weights = add_weights(own, weight, weight_cap)
+    (label,) = column = make_table(label, values)
+    table, weights = add_weights(column, weight, weight_cap)
     return ask_once(make_summary_question("Mean", label, bounds, **weights), table, **paid)
 
 
@@ -809,11 +833,11 @@ def mean(
 def count(values: Values, *, label: str | None = None, **paid: Unpack[PrivacyArguments]) -> Summary:
     """The number of `values` that are neither NaN nor None.
 
-    Arguments and guarantees as for `cdf`, but there is no grid: every number counts. Where n is public, the number of
-    missing values is what is private. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `cdf`, without a grid: every number counts. If n is public, the number of missing
+    values is private. The ledger is in memory, so losses of other calls are not added up.
 
     Returns:
-        A summary whose `count` is known, with `interval`; its other numbers are NaN.
+        A summary with `count` and its `interval`; its other numbers are NaN.
 
     >>> import dpcurves as dp
     >>> ages = dp.count([20, 40, None] * 1000, epsilon=1, adjacency=dp.ADD_REMOVE)
@@ -821,8 +845,8 @@ def count(values: Values, *, label: str | None = None, **paid: Unpack[PrivacyArg
     True
     """
     (label,) = table = make_table(label, values)
-    found: Summary = ask_once(curves.CountQuestion(label), table, **paid)
-    return found
+    summary_: Summary = ask_once(curves.CountQuestion(label), table, **paid)
+    return summary_
 
 
 @add_privacy_arguments
@@ -834,44 +858,46 @@ def select_partitions(
     label: str | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> ByCategory[Summary]:
-    """Counts of groups that nobody listed: those of many records are found, the rest is ``other``.
+    """Counts of categories that are found by partition selection; records of all others are counted as ``other``.
 
     Args:
-        names: Names, of shape ``(n,)``. None is missing.
-        delta: The chance with which more than the loss may be lost, above all that a group of one record is told: far
-            below one over the number of records. None is needed where there is a universe.
-        universe: The names that there may be, `TextUniverse` or `HashUniverse`, where no delta is granted.
+        names: Categories, of shape ``(n,)``. None is missing.
+        delta: Delta of (epsilon, delta)-differential privacy, or approximate zCDP: it bounds the probability that a
+            category of a single record is released. Choose it far below one over the number of records. Not needed with
+            `universe`.
+        universe: All possible categories, a `TextUniverse` or `HashUniverse`, if no delta is granted.
         adjacency: `ADD_REMOVE`: n is private. `REPLACE_ONE`: n is public.
-        epsilon: The loss, if it is pure but for `delta`.
-        rho: The loss, if it is zero-concentrated but for `delta`; give one of the two.
-        label: The name of the groups. None: that of a series, or else ``group``.
-        randomness: Where noise comes from; anything but the operating system is marked on the curve.
+        epsilon: The loss under pure differential privacy, apart from `delta`.
+        rho: The loss under zero-concentrated differential privacy, apart from `delta`; instead of `epsilon`.
+        label: Name of the categories. None: the name of the series, or else ``group``.
+        randomness: Source of noise. Results with noise from a seed are marked as not private.
 
     Returns:
-        A count for each group that was found, and for ``other``, by name.
+        A count for each selected category, and for ``other``, by name.
 
-    Formal guarantees: the loss but for `delta`, under `adjacency`, for each record on its own: see
-    `mechanisms.partition_selection`. The ledger is in memory and does not add up with other calls.
+    Formal guarantees: the loss and `delta` under `adjacency`, with one record as the privacy unit; see
+    `mechanisms.partition_selection`. The ledger is in memory, so losses of other calls are not added up.
 
     >>> import dpcurves as dp
     >>> found = dp.select_partitions(["north"] * 900 + ["south"] * 90 + ["x"], epsilon=4, delta="1e-6",
     ...                         adjacency=dp.ADD_REMOVE)
     >>> list(found), bool(abs(found["south"].count - 90) < 20)
     (['north', 'south', 'other'], True)
-    >>> "north" in dp.select_partitions(["north"] * 900, universe=dp.TextUniverse("a-z", 5), epsilon=4, adjacency=dp.ADD_REMOVE)
+    >>> universe = dp.TextUniverse("a-z", 5)
+    >>> "north" in dp.select_partitions(["north"] * 900, universe=universe, epsilon=4, adjacency=dp.ADD_REMOVE)
     True
     """
     loss = parse_loss(paid.get("epsilon"), paid.get("rho"))
     loss = loss if delta is None else loss.with_delta(parse_positive_fraction("delta", delta))
-    (label,) = own = make_table(label, names, "group")
-    table = own | {f"{label} is given": [1] * len(names)}
+    (label,) = column = make_table(label, names, "group")
+    table = column | {f"{label} is given": [1] * len(names)}
     question = curves.CountQuestion(f"{label} is given", by=UnlistedCategories(label, universe=universe))
-    adjacency, chance = paid["adjacency"], paid.get("randomness")
+    adjacency, randomness = paid["adjacency"], paid.get("randomness")
     with Session(
-        table, budget=Currency.from_loss(loss).smallest_cap(loss), adjacency=adjacency, randomness=chance
+        table, budget=Currency.from_loss(loss).smallest_cap(loss), adjacency=adjacency, randomness=randomness
     ) as session:
-        found: ByCategory[Summary] = session.ask(question, loss)
-    return found
+        counts: ByCategory[Summary] = session.ask(question, loss)
+    return counts
 
 
 @add_privacy_arguments
@@ -884,11 +910,11 @@ def sum(
     weight_cap: float | None = None,
     **paid: Unpack[PrivacyArguments],
 ) -> Summary:
-    """Count, sum and mean of `values`, with the loss divided such that the sum has the least noise.
+    """Count, sum and mean of `values`; the budget is divided so that the sum has the least noise.
 
-    With `weight` and `weight_cap`, as of `cdf`, it is the weighted sum: see `WeightedSummaryQuestion`.
+    With `weight` and `weight_cap`, as in `cdf`, the sum is weighted; see `WeightedSummaryQuestion`.
 
-    Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `summary`. The ledger is in memory, so losses of other calls are not added up.
 
     Returns:
         A summary with `sum`, in the unit of the values, and with `count`, `mean` and their intervals.
@@ -898,8 +924,8 @@ def sum(
     >>> bool(abs(ages.sum - 150_000) < 5000)
     True
     """
-    (label,) = own = make_table(label, values)
-    table, weights = add_weights(own, weight, weight_cap)
+    (label,) = column = make_table(label, values)
+    table, weights = add_weights(column, weight, weight_cap)
     return ask_once(make_summary_question("Sum", label, bounds, **weights), table, **paid)
 
 
@@ -907,9 +933,9 @@ def sum(
 def variance(
     values: Values, *, bounds: tuple[float, float] | Auto, label: str | None = None, **paid: Unpack[PrivacyArguments]
 ) -> Summary:
-    """Variance of `values`, with count, sum and mean, as in `summary`; pictures show the variance.
+    """Variance of `values`, with count, sum and mean, as in `summary`; plots show the variance.
 
-    Arguments and guarantees as for `summary`. The ledger is in memory and does not add up with other calls.
+    Arguments and guarantees as for `summary`. The ledger is in memory, so losses of other calls are not added up.
 
     Returns:
         A summary with `variance`, in the squared unit of the values, and with `count`, `sum` and `mean`.

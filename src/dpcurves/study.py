@@ -73,7 +73,7 @@ class Study:
         text: What stands below it; an empty line begins a paragraph.
         source: The public name and version of the data: see `Session`.
         labels: Words by the names of columns.
-        categories: Words for categories, by their columns: see `Released.labelled`.
+        categories: Words for categories, by their columns: see `ReleasedResult.with_labels`.
 
     Raises:
         ValueError: there is no question, two have one name, or shares are not above 0 or add up to more than 1.
@@ -129,7 +129,7 @@ class Study:
         ... column = "stay"
         ... grid = "0:30:30"
         ... ''')
-        >>> [(each.name, str(each.share)) for each in study.asked]
+        >>> [(each.name, str(each.share)) for each in study.questions]
         [('cdf', '3/4'), ('histogram-2', '1/4')]
         """
         try:

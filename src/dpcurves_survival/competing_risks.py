@@ -91,7 +91,7 @@ class CompetingRisks(IntervalResult):
 
     KIND = "competing-risks"
     TITLE = "Competing risks over {label}"
-    REPR_FACTS = "{label}, {words}"
+    REPR_FACTS = "{label}, {causes_text}"
     ARRAYS = ("x", "at_risk")
     JSON_SCHEMAS = MappingProxyType(
         {each: {"type": "object", "additionalProperties": display.NUMBERS} for each in ("incidence", "hazard")}
@@ -398,7 +398,7 @@ def _estimate_cause_hazards(risks: CompetingRisks) -> FloatArray:
 
 READ = RiskTableReader(
     lambda found: found._risk_table, CompetingRisks._sample_noise, _estimate_cause_hazards,
-    lambda found: found._estimated_curves._replace(come=found.incidence, hazard=found.hazard),
+    lambda found: found._estimated_curves._replace(incidence=found.incidence, cumulative_hazard=found.hazard),
 )  # fmt: skip
 
 

@@ -91,7 +91,7 @@ THOUSAND = Grid(0, 1000, cells=100)
 
 
 def _unbounded_columns(question: Any, sample: Any) -> dict[str, Any]:
-    return _time_columns(question.along(THOUSAND), sample)
+    return _time_columns(question.with_grid(THOUSAND), sample)
 
 
 # Survey weights.

@@ -232,7 +232,7 @@ class TieOrders(NamedTuple):
         events_first: The share that survives each cell where its events come first, (cells,): that of ties in the textbook. In
             known cells above 0, so that it has a logarithm.
         censored_first: The share where all that are censored in a cell leave before its events, (cells,).
-        late_errors, early_errors: From `simulate_log_errors`.
+        events_first_errors, censored_first_errors: From `simulate_log_errors`.
     """
 
     events_first: FloatArray

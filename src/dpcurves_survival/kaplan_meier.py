@@ -186,7 +186,7 @@ class Survival(IntervalResult):
         noted = self.privacy.with_notes(*wide)
         lower, upper = self.band(LEVEL)
         done = replace(self, privacy=noted.with_notes(*notes_on_width((upper - lower)[1:], EVERYWHERE)))
-        done.__dict__["_few"] = self._shrunken_hazards  # of the same counts, and slow to find
+        done.__dict__["_shrunken_hazards"] = self._shrunken_hazards  # of the same counts, and slow to find
         return done
 
     @cached_property
@@ -567,7 +567,7 @@ def log_rank_test(
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
     >>> early, late = (dp.survival([when, 9.5] * 900, [1, 0] * 900, grid=grid, **spent) for when in (2.5, 5.5))
-    >>> dp.log_rank_test(early, late).pvalue < 0.01
+    >>> dp.log_rank_test(early, late).p_value < 0.01
     True
     """
     firsts, seconds = ((each,) if not isinstance(each, (list, tuple)) else tuple(each) for each in (first, second))

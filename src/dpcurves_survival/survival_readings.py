@@ -50,7 +50,7 @@ class Estimate:
         privacy: The privacy statement of the curve, or of the first of two.
         scale: Along which axis it is drawn: share, share with an event, difference of shares, time, difference of
             times, ratio, people or cumulative hazard.
-        least, most: Between which it lies in any case.
+        minimum, maximum: Between which it lies in any case.
         terms: The readings that a difference of two groups is the difference of: it is not known if one of them is not.
     """
 
@@ -238,7 +238,10 @@ def estimate_hazard_ratio(
 
 
 def _take_draws(curves: inference.Curves, draws: int) -> inference.Curves:
-    cut = {name: getattr(curves, name)[:draws] for name in ("left", "come", "hazard", "since")}
+    cut = {
+        name: getattr(curves, name)[:draws]
+        for name in ("survival", "incidence", "cumulative_hazard", "conditioning_survival")
+    }
     return curves._replace(**cut)
 
 
@@ -338,7 +341,7 @@ def cumulative_hazard_at(curve: Survival, time: float) -> Estimate:
     return estimate_statistic(
         f"cumulative hazard at {describe_point(at, time)}",
         (curve,),
-        lambda one: one.hazard[..., 0, edge],
+        lambda one: one.cumulative_hazard[..., 0, edge],
         HAZARD,
         maximum=inf,
     )
@@ -596,7 +599,7 @@ class SurvivalNumbers(CompositeResult):
     def __init__(
         self, curves: Any, *, until: float | None = None, at: Sequence[float] = (), since: float | None = None
     ) -> None:
-        named = getattr(curves, "named", str)
+        named = getattr(curves, "format_category", str)
         given = curves if isinstance(curves, Mapping) else {"all": curves}
         self.curves = {named(key): curve for key, curve in given.items()}
         self.until, self.at, self.since = until, tuple(at), since
@@ -762,7 +765,7 @@ def survival_figure(
     >>> len(dp.survival_figure({"early": early, "late": late}).lines) >= 2
     True
     """
-    named, given = getattr(curves, "named", str), curves if isinstance(curves, Mapping) else {"all": curves}
+    named, given = getattr(curves, "format_category", str), curves if isinstance(curves, Mapping) else {"all": curves}
     one, *_ = each = list(given.values())
     population = population and one.privacy.rows_per_unit == 1
     groups = []

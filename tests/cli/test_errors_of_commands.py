@@ -57,7 +57,7 @@ USAGE = [
     ((*DELAY, *ONE, "--rows-per-unit", "7"), "rows-per-unit: the account of 'flights' was opened with 1, not with 7"),
     ((*DELAY, "--epsilon", "1", "--adjacency", "add-remove"),
      "adjacency: the account of 'flights' was opened with replace-one, not with add-remove"),
-    ((*DELAY, *ONE, "--units", "3"), "units: 3 were promised in public; the table has another number of units"),
+    ((*DELAY, *ONE, "--units", "3"), "units: 3 is the public number, but the table has another number of units"),
     ((*DELAY, *ONE, "--units", "some"), "units: a whole number of at least 1 is needed"),
     ((*DELAY, *ONE, "--dataset", "trains"), "dataset: this ledger has no account 'trains'; make one with: dpcurves"),
     ((*DELAY, *ONE, "--by", "carrier"), "categories: declare them with --categories"),

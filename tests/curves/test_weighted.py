@@ -128,7 +128,7 @@ def test_what_weights_need_is_said_before_anything_is_charged() -> None:
         dp.mean(x, bounds=(0, 1), weight_cap=2, **spent)
     with pytest.raises(ValueError, match=r"^weight: the same number of records is needed$"):
         dp.sum(x, bounds=(0, 1), weight=w[1:], weight_cap=2, **spent)
-    with pytest.raises(ValueError, match=r"^grid: weights are added up along public cells"):
+    with pytest.raises(ValueError, match=r"^grid: weights are summed along public cells"):
         dp.quantiles(x, weight=w, weight_cap=2, **spent)
     with pytest.raises(ValueError, match=r"^hint: sums of weights"):
         dp.cdf(x, grid=GRID, hint=dp.Hint.PEAKED, weight=w, weight_cap=2, **spent)

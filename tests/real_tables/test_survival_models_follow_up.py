@@ -63,7 +63,7 @@ def test_nothing_is_known_past_the_end_of_follow_up(epsilon: str, end: float, ti
 
 
 def test_a_public_share_under_observation_makes_no_follow_up() -> None:
-    model = ask(make_trial(end=10.0), TO_14, watched=tuple(np.linspace(1, 0.5, 8).tolist()))
+    model = ask(make_trial(end=10.0), TO_14, censoring_survival=tuple(np.linspace(1, 0.5, 8).tolist()))
     assert np.isnan([model.auc.value, model.brier.value]).all()
 
 

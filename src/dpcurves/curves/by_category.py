@@ -93,7 +93,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def sum_over(self, *columns: str) -> Any:
         """The margin: curves of all records over the categories of these columns, with intervals. Spends nothing.
 
-        ``curves.over("ward")`` of curves by ward and year is curves by year; over all columns it is one curve. Sums of
+        ``curves.sum_over("ward")`` of curves by ward and year is curves by year; over all columns it is one curve. Sums of
         parts are these margins, number for number, before negative counts are set to zero. Records of no declared
         category are in none.
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from .numerals import format_in_iso
 
 LabelColumns = Sequence[tuple[str, ArrayLike]]
-"""Names of the user's columns, each with the labels of all rows. Two may have one name: see `Released.labelled`."""
+"""Names of the user's columns, each with the labels of all rows. Two may have one name: see `ReleasedResult.with_labels`."""
 ENDINGS = ("", "_lower", "_upper", "_lower_population", "_upper_population")
 """What follows a column's name in those of its interval bounds; the plain name itself is reserved, too."""
 RESERVED = ("lower", "upper", "lower_population", "upper_population", "data", "result")

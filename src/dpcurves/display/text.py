@@ -137,8 +137,8 @@ ASKED = MappingProxyType(
         "PartitionQuery": "counts",
         "UnitSizesQuery": "units by rows",
         "SizedUnitsQuery": "units by rows and values",
-        "NamesQuery": "groups",
-        "RankedNamesQuery": "groups",
+        "PartitionSelectionQuery": "groups",
+        "UniverseSelectionQuery": "groups",
         "TreePartitionQuery": "boxes",
         "PrefixQuery": "thresholds",
         "SumQuery": "sums",
@@ -154,8 +154,8 @@ ASKED = MappingProxyType(
         "WaveletQuery": "wavelets",
         "WeightQuery": "weights",
         "SquaredWeightQuery": "squared weights",
-        "WeighedSumQuery": "weighted sums",
-        "WeighedSpreadQuery": "weighted squares",
+        "WeightedSumQuery": "weighted sums",
+        "WeightedSpreadQuery": "weighted squares",
     }
 )
 

@@ -91,9 +91,9 @@ def _find_sample_range(sample: str, column: str) -> tuple[float, float, tuple[fl
     from dpcurves.curves import AutoRangeCdfQuestion
     from dpcurves.privacy import Neighbours, PrivacyLoss
     from dpcurves.session import Session
-    from dpcurves.shortcuts import EXACTLY
+    from dpcurves.shortcuts import NOISELESS_EPSILON
 
-    exact = PrivacyLoss.pure(EXACTLY)
+    exact = PrivacyLoss.pure(NOISELESS_EPSILON)
     with catch_warnings(), Session(sample, budget=exact, adjacency=Neighbours.ADD_REMOVE) as session:
         simplefilter("ignore")  # what a released curve is warned of is no matter of a public sample
         curve = session.ask(AutoRangeCdfQuestion(column), exact)
