@@ -104,7 +104,7 @@ class GroupedCounts(TickLaw):
     """
 
     KEY = "grouped"
-    FIELDS = MappingProxyType({"keys": "keys", KEY: "threshold", "noise": "noise", "common": "common", "own": "own"})
+    FIELDS = MappingProxyType({"keys": "keys", KEY: "threshold", "noise": "noise", "common": "threshold_noise", "own": "test_noise"})
 
     keys: int
     noise: Noise
@@ -272,7 +272,7 @@ class CountsAndUncountedTotals(TickLaw):
 
     KEY = "uncounted"
     FIELDS = MappingProxyType(
-        {KEY: "uncounted", "counts": "counts", "beyond": "beyond", "beyond_fraction": "beyond_fraction"}
+        {KEY: "uncounted", "counts": "counts", "beyond": "users_beyond_cap", "beyond_fraction": "beyond_fraction"}
     )
 
     counts: Law

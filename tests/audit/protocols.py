@@ -377,7 +377,7 @@ class Servers:
             self.services = self._services(work)
             for party, service in enumerate(self.services):
                 service.peer = SimpleNamespace(post=lambda path, message, party=party: self._post(party, path, message))
-                service.road = SimpleNamespace(opened=lambda party=party: self._line(party))
+                service.road = SimpleNamespace(connect=lambda party=party: self._line(party))
             for first, second in Contribution(self.task, rows, bytes(32)).iterate_batches():
                 for party, batch in enumerate((first, second)):
                     self.seen[party].append(("reports", batch, self.services[party].receive(1, batch)))
@@ -547,7 +547,7 @@ def _session_coins(
     pairs: Any, drawn: Mapping[Any, list[bytes]], number: int, rows: tuple[Any, Any], view: int
 ) -> Given:
     """Errors of the other server in a session. A session that was cut off before all coins had no answer."""
-    task, job, other = pairs.task, pairs.job(b""), 1 - view
+    task, job, other = pairs.task, pairs.build_job(b""), 1 - view
     own, viewed = drawn[other, number], drawn.get((view, number), [])
     columns = [
         [

@@ -167,7 +167,7 @@ def killed_at(work: Callable[[], object], name: str, number: int) -> bool:
     child = os.fork()
     if child == 0:
         calls = iter(range(number))
-        kinds = {"write": (Device, "_changing"), "leave": (FolderMailbox, "put")}
+        kinds = {"write": (Device, "_open_transaction"), "leave": (FolderMailbox, "put_message")}
         owner, attribute = kinds[name]
         kept = getattr(owner, attribute)
 

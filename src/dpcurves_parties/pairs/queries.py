@@ -87,7 +87,7 @@ class Pairing(ABC):
     pairs_per_person: int
 
     def __post_init__(self) -> None:
-        convert_to_integers(self, each="pairs_per_person")
+        convert_to_integers(self, pairs_per_person="pairs_per_person")
         if not 1 <= self.pairs_per_person <= MOST_PAIRS_EACH:
             raise InvalidArgument(
                 "pairs_per_person", f"from 1 to {MOST_PAIRS_EACH} are drawn, got {self.pairs_per_person}"

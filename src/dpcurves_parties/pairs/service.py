@@ -217,7 +217,7 @@ class PairService(SharedTaskService[PairTask]):
     PEER_REQUESTS: ClassVar[OfPeer] = MappingProxyType({
         **CLOSES,
         "seed": (lambda service, message: service.accept_seed(message), LARGEST_QUESTION),
-        "lead": (lambda service, message: service.lead(message), LARGEST_QUESTION),
+        "lead": (lambda service, message: service.lead_session(message), LARGEST_QUESTION),
     })  # fmt: skip
 
     _release: Release | None = field(default=None, init=False)
