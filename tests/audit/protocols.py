@@ -153,7 +153,8 @@ class Village:
         each = min(2, self.people - 1)
         draft = PairTask(
             "village", "kendall", (("rooms", self.bits), ("cleanliness", self.bits)), WithoutRepetition(each),
-            dp.PrivacyLoss.pure(self.epsilon), Trust.PEOPLE, NoisePlacement.EACH, commit_to_seed(SEED), (self.identity.public,), {},
+            dp.PrivacyLoss.pure(self.epsilon), Trust.PEOPLE, NoisePlacement.EACH, commit_to_seed(SEED),
+            (self.identity.public,), {},
         )  # fmt: skip
         numbers = {Role.OWNER: self.people, Role.ANALYST: 1, Role.COORDINATOR: 1}
         self.task = create_task(draft, numbers, self.folder / "task.json", self.folder / "tickets")
@@ -465,7 +466,7 @@ class Servers:
 
         def follow() -> None:
             with suppress(ProtocolError):
-                self.services[1 - party].follow(ends[1].receive(), ends[1])
+                self.services[1 - party].follow_session(ends[1].receive(), ends[1])
             ends[1].close()
 
         self.threads.append(Thread(target=follow))
