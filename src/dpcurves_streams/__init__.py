@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FEED = ("CsvFile", "CsvLines", "JsonLines", "JsonLinesTuples", "RedisSink", "RedisStream", "follow", "plot")
 _PLACES = {name: ".feed" for name in _FEED} | {
-    "CentralStream": ".trust", "Forest": ".queries", "Watcher": ".trust",
+    "CentralStream": ".trust", "Forest": ".queries", "StreamMechanismState": ".trust",
 }  # fmt: skip
 
 

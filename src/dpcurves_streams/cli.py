@@ -264,7 +264,7 @@ class DriftOptions:
 
         since, width, watch = int(self.drift_since or 0), int((options.window or ["1"])[0]), None
         terms = {
-            "a_year": windows_per_year,
+            "windows_per_year": windows_per_year,
             "alarms": parse_probability("alarms", self.alarms),
             "width": width,
             "reference_width": since,

@@ -174,7 +174,7 @@ class GroupedTickQuery(TickQuery):
 
     def __post_init__(self) -> None:
         TickQuery.__post_init__(self)
-        for name in ("share", "deviation"):
+        for name in ("budget_fraction", "deviation"):
             object.__setattr__(self, name, parse_positive_fraction(name, getattr(self, name)))
         if not 0 < self.budget_fraction < 1:
             raise InvalidArgument(

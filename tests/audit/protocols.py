@@ -153,7 +153,8 @@ class Village:
         each = min(2, self.people - 1)
         draft = PairTask(
             "village", "kendall", (("rooms", self.bits), ("cleanliness", self.bits)), WithoutRepetition(each),
-            dp.PrivacyLoss.pure(self.epsilon), Trust.PEOPLE, NoisePlacement.EACH, commit_to_seed(SEED), (self.identity.public,), {},
+            dp.PrivacyLoss.pure(self.epsilon), Trust.PEOPLE, NoisePlacement.EACH, commit_to_seed(SEED),
+            (self.identity.public,), {},
         )  # fmt: skip
         numbers = {Role.OWNER: self.people, Role.ANALYST: 1, Role.COORDINATOR: 1}
         self.task = create_task(draft, numbers, self.folder / "task.json", self.folder / "tickets")
@@ -377,7 +378,7 @@ class Servers:
             self.services = self._services(work)
             for party, service in enumerate(self.services):
                 service.peer = SimpleNamespace(post=lambda path, message, party=party: self._post(party, path, message))
-                service.road = SimpleNamespace(opened=lambda party=party: self._line(party))
+                service.road = SimpleNamespace(connect=lambda party=party: self._line(party))
             for first, second in Contribution(self.task, rows, bytes(32)).iterate_batches():
                 for party, batch in enumerate((first, second)):
                     self.seen[party].append(("reports", batch, self.services[party].receive(1, batch)))
@@ -465,7 +466,7 @@ class Servers:
 
         def follow() -> None:
             with suppress(ProtocolError):
-                self.services[1 - party].follow(ends[1].receive(), ends[1])
+                self.services[1 - party].follow_session(ends[1].receive(), ends[1])
             ends[1].close()
 
         self.threads.append(Thread(target=follow))
@@ -547,7 +548,7 @@ def _session_coins(
     pairs: Any, drawn: Mapping[Any, list[bytes]], number: int, rows: tuple[Any, Any], view: int
 ) -> Given:
     """Errors of the other server in a session. A session that was cut off before all coins had no answer."""
-    task, job, other = pairs.task, pairs.job(b""), 1 - view
+    task, job, other = pairs.task, pairs.build_job(b""), 1 - view
     own, viewed = drawn[other, number], drawn.get((view, number), [])
     columns = [
         [

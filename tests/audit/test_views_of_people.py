@@ -67,7 +67,7 @@ def test_a_share_that_is_late_for_some_values_is_seen(tmp_path: Path, monkeypatc
 
     def told(own: Any, meeting: Any, job: Any, value: Any, person: int) -> Any:
         messages, share = said(own, meeting, job, value, person)
-        return messages, None if share and value[0] and not own.heard(meeting)[2:] else share
+        return messages, None if share and value[0] and not own.load_messages(meeting)[2:] else share
 
     monkeypatch.setattr(device.Device, "compute_messages", told)
     with pytest.raises(AssertionError):

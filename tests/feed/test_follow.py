@@ -367,9 +367,9 @@ class Counted:
 
     def check(self) -> None: ...
 
-    def done(self, tick: int) -> None: ...
+    def commit_windows(self, tick: int) -> None: ...
 
-    def after(self, tick: int) -> Iterator[Sequence[Window]]:
+    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
         self.before()
         for batch in self.batches:
             yield [Window(each, np.array([each, 0]), NONE) for each in batch if each > tick]
@@ -425,7 +425,7 @@ class Given(Counted):
         super().__init__([[1]])
         self.counts = counts
 
-    def after(self, tick: int) -> Iterator[Sequence[Window]]:
+    def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
         yield [Window(1, self.counts, NONE)]
 
 

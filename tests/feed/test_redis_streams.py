@@ -128,7 +128,7 @@ def killed(work: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(forked(work), 0)[1])
 
 
-@pytest.mark.parametrize("place", [(Ledger, "advance"), (RedisWindows, "done")], ids=str)
+@pytest.mark.parametrize("place", [(Ledger, "advance"), (RedisWindows, "commit_windows")], ids=str)
 def test_killed_before_the_commit_or_before_the_acknowledgement_nothing_is_lost_or_counted_twice(
     server: str, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: tuple[type, str]
 ) -> None:

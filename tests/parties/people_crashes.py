@@ -26,9 +26,9 @@ from dpcurves_parties.pairs.relay import RelayStore
 VALUES = ((1, 4), (3, 2))
 TURNS = 4
 KINDS: dict[str, tuple[type, str]] = {
-    "letter": (RelayClient, "put"),
-    "request": (RelayClient, "_asked"),
-    "write": (Device, "_changing"),
+    "letter": (RelayClient, "put_message"),
+    "request": (RelayClient, "_request"),
+    "write": (Device, "_open_transaction"),
 }
 
 

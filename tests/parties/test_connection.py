@@ -90,8 +90,8 @@ def test_two_parties_talk_over_tls_and_count_what_they_say(identities: list[Iden
         talks = garble(job, [x, None], Randomness.from_system()), evaluate(job, [None, y], Randomness.from_system())
         shares = list(pool.map(run_protocol, talks, (one, other)))
         assert np.array_equal(reconstruct_bits(*shares)[0], x < y)
-        assert (one.sent, one.received) == (other.received, other.sent)
-        assert one.sent > 500 * 16 * 32
+        assert (one.sent_bytes, one.received_bytes) == (other.received_bytes, other.sent_bytes)
+        assert one.sent_bytes > 500 * 16 * 32
 
 
 def test_who_is_somebody_else_is_not_talked_to(identities: list[Identity]) -> None:
@@ -99,19 +99,19 @@ def test_who_is_somebody_else_is_not_talked_to(identities: list[Identity]) -> No
     server, client = context(first, second, ssl.PROTOCOL_TLS_SERVER), context(third, first, ssl.PROTOCOL_TLS_CLIENT)
     with connected(server, client) as (one, _):
         assert isinstance(one, ProtocolError)
-        assert str(one) == "peer: it did not prove who it is, or was lost"
+        assert str(one) == "peer: TLS authentication failed, or the connection was lost"
 
 
 def test_a_party_that_goes_away_or_says_too_much_ends_the_talk(identities: list[Identity]) -> None:
     first, second, _ = identities
     server, client = context(first, second, ssl.PROTOCOL_TLS_SERVER), context(second, first, ssl.PROTOCOL_TLS_CLIENT)
     with connected(server, client) as (one, other):
-        other.wire.sendall((2**40).to_bytes(8, "little"))
-        with pytest.raises(ProtocolError, match="^peer: a message has at most"):
+        other.tls_socket.sendall((2**40).to_bytes(8, "little"))
+        with pytest.raises(ProtocolError, match="^peer: messages may have at most"):
             one.receive()
     with connected(server, client) as (one, other):
-        other.wire.sendall((9).to_bytes(8, "little") + b"cut")
-        other.wire.shutdown(socket.SHUT_RDWR)
+        other.tls_socket.sendall((9).to_bytes(8, "little") + b"cut")
+        other.tls_socket.shutdown(socket.SHUT_RDWR)
         other.close()
         with pytest.raises(ProtocolError, match="^peer: the connection was lost$"):
             one.receive()

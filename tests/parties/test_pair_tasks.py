@@ -55,7 +55,7 @@ def test_people_agree_on_the_document_and_meet_once_the_seed_is_shown(servers: t
     agreed = task.build_agreement(SEED)
     assert len(agreed.meetings) == 4
     assert (agreed.max_meetings, agreed.value_count, agreed.task_hash) == (2, 2, task.terms.task_hash)
-    with pytest.raises(ValueError, match="^seed: it is not the one that was promised$"):
+    with pytest.raises(ValueError, match="^seed: does not match the published commitment$"):
         task.build_agreement(SEED[::-1])
     assert any("even if the partner and the aggregator put together what they see" in line for line in statement(task))
 

@@ -178,7 +178,7 @@ def test_letters_are_bounded_and_have_their_places(town: Village) -> None:
 def test_another_seed_closes_nothing(country: Country) -> None:
     village = country.villages[3]
     for seed in (SEED[::-1], SEED[:-1], b""):
-        with pytest.raises(ProtocolError, match="^seed: it is not the one that was promised$"):
+        with pytest.raises(ProtocolError, match="^seed: does not match the published commitment$"):
             village.close(seed)
     assert village.post(0).agreement is None
     village.close()
@@ -225,7 +225,10 @@ def test_a_server_that_changes_letters_drops_a_pair_and_is_told_nothing(country:
     base.close()
     heard: list[str] = []
     assert village.attend(one, (1, 2), heard.append).dropped_count == 1
-    assert heard == [f"pair {meeting.number} is dropped: letter: it was written by somebody else, or for another place"]
+    assert heard == [
+        f"pair {meeting.number} is dropped: message: signature or address is wrong; another person wrote it, or it"
+        " belongs elsewhere"
+    ]
     assert store.load_message(task, (meeting.number, one, 1)) is None
 
 

@@ -120,7 +120,7 @@ def test_whoever_is_killed_whenever_shares_of_one_run_alone_are_shown(tmp_path: 
 def test_a_server_whose_share_is_gone_after_it_was_confirmed_gets_no_second_run(tmp_path: Path, number: int) -> None:
     run_both_parties(server(0, tmp_path, 1), server(1, tmp_path, 1))
     (tmp_path / str(number)).unlink()
-    with pytest.raises(ProtocolError, match="^settlement: one server has lost its share of the run that counts$"):
+    with pytest.raises(ProtocolError, match="^settlement: one server has lost its share of the confirmed run$"):
         run_both_parties(server(0, tmp_path, 2), server(1, tmp_path, 2))
 
 
@@ -129,7 +129,7 @@ def test_other_messages_abort(tmp_path: Path, message: bytes) -> None:
     talk = server(0, tmp_path, 1)
     next(talk)
     talk.send(b"")
-    with pytest.raises(ProtocolError, match="^settlement: a state, a run and a nonce are needed$"):
+    with pytest.raises(ProtocolError, match="^settlement: message must hold a state, a run id and a nonce$"):
         talk.send(message)
 
 
@@ -186,7 +186,7 @@ def test_a_thread_that_comes_meanwhile_does_not_unlock_the_file_of_another_one(
     monkeypatch.setattr(private_file, "_PATIENCE", 0.1)
     path = tmp_path / "shares"
     with private_file.exclusive_transaction(path, "settlements", ()):
-        with ThreadPoolExecutor(1) as thread, pytest.raises(ProtocolError, match="can not be read or written"):
+        with ThreadPoolExecutor(1) as thread, pytest.raises(ProtocolError, match="cannot be read or written"):
             thread.submit(FileRunStore(path).load_run, b"job").result()
         assert is_locked_for_others(path)
     assert not is_locked_for_others(path)

@@ -64,7 +64,7 @@ def test_it_watches_what_a_stream_releases() -> None:
     [
         ({"grid": dp.Grid(0, 1, cells=4)}, "grid: the stream has 10 counts"),
         ({"width": 3}, "width: noisy counts of 1 or"),
-        ({"a_year": 0}, "a_year: at least one"),
+        ({"windows_per_year": 0}, "windows_per_year: at least one"),
         ({"alarms": 1.5}, "alarms: "),
         ({"alarms": 1e-9}, "draws"),
     ],
@@ -73,4 +73,4 @@ def test_what_cannot_be_watched_is_refused(given: dict[str, Any], words: str) ->
     draw = np.random.default_rng(1)
     first = counted(0, draw.random(100), draw)
     with pytest.raises(ValueError, match=words):
-        DriftWatch(**{"grid": GRID, "reference": first, "a_year": 52, **given}).compare_window(first)
+        DriftWatch(**{"grid": GRID, "reference": first, "windows_per_year": 52, **given}).compare_window(first)

@@ -67,7 +67,7 @@ def test_a_task_of_pairs_is_answered_once_it_is_closed_with_the_promised_seed(co
     couple.send(task, ratings(7))
     with pytest.raises(ProtocolError, match="^task: it is not closed yet"):
         couple.ask(task)
-    with pytest.raises(ProtocolError, match="^seed: it is not the one that the task has promised"):
+    with pytest.raises(ProtocolError, match="^seed: does not match the commitment in the task"):
         couple.close(task, bytes(32))
     couple.send(task, ratings(5, seed=2), owner=2)
     with pytest.raises(ProtocolError, match="^ticket: other records were sent with it before"):

@@ -1,4 +1,4 @@
-"""SECRET. The device of one person: letters, its file, its part in one meeting, and messages that are sent again."""
+"""SECRET. One person's device: encrypted messages, its database file and its part in each meeting of two people."""
 
 from __future__ import annotations
 
@@ -30,29 +30,30 @@ from dpcurves.noise import Randomness
 from ..crypto.two_party import InputOwner, Job, Talk, evaluate_one, garble_one
 from .promise import AgreementProtocol, Meeting, coerce_unsigned
 
-# Letters between people who are not online together: encrypted to one, signed by another, bound to one place.
+# Messages between people who are not online at the same time.
 #
-# A letter is sealed by HPKE (RFC 9180: X25519, HKDF-SHA256, AES-128-GCM) and signed by Ed25519, both over its place:
-# the meeting, the step, who writes and who reads. Whoever carries it sees its size and its place.
+# A message is encrypted by HPKE (RFC 9180: X25519, HKDF-SHA256, AES-128-GCM) and then signed by Ed25519. Both bind it
+# to its address: meeting, step, sender and recipient. A relay server sees the size and the address of a message.
 SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
-KEY_SIZE, SIGNATURE_SIZE = 32, 64
+KEY_SIZE = 32  # bytes of an X25519 or Ed25519 public key (RFC 7748, RFC 8032)
+SIGNATURE_SIZE = 64  # bytes of an Ed25519 signature (RFC 8032)
 BUNDLE_SIZE = 2 * KEY_SIZE + SIGNATURE_SIZE
 OVERHEAD = KEY_SIZE + 16 + SIGNATURE_SIZE
-"""Bytes that a letter has more than what is in it."""
-_PRIME = 2**255 - 19
+"""Bytes that encryption adds to a message: the encapsulated key, the tag of 16 bytes and the signature."""
+_PRIME = 2**255 - 19  # the field of Curve25519; `_CURVE` is the parameter d of edwards25519 (RFC 7748, section 4.1)
 _CURVE = -121665 * pow(121666, -1, _PRIME) % _PRIME
 AGGREGATOR = -1
-"""The number of the aggregator, to whom outputs are sent."""
+"""Number of the aggregator, to whom output shares are addressed."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyBundle:
-    """Public keys of a person: two keys, signed under the task.
+    """Public keys of one person, signed under the task.
 
     Attributes:
-        hpke_key: The X25519 key that letters are sealed to.
-        signing_key: The Ed25519 key that letters are signed by.
-        signature: A signature of both keys, the task and the person's number, by the second one.
+        hpke_key: X25519 key to which messages are encrypted.
+        signing_key: Ed25519 key that verifies the person's messages.
+        signature: Signature of both keys, the task and the person's number, by `signing_key`.
     """
 
     hpke_key: bytes
@@ -61,10 +62,10 @@ class KeyBundle:
 
     @classmethod
     def from_bytes(cls, octets: bytes, task: bytes, person: int) -> KeyBundle:
-        """The key bundle of a person for a task.
+        """Parse and verify the key bundle of a person for a task.
 
         Raises:
-            ProtocolAborted: it is none, or another one's, or of another task.
+            ProtocolAborted: the length is wrong, or the bundle was signed for another person or task.
         """
         if len(octets) != BUNDLE_SIZE:
             raise ProtocolError("keys", f"{BUNDLE_SIZE} bytes are needed")
@@ -80,13 +81,16 @@ class KeyBundle:
 
     @property
     def as_bytes(self) -> bytes:
-        """The bytes that are sent."""
+        """Bytes on the wire."""
         return self.hpke_key + self.signing_key + self.signature
 
 
 @dataclass(frozen=True, slots=True)
 class MessageAddress:
-    """Address of a letter: its step, writer, reader and meeting, to which encryption and signature bind it."""
+    """Address of a message: meeting, step, sender and recipient.
+
+    Encryption and signature bind a message to its address.
+    """
 
     meeting: bytes
     step: int
@@ -95,47 +99,51 @@ class MessageAddress:
 
     @property
     def associated_data(self) -> bytes:
-        """Associated data: the bytes that are sealed and signed with a letter."""
-        names = self.step, self.sender, self.recipient
-        numbers = b"".join([name.to_bytes(8, "little", signed=True) for name in names])
+        """Associated data of HPKE, which the signature covers too."""
+        fields = self.step, self.sender, self.recipient
+        numbers = b"".join([field.to_bytes(8, "little", signed=True) for field in fields])
         return b"dpcurves letter 1\n" + numbers + self.meeting
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PersonKeys:
-    """SECRET: the keys of one person, or of the aggregator. It has no repr."""
+    """SECRET: private keys of one person, or of the aggregator. It has no repr."""
 
     hpke_key: X25519PrivateKey
     signing_key: Ed25519PrivateKey
 
     @classmethod
     def from_secret(cls, secret: bytes) -> PersonKeys:
-        """The keys that are derived from a secret."""
+        """Derive the keys from a secret by HKDF-SHA256."""
         keys = HKDF(SHA256(), 2 * KEY_SIZE, salt=None, info=b"dpcurves: keys of a person, version 1").derive(secret)
         return cls(
             X25519PrivateKey.from_private_bytes(keys[:KEY_SIZE]), Ed25519PrivateKey.from_private_bytes(keys[KEY_SIZE:])
         )
 
     def create_bundle(self, task: bytes, person: int) -> KeyBundle:
-        """The public part of the keys, which is published."""
-        sealing, signing = (
+        """Return the public keys, signed for this task and person."""
+        hpke_public, signing_public = (
             self.hpke_key.public_key().public_bytes_raw(),
             self.signing_key.public_key().public_bytes_raw(),
         )
-        return KeyBundle(sealing, signing, self.signing_key.sign(_encode_signing_input(task, person, sealing, signing)))
+        return KeyBundle(
+            hpke_public,
+            signing_public,
+            self.signing_key.sign(_encode_signing_input(task, person, hpke_public, signing_public)),
+        )
 
     def seal_message(self, body: bytes, address: MessageAddress, recipient: KeyBundle) -> bytes:
-        """A sealed letter, which only its reader can open, and only at its place."""
+        """Encrypt and sign a message. Only the recipient can open it, and only at this address."""
         sealed: bytes = SUITE.encrypt(
             body, X25519PublicKey.from_public_bytes(recipient.hpke_key), address.associated_data
         )
         return sealed + self.signing_key.sign(address.associated_data + sealed)
 
     def open_message(self, message: bytes, address: MessageAddress, sender: KeyBundle) -> bytes:
-        """The content of a letter.
+        """Verify and decrypt a message.
 
         Raises:
-            ProtocolAborted: it was written by somebody else, or for another place or reader, or a bit has changed.
+            ProtocolAborted: another person signed the message, its address differs, or a bit has changed.
         """
         return open_sealed_message(self.hpke_key, message, address, sender)
 
@@ -143,25 +151,28 @@ class PersonKeys:
 def open_sealed_message(
     hpke_key: X25519PrivateKey, message: bytes, address: MessageAddress, sender: KeyBundle
 ) -> bytes:
-    """Decrypt and verify a letter with the reader's key. Raises as `PersonKeys.open_message`."""
+    """Verify and decrypt a message with the recipient's key. Raises as `PersonKeys.open_message`."""
     sealed, signature = message[:-SIGNATURE_SIZE], message[-SIGNATURE_SIZE:]
     try:
         Ed25519PublicKey.from_public_bytes(sender.signing_key).verify(signature, address.associated_data + sealed)
         body: bytes = SUITE.decrypt(sealed, hpke_key, address.associated_data)
     except (InvalidSignature, InvalidTag, ValueError):
-        raise ProtocolError("message", "it was written by somebody else, or for another place") from None
+        raise ProtocolError(
+            "message",
+            "signature or address is wrong; another person wrote it, or it belongs elsewhere",
+        ) from None
     return body
 
 
 def _require_large_order(bundle: KeyBundle) -> None:
-    """Refuse keys of points of small order, for which anybody can sign, and to which anybody can open.
+    """Refuse public keys of small order: anybody can forge their signatures and decrypt messages to them.
 
     Raises:
-        ValueError: one of them is such a key.
+        ValueError: a key has small order.
     """
     X25519PrivateKey.from_private_bytes(bytes(KEY_SIZE)).exchange(X25519PublicKey.from_public_bytes(bundle.hpke_key))
     y = int.from_bytes(bundle.signing_key, "little") % 2**255 % _PRIME
-    # Doubled three times it is the neutral point: y is 0, 1 or -1, or x * x = -y * y on the curve.
+    # A point of order 1, 2, 4 or 8 has y = 0, 1 or -1, or x * x = -y * y on the curve.
     if y in (0, 1, _PRIME - 1) or (_CURVE * y**4 + 2 * y * y - 1) % _PRIME == 0:
         raise ValueError
 
@@ -170,107 +181,107 @@ def _encode_signing_input(task: bytes, person: int, sealing: bytes, signing: byt
     return b"dpcurves card 1\n" + person.to_bytes(8, "little", signed=True) + sealing + signing + task
 
 
-# A mailbox for letters: it sees where they belong and how long they are, and keeps the first one for each place.
-LARGEST_LETTER = 2**20
+# A mailbox sees addresses and sizes of messages, and stores the first message for each address.
+LARGEST_LETTER = 2**20  # bytes of one encrypted message
 
 
 class Mailbox(Protocol):
     """Interface of mailboxes."""
 
     def put_message(self, address: MessageAddress, message: bytes) -> None:
-        """Leave a letter. Leaving it twice changes nothing."""
+        """Store a message. The operation is idempotent."""
         ...
 
     def get_message(self, address: MessageAddress) -> bytes | None:
-        """The letter of a place; None: there is none yet."""
+        """Return the message at an address; None if there is no message yet."""
         ...
 
     def has_message(self, address: MessageAddress) -> bool:
-        """True if the letter of a place is known to be stored: then it need not be left again."""
+        """Return True if the message at an address is known to be stored, so that it need not be sent again."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FolderMailbox:
-    """Letters as files in a folder that all who write and read can reach.
+    """Mailbox of files in a folder that senders and recipients can read and write.
 
     Attributes:
-        folder: The folder, which exists.
+        folder: An existing folder.
     """
 
     folder: Path
 
     def put_message(self, address: MessageAddress, message: bytes) -> None:
-        """Leave a letter; the second one for a place is forgotten.
+        """Store a message; a second message for the same address is ignored.
 
         Raises:
-            ProtocolAborted: it is too long, or the folder takes no file.
+            ProtocolAborted: the message is too long, or the file cannot be written.
         """
         if len(message) > LARGEST_LETTER:
-            raise ProtocolError("message", f"it has at most {LARGEST_LETTER} bytes")
+            raise ProtocolError("message", f"at most {LARGEST_LETTER} bytes are allowed")
         file = self._file(address)
         draft = file.with_name(f".{file.name}.{token_hex(8)}")
         try:
             draft.write_bytes(message)
-            draft.chmod(0o644)  # others read it, and it is sealed
+            draft.chmod(0o644)  # others read the file, whose content is encrypted
             with suppress(FileExistsError):
-                os.link(draft, file)  # whole or not at all; who wrote a letter that is lost leaves it again
+                os.link(draft, file)  # atomic; a sender whose message was lost stores it again
             draft.unlink()
         except OSError as error:
-            raise ProtocolError("mailbox", f"it takes no letter ({error.strerror})", 500) from None
+            raise ProtocolError("mailbox", f"the folder cannot be written ({error.strerror})", 500) from None
 
     def get_message(self, address: MessageAddress) -> bytes | None:
-        """The letter of a place; None: there is none yet."""
+        """Return the message at an address; None if there is no message yet."""
         try:
             return self._file(address).read_bytes()
         except FileNotFoundError:
             return None
 
     def has_message(self, address: MessageAddress) -> bool:
-        """True if there is a letter in a place."""
+        """Return True if a message is stored at an address."""
         return self._file(address).exists()
 
-    def _file(self, place: MessageAddress) -> Path:
-        return self.folder / f"{sha256(place.associated_data).hexdigest()}.letter"
+    def _file(self, address: MessageAddress) -> Path:
+        return self.folder / f"{sha256(address.associated_data).hexdigest()}.letter"
 
 
-_PATIENCE = 30.0
+_PATIENCE = 30.0  # seconds for which SQLite waits for a lock
 
 
 @contextmanager
 def exclusive_transaction(path: Path, subject: str, tables: Sequence[str]) -> Iterator[sqlite3.Connection]:
-    """Run an exclusive SQLite transaction, durable on disk when it ends. The file is readable by its owner alone.
+    """Run an exclusive SQLite transaction, which is durable when it ends. Only the owner of the file may read it.
 
     Args:
-        path: The file; it is made if there is none.
-        subject: Subject of an error.
-        tables: SQL that makes what is not there yet.
+        path: The database file; created if missing.
+        subject: Subject of error messages.
+        tables: SQL statements that create missing tables.
 
     Raises:
-        ProtocolAborted: the file can not be read or written. Nothing of it is shown.
+        ProtocolAborted: the file cannot be read or written. The message shows none of its content.
     """
-    base: sqlite3.Connection | None = None
+    connection: sqlite3.Connection | None = None
     try:
         if not path.exists():
-            # Not opened where it stands: a file that is closed takes all locks along that this process has on it.
+            # Create it by renaming: closing a file drops all POSIX locks that this process holds on it.
             publish_file(path, lambda _: None)
-        base = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
-        base.execute("PRAGMA synchronous = FULL")
-        base.execute("BEGIN IMMEDIATE")
+        connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")
         for table in tables:
-            base.execute(table)
-        yield base
-        base.execute("COMMIT")
+            connection.execute(table)
+        yield connection
+        connection.execute("COMMIT")
     except (OSError, sqlite3.Error):
-        raise ProtocolError(subject, f"{str(path)!r} can not be read or written", 500) from None
+        raise ProtocolError(subject, f"{str(path)!r} cannot be read or written", 500) from None
     finally:
-        if base is not None:
-            base.close()
+        if connection is not None:
+            connection.close()
 
 
-SECRET_SIZE = 32
+SECRET_SIZE = 32  # bytes
 Bits = NDArray[np.bool_]
-_WORD = 64
+_WORD = 64  # bits of the largest input value
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS facts (one INTEGER PRIMARY KEY, task BLOB, secret BLOB, most INTEGER)",
     "CREATE TABLE IF NOT EXISTS meetings (name BLOB PRIMARY KEY, value BLOB, dropped INTEGER)",
@@ -282,14 +293,15 @@ _TABLES = (
 class Device:
     """Persistent state of a person's device for one task. It has no repr.
 
-    Formal guarantees: a meeting's loss is written here, and is on the disk, before anything of it is said; the device
-    enters so many meetings and no more. All that it ever says in one follows from its secret, from the value it entered
-    with, and from the letters it kept; each letter is kept before it is answered, and no second one for its step is. So
-    who is killed and goes on says the same again, and no coin is thrown twice for one loss. What is worked out, and
-    with whom, `Person` holds to what was agreed on. Not covered: a file that is copied, or put back as it was before.
+    Formal guarantees: the device commits the loss of a meeting to disk before it sends anything of that meeting, and
+    enters at most `max_meetings`. All its messages in a meeting are functions of its secret, of the value it entered
+    with and of the received messages that it has stored. It stores each received message before it answers, and stores
+    no second message for a step. So a device that crashes and restarts repeats the same messages, and never draws
+    random bits twice for one loss. `Person` checks the partner and the computation against the agreement. Not covered:
+    a file that is copied, or restored from a backup.
 
     Attributes:
-        path: The file, an SQLite database that its owner alone may read.
+        path: SQLite database file that only its owner may read.
         task_hash: The hash of the task.
         max_meetings: Most meetings that may be entered.
     """
@@ -301,125 +313,135 @@ class Device:
 
     @classmethod
     def open_file(cls, path: Path, task_hash: bytes, max_meetings: int, randomness: Randomness) -> Device:
-        """The device in the file at a path, or in a new file.
+        """Open the device in a file; creates the file if it is missing.
 
         Raises:
-            ProtocolAborted: it is of another task, or for another number of meetings, or can not be read. Nothing of it
-                is shown.
+            ProtocolAborted: the file belongs to another task or another number of meetings, or cannot be read. The
+                message shows none of its content.
         """
         device = cls(path, task_hash, max_meetings)
-        with device._open_transaction() as base:
+        with device._open_transaction() as connection:
             fresh = (task_hash, randomness.random_bytes(SECRET_SIZE), max_meetings)
-            base.execute("INSERT OR IGNORE INTO facts VALUES (1, ?, ?, ?)", fresh)
-            stored, device._secret, agreed = base.execute("SELECT task, secret, most FROM facts").fetchone()
+            connection.execute("INSERT OR IGNORE INTO facts VALUES (1, ?, ?, ?)", fresh)
+            stored, device._secret, stored_max = connection.execute("SELECT task, secret, most FROM facts").fetchone()
         if stored != task_hash:
-            raise ProtocolError("device", f"{str(path)!r} is of another task")
-        if agreed != max_meetings:
-            raise ProtocolError("device", f"{str(path)!r} is for {agreed} meetings, not for {max_meetings}")
+            raise ProtocolError("device", f"{str(path)!r} belongs to another task")
+        if stored_max != max_meetings:
+            raise ProtocolError("device", f"{str(path)!r} is for {stored_max} meetings, not for {max_meetings}")
         return device
 
     @property
     def keys(self) -> PersonKeys:
-        """SECRET: the keys of this person."""
+        """SECRET: private keys of this person."""
         return PersonKeys.from_secret(self._secret)
 
     @property
     def meeting_count(self) -> int:
-        """Number of meetings entered: their loss is spent, even if they fail."""
-        with self._open_transaction() as base:
-            return int(base.execute("SELECT count(*) FROM meetings").fetchone()[0])
+        """Number of meetings entered. Their loss is spent even if they fail."""
+        with self._open_transaction() as connection:
+            return int(connection.execute("SELECT count(*) FROM meetings").fetchone()[0])
 
     def compute_spent_loss(self, loss_per_meeting: Fraction) -> Fraction:
-        """The loss that was spent so far, at this loss for each meeting."""
+        """Return the loss spent so far, at this loss per meeting."""
         return loss_per_meeting * self.meeting_count
 
     def enter_meeting(self, meeting: Meeting, values: Sequence[int]) -> None:
-        """Enter a meeting with a value, or go on with one that was entered with the same value; see `compute_messages`.
+        """Enter a meeting with a value, or resume it with the same value; see `compute_messages`.
 
         Raises:
-            ProtocolAborted: it is of another task, or was entered with another value, or there were enough, or it was
-                dropped. The value is not shown.
+            ProtocolAborted: the meeting is of another task, was entered with another value, was dropped, or exceeds
+                `max_meetings`. The message does not show the value.
         """
         if meeting.task_hash != self.task_hash:
-            raise ProtocolError("meeting", "it is of another task")
-        # Keyed, so that a value is told from others by a holder of the secret alone.
-        text = ",".join([str(coerce_unsigned(each, _WORD)) for each in values])
+            raise ProtocolError("meeting", "another task's meeting")
+        # A keyed hash: only a holder of the secret can test guesses of the value.
+        text = ",".join([str(coerce_unsigned(value, _WORD)) for value in values])
         mark = hmac.digest(self._secret, b"value\n" + meeting.name + b"\n" + text.encode(), "sha256")
-        with self._open_transaction() as base:
-            base.execute(
+        with self._open_transaction() as connection:
+            connection.execute(
                 "INSERT OR IGNORE INTO meetings SELECT ?, ?, 0 WHERE (SELECT count(*) FROM meetings) < ?",
                 (meeting.name, mark, self.max_meetings),
             )
-            found = base.execute("SELECT value FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
-        if found is None:
-            raise ProtocolError("meeting", f"{self.max_meetings} were entered, and no more may be")
-        if not hmac.compare_digest(found[0], mark):
-            raise ProtocolError("meeting", "it was entered with another value")
+            row = connection.execute("SELECT value FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
+        if row is None:
+            raise ProtocolError("meeting", f"all {self.max_meetings} meetings of this device were entered")
+        if not hmac.compare_digest(row[0], mark):
+            raise ProtocolError("meeting", "entered before with another value")
         self._require_open(meeting)
 
     def store_message(self, meeting: Meeting, step: int, message: bytes) -> None:
-        """Keep what the partner said at a step, before it is answered. What was kept for the step first, stays.
+        """Store the partner's message of a step before it is answered. The first message stored for a step stays.
 
         Raises:
             ProtocolAborted: the meeting was not entered, or was dropped.
         """
         self._require_open(meeting)
-        with self._open_transaction() as base:
-            base.execute("INSERT OR IGNORE INTO heard VALUES (?, ?, ?)", (meeting.name, step, message))
+        with self._open_transaction() as connection:
+            connection.execute("INSERT OR IGNORE INTO heard VALUES (?, ?, ?)", (meeting.name, step, message))
 
     def drop_meeting(self, meeting: Meeting) -> None:
         """Abandon a meeting. Its loss stays spent."""
-        with self._open_transaction() as base:
-            base.execute("UPDATE meetings SET dropped = 1 WHERE name = ?", (meeting.name,))
+        with self._open_transaction() as connection:
+            connection.execute("UPDATE meetings SET dropped = 1 WHERE name = ?", (meeting.name,))
 
     def load_messages(self, meeting: Meeting) -> list[bytes]:
-        """Messages of the partner that were kept, in order."""
-        with self._open_transaction() as base:
-            rows = base.execute("SELECT message FROM heard WHERE name = ? ORDER BY step", (meeting.name,)).fetchall()
+        """Return the partner's stored messages, in order."""
+        with self._open_transaction() as connection:
+            rows = connection.execute(
+                "SELECT message FROM heard WHERE name = ? ORDER BY step", (meeting.name,)
+            ).fetchall()
         return [row[0] for row in rows]
 
     def compute_messages(
         self, meeting: Meeting, job: Job, own_values: Sequence[int], person: int
     ) -> tuple[list[bytes], bytes | None]:
-        """Messages of this person in a meeting, given the partner's that were kept, and its output share if it has one.
+        """Return this person's messages so far, given the partner's stored messages, and the output share once there is
+        one.
 
         Args:
-            job: Job that is computed; the first of both people is the garbler.
-            own_values: This person's own inputs, in order: whatever they are, each counts as a whole number of as many bits
-                as were declared, for who takes part must not depend on values. One too large counts as the largest, and
-                what is not a number as 0. Where there are more inputs, these are uniform, and drawn here.
+            job: The computation; the first person of the meeting is the garbler.
+            own_values: This person's inputs, in order. Every value is coerced to an unsigned integer of the declared
+                width, since taking part must not depend on values: too large values become the largest, non-numbers 0.
+                Further inputs of the job are uniform and drawn here.
 
         Raises:
-            ProtocolAborted: what the partner said is not the next message. Then the meeting is dropped.
+            ProtocolAborted: a stored message is not the next message of the protocol. The meeting is dropped.
         """
         role = _find_role(meeting, person)
         self.enter_meeting(meeting, own_values)
-        told = [coerce_unsigned(each, width) for each, width in zip(own_values, _input_widths(job, role), strict=False)]
-        given = iter([*told, *self.sample_inputs(meeting, job, person, len(told))])
+        coerced = [
+            coerce_unsigned(value, width) for value, width in zip(own_values, _input_widths(job, role), strict=False)
+        ]
+        own_inputs = iter([*coerced, *self.sample_inputs(meeting, job, person, len(coerced))])
         values = [
-            np.array([next(given)], np.uint64) if owner in (role, InputOwner.SHARED) else None for owner in job.owners
+            np.array([next(own_inputs)], np.uint64) if owner in (role, InputOwner.SHARED) else None
+            for owner in job.owners
         ]
         randomness = Randomness.from_key(self._secret, "coins of " + meeting.name.hex())
-        talk = (garble_one if role is InputOwner.GARBLER else evaluate_one)(job, values, randomness)
+        protocol = (garble_one if role is InputOwner.GARBLER else evaluate_one)(job, values, randomness)
         try:
-            said, share = _replay_protocol(talk, self.load_messages(meeting))
+            messages, share = _replay_protocol(protocol, self.load_messages(meeting))
         except ProtocolError:
             self.drop_meeting(meeting)
             raise
-        return said, None if share is None else np.packbits(np.concatenate(share), bitorder="little").tobytes()
+        return messages, None if share is None else np.packbits(np.concatenate(share), bitorder="little").tobytes()
 
     def sample_inputs(self, meeting: Meeting, job: Job, person: int, value_count: int) -> tuple[int, ...]:
-        """SECRET: the uniform numbers that this person brings to a meeting behind so many values; they never change."""
-        coins = Randomness.from_key(self._secret, "thrown in " + meeting.name.hex())
+        """SECRET: return this person's uniform inputs to a meeting, after its `value_count` values.
+
+        They never change.
+        """
+        randomness = Randomness.from_key(self._secret, "thrown in " + meeting.name.hex())
         return tuple(
-            coins.sample_below(1 << width) for width in _input_widths(job, _find_role(meeting, person))[value_count:]
+            randomness.sample_below(1 << width)
+            for width in _input_widths(job, _find_role(meeting, person))[value_count:]
         )
 
     def _require_open(self, meeting: Meeting) -> None:
-        with self._open_transaction() as base:
-            found = base.execute("SELECT dropped FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
-        if found is None or found[0]:
-            raise ProtocolError("meeting", "it was dropped" if found else "it was not entered")
+        with self._open_transaction() as connection:
+            row = connection.execute("SELECT dropped FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
+        if row is None or row[0]:
+            raise ProtocolError("meeting", "dropped before" if row else "not entered yet")
 
     def _open_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         return exclusive_transaction(self.path, "device", _TABLES)
@@ -430,47 +452,47 @@ def _find_role(meeting: Meeting, person: int) -> InputOwner:
 
 
 def _input_widths(job: Job, role: InputOwner) -> list[int]:
-    """Numbers of bits of the inputs that this role supplies, alone or shared."""
+    """Return the widths in bits of the inputs that this role supplies, alone or shared."""
     owned = zip(job.circuit.inputs, job.owners, strict=True)
     return [width for width, owner in owned if owner in (role, InputOwner.SHARED)]
 
 
-def _replay_protocol(talk: Talk[list[Bits]], heard: Sequence[bytes]) -> tuple[list[bytes], list[Bits] | None]:
-    """Messages sent by a protocol that received these, and its result."""
-    said: list[bytes] = []
-    inbox = iter(heard)
+def _replay_protocol(protocol: Talk[list[Bits]], received: Sequence[bytes]) -> tuple[list[bytes], list[Bits] | None]:
+    """Replay a protocol on received messages; return the messages it sends, and its result once it ends."""
+    sent: list[bytes] = []
+    inbox = iter(received)
     try:
-        message = next(talk)
+        message = next(protocol)
         while True:
             if message is not None:
-                said.append(message)
-                message = talk.send(b"")
-            elif (letter := next(inbox, None)) is not None:
-                message = talk.send(letter)
+                sent.append(message)
+                message = protocol.send(b"")
+            elif (reply := next(inbox, None)) is not None:
+                message = protocol.send(reply)
             else:
-                return said, None
+                return sent, None
     except StopIteration as end:
         share: list[Bits] = end.value
-        return said, share
+        return sent, share
 
 
 SHARE = 100
-"""The step of a share, after all others."""
+"""Step number of the message with an output share; larger than any step of the protocol."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Person:
     """SECRET: protocol state of one person.
 
-    Formal guarantees: the device takes part in the promised pairs of its number alone, in no more than were agreed on,
-    and works out in each what was promised, noise and all, whatever it is handed; see `Device` for one meeting.
+    Formal guarantees: the device takes part only in the agreed meetings of its number, in no more than were agreed on,
+    and computes only the agreed function with its noise, whatever it receives; see `Device` for a single meeting.
 
     Attributes:
-        number: Its number in the task.
+        number: Number of the person in the task.
         agreement: Agreement with the seed.
-        device: Its own file.
-        mailbox: Storage of the letters.
-        bundles: The key bundle of each person, and of the aggregator.
+        device: Persistent state of the person.
+        mailbox: Storage of messages.
+        bundles: Returns the key bundle of a person, or of the aggregator.
     """
 
     number: int
@@ -480,17 +502,17 @@ class Person:
     bundles: Callable[[int], KeyBundle]
 
     def advance_meeting(self, meeting: Meeting, values: Sequence[Any]) -> bool:
-        """Send the letters that can be sent by now; return whether all are sent.
+        """Send all messages that can be sent by now; return True once all are sent.
 
-        It is called again when the partner may have written.
+        Call it again when the partner may have written.
 
         Args:
             meeting: Meeting of the agreement.
             values: This person's values, in the order of the kernel's columns; see `Device.compute_messages`.
 
         Raises:
-            ProtocolAborted: the meeting was never this person's, or there are more or fewer values than were agreed on:
-                then nothing is spent. Or it was dropped, or a letter in its place is another one's.
+            ProtocolAborted: the meeting is not this person's, or the number of values differs from the agreement:
+                nothing is spent. Or the meeting was dropped, or a message at its address has another author.
         """
         self.agreement.require_meeting(meeting, self.number)
         if (self.device.task_hash, self.device.max_meetings, len(values)) != (
@@ -498,38 +520,41 @@ class Person:
             self.agreement.max_meetings,
             self.agreement.value_count,
         ):
-            raise ProtocolError("device", "it was made for another agreement, or there are other values")
+            raise ProtocolError(
+                "device",
+                "task, number of meetings and number of values must be those of the agreement",
+            )
         partner, job = meeting.find_partner(self.number), self.agreement.build_job(meeting)
         while True:
-            said, share = self.device.compute_messages(meeting, job, values, self.number)
-            for step, message in enumerate(said):
+            messages, share = self.device.compute_messages(meeting, job, values, self.number)
+            for step, message in enumerate(messages):
                 self._send_message(meeting, step, message, partner)
             if share is not None:
                 self._send_message(meeting, SHARE, share, AGGREGATOR)
                 return True
             step = len(self.device.load_messages(meeting))
-            place = MessageAddress(meeting.name, step, partner, self.number)
-            letter = self.mailbox.get_message(place)
-            if letter is None:
+            address = MessageAddress(meeting.name, step, partner, self.number)
+            reply = self.mailbox.get_message(address)
+            if reply is None:
                 return False
             self.device.store_message(
-                meeting, step, self.device.keys.open_message(letter, place, self.bundles(partner))
+                meeting, step, self.device.keys.open_message(reply, address, self.bundles(partner))
             )
 
-    def _send_message(self, meeting: Meeting, step: int, message: bytes, reader: int) -> None:
-        place = MessageAddress(meeting.name, step, self.number, reader)
-        if not self.mailbox.has_message(place):
-            self.mailbox.put_message(place, self.device.keys.seal_message(message, place, self.bundles(reader)))
+    def _send_message(self, meeting: Meeting, step: int, message: bytes, recipient: int) -> None:
+        address = MessageAddress(meeting.name, step, self.number, recipient)
+        if not self.mailbox.has_message(address):
+            self.mailbox.put_message(address, self.device.keys.seal_message(message, address, self.bundles(recipient)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OutputAggregator:
-    """SECRET: aggregator, who alone opens outputs.
+    """SECRET: the aggregator, who alone can open outputs.
 
     Attributes:
-        hpke_key: Opens what is sealed to it.
-        find_message: The letter of a place, if there is one.
-        bundles: The key bundle of each person.
+        hpke_key: Key that decrypts messages to the aggregator.
+        find_message: Returns the message at an address, or None.
+        bundles: Returns the key bundle of a person.
     """
 
     hpke_key: X25519PrivateKey
@@ -537,19 +562,21 @@ class OutputAggregator:
     bundles: Callable[[int], KeyBundle]
 
     def open_output(self, meeting: Meeting, wires: int) -> NDArray[np.bool_] | None:
-        """The output of a meeting, wire by wire; None: a share is missing, or is none: the meeting does not count."""
+        """Return the output bits of a meeting, by wire; None if a share is missing or invalid: the meeting does not
+        count.
+        """
         shares = [self._open_share(meeting, person, wires) for person in meeting.people]
         if shares[0] is None or shares[1] is None:
             return None
         return shares[0] ^ shares[1]
 
     def _open_share(self, meeting: Meeting, person: int, wires: int) -> NDArray[np.bool_] | None:
-        place = MessageAddress(meeting.name, SHARE, person, AGGREGATOR)
-        letter = self.find_message(place)
-        if letter is None:
+        address = MessageAddress(meeting.name, SHARE, person, AGGREGATOR)
+        message = self.find_message(address)
+        if message is None:
             return None
         try:
-            body = open_sealed_message(self.hpke_key, letter, place, self.bundles(person))
+            body = open_sealed_message(self.hpke_key, message, address, self.bundles(person))
         except ProtocolError:
             return None
         if len(body) != -(-wires // 8):

@@ -1,4 +1,4 @@
-"""The public agreement of people who compute in pairs: jobs, meetings of two people, and what all of them signed."""
+"""Public agreement of people who compute in pairs: jobs, meetings of two people, and the signed terms of a task."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from .noise_circuits import FiniteLaplace, Response, add_modulo
 from .queries import PairAnswers, Pairing, PairQuery, commit_to_seed
 
 
-# SECRET. Conversion of any value to a whole number: who takes part, and what is shown, must not depend on values.
+# SECRET. Any value is coerced to an integer: neither participation nor errors may depend on values.
 def coerce_unsigned(value: Any, bits: int) -> int:
-    """SECRET: the whole number of so many bits that anything counts as. It raises nothing.
+    """SECRET: return a value as an unsigned integer of `bits` bits. It never raises.
 
-    One too large is the largest, one below 0 is 0, and so is what is no number.
+    Values are clipped to 0 and to the largest integer; anything that is not a number becomes 0.
 
     >>> [coerce_unsigned(value, 3) for value in (5, -1, 9, 4.0, "4", None)]
     [5, 0, 7, 4, 0, 0]
     """
     try:
         number = 0 if isinstance(value, str | bytes | bytearray) else int(value)
-    except Exception:  # a class of numbers may do anything
+    except Exception:  # `__int__` of an unknown class may raise anything
         return 0
     return min(max(number, 0), (1 << bits) - 1)
 
 
 def coerce_unsigned_array(values: Any, bits: int) -> NDArray[np.uint64]:
-    """SECRET: `coerce_unsigned` of each."""
+    """SECRET: apply `coerce_unsigned` to each value."""
     return np.array([coerce_unsigned(value, bits) for value in values], dtype=np.uint64)
 
 
@@ -48,17 +48,20 @@ Numbers = NDArray[np.uint64]
 
 
 def build_answers_job(name: bytes, kernel: Kernel, response: Response, pairs: int) -> Job:
-    """Each pair answers: the garbler has the first person's values and coins, the evaluator the second one's."""
+    """Return the job in which each pair answers by itself. Either person supplies its values and random bits."""
     circuit = build_noisy_circuit(kernel, response)
     half = len(circuit.inputs) // 2
     return Job(name, circuit, (InputOwner.GARBLER,) * half + (InputOwner.EVALUATOR,) * half, pairs)
 
 
 def build_server_answers_job(name: bytes, kernel: Kernel, response: Response, pairs: int) -> Job:
-    """Each pair answers, by two servers with XOR shares of all values: either throws the coins of one side."""
+    """Return the job in which two servers compute each pair's answer from XOR shares of all values.
+
+    Each server supplies the random bits of one side.
+    """
     circuit = build_noisy_circuit(kernel, response)
-    values, coins = (InputOwner.SHARED,) * len(kernel.columns), len(random_input_widths(response))
-    owners = (*values, *(InputOwner.GARBLER,) * coins, *values, *(InputOwner.EVALUATOR,) * coins)
+    values, random_inputs = (InputOwner.SHARED,) * len(kernel.columns), len(random_input_widths(response))
+    owners = (*values, *(InputOwner.GARBLER,) * random_inputs, *values, *(InputOwner.EVALUATOR,) * random_inputs)
     return Job(name, circuit, owners, pairs)
 
 
@@ -66,39 +69,44 @@ def prepare_server_answer_inputs(  # noqa: PLR0917
     kernel: Kernel, response: Response, shares: Mapping[str, Numbers], pairs: IntArray, party: int,
     randomness: Randomness,
 ) -> list[Numbers | None]:  # fmt: skip
-    """SECRET: what one server gives to `build_server_answers_job`: shares of both people of each pair, and its coins."""
-    given: list[Numbers | None] = []
+    """SECRET: return one server's inputs to `build_server_answers_job`: shares of both people of each pair, and random
+    bits.
+    """
+    inputs: list[Numbers | None] = []
     for person in (0, 1):
-        given += [shares[name][pairs[:, person]] for name in kernel.columns]
-        own, widths = person == party, random_input_widths(response).values()
-        given += [randomness.sample_words(len(pairs)) >> np.uint64(64 - bits) if own else None for bits in widths]
-    return given
+        inputs += [shares[name][pairs[:, person]] for name in kernel.columns]
+        is_own, widths = person == party, random_input_widths(response).values()
+        inputs += [randomness.sample_words(len(pairs)) >> np.uint64(64 - bits) if is_own else None for bits in widths]
+    return inputs
 
 
 def prepare_answer_inputs(
     kernel: Kernel, response: Response, values: Mapping[str, Any], party: int, randomness: Randomness
 ) -> list[Numbers | None]:
-    """SECRET: what one party gives to `build_answers_job`: values by column, and coins that it throws."""
-    own = [
+    """SECRET: return one party's inputs to `build_answers_job`: values by column, and random bits."""
+    own_inputs = [
         coerce_unsigned_array(values[name], bits)
         for name, bits in zip(kernel.columns, kernel.bits.values(), strict=True)
     ]
-    count = len(own[0])
-    own += [randomness.sample_words(count) >> np.uint64(64 - bits) for bits in random_input_widths(response).values()]
-    nothing: list[Numbers | None] = [None] * len(own)
-    return [*nothing, *own] if party else [*own, *nothing]
+    count = len(own_inputs[0])
+    own_inputs += [
+        randomness.sample_words(count) >> np.uint64(64 - bits) for bits in random_input_widths(response).values()
+    ]
+    other_inputs: list[Numbers | None] = [None] * len(own_inputs)
+    return [*other_inputs, *own_inputs] if party else [*own_inputs, *other_inputs]
 
 
 def decode_answers(response: Response, bits: Sequence[BoolArray]) -> IntArray:
-    """The answers whose wires have these bits."""
-    places = [bit.astype(np.int64) << place for place, bit in enumerate(bits)]
-    return response.decode_answers(np.sum(places, axis=0, dtype=np.int64))
+    """Decode answers from their wires' bits."""
+    weighted_bits = [bit.astype(np.int64) << position for position, bit in enumerate(bits)]
+    return response.decode_answers(np.sum(weighted_bits, axis=0, dtype=np.int64))
 
 
 def build_sum_job(name: bytes, kernel: Kernel, noise: FiniteLaplace, pairs: int) -> Job:
-    """Two servers with XOR shares of all values: the sum of the kernel over pairs, from its least value on, and noise.
+    """Return the job in which two servers with XOR shares of all values sum the kernel over pairs, and add noise.
 
-    The result stands on the circle of the noise. All coins are thrown by both.
+    The output is the sum minus its least possible value, plus noise, modulo `2**noise.width`. Both servers supply each
+    random bit (XOR).
     """
     owners = (InputOwner.SHARED,) * len(kernel.circuit.inputs)
     plain = Job(name, kernel.circuit, owners, pairs)
@@ -107,11 +115,11 @@ def build_sum_job(name: bytes, kernel: Kernel, noise: FiniteLaplace, pairs: int)
 
 
 def _build_noisy_total(plain: Job, least: int, noise: FiniteLaplace) -> Circuit:
-    def add_noise(total: SymbolicInteger, *coins: SymbolicInteger) -> SymbolicInteger:
-        number = total - (plain.total_offset + plain.count * least)
-        thrown = noise.wires([each for coin in coins for each in coin.to_bits()])
-        found = add_modulo(number.to_bits(noise.width), thrown)
-        return SymbolicInteger.from_bits(found)
+    def add_noise(total: SymbolicInteger, *random_inputs: SymbolicInteger) -> SymbolicInteger:
+        offset_sum = total - (plain.total_offset + plain.count * least)
+        noise_bits = noise.wires([bit for random_input in random_inputs for bit in random_input.to_bits()])
+        noisy_sum = add_modulo(offset_sum.to_bits(noise.width), noise_bits)
+        return SymbolicInteger.from_bits(noisy_sum)
 
     return trace_circuit(add_noise, plain.total_width, *split_random_widths(noise.random_widths))
 
@@ -119,9 +127,9 @@ def _build_noisy_total(plain: Job, least: int, noise: FiniteLaplace) -> Circuit:
 def share_values(
     values: Mapping[str, Any], widths: Mapping[str, int], randomness: Randomness
 ) -> tuple[dict[str, Numbers], ...]:
-    """SECRET: two XOR shares of values by column, each uniform on its own, whatever values are: one for each server.
+    """SECRET: split values by column into two XOR shares, one for each server. Each share alone is uniform.
 
-    Values count as `coerce_unsigned` says: a mask covers so many bits, and no more are shared.
+    Values are coerced as by `coerce_unsigned`, since a mask covers the declared bits only.
     """
     masks = {
         name: randomness.sample_words(len(values[name])) >> np.uint64(64 - width) for name, width in widths.items()
@@ -130,23 +138,23 @@ def share_values(
 
 
 def prepare_sum_inputs(kernel: Kernel, shares: Mapping[str, Numbers], pairs: IntArray) -> list[Numbers | None]:
-    """SECRET: what one server gives to `build_sum_job`: its shares of both people of each pair."""
+    """SECRET: return one server's inputs to `build_sum_job`: its shares of both people of each pair."""
     return [shares[name][pairs[:, person]] for person in (0, 1) for name in kernel.columns]
 
 
 def decode_sum(bits: Sequence[BoolArray]) -> int:
-    """The number of an opened sum."""
-    return sum(int(bit[0]) << place for place, bit in enumerate(bits))
+    """Decode an opened sum from its bits."""
+    return sum(int(bit[0]) << position for position, bit in enumerate(bits))
 
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """Two people of one pair. The first one garbles.
+    """The two people of a pair. The first person garbles.
 
     Attributes:
         task_hash: The hash of the task.
-        number: The number of the pair.
-        people: The numbers of both.
+        number: Number of the pair.
+        people: Numbers of both people.
     """
 
     task_hash: bytes
@@ -155,42 +163,44 @@ class Meeting:
 
     @property
     def name(self) -> bytes:
-        """A name that is unique among the meetings of all tasks."""
+        """Name that is unique among the meetings of all tasks."""
         return b"meeting 1\n" + self.task_hash + f" {self.number} {self.people[0]} {self.people[1]}".encode()
 
     def find_partner(self, person: int) -> int:
-        """The number of the other person.
+        """Return the number of the other person.
 
         Raises:
-            ValueError: the person is not of this meeting.
+            ValueError: the person is not in this meeting.
         """
         if person not in self.people:
-            raise InvalidArgument("person", "it is not of this meeting")
+            raise InvalidArgument("person", "not one of the two people of this meeting")
         return self.people[1 - self.people.index(person)]
 
 
 def create_meetings(task: bytes, pairs: IntArray) -> tuple[Meeting, ...]:
-    """A meeting for each pair: (pairs, 2). One that breaks is dropped, and nobody of it is paired anew."""
-    return tuple(Meeting(task, number, (one, other)) for number, (one, other) in enumerate(pairs.tolist()))
+    """Return a meeting for each pair, (pairs, 2). A meeting that fails is dropped; its people get no other partner."""
+    return tuple(Meeting(task, number, (first, second)) for number, (first, second) in enumerate(pairs.tolist()))
 
 
 def draw_committed_pairs(pairing: Pairing, people: int, seed: bytes, seed_commitment: str) -> IntArray:
-    """The pairs of a seed that was promised while people entered, before any value: nobody chose it afterwards.
+    """Draw the pairs from a seed after checking its commitment, which was published before any value was entered.
+
+    So the seed cannot have been chosen after values were known.
 
     Raises:
-        ProtocolAborted: it is another seed.
+        ProtocolAborted: the seed does not match the commitment.
     """
     if commit_to_seed(seed) != seed_commitment:
-        raise ProtocolError("seed", "it is not the one that was promised")
+        raise ProtocolError("seed", "does not match the published commitment")
     return pairing.draw_pairs(people, seed)
 
 
 class AgreementProtocol(Protocol):
-    """The part of an agreement that a person needs."""
+    """Interface of the agreement that a person needs."""
 
     @property
     def task_hash(self) -> bytes:
-        """The hash of all of it."""
+        """Hash of the agreement's terms."""
 
     @property
     def max_meetings(self) -> int:
@@ -201,27 +211,27 @@ class AgreementProtocol(Protocol):
         """Number of values that a person supplies."""
 
     def build_job(self, meeting: Meeting) -> Job:
-        """Computation of a meeting."""
+        """Return the computation of a meeting."""
 
     def require_meeting(self, meeting: Meeting, person: int) -> None:
         """Refuse a meeting that was not agreed on.
 
         Raises:
-            ProtocolAborted: it is none of the promised pairs, or not this person's.
+            ProtocolAborted: the meeting is not one of the agreed pairs, or not this person's.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class PairTerms:
-    """Public commitment to a task, published while people enter, before the seed is shown.
+    """Public terms of a task, published while people enter, before the seed is shown.
 
     Attributes:
-        kernel: The function of two people's values.
-        response: The noise of each pair.
+        kernel: Function of two people's values.
+        response: Noise of each pair.
         pairing: Scheme by which pairs are drawn.
         people: Number of people.
-        seed_commitment: The commitment to the seed, which fixes it and does not reveal it.
-        document_hash: The hash of the document that it stands in; empty: it stands alone.
+        seed_commitment: Commitment to the seed, which fixes the seed without revealing it.
+        document_hash: Hash of the task document; empty without a document.
     """
 
     kernel: Kernel
@@ -233,20 +243,20 @@ class PairTerms:
 
     @classmethod
     def from_plan(cls, kernel: Kernel, plan: Plan, document_hash: bytes = b"") -> PairTerms:
-        """Promise of a plan.
+        """Return the terms of a plan.
 
         Raises:
-            ProtocolAborted: it is of another kernel, or no pairs answer on their own by it, or it promises no seed.
+            ProtocolAborted: the plan is of another kernel, adds its noise to the sum, or has no seed commitment.
         """
         query = plan.query.as_kind(PairQuery)
         if query is None or query.kernel != kernel.form or not query.seed_commitment:
-            raise ProtocolError("plan", "one of this kernel is needed, made with a seed")
+            raise ProtocolError("plan", "must be a plan of this kernel that was made with a seed")
         people = plan.law.require_type(PairAnswers).people
         return cls(kernel, plan_response(query, plan.loss), query.pairing, people, query.seed_commitment, document_hash)
 
     @property
     def task_hash(self) -> bytes:
-        """The hash of all of it."""
+        """Hash of all terms."""
         facts = (self.kernel.form, self.response, self.pairing, self.people, self.seed_commitment, self.document_hash)
         return sha256("\n".join(["dpcurves: pairs of people, version 2", *map(repr, facts)]).encode()).digest()
 
@@ -256,25 +266,25 @@ class PairTerms:
         return self.pairing.pairs_per_person
 
     def build_agreement(self, seed: bytes) -> Agreement:
-        """Everything, once the seed is known.
+        """Return the agreement, once the seed is known.
 
         Raises:
-            ProtocolAborted: it is not the seed that was promised.
+            ProtocolAborted: the seed does not match the commitment.
         """
         return _build_agreement(self, seed)
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Promise with its seed: the pairs that follow from it, and their computation.
+    """Terms with their seed: the pairs that follow, and their computation.
 
     Attributes:
-        terms: Promise that was published before.
+        terms: Terms that were published before.
         seed: Seed that pairs are drawn from.
         meetings: Meetings of all pairs.
 
     Raises:
-        ProtocolAborted: the seed is not the promised one.
+        ProtocolAborted: the seed does not match the commitment.
     """
 
     terms: PairTerms
@@ -282,13 +292,13 @@ class Agreement:
     meetings: tuple[Meeting, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        told = self.terms
-        pairs = draw_committed_pairs(told.pairing, told.people, self.seed, told.seed_commitment)
-        object.__setattr__(self, "meetings", create_meetings(told.task_hash, pairs))
+        terms = self.terms
+        pairs = draw_committed_pairs(terms.pairing, terms.people, self.seed, terms.seed_commitment)
+        object.__setattr__(self, "meetings", create_meetings(terms.task_hash, pairs))
 
     @property
     def task_hash(self) -> bytes:
-        """The hash of the promise."""
+        """Hash of the terms."""
         return self.terms.task_hash
 
     @property
@@ -302,24 +312,24 @@ class Agreement:
         return len(self.terms.kernel.columns)
 
     def find_meetings(self, person: int) -> tuple[Meeting, ...]:
-        """The meetings of one person."""
+        """Return the meetings of one person."""
         return tuple(meeting for meeting in self.meetings if person in meeting.people)
 
     def build_job(self, meeting: Meeting) -> Job:
-        """The kernel of both people's values, with noise from coins of both."""
+        """Return the kernel of both people's values, with noise from random bits of both."""
         return build_answers_job(meeting.name, self.terms.kernel, self.terms.response, 1)
 
     def require_meeting(self, meeting: Meeting, person: int) -> None:
-        """Refuse a meeting that the seed did not give, or that is not this person's.
+        """Refuse a meeting that does not follow from the seed, or is not this person's.
 
         Raises:
-            ProtocolAborted: it is so.
+            ProtocolAborted: the meeting was not agreed on.
         """
-        there = 0 <= meeting.number < len(self.meetings) and self.meetings[meeting.number] == meeting
-        if not there or person not in meeting.people:
-            raise ProtocolError("meeting", "it is none that was agreed on")
+        is_agreed = 0 <= meeting.number < len(self.meetings) and self.meetings[meeting.number] == meeting
+        if not is_agreed or person not in meeting.people:
+            raise ProtocolError("meeting", "not one of this person's agreed meetings")
 
 
-@lru_cache(maxsize=4)  # a pure function of what is public
-def _build_agreement(promise: PairTerms, seed: bytes) -> Agreement:
-    return Agreement(promise, seed)
+@lru_cache(maxsize=4)  # a pure function of public arguments
+def _build_agreement(terms: PairTerms, seed: bytes) -> Agreement:
+    return Agreement(terms, seed)

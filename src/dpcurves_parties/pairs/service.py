@@ -1,4 +1,7 @@
-"""SECRET. Service and storage of one task of pairs at one server: shares of people, and one noisy answer."""
+"""SECRET.
+
+One server's service and storage for a task of pairs: it takes people's shares and computes one noisy answer.
+"""
 
 from __future__ import annotations
 
@@ -57,10 +60,10 @@ from .session import (
 )
 from .task import PairTask
 
-# SECRET. Storage of one server for a task of pairs: the seed that was shown, and its share of the run that counts.
+# SECRET. Storage of one server for a task of pairs: the opened seed, and the server's share of the confirmed run.
 METADATA = sql.MetaData()
 define_seed_table(METADATA)
-# SECRET: one share of the noisy output of a session; see `settlement`.
+# SECRET: the server's share of a session's noisy output; see `settle_run`.
 PAIR_RUNS = Table(
     "dpcurves_pair_runs", METADATA, Column("job", sql.LargeBinary, primary_key=True),
     Column("state", sql.Integer, nullable=False), *bytes_columns("run", "share"),
@@ -69,11 +72,11 @@ PAIR_RUNS = Table(
 
 @dataclass(repr=False)
 class PairStore:
-    """SECRET. A `RunStore` in the database of a server's ledger, and as durable. It has no repr.
+    """SECRET. A `RunStore` in the database of a server's ledger, as durable as the ledger. It has no repr.
 
     Attributes:
         database_url: URL of the database.
-        name: Name of the store in errors.
+        name: Name of the store in error messages.
     """
 
     database_url: str
@@ -84,17 +87,17 @@ class PairStore:
         self._database = ServerDatabase(self.database_url, self.name, METADATA)
 
     def load_seed(self, task: str) -> bytes | None:
-        """Seed of the pairs, if it was shown."""
+        """Return the seed of the pairs; None before it was opened."""
         return self._database.read_snapshot(lambda connection: load_seed(connection, task))
 
     def store_seed(self, task: str, seed: bytes) -> None:
-        """Keep the seed of a task that is closed; it is the promised one, so there is no other."""
+        """Store the seed of a closed task. The commitment leaves only one possible seed."""
         self._database.write(lambda connection: store_seed(connection, task, seed))
 
     def load_run(self, job: bytes) -> StoredRun:
-        """Stored state of a job."""
-        asked = select(PAIR_RUNS).where(PAIR_RUNS.c.job == job)
-        row = self._database.read_snapshot(lambda connection: connection.execute(asked).first())
+        """Return the stored run of a job."""
+        statement = select(PAIR_RUNS).where(PAIR_RUNS.c.job == job)
+        row = self._database.read_snapshot(lambda connection: connection.execute(statement).first())
         return (
             StoredRun(RunState.NOTHING, NOTHING, b"")
             if row is None
@@ -102,8 +105,8 @@ class PairStore:
         )
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Keep a share, in place of one that was never confirmed. Raises `ProtocolError`: one was."""
-        fresh = {"job": job, "state": RunState.STORED.value, "run": run, "share": share}
+        """Store a share; replaces a share that was never confirmed. Raises `ProtocolError` if a run was confirmed."""
+        row = {"job": job, "state": RunState.STORED.value, "run": run, "share": share}
 
         def replace_run(connection: SqlConnection) -> None:
             acquire_lock(connection, f"run {job.hex()}")
@@ -112,41 +115,38 @@ class PairStore:
             )
             if connection.execute(select(PAIR_RUNS.c.job).where(PAIR_RUNS.c.job == job)).first() is not None:
                 raise ProtocolError("settlement", "another session of this job was confirmed", 409)
-            connection.execute(insert(PAIR_RUNS), fresh)
+            connection.execute(insert(PAIR_RUNS), row)
 
         self._database.write(replace_run)
 
     def confirm_run(self, job: bytes, run: bytes) -> None:
-        """Remember that the other server has its share of this run: from now on there is no other one.
+        """Record that the other server has stored its share of this run. Later runs are refused.
 
         Raises:
             ProtocolAborted: another session has stored another run in the meantime.
         """
-        changed = (
+        statement = (
             update(PAIR_RUNS)
             .where(PAIR_RUNS.c.job == job, PAIR_RUNS.c.run == run)
             .values(state=RunState.CONFIRMED.value)
         )  # fmt: skip
-        found = self._database.write(lambda connection: connection.execute(changed).rowcount)
-        if found != 1:
+        updated = self._database.write(lambda connection: connection.execute(statement).rowcount)
+        if updated != 1:
             raise ProtocolError("settlement", "another session of this job has taken its place", 409)
 
 
-# SECRET. Service of one task of pairs at one server: takes shares of people, closes, and computes one noisy answer.
-
-
-LEADS = 0
-DRAWN_AS = "coins that both servers throw, in a circuit"
+LEADS = 0  # number of the server that opens sessions
+DRAWN_AS = "random bits of both servers, in a circuit"
 
 
 def count_answer_values(task: PairTask) -> int:
-    """Number of values in the answer, for any number of people."""
+    """Return the number of released values, which does not depend on the number of people."""
     return len(task.plan(max(task.people, task.pairing.pairs_per_person + 1)).law.blank_values())
 
 
 @dataclass(frozen=True)
 class PairQuestions:
-    """Questions to a task of pairs: its single answer, which has no thresholds.
+    """Questions to a task of pairs. It has a single answer, without thresholds.
 
     Attributes:
         task: The task.
@@ -160,7 +160,7 @@ class PairQuestions:
         return self.task.hash
 
     def parse_thresholds(self, at: object) -> tuple[int, ...]:
-        """Thresholds of the question: none. Raises `ProtocolError`: some were asked for."""
+        """Return the thresholds of the question, which are none. Raises `ProtocolError` if there are thresholds."""
         if at != []:
             raise ProtocolError("at", "a task of pairs has one answer, without thresholds")
         return ()
@@ -172,12 +172,12 @@ class PairQuestions:
 
 @dataclass(frozen=True, repr=False)
 class PeerConnector:
-    """Client that connects to the other server, for a session of two-party computation.
+    """Client that connects to the other server for a session of two-party computation.
 
     Attributes:
         url: URL of the other server.
-        context: TLS context by which both servers authenticate.
-        timeout: Seconds that it may be silent.
+        context: TLS context with which both servers authenticate.
+        timeout: Seconds to wait for each message.
     """
 
     url: str
@@ -185,39 +185,39 @@ class PeerConnector:
     timeout: float
 
     def connect(self) -> Connection:
-        """A connection.
+        """Open a connection.
 
         Raises:
-            ProtocolAborted: the other server can not be reached, or is somebody else.
+            ProtocolAborted: the other server cannot be reached, or fails to authenticate.
         """
-        place = urlsplit(self.url)
+        address = urlsplit(self.url)
         try:
-            raw = socket.create_connection((place.hostname or "", place.port or 0), self.timeout)
+            tcp_socket = socket.create_connection((address.hostname or "", address.port or 0), self.timeout)
         except OSError:
             raise ServiceUnavailable("peer", f"nobody answers at {self.url}", 503) from None
-        return Connection.from_socket(raw, self.context, place.hostname or "", self.timeout)
+        return Connection.from_socket(tcp_socket, self.context, address.hostname or "", self.timeout)
 
 
 @dataclass(repr=False)
 class PairService(SharedTaskService[PairTask]):
-    """SECRET. Service of one server for one task of pairs. It has no repr.
+    """SECRET. One server's service for one task of pairs. It has no repr.
 
-    Formal guarantees: each server has one XOR share of each value, a uniform one. Nothing of them leaves but messages
-    of `PairSession`: after both ledgers have charged the task's loss, once, for one set of people. Server 0 leads; each
-    server keeps its share of the one run that counts in the database of its ledger, so what is asked again, or after a
-    crash, has the same answer: see `settled`. A server that has lost its store is told so: see `Closing`. The seed of
-    the pairs was promised in the task, and is shown to the servers when it is closed, so who is paired with whom is
-    nobody's choice.
+    Formal guarantees: each server holds one XOR share of each value, which is uniform. Nothing of the shares leaves a
+    server except messages of `PairSession`, and these only after both ledgers have charged the task's loss, once, for
+    one report set. Server 0 leads. Each server stores its share of the one confirmed run in the database of its ledger,
+    so a repeated question, also after a crash, gets the same answer: see `settle_run`. A server that has lost its store
+    is detected: see `Closing`. The task commits to the seed of the pairs, which is opened to the servers when the task
+    is closed, so nobody can choose the partners of a person.
 
     Attributes:
-        shelf: Storage of seeds and shares of runs.
-        road: The way to the other server, for the session.
+        shelf: Storage of seeds and of shares of runs.
+        road: Connector to the other server.
     """
 
     PEER_REQUESTS: ClassVar[OfPeer] = MappingProxyType({
         **CLOSES,
         "seed": (lambda service, message: service.accept_seed(message), LARGEST_QUESTION),
-        "lead": (lambda service, message: service.lead(message), LARGEST_QUESTION),
+        "lead": (lambda service, message: service.lead_session(message), LARGEST_QUESTION),
     })  # fmt: skip
 
     _release: Release | None = field(default=None, init=False)
@@ -231,7 +231,7 @@ class PairService(SharedTaskService[PairTask]):
 
     @property
     def noise_law_name(self) -> str:
-        """Name of the noise: it is drawn once, and kept."""
+        """How the noise is drawn. It is drawn once and stored."""
         return DRAWN_AS
 
     @property
@@ -240,26 +240,26 @@ class PairService(SharedTaskService[PairTask]):
         return PairQuestions(self.task)
 
     def warm(self) -> None:
-        """Compile the loops over gates, so that the first answer does not wait for them."""
+        """Compile the loops over gates before the first answer needs them."""
         compile_loops()
 
     def close(self, message: bytes) -> bytes:
-        """Close the task, and then send both servers the seed of the pairs. The operation is idempotent.
+        """Close the task, then send both servers the seed of the pairs. The operation is idempotent.
 
         Raises:
-            ProtocolAborted: as `Closing.close`; or it is not the seed that was promised: nothing was closed.
+            ProtocolAborted: as `Closing.close`; or the seed does not match the commitment, and nothing was closed.
         """
         self._parse_seed(message)
-        agreed = self.closing.close()
+        reply = self.closing.close()
         self.accept_seed(message)
         self._post_to_peer("seed", message)
-        return agreed
+        return reply
 
     def accept_seed(self, message: bytes) -> bytes:
-        """Keep the seed of the pairs.
+        """Store the seed of the pairs.
 
         Raises:
-            ProtocolAborted: it is not the seed that was promised, or the task is not closed.
+            ProtocolAborted: the seed does not match the task's commitment, or the task is not closed.
         """
         seed = self._parse_seed(message)
         self._require_closed()
@@ -273,112 +273,116 @@ class PairService(SharedTaskService[PairTask]):
         except (InvalidArgument, ValueError):
             fits = False
         if not fits:
-            raise ProtocolError("seed", "it is not the one that the task has promised", 409)
+            raise ProtocolError("seed", "does not match the commitment in the task", 409)
         return seed
 
     def describe_status(self) -> bytes:
-        """State of the task, and the seed of its pairs once it is closed, as JSON: public."""
+        """Return the state of the task as public JSON, with the seed of its pairs once it is closed."""
         seed = self.shelf.load_seed(self.task.hash)
         return json.dumps(
             {**json.loads(super().describe_status()), "seed": None if seed is None else seed.hex()}
         ).encode()
 
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
-        """Both servers' answer to an analyst: the same for all.
+        """Return both servers' answer to an analyst; all analysts get the same answer.
 
         Raises:
-            ProtocolAborted: it can not be asked, or the other server does not answer. Nothing was told.
+            ProtocolAborted: the question cannot be answered, or the other server does not respond. Nothing was
+                released.
         """
-        asked = QuestionMessage.from_json(message, self.askable)
-        standing = self._require_closed()
+        question = QuestionMessage.from_json(message, self.askable)
+        status = self._require_closed()
         if self._release is None:
-            own = QuestionMessage.create(self.askable, (), asked.question_id)
+            peer_question = QuestionMessage.create(self.askable, (), question.question_id)
             if self.party == LEADS:
-                self._run_as_leader(own)
+                self._run_as_leader(peer_question)
             else:
-                own.parse_reply(self._post_to_peer("lead", own.to_json(**standing.provenance)), "peer")
-        with self._lock:  # the other server may have heard the end of the session first
+                peer_question.parse_reply(
+                    self._post_to_peer("lead", peer_question.to_json(**status.provenance)), "peer"
+                )
+        with self._lock:  # wait: the other server may have finished the session first
             release = self._release
         if release is None:
-            raise ProtocolError("peer", "the session with it was cut off; ask again", 502)
-        return asked.encode_answer(release.values, {"set": standing.report_set, "reports": standing.reports})
+            raise ProtocolError("peer", "the session was cut off; ask again", 502)
+        return question.encode_answer(release.values, {"set": status.report_set, "reports": status.reports})
 
     def lead_session(self, message: bytes) -> bytes:
-        """Open a session with the other server, which has no answer yet.
+        """Open a session on request of the other server, which has no answer yet.
 
         Raises:
-            ProtocolAborted: it can not be asked, or this is server 1.
+            ProtocolAborted: the question cannot be answered, or this is server 1.
         """
-        asked = self._parse_peer_question(message)
+        question = self._parse_peer_question(message)
         if self.party != LEADS:
-            raise ProtocolError("peer", f"server {LEADS} leads", 409)
-        self._run_as_leader(asked)
-        return asked.encode_answer((), self._require_closed().provenance)
+            raise ProtocolError("peer", f"only server {LEADS} opens sessions", 409)
+        self._run_as_leader(question)
+        return question.encode_answer((), self._require_closed().provenance)
 
-    def _run_as_leader(self, asked: QuestionMessage) -> None:
+    def _run_as_leader(self, question: QuestionMessage) -> None:
         with self._lock:
-            standing = self._require_closed()
-            told = asked.parse_reply(self._post_to_peer("agree", asked.to_json(**standing.provenance)), "peer")
-            require_report_set(told, standing.provenance, report_set.OTHER)
-            ready, end = self._prepare_session(standing), self.road.connect()
+            status = self._require_closed()
+            reply = question.parse_reply(self._post_to_peer("agree", question.to_json(**status.provenance)), "peer")
+            require_report_set(reply, status.provenance, report_set.OTHER)
+            session_and_charge, connection = self._prepare_session(status), self.road.connect()
             try:
-                end.send(asked.to_json(**standing.provenance))
-                refusal = parse_object(end.receive(), "peer").get("error")
+                connection.send(question.to_json(**status.provenance))
+                refusal = parse_object(connection.receive(), "peer").get("error")
                 if refusal is not None:
                     raise ProtocolError.from_error_line(str(refusal), 502)
-                self._release = self._run_session(*ready, end)
+                self._release = self._run_session(*session_and_charge, connection)
             finally:
-                end.close()
+                connection.close()
 
-    def follow_session(self, message: bytes, line: Endpoint) -> None:
+    def follow_session(self, message: bytes, connection: Endpoint) -> None:
         """Take part in a session that the other server has opened with this message.
 
         Raises:
-            ProtocolAborted: it can not be asked, which the other server hears; or the talk was cut off.
+            ProtocolAborted: the question cannot be answered, which is sent to the other server; or the session was cut
+                off.
         """
         with self._lock:
             try:
                 self._parse_peer_question(message)
-                ready = self._prepare_session(self._require_closed())
+                session_and_charge = self._prepare_session(self._require_closed())
             except ProtocolError as error:
-                line.send(json.dumps({"error": str(error)}).encode())
+                connection.send(json.dumps({"error": str(error)}).encode())
                 raise
-            line.send(b"{}")
-            self._release = self._run_session(*ready, line)
+            connection.send(b"{}")
+            self._release = self._run_session(*session_and_charge, connection)
 
-    def _run_session(self, session: PairSession, allotment: Allotment, end: Endpoint) -> Release:
-        """Run the computation that was paid for, or open its stored result. Cut off, nothing was told."""
-        bits = run_protocol(session.run_protocol(self.shelf, Randomness.from_system()), end)
+    def _run_session(self, session: PairSession, allotment: Allotment, connection: Endpoint) -> Release:
+        """Run the paid computation, or open its stored result. If the session is cut off, nothing was released."""
+        bits = run_protocol(session.run_protocol(self.shelf, Randomness.from_system()), connection)
         return session.pairs.build_release(bits, allotment)
 
-    def _prepare_session(self, standing: TaskStatus) -> tuple[PairSession, Allotment]:
-        """Charge the ledger, so that this server may take part."""
-        pairs, shares = self._find_pairs(standing), self._load_shares(standing)
-        session = PairSession(pairs, standing, self.party, self.task.encoding.decode_columns(shares))
-        return session, self._charge_ledger(standing)
+    def _prepare_session(self, status: TaskStatus) -> tuple[PairSession, Allotment]:
+        """Charge the ledger; only then may this server take part."""
+        pairs, shares = self._find_pairs(status), self._load_shares(status)
+        session = PairSession(pairs, status, self.party, self.task.encoding.decode_columns(shares))
+        return session, self._charge_ledger(status)
 
-    def _find_pairs(self, standing: TaskStatus) -> TaskPairs:
+    def _find_pairs(self, status: TaskStatus) -> TaskPairs:
         seed = self.shelf.load_seed(self.task.hash)
         if seed is None:
-            raise ProtocolError("seed", f"server {self.party} was not told it yet: dpcurves task close", 409)
-        pairs = TaskPairs(self.task, standing.reports, seed)
+            raise ProtocolError("seed", f"server {self.party} does not have it yet: run dpcurves task close", 409)
+        pairs = TaskPairs(self.task, status.reports, seed)
         if pairs.plan and not len(pairs.pairs):
-            raise ProtocolError("reports", "there are no pairs of so few people", 409)
+            raise ProtocolError("reports", "too few people for a pair", 409)
         return pairs
 
 
 PAIRS = TaskType(PairTask, PairService)
-"""Tasks of pairs, registered as an entry point."""
+"""Task type of pairs, registered as an entry point."""
 
 
 def ask_people(task: PairTask, ticket: Ticket, timeout: float = PATIENCE) -> UStatistic:
-    """The mean over the pairs that have come by now. Nothing is spent: devices have paid for what they said.
+    """Return the mean over the pairs that have answered by now. It costs no loss, which the devices have already paid.
 
     Warns:
         CurveWarning: each of its `notes`.
 
     Raises:
-        ProtocolAborted: the server refuses or can not be reached, or its answer is none; or no pair has come.
+        ProtocolAborted: the server refuses, cannot be reached, or sends an invalid answer; or no pair has answered.
     """
     require_ticket_for(ticket, task)
     (server,) = task.servers
@@ -387,52 +391,52 @@ def ask_people(task: PairTask, ticket: Ticket, timeout: float = PATIENCE) -> USt
     answer = parse_fields(message, "server", task=str, seed=str, came=str, values=list)
     if answer["task"] != task.hash or any(type(value) is not int for value in answer["values"]):
         raise ProtocolError("server", f"its answer {UNLIKE}", 502)
-    agreed = task.build_agreement(decode_hex(answer["seed"]))
-    octets, many = np.frombuffer(decode_hex(answer["came"]), np.uint8), len(agreed.meetings)
-    if len(octets) != -(-many // 8):
+    agreement = task.build_agreement(decode_hex(answer["seed"]))
+    packed, meeting_count = np.frombuffer(decode_hex(answer["came"]), np.uint8), len(agreement.meetings)
+    if len(packed) != -(-meeting_count // 8):
         raise ProtocolError("server", f"its answer {UNLIKE}", 502)
-    came = np.unpackbits(octets, count=many, bitorder="little").astype(np.bool_)
-    pairs = np.array([meeting.people for meeting in agreed.meetings], dtype=np.int64)[came]
+    has_answered = np.unpackbits(packed, count=meeting_count, bitorder="little").astype(np.bool_)
+    pairs = np.array([meeting.people for meeting in agreement.meetings], dtype=np.int64)[has_answered]
     allotment = QuestionBudget.from_external_charge(task.hash, task.loss.as_single_release()).pay(task.query, ALL)
     return _create_statistic(release_values(task.plan(task.people), pairs, answer["values"], allotment))
 
 
 def _create_statistic(release: Release) -> UStatistic:
-    found = pair_statistic(release)
-    warn_about_notes(found)
-    return found
+    statistic = pair_statistic(release)
+    warn_about_notes(statistic)
+    return statistic
 
 
 def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, timeout: float = PATIENCE) -> UStatistic:
-    """The mean over pairs, as two servers tell it: asked again, it is the same.
+    """Return the mean over pairs from two servers; repeated questions get the same answer.
 
-    Who is paired with whom is worked out here as well, from the seed that the servers show.
+    The pairs are derived here too, from the seed that the servers show.
 
     Warns:
         CurveWarning: each of its `notes`.
 
     Raises:
-        ProtocolAborted: the servers refuse or can not be reached, or an answer is not to what was asked.
+        ProtocolAborted: the servers refuse or cannot be reached, or an answer does not belong to the question.
     """
     require_ticket_for(ticket, task)
     with Channel.from_certificate(task.servers[party].url, task.servers[party].certificate, timeout) as server:
         pairs = _parse_closed_pairs(task, server.get(f"/tasks/{task.hash}"))
-        asked = QuestionMessage.create(PairQuestions(task), ())
-        message = server.post(f"/tasks/{task.hash}/answers", asked.to_json(), ticket.derive_bearer_token(party))
-        answer = asked.parse_answer(message, "server")
+        question = QuestionMessage.create(PairQuestions(task), ())
+        message = server.post(f"/tasks/{task.hash}/answers", question.to_json(), ticket.derive_bearer_token(party))
+        answer = question.parse_answer(message, "server")
     if answer.reports != pairs.people:
-        raise ProtocolError("server", "it answers from another set of reports than before", 502)
+        raise ProtocolError("server", "the report set has changed since the status was read", 502)
     allotment = QuestionBudget.from_external_charge(task.hash, task.loss.as_single_release()).pay(task.query, ALL)
     return _create_statistic(release_values(pairs.plan, pairs.pairs, answer.values, allotment))
 
 
 def _parse_closed_pairs(task: PairTask, message: bytes) -> TaskPairs:
-    """Pairs of a closed task, from the state that a server told."""
-    told = parse_closed_status(task, message)
-    seed = told.get("seed")
+    """Return the pairs of a closed task, from a server's status."""
+    status = parse_closed_status(task, message)
+    seed = status.get("seed")
     if not isinstance(seed, str):
         raise TaskStillOpen
     try:
-        return TaskPairs(task, told["reports"], bytes.fromhex(seed))
+        return TaskPairs(task, status["reports"], bytes.fromhex(seed))
     except ValueError:
-        raise ProtocolError("server", "it shows no seed", 502) from None
+        raise ProtocolError("server", "the status holds no valid seed", 502) from None

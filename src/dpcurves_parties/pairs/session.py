@@ -1,4 +1,4 @@
-"""SECRET. Two-party computation of the pairs of a task: connection, agreement on one run, and the run."""
+"""SECRET. Two-party computation of a task's pairs: connection, agreement of both servers on one run, and the run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .task import PairTask
 
 # Framed two-party connection over TLS: each message is preceded by its length.
 Result = TypeVar("Result")
-_PIECE = 2**16
+_PIECE = 2**16  # bytes per read
 
 
 class Endpoint(Protocol):
@@ -47,17 +47,17 @@ class Endpoint(Protocol):
         """Send one message. Raises `ProtocolError`."""
 
     def receive(self) -> bytes:
-        """The next message. Raises `ProtocolError`."""
+        """Return the next message. Raises `ProtocolError`."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class Connection:
-    """Endpoint of a two-party connection. It counts messages and bytes.
+    """Endpoint of a two-party TLS connection. It counts messages and bytes.
 
     Attributes:
-        tls_socket: A socket whose other end has been authenticated.
-        sent_bytes: Bytes of messages, without those of TLS.
-        received_bytes: Bytes of messages that came, counted like `sent_bytes`.
+        tls_socket: Socket whose peer has been authenticated.
+        sent_bytes: Bytes of sent messages, without TLS overhead.
+        received_bytes: Bytes of received messages, counted like `sent_bytes`.
     """
 
     tls_socket: ssl.SSLSocket
@@ -67,73 +67,75 @@ class Connection:
 
     @classmethod
     def from_socket(
-        cls, raw: socket.socket, context: ssl.SSLContext, name: str = "", timeout: float = PATIENCE
+        cls, tcp_socket: socket.socket, context: ssl.SSLContext, name: str = "", timeout: float = PATIENCE
     ) -> Connection:
-        """Open a connection over a socket.
+        """Open a TLS connection over a socket.
 
         Args:
-            context: What both ends prove; it says who is called and who calls.
-            name: Name of the party that is called, at the caller.
+            context: TLS context, which also decides whether this end is client or server.
+            name: Name of the server, at the client.
 
         Raises:
-            ProtocolAborted: the other end is somebody else, or is gone.
+            ProtocolAborted: the peer failed to authenticate, or the connection was lost.
         """
-        raw.settimeout(timeout)
-        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        is_called = context.protocol == ssl.PROTOCOL_TLS_SERVER
+        tcp_socket.settimeout(timeout)
+        tcp_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        is_server = context.protocol == ssl.PROTOCOL_TLS_SERVER
         try:
-            return cls(context.wrap_socket(raw, server_side=is_called, server_hostname=None if is_called else name))
-        except OSError:  # that of TLS is one, too
-            raw.close()
-            raise ProtocolError("peer", "it did not prove who it is, or was lost", 502) from None
+            return cls(
+                context.wrap_socket(tcp_socket, server_side=is_server, server_hostname=None if is_server else name)
+            )
+        except OSError:  # ssl.SSLError is an OSError
+            tcp_socket.close()
+            raise ProtocolError("peer", "TLS authentication failed, or the connection was lost", 502) from None
 
     def send(self, message: bytes) -> None:
         """Send one message.
 
         Raises:
-            ProtocolAborted: the other party is gone.
+            ProtocolAborted: the connection was lost.
         """
-        patience = self.tls_socket.gettimeout()
+        timeout = self.tls_socket.gettimeout()
         try:
             self.tls_socket.settimeout(0)
-            for part in (len(message).to_bytes(LENGTH, "little"), message):
-                self._send_all(memoryview(part), patience)
+            for chunk in (len(message).to_bytes(LENGTH, "little"), message):
+                self._send_all(memoryview(chunk), timeout)
         except OSError as error:
             raise _connection_error(error) from None
         finally:
-            self.tls_socket.settimeout(patience)
+            self.tls_socket.settimeout(timeout)
         self.sent_bytes += LENGTH + len(message)
 
-    def _send_all(self, rest: memoryview, patience: float | None) -> None:
-        """Send, and receive meanwhile: if both waited until the other one reads, neither would (deadlock)."""
-        while rest:
+    def _send_all(self, remaining: memoryview, timeout: float | None) -> None:
+        """Send, and receive meanwhile. If both ends only sent, both would block on full buffers (deadlock)."""
+        while remaining:
             try:
-                rest = rest[self.tls_socket.send(rest) :]
+                remaining = remaining[self.tls_socket.send(remaining) :]
             except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
-                readable, writable, _ = select([self.tls_socket], [self.tls_socket], [], patience)
+                readable, writable, _ = select([self.tls_socket], [self.tls_socket], [], timeout)
                 if not (readable or writable):
                     raise TimeoutError from None
                 if readable:
                     self._fill_buffer()
 
     def _fill_buffer(self) -> None:
-        """Keep what has come, without waiting for more."""
+        """Read the available bytes, without waiting for more."""
         with suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
             while True:
-                found = self.tls_socket.recv(_PIECE)
-                if not found:
+                data = self.tls_socket.recv(_PIECE)
+                if not data:
                     raise ConnectionError
-                self._buffer += found
+                self._buffer += data
 
     def receive(self) -> bytes:
-        """The next message.
+        """Return the next message.
 
         Raises:
-            ProtocolAborted: the other party is gone, or silent for too long, or says too much at once.
+            ProtocolAborted: the connection was lost, timed out, or announced a message that is too long.
         """
         size = int.from_bytes(self._receive_exactly(LENGTH), "little")
         if size > LARGEST_MESSAGE:
-            raise ProtocolError("peer", f"a message has at most {LARGEST_MESSAGE} bytes", 502)
+            raise ProtocolError("peer", f"messages may have at most {LARGEST_MESSAGE} bytes", 502)
         message = self._receive_exactly(size)
         self.received_bytes += LENGTH + size
         return message
@@ -143,24 +145,24 @@ class Connection:
         self.tls_socket.close()
 
     def _receive_exactly(self, size: int) -> bytes:
-        room, read = bytearray(size), min(size, len(self._buffer))
-        room[:read] = self._buffer[:read]
-        del self._buffer[:read]
-        with memoryview(room) as view:
-            while read < size:
+        buffer, filled = bytearray(size), min(size, len(self._buffer))
+        buffer[:filled] = self._buffer[:filled]
+        del self._buffer[:filled]
+        with memoryview(buffer) as view:
+            while filled < size:
                 try:
-                    found = self.tls_socket.recv_into(view[read:])
+                    received = self.tls_socket.recv_into(view[filled:])
                 except OSError as error:
                     raise _connection_error(error) from None
-                if not found:
+                if not received:
                     raise ProtocolError("peer", "the connection was lost", 502)
-                read += found
-        return cast("bytes", room)  # a copy of millions of bytes, and nobody writes there any more
+                filled += received
+        return cast("bytes", buffer)  # bytes() would copy millions of bytes; the buffer is not changed any more
 
 
 def _connection_error(error: OSError) -> ProtocolError:
     if isinstance(error, TimeoutError):
-        return ProtocolError("peer", "it was silent for too long", 504)
+        return ProtocolError("peer", "no message before the timeout", 504)
     return ProtocolError("peer", "the connection was lost", 502)
 
 
@@ -168,7 +170,8 @@ def run_protocol(talk: Talk[Result], connection: Endpoint) -> Result:
     """Run one party's side of a protocol, and return its result.
 
     Raises:
-        ProtocolAborted: a message was not the next one, or the other party is gone. The talk is over.
+        ProtocolAborted: a message was not the next message of the protocol, or the connection was lost. The run is
+            over.
     """
     try:
         message = next(talk)
@@ -183,9 +186,9 @@ def run_protocol(talk: Talk[Result], connection: Endpoint) -> Result:
         talk.close()
 
 
-# Agreement of two servers on one run of a session: nothing of a second one is ever shown.
+# Agreement of two servers on one run of a session: output shares of a second run are never opened.
 Bits = NDArray[np.bool_]
-RUN_SIZE = 16
+RUN_SIZE = 16  # bytes of the id of a run
 NOTHING = bytes(RUN_SIZE)
 _TABLE = "CREATE TABLE IF NOT EXISTS runs (job BLOB PRIMARY KEY, state INTEGER, run BLOB, share BLOB)"
 
@@ -195,14 +198,14 @@ class RunState(IntEnum):
 
     NOTHING = 0
     STORED = 1
-    """Stored: the server's share is on its disk."""
+    """The server's share is on its disk."""
     CONFIRMED = 2
-    """Confirmed: the other server has said that it has its own share, of the same run."""
+    """The other server has confirmed that it stored its share of the same run."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StoredRun:
-    """SECRET: record of a server for a job."""
+    """SECRET: a server's stored share of a job, with the id and state of its run."""
 
     state: RunState
     run: bytes
@@ -210,59 +213,59 @@ class StoredRun:
 
 
 class RunStore(Protocol):
-    """SECRET: storage of a server's shares: a file of its own, or the database of its ledger."""
+    """SECRET: storage of a server's shares, in a file or in the database of its ledger."""
 
     def load_run(self, job: bytes) -> StoredRun:
-        """The stored share of a job, if there is one."""
+        """Return the stored run of a job; its state is NOTHING if there is no run."""
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Keep a share, in place of one that was never confirmed. Raises `ProtocolError`: one was."""
+        """Store a share; replaces a share that was never confirmed. Raises `ProtocolError` if a run was confirmed."""
 
     def confirm_run(self, job: bytes, run: bytes) -> None:
-        """Remember that the other server has its share of this run. Raises `ProtocolError`: it is another one."""
+        """Record that the other server has stored its share. Raises `ProtocolError` if another run is stored."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FileRunStore:
-    """SECRET: a server's own file of shares. It has no repr.
+    """SECRET: shares of a server in an SQLite file. It has no repr.
 
     Attributes:
-        path: The file, an SQLite database that its owner alone may read.
+        path: SQLite database file that only its owner may read.
     """
 
     path: Path
 
     def load_run(self, job: bytes) -> StoredRun:
-        """The stored share of a job, if there is one."""
-        with self._open_transaction() as base:
-            found = base.execute("SELECT state, run, share FROM runs WHERE job = ?", (job,)).fetchone()
-        return StoredRun(RunState(found[0]), found[1], found[2]) if found else StoredRun(RunState.NOTHING, NOTHING, b"")
+        """Return the stored run of a job; its state is NOTHING if there is no run."""
+        with self._open_transaction() as connection:
+            row = connection.execute("SELECT state, run, share FROM runs WHERE job = ?", (job,)).fetchone()
+        return StoredRun(RunState(row[0]), row[1], row[2]) if row else StoredRun(RunState.NOTHING, NOTHING, b"")
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Keep a share, in place of one that was never confirmed.
+        """Store a share; replaces a share that was never confirmed.
 
         Raises:
-            ProtocolAborted: one was.
+            ProtocolAborted: a run was confirmed.
         """
-        with self._open_transaction() as base:
-            base.execute("DELETE FROM runs WHERE job = ? AND state < ?", (job, RunState.CONFIRMED))
-            fresh = (job, RunState.STORED, run, share)
-            found = base.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?)", fresh).rowcount
-        if found != 1:
+        with self._open_transaction() as connection:
+            connection.execute("DELETE FROM runs WHERE job = ? AND state < ?", (job, RunState.CONFIRMED))
+            row = (job, RunState.STORED, run, share)
+            inserted = connection.execute("INSERT OR IGNORE INTO runs VALUES (?, ?, ?, ?)", row).rowcount
+        if inserted != 1:
             raise ProtocolError("settlement", "another session of this job was confirmed", 409)
 
     def confirm_run(self, job: bytes, run: bytes) -> None:
-        """Remember that the other server has its share of this run: from now on there is no other one.
+        """Record that the other server has stored its share of this run. Later runs are refused.
 
         Raises:
             ProtocolAborted: another session has stored another run in the meantime.
         """
-        with self._open_transaction() as base:
-            changed = base.execute(
+        with self._open_transaction() as connection:
+            cursor = connection.execute(
                 "UPDATE runs SET state = ? WHERE job = ? AND run = ?", (RunState.CONFIRMED, job, run)
             )
-            found = changed.rowcount
-        if found != 1:
+            updated = cursor.rowcount
+        if updated != 1:
             raise ProtocolError("settlement", "another session of this job has taken its place", 409)
 
     def _open_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
@@ -272,61 +275,62 @@ class FileRunStore:
 def settle_run(
     job: bytes, session: Callable[[], Talk[list[Bits]]], store: RunStore, randomness: Randomness
 ) -> Talk[list[Bits]]:
-    """Protocol part of a server: a run if there is none yet, and then the outputs' bits, opened to both.
+    """Run a job unless both servers have shares of one run, and open the output to both.
 
-    Both say how far they are. If both have shares of one run, these are opened. Else, if neither has had the other's
-    confirmation, both run the session, store what they get, tell each other so, store that, and only then show their
-    shares.
+    Both servers send the state of their stored run. If both have shares of the same run, these are opened. Otherwise,
+    if neither has a confirmation, both run the session, store their shares, tell each other, store that confirmation,
+    and only then open their shares.
 
-    Formal guarantees: a server shows shares of one run of a job, and no others, whatever is cut off or killed, and
-    whatever the other server says afterwards: it shows none before it has stored that the other one has its own, and
-    then it runs the session no more. Where sessions of a job overlap, one run alone is confirmed, and others abort. So
-    coins, which a run throws anew, protect one output and are paid once. A share that was not shown is uniform to
-    the other server, and with it the output of its run is unknown. Not covered: a file that is put back as it was
-    before.
+    Formal guarantees: a server opens shares of one run of a job only, whatever is cut off or killed, and whatever the
+    other server sends afterwards: before it opens a share it has stored that the other server has its own share, and
+    from then on it refuses to run the session again. If sessions of a job overlap, only one run is confirmed and the
+    others abort. So the random bits, which each run draws anew, protect one output, which is paid for once. A share
+    that was not opened is uniform to the other server, so the output of its run stays unknown. Not covered: a file that
+    is restored from a backup.
 
     Args:
-        job: Name of the job, the same in any release of this program: a task, and its people.
-        session: This server's part of the session, from the start.
+        job: Name of the job, equal in all versions of this program: a task and its people.
+        session: Starts this server's part of the session.
 
     Raises:
-        ProtocolAborted: a message was not the next one; or the other server has lost the share of the run that counts.
+        ProtocolAborted: a message was not the next message of the protocol, or a server has lost its share of the
+            confirmed run.
     """
-    kept, nonce = store.load_run(job), randomness.random_bytes(RUN_SIZE)
-    yield bytes([kept.state]) + kept.run + nonce
-    told = _parse_run_state((yield None))
-    if RunState.NOTHING in (kept.state, told.state) or kept.run != told.run:
-        if RunState.CONFIRMED in (kept.state, told.state):
-            raise ProtocolError("settlement", "one server has lost its share of the run that counts", 409)
-        run = sha256(b"run 1\n" + job + min(nonce, told.share) + max(nonce, told.share)).digest()[:RUN_SIZE]
+    stored, nonce = store.load_run(job), randomness.random_bytes(RUN_SIZE)
+    yield bytes([stored.state]) + stored.run + nonce
+    reported = _parse_run_state((yield None))
+    if RunState.NOTHING in (stored.state, reported.state) or stored.run != reported.run:
+        if RunState.CONFIRMED in (stored.state, reported.state):
+            raise ProtocolError("settlement", "one server has lost its share of the confirmed run", 409)
+        run = sha256(b"run 1\n" + job + min(nonce, reported.share) + max(nonce, reported.share)).digest()[:RUN_SIZE]
         share = _share_to_bytes((yield from session()))
         store.store_run(job, run, share)
-        kept = StoredRun(RunState.STORED, run, share)
-        yield bytes([kept.state]) + run + nonce
-        told = _parse_run_state((yield None))
-        if told.run != run or told.state is RunState.NOTHING:
+        stored = StoredRun(RunState.STORED, run, share)
+        yield bytes([stored.state]) + run + nonce
+        reported = _parse_run_state((yield None))
+        if reported.run != run or reported.state is RunState.NOTHING:
             raise ProtocolError("settlement", "the other server has not stored this run", 409)
-    store.confirm_run(job, kept.run)
-    yield kept.share
-    return _open_shares(kept.share, (yield None))
+    store.confirm_run(job, stored.run)
+    yield stored.share
+    return _open_shares(stored.share, (yield None))
 
 
 def _parse_run_state(message: bytes) -> StoredRun:
-    """Parse the other server's message; its nonce is in place of a share."""
+    """Parse the other server's message. Its nonce takes the place of a share."""
     if len(message) != 1 + 2 * RUN_SIZE or message[0] not in set(RunState):
-        raise ProtocolError("settlement", "a state, a run and a nonce are needed")
+        raise ProtocolError("settlement", "message must hold a state, a run id and a nonce")
     return StoredRun(RunState(message[0]), message[1 : 1 + RUN_SIZE], message[1 + RUN_SIZE :])
 
 
 def _share_to_bytes(share: list[Bits]) -> bytes:
-    """Wires one after the other: their number, their instances, and a bit for each."""
+    """Encode wires as their number, their instances, and one bit per wire and instance."""
     shape = np.array([len(share), len(share[0])], "<u8").tobytes()
     return shape + np.packbits(np.concatenate(share), bitorder="little").tobytes()
 
 
 def _open_shares(own: bytes, other: bytes) -> list[Bits]:
     if len(own) != len(other) or own[:16] != other[:16]:
-        raise ProtocolError("share", "it is of other outputs")
+        raise ProtocolError("share", "both servers' shares must have the same shape")
     return reconstruct_bits(_share_from_bytes(own), _share_from_bytes(other))
 
 
@@ -337,11 +341,11 @@ def _share_from_bytes(share: bytes) -> list[Bits]:
 
 
 WARM = 256
-"""Instances that the fast loops are taken for."""
+"""Instances, enough for the compiled loops to be used."""
 
 
 def compile_loops() -> None:
-    """Compile the fast loops, so that the first answer does not wait for them."""
+    """Compile the fast loops before the first answer needs them."""
     job = Job(b"warm", trace_circuit(lambda x, y: x < y, 1, 1), (InputOwner.SHARED, InputOwner.SHARED), WARM)
     zeros = [np.zeros(WARM, np.uint64)] * 2
     run_both_parties(garble(job, zeros, Randomness.from_system()), evaluate(job, zeros, Randomness.from_system()))
@@ -353,7 +357,7 @@ class TaskPairs:
 
     Attributes:
         task: The task.
-        people: Number of people that count.
+        people: Number of people in the accepted report set.
         seed: Seed that pairs are drawn from.
     """
 
@@ -366,27 +370,27 @@ class TaskPairs:
         """Plan of the computation.
 
         Raises:
-            ProtocolAborted: so few people can not be asked.
+            ProtocolAborted: there are too few people.
         """
         try:
             return self.task.plan(self.people)
         except UnsupportedQuery as error:
-            raise ProtocolError("reports", f"of {self.people} people nothing is told: {error}", 409) from None
+            raise ProtocolError("reports", f"{self.people} people are too few for an answer: {error}", 409) from None
 
     @cached_property
     def pairs(self) -> IntArray:
-        """Two numbers of people for each pair; people are numbered as their reports are in order of ids."""
+        """Numbers of both people of each pair, (pairs, 2). People are numbered in the order of their report ids."""
         return promise.draw_committed_pairs(self.task.pairing, self.people, self.seed, self.task.commitment)
 
     def build_job(self, name: bytes) -> Job:
-        """The circuit for all pairs."""
+        """Return the circuit for all pairs."""
         kernel, count = self.task.kernel, len(self.pairs)
         if self.task.noise is NoisePlacement.EACH:
             return promise.build_server_answers_job(name, kernel, plan_response(self.task.query, self.task.loss), count)
         return promise.build_sum_job(name, kernel, find_sum_noise(self.plan), count)
 
     def build_release(self, bits: Sequence[Bits], allotment: Allotment) -> Release:
-        """Release of the opened output."""
+        """Return the release of the opened output."""
         if self.task.noise is NoisePlacement.EACH:
             answers = promise.decode_answers(plan_response(self.task.query, self.task.loss), bits)
             return release_answers(self.plan, self.pairs, answers, allotment, seeded=False)
@@ -395,14 +399,14 @@ class TaskPairs:
 
 @dataclass(frozen=True, repr=False)
 class PairSession:
-    """SECRET. State of one of the two servers in a garbled-circuit session over a task of pairs. It has no repr.
+    """SECRET. State of one of two servers in a garbled-circuit session over a task of pairs. It has no repr.
 
-    Formal guarantees: those of `garble` and `settle_run`: the other server learns no more than the opened output of one
-    run, whose noise is thrown by both, once for each set of people, however often it is asked for.
+    Formal guarantees: as `garble` and `settle_run`: the other server learns no more than the opened output of one run,
+    whose noise both servers draw, once per set of people, however often the output is asked for.
 
     Attributes:
         pairs: Public facts of the pairs.
-        status: Set of people that count.
+        status: Status with the accepted report set.
         party: 0 garbles, 1 evaluates.
         shares: This server's shares of each column, in order.
     """
@@ -419,17 +423,23 @@ class PairSession:
 
     @staticmethod
     def derive_name(task: PairTask, people: str) -> bytes:
-        """Name of the session of a set of people, equal in all releases of this program: none draws coins again."""
+        """Return the session name of a report set.
+
+        It must be equal in all versions, so that no version draws noise again.
+        """
         return sha256(f"dpcurves pairs {task.hash} {people}".encode()).digest()
 
     def run_protocol(self, store: RunStore, randomness: Randomness) -> Talk[list[Bits]]:
-        """Protocol: both run the computation once, or open the shares that they have."""
+        """Run the computation once with the other server, or open the stored shares."""
         return settle_run(self.name, lambda: self._run_computation(randomness), store, randomness)
 
     def _run_computation(self, randomness: Randomness) -> Talk[list[Bits]]:
         job = self.pairs.build_job(self.name)
-        act, coins = (garble, evaluate)[self.party], [None] * len(job.final_step.owners) if job.final_step else []
-        return act(job, self._prepare_inputs(randomness), randomness, coins)
+        run_role, random_inputs = (
+            (garble, evaluate)[self.party],
+            [None] * len(job.final_step.owners) if job.final_step else [],
+        )
+        return run_role(job, self._prepare_inputs(randomness), randomness, random_inputs)
 
     def _prepare_inputs(self, randomness: Randomness) -> list[NDArray[np.uint64] | None]:
         task, pairs = self.pairs.task, self.pairs.pairs

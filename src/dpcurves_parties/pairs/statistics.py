@@ -122,7 +122,7 @@ def simulate(
 def _require_kernel_query(kernel: Kernel, made: Plan) -> PairQuery:
     query = made.query.as_kind(PairQuery)
     if query is None or query.kernel != kernel.form:
-        raise InvalidArgument("made", "it is a plan for another question, or another kernel")
+        raise InvalidArgument("pair_plan", "it is a plan for another question, or another kernel")
     return query
 
 

@@ -309,7 +309,7 @@ class TupleTable:
         self._engine: DuckConnection | None = None
 
     def __repr__(self) -> str:
-        return "Tuples(hidden)"
+        return "TupleTable(hidden)"
 
     def close(self) -> None:
         """Let go of the tuples."""

@@ -66,7 +66,7 @@ class FollowedStream:
         return next(self._readings)
 
     def __repr__(self) -> str:
-        return f"Following({self._stream.name!r})"
+        return f"FollowedStream({self._stream.name!r})"
 
     def _read_steps(self) -> Iterator[StepReading]:
         stream, law = self._stream, self.plan.law.require_type(CountsAndUncountedTotals)
@@ -318,7 +318,7 @@ def _set_ticks(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
 def _open_windows(source: Any, intake: StreamSpec) -> Windows:
     if isinstance(source, Source):
         return source.windows(intake)
-    if all(hasattr(source, part) for part in ("check", "after", "done")):
+    if all(hasattr(source, part) for part in ("check", "windows_after", "commit_windows")):
         own: Windows = source
         return own
     if isinstance(source, str | PathLike) and str(source).endswith(JSON_LINES):

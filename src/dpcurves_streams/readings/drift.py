@@ -68,7 +68,7 @@ class DriftWatch:
     """Compares each window of a stream with a reference: the statistics of `dpcurves.drift`, with rare false alarms.
 
     If nothing moves, a statistic raises an alarm in at least one of a year's windows with at most about the chance
-    `alarms`: each window is given the part ``1 - (1 - alarms) ** (1 / a_year)``, and three quarters of that, for the
+    `alarms`: each window is given the part ``1 - (1 - alarms) ** (1 / windows_per_year)``, and three quarters of that, for the
     law is read from noisy counts. Thresholds are simulated: the reference and a window of as many tuples, drawn from
     what the reference seems to be, with the noise of both. Tuples are taken as independent of each other.
 
@@ -77,7 +77,7 @@ class DriftWatch:
     Args:
         grid: The cells that the stream counts, of one column.
         reference: The reading at the end of the reference.
-        a_year: How many windows a year has.
+        windows_per_year: How many windows a year has.
         alarms: The chance of a false alarm in a year, for each statistic.
         width: How many ticks a window has: 1, or a width that the stream was asked for.
         reference_width: How many the reference has.
@@ -90,7 +90,7 @@ class DriftWatch:
     >>> def counted(tick, counts):
     ...     noisy = NoisyValues(Family.LAPLACE, np.array(counts), 2.0)
     ...     return TickReading(tick, noisy.values, {}, {}, noisy=noisy, noisy_windows={})
-    >>> watch = DriftWatch(Grid(0, 4, cells=4), counted(1, [500.0, 400, 300, 200]), a_year=52)
+    >>> watch = DriftWatch(Grid(0, 4, cells=4), counted(1, [500.0, 400, 300, 200]), windows_per_year=52)
     >>> watch.after(counted(2, [255.0, 198, 148, 101])).alarms
     ()
     >>> watch.after(counted(3, [100.0, 200, 150, 250])).alarms

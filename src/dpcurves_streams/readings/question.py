@@ -251,7 +251,7 @@ class Jump:
         convert_to_integers(self, lag="lag")
         if self.lag < 1 or not require_number("min_change", self.min_change) > 0:
             raise InvalidArgument(
-                "lag, least", f"a lag and a change above 0 are needed, got {self.lag}, {self.min_change}"
+                "lag, min_change", f"a lag and a change above 0 are needed, got {self.lag}, {self.min_change}"
             )
 
     @property
@@ -285,7 +285,7 @@ class Low:
         convert_to_integers(self, width="width")
         if self.width < 1 or not require_number("threshold", self.threshold) > 0:
             raise InvalidArgument(
-                "width, below", f"ticks and a sum above 0 are needed, got {self.width}, {self.threshold}"
+                "width, threshold", f"ticks and a sum above 0 are needed, got {self.width}, {self.threshold}"
             )
 
     @property

@@ -187,6 +187,6 @@ def test_compiled_products_are_those_of_whole_numbers() -> None:
     inverse = pow(2**128, -1, MODULUS)
     for a, b in zip(numbers, reversed(numbers), strict=True):
         words = [(np.uint64(each & 2**64 - 1), np.uint64(each >> 64)) for each in (a, b)]
-        found = [work(*words) for work in (loops._times, loops._plus, loops._minus)]
+        found = [work(*words) for work in (loops._multiply, loops._add, loops._subtract)]
         expected = [a * b * inverse % MODULUS, (a + b) % MODULUS, (a - b) % MODULUS]
         assert [int(low) | int(high) << 64 for low, high in found] == expected

@@ -355,7 +355,7 @@ def _query_reports(points: int, asked: field.QueryInputs, told: field.Words) -> 
     if _import_loops() is None:
         plain.query_reports(asked, points, told)
     else:
-        _import_loops().questioned(
+        _import_loops().query_reports(
             field.QueryInputs(*map(np.ascontiguousarray, asked)), *_montgomery_nodes(points), told
         )
 

@@ -87,7 +87,7 @@ class FiniteLaplace:
     width: int
 
     def __post_init__(self) -> None:
-        convert_to_integers(self, reach="reach", width="width")
+        convert_to_integers(self, sensitivity="sensitivity", width="width")
         if not (self.sensitivity >= 1 and self.width <= WIDEST_CIRCLE and 4 * self.sensitivity <= 2**self.width):
             raise InvalidArgument(
                 "sensitivity", "a whole number of at least 1, and at most a quarter of the circle, is needed"
@@ -437,7 +437,7 @@ class RoundedResponse(Response):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        convert_to_integers(self, least="least", most="most", fine="fine")
+        convert_to_integers(self, least="least", most="most", max_step_bits="max_step_bits")
         if not (1 <= self.span <= 2**WIDEST and 0 <= self.max_step_bits <= FINEST):
             raise InvalidArgument("kernel", f"its values have to span from 1 to 2**{WIDEST}")
 

@@ -17,7 +17,7 @@ from dpcurves.data import Axis, Categories
 from dpcurves.laws import Family, IntervalSums
 
 from ..queries import TickQuery
-from .question import _ROUNDING, LEVEL, STATED, Event, Interval, Jump, Low, StreamQuestion, _of_one_draw, _quantile
+from .question import _ROUNDING, LEVEL, STATED, Event, Interval, Jump, Low, StreamQuestion, _laplace_reach, _noise_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class ChangeReading:
         family: The family of the distribution of the draws whose sum is the noise.
     """
 
-    MEASURED: ClassVar[str] = "change from the step before"
+    QUANTITY: ClassVar[str] = "change from the step before"
 
     tick: int
     counts: FloatArray
@@ -46,7 +46,7 @@ class ChangeReading:
         return MappingProxyType({})
 
     @property
-    def is_covered(self) -> bool:
+    def has_intervals(self) -> bool:
         """True: changes always have intervals."""
         return True
 
@@ -82,9 +82,9 @@ class ChangeReading:
 
     def _interval(self, change: FloatArray, width: int, level: float) -> Interval:
         deviation = self.deviations[width]
-        radius = _quantile(self.family, level) * deviation + _ROUNDING
+        radius = _noise_quantile(self.family, level) * deviation + _ROUNDING
         if self.family is Family.LAPLACE:
-            radius = max(radius, float(_of_one_draw(np.array(deviation), level)))
+            radius = max(radius, float(_laplace_reach(np.array(deviation), level)))
         return np.minimum(np.ceil(change - radius), change), np.maximum(np.floor(change + radius), change)
 
 
@@ -128,7 +128,7 @@ class ChangesReader:
         self._totals = np.zeros((2 * max(question.windows, default=1) + 1, question.query.keys))
         self.tick = 0
 
-    def read(self, values: Sequence[int]) -> ChangeReading:
+    def read_next(self, values: Sequence[int]) -> ChangeReading:
         """Return the changes after the integers of the next tick."""
         self.tick += 1
         total = self._totals[-1] + np.array(values, dtype=np.float64)
