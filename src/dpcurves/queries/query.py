@@ -503,7 +503,7 @@ class PrefixQuery(Query):
     prefix_lengths: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        convert_tuples_to_integers(self, at="at")
+        convert_tuples_to_integers(self, prefix_lengths="prefix_lengths")
         if not self.axes or not isinstance(self.axes[-1], Axis):
             raise InvalidArgument("axes", "prefixes are counted along a column of numbers")
         if any(not 0 <= slots <= self.slots for slots in self.prefix_lengths):
