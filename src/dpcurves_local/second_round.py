@@ -235,8 +235,8 @@ class SecondRound(Task):
 
     def _add_losses(self, found: UStatistic, people: tuple[int, int], repeats_refused: bool) -> TwoRoundArea:
         """The area with its people, and with whom its loss holds for."""
-        losses: dict[str, Any] = {"in_one": self.loss, "in_both": self.loss_in_both_rounds}
-        losses["exact"] = self.earlier is not None and self.loss.is_pure
+        losses: dict[str, Any] = {"loss_in_one_round": self.loss, "loss_in_both_rounds": self.loss_in_both_rounds}
+        losses["is_exact"] = self.earlier is not None and self.loss.is_pure
         area = TwoRoundArea(**vars(found), people=people, repeats_refused=repeats_refused, **losses)
         loss = (area.loss_in_one_round if repeats_refused else area.loss_in_both_rounds).as_single_release()
         epsilon, made = loss.epsilon, f"{found.privacy.mechanism}; then {self.plan.made_by}"

@@ -471,6 +471,6 @@ def test_a_ticket_without_the_tasks_key_sends_and_reads_nothing(pair: Federation
     with pytest.raises(ProtocolError, match="^ticket: its key for proofs of answers is not that of the task"):
         task.make_owner_encoding("00" * 32)
     file = pair.file(task, "analyst-1")
-    file.write_text(re.sub(r'"proof": "[0-9a-f]+"', '"proof": ""', file.read_text()))
+    file.write_text(re.sub(r'"proof_key": "[0-9a-f]+"', '"proof_key": ""', file.read_text()))
     with pytest.raises(ProtocolError, match="^ticket: its key for proofs of answers is not that of the task"):
         pair.analyst(task)

@@ -46,7 +46,7 @@ def test_a_message_that_does_not_come_is_not_waited_for(monkeypatch: pytest.Monk
     monkeypatch.setattr(replies, "SLOWEST", 2**40)
     task = SimpleNamespace(servers=(SimpleNamespace(certificate=""),) * 2)
     app = served.create_app(
-        {TASK: cast(TaskService, SimpleNamespace(task=task, party=0, OF_PEER=TaskService.PEER_REQUESTS))}
+        {TASK: cast(TaskService, SimpleNamespace(task=task, party=0, PEER_REQUESTS=TaskService.PEER_REQUESTS))}
     )
     assert asyncio.run(asked(app, "peer/half", silent)) == b'{"error":"message: it did not come within 0 seconds"}'
 
@@ -71,7 +71,7 @@ def test_the_other_server_is_answered_while_all_threads_of_analysts_wait(monkeyp
     monkeypatch.setattr(replies, "authenticate_bearer", lambda task, request, role, party: 0)
     task = SimpleNamespace(servers=(SimpleNamespace(certificate=""),) * 2)
     service = cast(
-        TaskService, SimpleNamespace(task=task, party=0, OF_PEER=TaskService.PEER_REQUESTS, answer=answer, half=half)
+        TaskService, SimpleNamespace(task=task, party=0, PEER_REQUESTS=TaskService.PEER_REQUESTS, answer=answer, make_answer_share=half)
     )
 
     async def both() -> list[bytes]:

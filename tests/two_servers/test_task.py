@@ -71,7 +71,7 @@ def test_a_document_comes_back_the_same_with_the_same_hash(task: Task) -> None:
     [
         {"column": "y"}, {"loss": PrivacyLoss.pure("0.6")}, {"reports_per_owner": 8}, {"owners": Owners.CHECKED},
         {"servers": SERVERS[::-1]}, {"tokens": {Role.OWNER: ("0" * 64,)}},
-        {"counted": CountKind.PREFIXES}, {"grid": Grid(0, 1, cells=999)},
+        {"count_kind": CountKind.PREFIXES}, {"grid": Grid(0, 1, cells=999)},
     ],
 )  # fmt: skip
 def test_every_change_gives_another_hash(changes: dict[str, object]) -> None:

@@ -50,7 +50,7 @@ def test_documents_tickets_and_batches_are_those_of_the_page(name: str) -> None:
     contribution = bytes.fromhex(read["contribution"])
     for party, server in enumerate(read["servers"]):
         key = book.public(bytes.fromhex(server["sealing_key"]))
-        assert stored["servers"][party]["sealing"] == key.hex()
+        assert stored["servers"][party]["hpke_key"] == key.hex()
         reports = []
         for report in read["reports"]:
             one, share = bytes.fromhex(report["id"]), bytes.fromhex(report["public"] + report["seeds"][party])
@@ -105,7 +105,7 @@ def test_proofs_of_halves_are_those_of_the_page(name: str) -> None:
     read, task = vectors(name), task_of(name)
     key = book.derived(bytes.fromhex(read["proofs"]["secret"]), "proofs for analyst 0").hex()
     assert key == read["proofs"]["key"]
-    stored = json.loads(read["document"])["proofs"]
+    stored = json.loads(read["document"])["proof_key_hashes"]
     assert stored == [sha256(f"dpcurves proof key\n{key}".encode()).hexdigest()]
     size = len(task.proved_at) or task.plan((), 1).law.require_type(IntervalSums).size
     r = book.coefficients(key, task.hash, size)

@@ -406,7 +406,7 @@ def _print_area(asked: SecondRound, received: ReportFiles, output: Output) -> No
         area_said,
         f"mechanism: {asked.plan.made_by}",
         describe_collection(collection),
-        *area.said,
+        *area.statements,
         *ASSUMED,
     )
 

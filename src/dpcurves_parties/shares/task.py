@@ -316,12 +316,12 @@ class Task(SharedTask):
         encoding = {"encoding": _describe_histogram(self.slots)} if self.report_kind is ReportKind.HISTOGRAM else {}
         usual = {"measured_in": self.measured_in, "owners": self.owners.value, "least": str(self.least)}
         unit = {"adjacency": Neighbours.REPLACE_ONE.value, "unit": "one report", "bits": self.bits}
-        return {**STORED.encode_fields(self, exclude=("tokens", "reported")), **usual, **unit, **encoding}
+        return {**STORED.encode_fields(self, exclude=("tokens", "report_kind")), **usual, **unit, **encoding}
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
         reported = ReportKind.HISTOGRAM if "encoding" in stored else ReportKind.TREE
-        return STORED.decode_fields(cls, stored, tokens=tokens, reported=reported)
+        return STORED.decode_fields(cls, stored, tokens=tokens, report_kind=reported)
 
 
 def _describe_histogram(slots: int) -> dict[str, object]:
