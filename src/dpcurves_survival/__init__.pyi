@@ -1,4 +1,5 @@
 from .competing_risks import CompetingRisks, CompetingRisksQuestion
+from .group_tests import follow_up, median_difference, multivariate_log_rank_test
 from .kaplan_meier import Survival, SurvivalQuestion, log_rank_test
 from .one_call import survival
 from .survival_models import SurvivalModel, SurvivalModelQuestion
@@ -44,8 +45,11 @@ __all__ = [
     "WeightedSurvival",
     "WeightedSurvivalQuestion",
     "cumulative_hazard_at",
+    "follow_up",
     "hazard_ratio",
     "log_rank_test",
+    "median_difference",
+    "multivariate_log_rank_test",
     "number_needed_to_treat",
     "restricted_mean",
     "restricted_mean_difference",

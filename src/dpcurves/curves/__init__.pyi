@@ -27,6 +27,7 @@ from .contingency import Contingency, ContingencyQuestion, kendall_tau_a, kendal
 from .external_counts import from_counts
 from .histogram import Histogram, Histogram2D, Histogram2DQuestion, HistogramQuestion
 from .pair_mean import UStatistic
+from .partial_roc import ScoreNumber, partial_auc, sensitivity_at_specificity
 from .quantile_quantile import QuantileQuantile
 from .quantiles import Quantiles, QuantilesQuestion
 from .question import ChargedAsQuery, Question
@@ -116,6 +117,7 @@ __all__ = [
     "ResidualPlotQuestion",
     "RocQuestion",
     "ScoreCalibration",
+    "ScoreNumber",
     "Scores",
     "ScoresByCategory",
     "ScoresQuestion",
@@ -149,10 +151,12 @@ __all__ = [
     "kendall_tau_b",
     "ks_distance",
     "ks_test",
+    "partial_auc",
     "rank_sum_test",
     "ranking",
     "renyi2_entropy",
     "sample_variance",
+    "sensitivity_at_specificity",
     "u_statistic",
     "wasserstein_distance",
 ]  # fmt: skip

@@ -1,0 +1,233 @@
+"""Partial area under the ROC curve, and sensitivity at a given specificity, from released counts of scores.
+
+Both read the counts of `dp.scores` and spend no budget. Also called: pAUC, `max_fpr` of scikit-learn's `roc_auc_score`,
+true positive rate at a fixed false positive rate, recall at a fixed false alarm rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from ..arguments import InvalidArgument, require_type
+from ..arrays import FloatArray
+from ..conversation import PrivacyStatement
+from ..display import format_number
+from ..summaries import two_classes
+from .class_table import (
+    EITHER,
+    ClassTable,
+    ConfidenceSettings,
+    Ends,
+    Metric,
+    MetricEstimator,
+    estimate_metric,
+    find_metric_interval,
+)  # fmt: skip
+from .pair_mean import compute_basic_interval
+from .scores import Scores
+
+
+class RocPoints(NamedTuple):
+    """Points of ROC curves from (0, 0) to (1, 1), one for each threshold: each (..., slots + 1)."""
+
+    fpr: FloatArray
+    tpr: FloatArray
+
+    @classmethod
+    def from_cells(cls, cells: FloatArray) -> RocPoints:
+        """From counts of negatives and positives along scores, (..., 2, slots). Noise is not removed."""
+        totals = np.maximum(cells.sum(axis=-1, keepdims=True), two_classes.LEAST_MASS)
+        above = np.cumsum(cells[..., ::-1], axis=-1) / totals
+        rates = np.concatenate([np.zeros((*above.shape[:-1], 1)), above], axis=-1)
+        return cls(rates[..., 0, :], rates[..., 1, :])
+
+
+@dataclass(frozen=True)
+class BoundedFprEstimator(MetricEstimator):
+    """A number of the part of the ROC curve up to a false positive rate.
+
+    Attributes:
+        max_fpr: The largest false positive rate, above 0 and at most 1.
+    """
+
+    max_fpr: float
+
+    def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
+        """Simulated noise, and sampling for the population; each end takes the order of scores inside cells that is
+        worst for it.
+        """
+        likely, unbiased = table.counts.likely_counts, table.counts.unbiased_counts
+        ends = []
+        for order in (-1, 1):
+            estimate, center, moved = (
+                self.compute_in_order(table, cells, order) for cells in (unbiased, likely, likely + errors)
+            )
+            ends.append(compute_basic_interval(float(estimate), moved - center, sure.level, population=True))
+        return ends[0][0], ends[1][1]
+
+    def discretization_error(self, table: ClassTable) -> Ends:
+        """The distances to the worst and to the best order of scores inside cells, at the estimated counts."""
+        low, middle, high = (
+            float(self.compute_in_order(table, table.counts.likely_counts, order)) for order in (-1, 0, 1)
+        )
+        return middle - low, high - middle
+
+    def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
+        """Scores of one cell are tied."""
+        return self.compute_in_order(table, cells, 0)
+
+    def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
+        """Return the number, (...), if in each cell all negatives score higher (-1), scores are tied (0), or all
+        positives score higher (1). Scores of a declared value are tied in any case.
+        """
+        raise NotImplementedError
+
+
+def _is_open(table: ClassTable) -> FloatArray:
+    """Return 1 for each cell in which the order of scores is not known, from the highest score down, (slots,)."""
+    return np.ones(table.grid.slots) if table.tied_cells is None else (~table.tied_cells[::-1]).astype(np.float64)
+
+
+class PartialArea(BoundedFprEstimator):
+    """The partial area under the ROC curve, standardised (McClish 1989): 0.5 for random scores, 1 for perfect ones."""
+
+    def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
+        """The area of trapezoids, cut at `max_fpr`; where an order is taken, of steps."""
+        roc = RocPoints.from_cells(cells)
+        left, right = (np.minimum(part, self.max_fpr) for part in (roc.fpr[..., :-1], roc.fpr[..., 1:]))
+        run, rise = np.diff(roc.fpr, axis=-1), np.diff(roc.tpr, axis=-1)
+        slope = np.divide(rise, run, out=np.zeros_like(rise), where=run != 0)
+        mean_height = roc.tpr[..., :-1] + slope * ((left + right) / 2 - roc.fpr[..., :-1])
+        if order:
+            stepped = roc.tpr[..., 1:] if order > 0 else roc.tpr[..., :-1]
+            is_open = _is_open(table)
+            mean_height = is_open * stepped + (1 - is_open) * mean_height
+        area = ((right - left) * mean_height).sum(axis=-1)
+        smallest = self.max_fpr**2 / 2
+        return np.asarray((1 + (area - smallest) / (self.max_fpr - smallest)) / 2)
+
+
+class Sensitivity(BoundedFprEstimator):
+    """The true positive rate of the ROC curve at the false positive rate `max_fpr`."""
+
+    def compute_in_order(self, table: ClassTable, cells: FloatArray, order: int) -> FloatArray:
+        """Interpolated along the segment that crosses the rate; where an order is taken, its lower or upper end."""
+        roc = RocPoints.from_cells(cells)
+        fpr = np.maximum.accumulate(roc.fpr, axis=-1)  # noise may make it fall
+        segment = np.clip((fpr <= self.max_fpr).sum(axis=-1) - 1, 0, fpr.shape[-1] - 2)[..., None]
+        left, right = (np.take_along_axis(fpr, segment + step, axis=-1)[..., 0] for step in (0, 1))
+        low, high = (np.take_along_axis(roc.tpr, segment + step, axis=-1)[..., 0] for step in (0, 1))
+        run = right - left
+        position = np.divide(self.max_fpr - left, run, out=np.zeros_like(run), where=run > 0).clip(0.0, 1.0)
+        if order:
+            is_open = _is_open(table)[segment[..., 0]]
+            position = np.where(is_open > 0, float(order > 0), position)
+        return np.asarray(low + position * (high - low))
+
+
+class _Choice(NamedTuple):
+    """Stands in place of a member of `Metric`, whose members have no parameter."""
+
+    value: MetricEstimator
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreNumber:
+    """A number of released scores, with its interval.
+
+    Attributes:
+        name: What it is.
+        value: The estimate; NaN where it is not known.
+        table: The released counts.
+        estimator: How it is computed.
+    """
+
+    name: str
+    value: float
+    table: ClassTable
+    estimator: MetricEstimator
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy statement of the scores."""
+        return self.table.privacy
+
+    def interval(
+        self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
+    ) -> tuple[float, float]:
+        """Return the ends of an interval for the number of the exact scores of these records, whatever their order
+        inside cells; with `population`, for that of the population, which needs independent units of one record each.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or for the population, units have several records.
+        """
+        metric = cast("Metric", _Choice(self.estimator))
+        return find_metric_interval(self.table, metric, level, population=population, generator=generator)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {format_number(self.value)}"
+
+
+def _estimate(name: str, scores: Any, estimator: MetricEstimator) -> ScoreNumber:
+    require_type("scores", scores, Scores, "scores, as dp.scores gives them,")
+    table = scores.table
+    return ScoreNumber(name, estimate_metric(table, cast("Metric", _Choice(estimator))), table, estimator)
+
+
+def partial_auc(scores: Scores, max_fpr: float) -> ScoreNumber:
+    """Return the standardised partial area under the ROC curve up to a false positive rate. Spends no budget.
+
+    As ``sklearn.metrics.roc_auc_score(..., max_fpr=max_fpr)`` of the cells of the scores (McClish 1989).
+
+    Args:
+        scores: Released scores.
+        max_fpr: The largest false positive rate, above 0 and at most 1.
+
+    Returns:
+        The area, between 0 and 1, with `interval`.
+
+    Raises:
+        TypeError: `scores` is something else.
+        ValueError: `max_fpr` lies outside its range.
+
+    >>> import dpcurves as dp
+    >>> found = dp.scores([0, 1] * 900, [0.2, 0.8] * 900, epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> partial_auc(found, 0.1).value > 0.9
+    True
+    """
+    is_number = isinstance(max_fpr, (int, float)) and not isinstance(max_fpr, bool)
+    if not is_number or not 0 < max_fpr <= 1:
+        raise InvalidArgument("max_fpr", "must be a number above 0 and at most 1, as in 0.1")
+    name = f"partial area under the ROC curve up to a false positive rate of {max_fpr:g}"
+    return _estimate(name, scores, PartialArea(name, EITHER, needs_probabilities=False, max_fpr=float(max_fpr)))
+
+
+def sensitivity_at_specificity(scores: Scores, specificity: float) -> ScoreNumber:
+    """Return the sensitivity (true positive rate, recall) at a given specificity. Spends no budget.
+
+    The ROC curve is interpolated between the thresholds at edges of cells, as R's ``pROC::coords`` does between scores.
+
+    Args:
+        scores: Released scores.
+        specificity: One minus the false positive rate, at least 0 and below 1.
+
+    Returns:
+        The sensitivity, with `interval`, which accounts for the threshold that the counts choose.
+
+    Raises:
+        TypeError: `scores` is something else.
+        ValueError: `specificity` lies outside its range.
+
+    >>> import dpcurves as dp
+    >>> found = dp.scores([0, 1] * 900, [0.2, 0.8] * 900, epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> sensitivity_at_specificity(found, 0.95).value > 0.9
+    True
+    """
+    is_number = isinstance(specificity, (int, float)) and not isinstance(specificity, bool)
+    if not is_number or not 0 <= specificity < 1:
+        raise InvalidArgument("specificity", "must be a number of at least 0 and below 1, as in 0.95")
+    name = f"sensitivity at a specificity of {specificity:g}"
+    return _estimate(name, scores, Sensitivity(name, EITHER, needs_probabilities=False, max_fpr=1 - specificity))

@@ -1,0 +1,326 @@
+"""Tests and estimates that compare several survival curves: k-sample log-rank test, test for trend, medians, follow-up.
+
+All of them read released curves and spend no budget. Also called: multivariate log-rank test (lifelines), Tarone's test
+for trend, reverse Kaplan-Meier estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isfinite, nan
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpcurves.arguments import InvalidArgument, require_type
+from dpcurves.arrays import BoolArray, FloatArray
+from dpcurves.curves.question import require_independent
+from dpcurves.curves.result import warn_about_notes
+from dpcurves.inference.simulation import monte_carlo_p_value, public_generator
+
+from . import inference
+from .kaplan_meier import EventTable, LogRankTest, Survival, notes_on_log_rank_bias
+from .survival_readings import A_CURVE, LATER, ONE_CAUSE, Estimate
+from .variants import DelayedEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the tests of several groups."""
+
+    least_variance: float = (
+        1e-9  # events squared; added to the covariance of groups, so that one without events has an inverse
+    )
+
+
+TUNING = Tuning()
+
+
+class GroupScores(NamedTuple):
+    """Observed minus expected events of each group, and the covariance of these differences under equal survival.
+
+    Attributes:
+        excess: (..., groups).
+        covariance: (..., groups, groups). Each row adds up to 0.
+    """
+
+    excess: FloatArray
+    covariance: FloatArray
+
+
+def compute_group_scores(events: FloatArray, at_risk: FloatArray, weights: FloatArray | float = 1.0) -> GroupScores:
+    """Return the log-rank scores of k groups (Mantel 1966; Peto and Peto 1972).
+
+    The covariance of a cell is that of a multivariate hypergeometric law: the events of the cell are a random sample of
+    the records at risk. Numbers at risk below zero, which noise may give, are taken as zero.
+
+    Args:
+        events: Events of each group in each cell, (..., groups, cells).
+        at_risk: Records at risk in each cell, (..., groups, cells).
+        weights: Weights of the cells, (cells,).
+
+    >>> scores = compute_group_scores(np.array([[1.0, 1], [1, 0]]), np.array([[2.0, 1], [2, 1]]))
+    >>> scores.excess
+    array([ 0.5, -0.5])
+    """
+    records = np.maximum(at_risk, 0.0)
+    total, died = records.sum(axis=-2), events.sum(axis=-2)
+    fraction = np.divide(records, total[..., None, :], out=np.zeros_like(records), where=total[..., None, :] > 0)
+    survivors = np.divide(total - died, total - 1, out=np.zeros_like(total), where=total > 1).clip(0.0, 1.0)
+    scale = weights**2 * np.maximum(died, 0.0) * survivors
+    excess = (weights * (events - died[..., None, :] * fraction)).sum(axis=-1)
+    joint = np.einsum("...gc,...hc->...gh", fraction * scale[..., None, :], fraction)
+    own = (fraction * scale[..., None, :]).sum(axis=-1)
+    return GroupScores(excess, own[..., None] * np.eye(own.shape[-1]) - joint)
+
+
+def _quadratic_forms(excess: FloatArray, covariance: FloatArray, contrasts: FloatArray, least: float) -> FloatArray:
+    """Return the squared length of contrasts of the scores in units of their covariance, (...)."""
+    values = excess @ contrasts.T
+    variance = contrasts @ covariance @ contrasts.T + least * np.eye(len(contrasts))
+    return np.asarray((values * np.linalg.solve(variance, values[..., None])[..., 0]).sum(axis=-1))
+
+
+def _group_curves(curves: Any) -> list[Survival]:
+    groups = (
+        list(curves.values()) if isinstance(curves, Mapping) else list(curves) if isinstance(curves, Sequence) else []
+    )
+    if len(groups) < 2:
+        raise InvalidArgument("curves", "two or more survival curves are needed, as dp.survival gives them with by=")
+    for curve in groups:
+        require_type("curves", curve, Survival, A_CURVE)
+        require_independent(curve.privacy)
+        if not np.array_equal(curve.x, groups[0].x):
+            raise InvalidArgument("curves", "all curves must be on the same grid")
+    return groups
+
+
+def _parse_contrasts(trend: Sequence[float] | bool | None, groups: int) -> FloatArray:
+    """Return the contrasts that are tested: all groups but the last, or one row of scores."""
+    if trend is None or trend is False:
+        return np.eye(groups)[:-1]
+    scores = np.arange(groups, dtype=np.float64) if trend is True else np.asarray(trend, dtype=np.float64)
+    if scores.shape != (groups,) or not np.isfinite(scores).all() or np.ptp(scores) == 0:
+        raise InvalidArgument(
+            "trend", f"{groups} different numbers are needed, one for each curve; or True for 0, 1, 2, ..."
+        )
+    return ((scores - scores.mean()) / np.ptp(scores))[None]
+
+
+def _cells_until(curve: Survival, until: float | None) -> BoolArray:
+    ends = curve._cell_bounds[:, 1]
+    if until is None:
+        return np.ones(len(ends), dtype=np.bool_)
+    is_number = isinstance(until, (int, float)) and not isinstance(until, bool)
+    if not is_number or not curve.x[0] < until <= curve.x[-1]:
+        raise InvalidArgument("until", f"must be a time on the grid, above {curve.x[0]:g} and up to {curve.x[-1]:g}")
+    return np.asarray(ends <= until)
+
+
+def multivariate_log_rank_test(
+    curves: Mapping[Any, Survival] | Sequence[Survival],
+    *,
+    trend: Sequence[float] | bool | None = None,
+    until: float | None = None,
+    rho: float = 0.0,
+    gamma: float = 0.0,
+    generator: np.random.Generator | None = None,
+    tuning: Tuning = TUNING,
+) -> LogRankTest:
+    """Test whether two or more groups have the same survival. Spends no budget.
+
+    The statistic is the vector of observed minus expected events, squared in units of its covariance under equal
+    survival plus the covariance of the noise. Without noise it is that of R's ``survdiff`` and of lifelines'
+    ``multivariate_logrank_test``, with the events of a cell taken as tied; for two groups it is that of
+    `log_rank_test`. The p-value is simulated, with sampling and noise (see `dpcurves_survival.inference.log_rank`).
+    Cells are used as long as the number at risk in every group is clear of the noise.
+
+    Args:
+        curves: Curves of *different* records on one grid: `dp.survival` with ``by=``, or a sequence of curves.
+        trend: Scores of the groups, for the test of a trend (Tarone 1975), which has one degree of freedom; True: 0, 1,
+            2, ... in the order of the curves. None: any difference.
+        until: The time up to which events count; the last cell used ends there or before. None: all times.
+        rho: Power of the pooled survival in the weights of Fleming and Harrington (1991).
+        gamma: Power of one minus the pooled survival in these weights.
+        generator: Random numbers of the simulation.
+        tuning: Numbers that steer the test.
+
+    Returns:
+        The `statistic`, its `p_value` for the population, and `notes` if the test may be biased.
+
+    Raises:
+        TypeError: an item is not a survival curve.
+        ValueError: there are fewer than two curves, grids differ, units have several records, or an argument lies
+            outside its range.
+
+    Warns:
+        CurveWarning: each of its `notes`.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
+    >>> doses = [dp.survival([time, 9.5] * 900, [1, 0] * 900, grid=grid, **spent) for time in (2.5, 3.5, 5.5)]
+    >>> dp.multivariate_log_rank_test(doses, trend=True).p_value < 0.01
+    True
+    """
+    groups = _group_curves(curves)
+    contrasts = _parse_contrasts(trend, len(groups))
+    for name, power in (("rho", rho), ("gamma", gamma)):
+        if isinstance(power, bool) or not isinstance(power, (int, float)) or not 0 <= power < inf:
+            raise InvalidArgument(name, "must be a number of at least 0")
+    random = public_generator(generator)
+    tables, noises = [curve._event_table for curve in groups], [curve._sample_noise(random) for curve in groups]
+    draws = min(len(noise.censored) for noise in noises)
+    noises = [noise.select_subset(slice(draws)) for noise in noises]
+    used = _cells_until(groups[0], until)
+    for table, noise in zip(tables, noises, strict=True):
+        used &= inference.find_known_cells(table.at_risk, noise.at_risk)
+    if not used.any():
+        return LogRankTest(nan, nan)
+    notes = _bias_notes(groups, tables, noises, used)
+    events, at_risk = (
+        np.stack([getattr(table.at_risk, name)[used] for table in tables]) for name in ("events", "records")
+    )
+    event_noise, at_risk_noise = (
+        np.stack([getattr(noise.at_risk, name)[:, used] for noise in noises], axis=1) for name in ("events", "records")
+    )
+    pooled = inference.AtRisk(events.sum(axis=0), at_risk.sum(axis=0))
+    weights: FloatArray | float = 1.0
+    if rho or gamma:
+        pooled_survival = inference.estimate_survival(pooled, np.ones(len(pooled.events), dtype=np.bool_))
+        before = np.append(1.0, pooled_survival)[:-1]
+        weights = before**rho * (1 - before) ** gamma
+    released = compute_group_scores(events, at_risk, weights)
+    with_noise = compute_group_scores(events + event_noise, at_risk + at_risk_noise, weights)
+    noise_covariance = np.cov(with_noise.excess, rowvar=False)
+    if any(isinstance(curve, DelayedEntry) for curve in groups):
+        # Records enter later, so numbers at risk cannot be simulated from exits alone: sampling is taken as normal.
+        sampling = random.multivariate_normal(np.zeros(len(groups)), released.covariance, size=draws, method="svd")
+        null = GroupScores(with_noise.excess - released.excess + sampling, with_noise.covariance)
+    else:
+        hazard = inference._estimate_monotone_hazards(pooled)
+        samples = [
+            inference._sample_at_risk(inference.AtRisk(events[group], at_risk[group]), hazard, draws, random)
+            for group in range(len(groups))
+        ]
+        null = compute_group_scores(
+            np.stack([sample.events for sample in samples], axis=1) + event_noise,
+            np.stack([sample.records for sample in samples], axis=1) + at_risk_noise,
+            weights,
+        )
+    statistic, simulated = (
+        _quadratic_forms(scores.excess, scores.covariance + noise_covariance, contrasts, tuning.least_variance)
+        for scores in (released, null)
+    )
+    test = LogRankTest(float(statistic), monte_carlo_p_value(float(statistic), simulated), notes)
+    warn_about_notes(test)
+    return test
+
+
+def _bias_notes(
+    groups: Sequence[Survival], tables: Sequence[EventTable], noises: Sequence[EventTable], used: BoolArray
+) -> tuple[str, ...]:
+    """Return the note of the first group whose comparison with the others may be biased by censoring inside cells."""
+    if groups[0].grid.values is not None:
+        return ()
+    inner = used.copy()
+    for table, noise in zip(tables, noises, strict=True):
+        inner &= inference.find_inner_cells(table.at_risk, table.censored, noise.at_risk, noise.censored)
+    if not inner.any():
+        return ()
+
+    def split(parts: Sequence[EventTable], group: int) -> list[EventTable]:
+        cut = [part.select_subset((..., inner)) for part in parts]
+        others = [part for number, part in enumerate(cut) if number != group]
+        rest = EventTable(
+            inference.AtRisk(
+                np.sum([part.at_risk.events for part in others], axis=0),
+                np.sum([part.at_risk.records for part in others], axis=0),
+            ),
+            np.sum([part.censored for part in others], axis=0),
+        )
+        return [cut[group], rest]
+
+    for group in range(len(groups)):
+        if notes := notes_on_log_rank_bias(split(tables, group), split(noises, group)):
+            return notes
+    return ()
+
+
+def median_difference(first: Survival, second: Survival) -> Estimate:
+    """Return the difference of the median survival times of two groups, first minus second. Spends no budget.
+
+    The median is the first time at which at most half survive, at the middle of its cell or at its declared value. The
+    difference is not known (NaN) where a curve does not reach one half.
+
+    Args:
+        first: A curve.
+        second: A curve of *other* records, on the same grid.
+
+    Returns:
+        The difference, in the unit of the times, with `interval`, which holds wherever in their cells events came.
+
+    Raises:
+        TypeError: an argument is not a survival curve.
+        ValueError: the grids differ.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
+    >>> early, late = (dp.survival([time] * 900, [1] * 900, grid=grid, **spent) for time in (2.5, 5.5))
+    >>> dp.median_difference(late, early).value
+    3.0
+    """
+    for name, curve in (("first", first), ("second", second)):
+        require_type(name, curve, Survival, A_CURVE)
+    if not np.array_equal(first.x, second.x):
+        raise InvalidArgument("second", "must be a curve on the same grid")
+
+    def find_median(curves: inference.Curves) -> FloatArray:
+        is_reached = curves.survival[..., 1:] <= inference.HALF
+        cells = np.argmax(is_reached, axis=-1)
+        return np.where(is_reached.any(axis=-1), curves.event_times[cells], inf)
+
+    def find_endpoints(level: float, population: bool) -> tuple[float, float]:
+        samples = [ONE_CAUSE.sample_group(curve, place, population=population) for place, curve in enumerate(groups)]
+        earliest, latest = (
+            [find_median(getattr(sample, name)) for sample in samples] for name in ("lowest_curves", "highest_curves")
+        )
+        draws = min(map(len, (*earliest, *latest)))
+        with np.errstate(invalid="ignore"):  # inf - inf: neither median is reached, so the difference may be anything
+            low, high = earliest[0][:draws] - latest[1][:draws], latest[0][:draws] - earliest[1][:draws]
+        low, high = np.where(np.isnan(low), -inf, low), np.where(np.isnan(high), inf, high)
+        return (
+            float(np.quantile(low, (1 - level) / 2, method="lower")),
+            float(np.quantile(high, (1 + level) / 2, method="higher")),
+        )
+
+    groups = first, second
+    one, other = (float(find_median(ONE_CAUSE.read_curves(curve))) for curve in groups)
+    point = one - other if isfinite(one) and isfinite(other) else nan
+    length = float(first.x[-1] - first.x[0])
+    return Estimate("difference of medians", point, find_endpoints, first.privacy, LATER, -length, length)
+
+
+def follow_up(curve: Survival) -> Survival:
+    """Return the reverse Kaplan-Meier estimate: the distribution of the time under observation. Spends no budget.
+
+    Events and censoring change places (Schemper and Smith 1996), so that `median` and `median_interval` are those of
+    the follow-up, as in R's ``survfit(Surv(time, 1 - event) ~ 1)``.
+
+    Args:
+        curve: A curve of records that are all observed from time 0 on.
+
+    Raises:
+        TypeError: it is not a survival curve.
+        ValueError: records enter later, or are weighted.
+
+    >>> import dpcurves as dp
+    >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
+    >>> dp.follow_up(dp.survival([2.5, 8.5, 8.5] * 900, [1, 0, 0] * 900, grid=grid, **spent)).median
+    8.0
+    """
+    require_type("curve", curve, Survival, A_CURVE)
+    if type(curve) is not Survival:
+        raise InvalidArgument("curve", "must be of unweighted records that are observed from time 0 on")
+    censored, events = curve.evidence
+    return Survival.from_counts((events, censored), curve.grid, f"follow-up ({curve.label})", curve.privacy)
