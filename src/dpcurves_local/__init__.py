@@ -5,15 +5,15 @@ from typing import Any
 from lazy_loader import attach_stub
 
 _own, _, __all__ = attach_stub(__name__, __file__)
-__all__ += ["Read"]
+__all__ += ["CountUse"]
 
 
 def __getattr__(name: str) -> Any:
     """Import a name where it is used."""
-    if name == "Read":
-        from dpcurves.queries import Read
+    if name == "CountUse":
+        from dpcurves.queries import CountUse
 
-        return Read
+        return CountUse
     return _own(name)
 
 

@@ -105,7 +105,7 @@ def _parse_contrasts(trend: Sequence[float] | bool | None, groups: int) -> Float
         raise InvalidArgument(
             "trend", f"{groups} different numbers are needed, one for each curve; or True for 0, 1, 2, ..."
         )
-    return ((scores - scores.mean()) / np.ptp(scores))[None]
+    return np.asarray((scores - scores.mean()) / np.ptp(scores))[None]
 
 
 def _cells_until(curve: Survival, until: float | None) -> BoolArray:

@@ -106,10 +106,10 @@ def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> N
 
 @pytest.mark.reproduction
 def test_the_level_of_the_tests_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rejections of equal groups at 5 % and 25 % are within 4 standard errors, in 200 releases."""
+    """Rejections of equal groups at 5 % and 25 % are within 4 standard errors, in 80 releases."""
     monkeypatch.setattr(kaplan_meier, "choose_draws", lambda _: 400)
     p_values = {None: [], True: []}  # type: dict[bool | None, list[float]]
-    for seed in range(200):
+    for seed in range(80):
         table, adjacency = trial(1000, seed, (10, 10, 10)), both(1000)[seed % 2]
         curves = answer(QUESTION, table, PrivacyLoss.pure(("0.3", "1")[seed // 2 % 2]), adjacency, seed)
         for trend, values in p_values.items():
@@ -157,14 +157,14 @@ def test_a_median_that_is_not_reached_gives_no_difference() -> None:
 @pytest.mark.reproduction
 @pytest.mark.parametrize("population", [False, True])
 def test_intervals_of_differences_of_medians_hold(population: bool) -> None:
-    """90 % intervals hold in at least 86 % of 150 releases, within two standard errors."""
-    generator, held, widths = np.random.default_rng(1), 0, []
-    del generator
+    """90 % intervals hold in at least 86 % of 60 releases, within two standard errors."""
+    held, widths, releases = 0, list[float](), 60
     truth = {group: np.floor(scale * np.log(2)) for group, scale in zip(GROUPS, (6, 10, 12), strict=True)}
-    for seed in range(150):
+    for seed in range(releases):
         table = trial(1500, seed, (6, 10, 12))
         curves = answer(QUESTION, table, PrivacyLoss.pure(1), both(1500)[seed % 2], seed)
         target = truth["b"] - truth["a"] if population else exact_median(table, "b") - exact_median(table, "a")
         low, high = dp.median_difference(curves["b"], curves["a"]).interval(0.9, population=population)
         held, widths = held + (low <= target <= high), [*widths, high - low]
-    assert held / 150 >= 0.86 - 2 * sqrt(0.09 / 150), (held, np.median(widths))
+    print(held / releases, np.median(widths))
+    assert held / releases >= 0.86 - 2 * sqrt(0.09 / releases), (held, np.median(widths))

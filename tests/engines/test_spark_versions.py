@@ -73,7 +73,7 @@ def test_the_name_of_the_dataset_carries_the_version_and_another_one_is_refused(
     with session(first, f"visits@{first}") as asked:
         curve = asked.ask(question, LOSS, "once")
     for dataset in ("visits", f"visits@{first}"):
-        with pytest.raises(ValueError, match=f"dataset: end the name with the version of the table that is read, as in"):
+        with pytest.raises(ValueError, match="dataset: end the name with the version of the table that is read, as in"):
             session(second, dataset)
     with session(first, f"visits@{first}") as asked:
         assert asked.ask(question, LOSS, "once").to_json() == curve.to_json()

@@ -17,7 +17,18 @@ from dpcurves.data import Axis, Categories
 from dpcurves.laws import Family, IntervalSums
 
 from ..queries import TickQuery
-from .question import _ROUNDING, LEVEL, STATED, Event, Interval, Jump, Low, StreamQuestion, _laplace_reach, _noise_quantile
+from .question import (
+    _ROUNDING,
+    LEVEL,
+    STATED,
+    Event,
+    Interval,
+    Jump,
+    Low,
+    StreamQuestion,
+    _laplace_reach,
+    _noise_quantile,
+)
 
 
 @dataclass(frozen=True, slots=True)
