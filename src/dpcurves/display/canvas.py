@@ -1,4 +1,4 @@
-"""Figures, styles of lines, bands and the making of pictures. matplotlib is imported only when something is drawn."""
+"""Figures, line styles, bands and output files of plots. matplotlib is imported only when something is drawn."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ SQUARE = (4.8, 5.4)
 
 
 def prepare_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """`ax`, or the axes of a new pyplot figure of `size` inches.
+    """Return `ax`, or the axes of a new pyplot figure of `size` inches.
 
     Raises:
         ImportError: matplotlib is not installed.
-        TypeError: `ax` is no axes.
+        TypeError: `ax` is not a matplotlib Axes.
     """
     if ax is not None:
         if not hasattr(ax, "texts"):
             raise WrongArgumentType(
-                "ax", f"axes of matplotlib are needed, got {describe_value(ax)}; a file: .plot().figure.savefig()"
+                "ax", f"matplotlib axes are needed, got {describe_value(ax)}; to write a file, use .plot().figure.savefig()"
             )
         return ax
     require_matplotlib()
     import matplotlib.pyplot as plt
 
-    larger = max(1.0, scale_font_size(1.0)) ** 0.5
-    return plt.subplots(figsize=(larger * size[0], larger * size[1]), layout="constrained")[1]
+    font_factor = max(1.0, scale_font_size(1.0)) ** 0.5
+    return plt.subplots(figsize=(font_factor * size[0], font_factor * size[1]), layout="constrained")[1]
 
 
 def headless_axes(size: tuple[float, float] = LANDSCAPE) -> Axes:
-    """The axes of a figure for files and pages, which opens no window and does not touch the state of pyplot.
+    """Return the axes of a figure for files and pages, which opens no window and leaves the pyplot state unchanged.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -64,35 +64,35 @@ def headless_axes(size: tuple[float, float] = LANDSCAPE) -> Axes:
 
 
 def enlarge_figure(ax: Axes, size: tuple[float, float]) -> None:
-    """Make a figure for files and pages as large as `size` inches, where `ax` is all that it holds."""
+    """Enlarge a headless figure to at least `size` inches, if `ax` is its only axes."""
     figure = ax.figure.get_figure(root=True)
     if figure is not None and len(figure.axes) == 1 and figure.canvas.manager is None:
-        wide, high = figure.get_size_inches()
-        figure.set_size_inches(max(wide, size[0]), max(high, size[1]))
+        width, height = figure.get_size_inches()
+        figure.set_size_inches(max(width, size[0]), max(height, size[1]))
 
 
-# Colours that the colour-blind can tell apart, dashes for those who print in grey, and the legend.
+# Colours for colour-blind readers, dashes for greyscale print, and the legend.
 
 
 GREY, FRAME = "#8a8a8a", "#d9d9d9"
 BRIGHT = ("#56b4e9", "#ff9e4a", "#2fd0a0", "#e6a1c8", "#f0c040", "#9ec9ff", "#b8b8b8")
-"""The palette on dark ground."""
+"""Palette on a dark background."""
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b")
-"""Okabe and Ito 2008, without the yellow, which is too pale for lines."""
+"""Okabe and Ito (2008), without yellow, which is too pale for lines."""
 DASHES = ("-", "--", "-.", ":")
 CROWD = 8
 Place = Literal["above", "best", "lower right", "upper center", "upper right"]
 
 
 class LineStyle(NamedTuple):
-    """The line style of one curve."""
+    """Line style of one curve."""
 
     color: str
     dash: str
 
 
 def count_curves(ax: Axes) -> int:
-    """The number of curves of ours that were drawn on `ax`."""
+    """Return the number of curves that dpcurves drew on `ax`."""
     from .artists import Footnote
 
     note = Footnote.from_axes(ax)
@@ -100,27 +100,27 @@ def count_curves(ax: Axes) -> int:
 
 
 def next_style(ax: Axes) -> LineStyle:
-    """For the next curve on `ax`: another than those before."""
+    """Return the line style of the next curve on `ax`, different from earlier curves."""
     return style_of(ax, count_curves(ax))
 
 
 def style_of(ax: Axes, number: int) -> LineStyle:
-    """The line style of the curve of this number on `ax`."""
+    """Return the line style of the curve with this index on `ax`."""
     palette = BRIGHT if is_dark(ax) else PALETTE
     return LineStyle(palette[number % len(palette)], DASHES[number % len(DASHES)])
 
 
 LARGE = 13
-"""Size of letters from which on a legend stands above a picture."""
+"""Font size, in points, from which a legend is placed above the plot."""
 NARROW = 4.5
-"""Inches below which it does, too."""
+"""Figure width, in inches, below which a legend is placed above the plot."""
 
 
 def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
-    """A legend of all that has a label, at `place`; beside the picture where there are too many.
+    """Add a legend of all labelled artists at `place`, or beside the plot if it has more than 8 entries.
 
-    Above the picture it hides nothing, if the figure has a layout that makes room for it; else it is set at best. Where
-    letters are large, or the picture is narrow, it stands there, too, for inside it would lie on curves.
+    A legend above the plot hides nothing, but needs a layout engine; without one it goes to the best free place inside.
+    It is also placed above if the font is large or the figure narrow, because inside it would cover curves.
     """
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
@@ -149,19 +149,20 @@ def _lift_title(ax: Axes) -> None:
 
 
 def _is_narrow(ax: Axes) -> bool:
-    """Tell whether the figure of a single picture has no room for a legend beside curves."""
+    """Return whether a figure of a single plot has no room for a legend beside the curves."""
     figure = ax.figure
     return len(figure.axes) == 1 and float(figure.bbox.width) / figure.dpi < NARROW
 
 
-# Long arrays, thinned to what a picture can show.
+# Long arrays are thinned to the resolution of a plot.
 
 
 BLOCKS = 1000
 
 
 def select_visible_points(x: FloatArray, y: FloatArray, finest: int = BLOCKS) -> NDArray[np.int64]:
-    """Numbers of the points to draw: all, or those that move by a thousandth of the picture, and their neighbours.
+    """Return the indices of points to draw: all, or those where the line moves by a pixel of a grid of `finest` pixels,
+    and their neighbours.
 
     A monotone curve keeps at most ``6 * finest`` points, and moves by less than ``1 / finest`` of its height.
 
@@ -184,7 +185,8 @@ def _pixels(values: FloatArray, finest: int) -> FloatArray:
 def hull_in_blocks(
     edges: FloatArray, low: FloatArray, high: FloatArray, finest: int = BLOCKS
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Edges and ends of a band over cells; beyond ``2 * finest`` cells, the hull of neighbouring ones.
+    """Return edges and bounds of a band over cells; beyond ``2 * finest`` cells, the hull over blocks of adjacent
+    cells.
 
     >>> hull_in_blocks(np.arange(4.0), np.zeros(3), np.array([1.0, 5.0, 2.0]), finest=1)
     (array([0., 3.]), array([0.]), array([5.]))
@@ -199,7 +201,7 @@ WIDE, EVEN_ENOUGH = 30.0, 3.0
 
 
 def has_geometric_edges(edges: FloatArray) -> bool:
-    """Tell whether edges rise by like ratios, from above zero and far: then they are seen on a logarithmic axis.
+    """Return whether edges suit a logarithmic axis: positive, over a large range, with nearly constant ratios.
 
     >>> has_geometric_edges(np.geomspace(1, 1e6, 61)), has_geometric_edges(np.linspace(1, 1e6, 61))
     (True, False)
@@ -210,7 +212,7 @@ def has_geometric_edges(edges: FloatArray) -> bool:
     """
     if len(edges) < 4 or not np.isfinite(edges).all() or edges[0] <= 0 or edges[-1] / edges[0] < WIDE:
         return False
-    # Cells of one round number were added to the grid that somebody gave: they do not change its spacing.
+    # Cells of a single round number, added to a user's grid, do not change its spacing.
     starts_single = np.append(edges[1:] == np.nextafter(edges[:-1], np.inf), False)
     is_added = starts_single | np.append(False, starts_single[:-1])
     is_added[[0, -1]] = False
@@ -221,19 +223,19 @@ def has_geometric_edges(edges: FloatArray) -> bool:
     return bool(ratios.max() <= EVEN_ENOUGH * ratios.min())
 
 
-# Stairs and areas between stairs, whose limits are read off their corners: they have no curved pieces to look for.
+# Stairs and areas between them. Limits come from their corners, which is faster than matplotlib's search of curves.
 
 
 def draw_stairs(
     ax: Axes, heights: FloatArray, edges: FloatArray, baseline: FloatArray | float | None, **style: Any
 ) -> None:
-    """Draw what `Axes.stairs` draws. Where there are thousands of steps it takes a small part of the time.
+    """Draw what `Axes.stairs` draws, much faster for thousands of steps.
 
     Args:
-        ax: Where.
-        heights: Those of the steps.
-        edges: One more than there are heights.
-        baseline: Where the area begins; None: there is none.
+        ax: The axes.
+        heights: Heights of the steps, (cells,).
+        edges: Edges of the steps, (cells + 1,).
+        baseline: Where the area begins; None: no area.
         style: Properties of the patch.
     """
     from matplotlib.patches import StepPatch
@@ -251,27 +253,27 @@ def draw_stairs(
 def draw_between(
     ax: Axes, edges: FloatArray, lower: FloatArray, upper: FloatArray, *, color: str, alpha: float, title: str | None
 ) -> None:
-    """Shade what lies between two ends over each cell."""
+    """Shade the area between two bounds over each cell."""
     cells, low, high = hull_in_blocks(edges, lower, upper)
     draw_stairs(ax, high, cells, low, fill=True, facecolor=color, alpha=alpha, linewidth=0, label=title)
 
 
 RECORDS = "for these records"
-"""Coverage of an interval by noise alone."""
+"""Label of intervals that cover the noise."""
 POPULATION = "for the population"
-"""Coverage of an interval by noise and sampling."""
+"""Label of intervals that cover noise and sampling."""
 DEEP, PALE = 0.34, 0.15
 DENSER = 1.7
 UNNAMED = "_nolegend_"
 
 
 class Shade(NamedTuple):
-    """A shaded band of a picture, or an error bar at each of its points.
+    """A shaded band, or an error bar at each point.
 
     Attributes:
-        lower: Lower ends, of the shape of the curve.
-        upper: Upper ends.
-        label: Its label in the legend: level, kind, and whether it is for these records or for the population.
+        lower: Lower bounds, of the shape of the curve.
+        upper: Upper bounds.
+        label: Legend entry: level, kind, and whether it is for these records or for the population.
     """
 
     lower: ArrayLike
@@ -280,54 +282,55 @@ class Shade(NamedTuple):
 
     @property
     def endpoints(self) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper ends as arrays."""
+        """Lower and upper bounds as arrays."""
         return np.atleast_1d(np.asarray(self.lower, float)), np.atleast_1d(np.asarray(self.upper, float))
 
     def select_rows(self, rows: Any) -> Shade:
-        """Some of the ends, by their index."""
+        """Return the shade of some points, by index."""
         lower, upper = self.endpoints
         return self._replace(lower=lower[rows], upper=upper[rows])
 
 
 def shade_opacity(words: str, ax: Axes) -> float:
-    """The opacity of a shade: intervals for the population are wider, and paler; on dark ground all are denser."""
+    """Return the opacity of a shade: lower for the population, whose intervals are wider; higher on a dark background.
+    """
     return (PALE if POPULATION in words else DEEP) * (DENSER if is_dark(ax) else 1.0)
 
 
 def choose_colormap(ax: Axes) -> str:
-    """The colour map of cells: the more, the darker, or on dark ground the brighter."""
+    """Return the colour map of cells: more records are darker, or brighter on a dark background."""
     return "Blues_r" if is_dark(ax) else "Blues"
 
 
-def describe_interval(level: float, what: str, whom: str) -> str:
-    """The words for a band or for intervals in a legend, a table or an HTML summary; its level rounded down.
+def describe_interval(level: float, kind: str, coverage: str) -> str:
+    """Return the label of a band or of intervals, with the level rounded down.
 
     >>> describe_interval(0.95, "band", RECORDS), describe_interval(0.95 ** (1 / 4), "band", RECORDS)
     ('95% band for these records', '98.72% band for these records')
     """
     percent = floor(1e4 * level + 1e-6) / 100 if level < 0.9999 else 100 * level
-    return f"{percent:.6g}% {what} {whom}"
+    return f"{percent:.6g}% {kind} {coverage}"
 
 
 def deduplicate_label(ax: Axes, words: str) -> str:
-    """The legend entry of a shade: of the shades of several curves, one entry speaks for all."""
+    """Return the legend entry of a shade, or a hidden label if the same entry exists for another curve."""
     return UNNAMED if words in ax.get_legend_handles_labels()[1] else words
 
 
-# The making of a picture: layers in the style of its curve; axes, legend and statement are the same for all.
+# Plots: layers in the style of a curve; axes, legend and privacy statement are the same for all plots.
 
 
 CLOSE = 0.05
 UNIT = -0.02, 1.02
-"""From below a share of 0 to above a share of 1."""
+"""Limits of an axis of shares, with a margin."""
 
 
 class DrawingOptions(TypedDict, total=False):
-    """The place of a picture, as all functions take it that draw one.
+    """Where a plot is drawn; keyword arguments of all functions that draw one.
 
     Attributes:
-        ax: Where to draw; None: in a new figure.
-        name: What the legend calls what is drawn.
+        ax: Axes to draw on; None: a new figure.
+        name: Name of the curve in the legend.
     """
 
     ax: Axes | None
@@ -335,24 +338,24 @@ class DrawingOptions(TypedDict, total=False):
 
 
 class ShadedDrawingOptions(DrawingOptions, total=False):
-    """The place of a picture, and what is shaded on it.
+    """Where a plot is drawn, and its shades.
 
     Attributes:
-        shades: Bands or intervals, by their lower and upper ends at each point, the wider ones first.
+        shades: Bands or intervals, by their bounds at each point, wider ones first.
     """
 
     shades: Sequence[Shade]
 
 
 class Picture:
-    """A curve on its axes: it is drawn in layers, and then explained and signed.
+    """A curve on its axes: drawn in layers, then labelled and completed with the privacy statement.
 
     Attributes:
-        ax: Where to draw.
-        shades: What is shaded.
-        name: What the legend calls the curve.
-        before: How many curves were drawn there before.
-        style: Colour and dash of this one.
+        ax: The axes.
+        shades: Bands or intervals, wider ones first.
+        name: Name of the curve in the legend.
+        before: Number of curves drawn on the axes before.
+        style: Colour and dash pattern of this curve.
     """
 
     def __init__(
@@ -369,18 +372,18 @@ class Picture:
 
     @property
     def is_first(self) -> bool:
-        """True where nothing of ours was drawn before."""
+        """True if the curve is the first on its axes."""
         return self.before == 0
 
     def legend_label(self, words: str = "") -> str | None:
-        """The legend entry of the curve: its name, and these words."""
+        """Return the legend entry of the curve: its name, and further words."""
         name = () if self.name is None else (format_legend_label(self.name),)
         return ": ".join((*name, *filter(None, (words,)))) or None
 
     def shade_band(
         self, edges: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, alpha: float | None = None
     ) -> None:
-        """Shade what lies between two ends over each cell."""
+        """Shade the area between two bounds over each cell."""
         ends = (np.asarray(each, dtype=float) for each in (edges, lower, upper))
         dense, title = shade_opacity(words, self.ax) if alpha is None else alpha, deduplicate_label(self.ax, words)
         draw_between(self.ax, *ends, color=self.style.color, alpha=dense, title=title)
@@ -388,13 +391,13 @@ class Picture:
     def shade_slopes(
         self, at: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, *, alpha: float | None = None
     ) -> None:
-        """Shade what lies between two ends at each place, and straight between places."""
+        """Shade the area between two bounds at points, joined by straight lines."""
         alpha = shade_opacity(words, self.ax) if alpha is None else alpha
         how: Any = {"color": self.style.color, "alpha": alpha, "linewidth": 0}
         self.ax.fill_between(at, lower, upper, label=deduplicate_label(self.ax, words), **how)
 
     def scale_x_axis(self, edges: ArrayLike) -> Picture:
-        """Make the x axis of the first curve logarithmic, where the cells between `edges` grow with their values."""
+        """Use a logarithmic x axis for the first curve if the cells between `edges` are geometric."""
         if self.is_first and has_geometric_edges(np.asarray(edges, dtype=float)):
             self.ax.set_xscale("log")
         return self
@@ -402,41 +405,41 @@ class Picture:
     def draw_bars(
         self, at: ArrayLike, ends: tuple[ArrayLike, ArrayLike], words: str, *, width: float, alpha: float
     ) -> None:
-        """Bars along x, as intervals are drawn."""
+        """Draw intervals as bars along x."""
         label = deduplicate_label(self.ax, words)
         self.ax.hlines(at, *ends, color=self.style.color, alpha=alpha, linewidth=width, label=label)
 
     def draw_line(self, x: ArrayLike, y: ArrayLike, label: str | None) -> None:
-        """A line through as many points as can be seen."""
+        """Draw a line through the visible points."""
         across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         seen = select_visible_points(across, upwards)
         self.draw_points(across[seen], upwards[seen], self.style.dash, linewidth=scale_line_width(1.6), label=label)
 
     def draw_steps(self, edges: ArrayLike, heights: ArrayLike, *, width: float) -> None:
-        """Steps, each of the height at the edge where it begins."""
+        """Draw steps with the height at their left edge."""
         how: Any = {"color": self.style.color, "linestyle": self.style.dash, "linewidth": scale_line_width(width)}
         self.ax.step(edges, heights, where="post", label=self.legend_label(), **how)
 
     def shades_with_widths(self) -> list[tuple[Shade, float]]:
-        """The shades, each with the width of its bars: the last one lies within the others."""
+        """The shades with bar widths; the last bar lies within the others."""
         return [(shade, 7.0) for shade in self.shades[:-1]] + [(shade, 4.0) for shade in self.shades[-1:]]
 
     def draw_points(self, x: ArrayLike, y: ArrayLike, form: str = "o", **style: Any) -> None:
-        """Points or lines in the colour of the curve."""
+        """Draw points or lines in the colour of the curve."""
         self.ax.plot(x, y, form, color=self.style.color, **style)
 
     def add_legend_note(self, words: str) -> None:
-        """A line of the legend that stands for nothing drawn."""
+        """Add a legend entry without a symbol."""
         self.ax.plot([], [], " ", label=words)
 
     def annotate_point(self, x: float, y: float, words: str, up: float) -> None:
-        """Write so many points above a place."""
+        """Write text `up` points above a point."""
         self.ax.annotate(words, (x, y), (0, up), textcoords="offset points", ha="center", fontsize=scale_font_size(8))
 
     def label_axes(
         self, across: str = "", upwards: str = "", *, place: Place = "best", size: float = 9, plainly: bool = True
     ) -> Picture:
-        """Name the axes, where they need a name, write their numbers plainly, and set the legend."""
+        """Label unlabelled axes, format their numbers, and add the legend."""
         from .artists import format_axes
 
         if across:
@@ -449,7 +452,7 @@ class Picture:
         return self
 
     def add_statement(self) -> Axes:
-        """The axes, with the privacy statement below."""
+        """Add the privacy statement below the axes, and return the axes."""
         from .artists import add_statement
 
         add_statement(self.ax, self.privacy, self.name)
@@ -457,9 +460,9 @@ class Picture:
 
 
 def set_title(ax: Axes, title: str) -> Axes:
-    """Set a title above a new picture that has none: above its legend, too, where this stands above."""
+    """Set the title of a plot that has none, above a legend that is above the plot."""
     figure, legend = ax.figure.get_figure(root=True), ax.get_legend()
-    titled = sum(bool(each.get_title()) for each in figure.axes) if figure is not None else 1
+    titled = sum(bool(axis_legend.get_title()) for axis_legend in figure.axes) if figure is not None else 1
     if figure is None or titled == 1 or figure.get_suptitle():
         return ax
     if figure.legends:
@@ -475,20 +478,20 @@ def set_title(ax: Axes, title: str) -> Axes:
 
 
 def _is_above(ax: Axes, legend: Legend) -> bool:
-    """Tell whether a legend stands on an upper corner, as `add_legend` has it above a picture."""
+    """Return whether a legend starts at an upper corner, where `add_legend` puts it above a plot."""
     place = ax.transAxes.inverted().transform(legend.get_bbox_to_anchor().min)
     return any(np.allclose(place, corner, atol=1e-3) for corner in ((0, 1), (1, 1)))
 
 
 def reserve_legend_room(ax: Axes, room: float) -> None:
-    """Leave this part of the height free for the legend, above all that was drawn."""
+    """Leave the fraction `room` of the height free for the legend, above everything drawn so far."""
     ax.autoscale(axis="y")
     ax.margins(y=CLOSE)
     bottom, top = ax.get_ylim()
     ax.set_ylim(bottom, top + room * (top - bottom))
 
 
-# Pictures as files and as inline SVG: the same picture gives the same bytes, and tells no date and no name.
+# Files and inline SVG. Equal plots give equal bytes, without date and program name.
 
 
 SILENT: dict[str, dict[str, None]] = {
@@ -501,10 +504,10 @@ SHARP = 200
 
 
 def save_figure(ax: Axes, path: str | PathLike[str]) -> None:
-    """Write the figure of `ax` to `path`, in the format that its ending names.
+    """Write the figure of `ax` to `path`, in the format of its suffix.
 
     Raises:
-        ValueError: the ending is not .svg, .png or .pdf.
+        ValueError: the suffix is not .svg, .png or .pdf.
     """
     ending = Path(path).suffix.lower()
     if ending not in SILENT:
@@ -513,12 +516,12 @@ def save_figure(ax: Axes, path: str | PathLike[str]) -> None:
 
 
 def save_axes(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dots: int = SHARP) -> None:
-    """Write the figure of `ax` to a file, in the format of an ending, with no date and no name of a program.
+    """Write the figure of `ax` to a file, in the format of a suffix, without date and program name.
 
     Args:
         ax: The axes.
         place: The file.
-        ending: ``.svg``, ``.png`` or ``.pdf``.
+        ending: The suffix: ``.svg``, ``.png`` or ``.pdf``.
         dots: Dots per inch.
     """
     from matplotlib import rc_context
@@ -530,15 +533,15 @@ def save_axes(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dot
 
 
 def svg_text(ax: Axes) -> str:
-    """The figure of `ax` as an SVG element to stand in a page: text stays text, nothing refers to the outside."""
+    """Return the figure of `ax` as an inline SVG element: text stays text, and nothing is loaded from elsewhere."""
     from matplotlib import rc_context
 
-    drawn = StringIO()
+    buffer = StringIO()
     with rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
         ax.figure.canvas.figure.savefig(
-            drawn, format="svg", metadata=SILENT[".svg"], bbox_inches="tight", pad_inches=0.05
+            buffer, format="svg", metadata=SILENT[".svg"], bbox_inches="tight", pad_inches=0.05
         )
-    svg = _strip_preamble(drawn.getvalue())
+    svg = _strip_preamble(buffer.getvalue())
     svg = prefix_ids(svg, f"p{sha256(svg.encode()).hexdigest()[:8]}")
     words = escape(f"{ax.get_ylabel()} against {ax.get_xlabel()}")
     facts = f'role="img" aria-label="{words}" style="stroke-linejoin: round; stroke-linecap: butt"'
@@ -546,7 +549,7 @@ def svg_text(ax: Axes) -> str:
 
 
 def prefix_ids(markup: str, prefix: str) -> str:
-    """`markup` with `prefix` before every id, and before every reference to one.
+    """Return `markup` with `prefix` before every id and every reference to an id.
 
     >>> prefix_ids('<g id="a"/><use href="#a"/><text>id="a"</text>', "b")
     '<g id="b-a"/><use href="#b-a"/><text>id="a"</text>'
@@ -555,7 +558,8 @@ def prefix_ids(markup: str, prefix: str) -> str:
 
 
 def _strip_preamble(svg: str) -> str:
-    """No XML declaration, no namespaces (pages know SVG), no style sheet that would reach out into the page."""
+    """Remove the XML declaration, the namespaces (implied in HTML) and the style sheet, which would apply to the whole
+    page."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<defs>\s*</defs>", "", svg)
@@ -564,5 +568,5 @@ def _strip_preamble(svg: str) -> str:
 
 
 def _replace_in_tags(markup: str, pattern: str, replacement: str) -> str:
-    """Only in tags: text may say what it likes. (In text and in attributes, angle brackets are escaped.)"""
+    """Replace a pattern in tags only. Angle brackets in text and attributes are escaped, so tags are easy to find."""
     return re.sub(r"<[^>]*>", lambda tag: re.sub(pattern, replacement, tag[0]), markup)
