@@ -1,4 +1,4 @@
-"""Tick labels and the footnote of a picture, as artists of matplotlib. Imported only where that is there already."""
+"""Tick labels and the footnote of a plot, as matplotlib artists. Imported only after matplotlib."""
 
 from __future__ import annotations
 
@@ -17,35 +17,40 @@ from .numerals import IN_UTC, format_date, format_label, format_number, format_n
 from .styles import is_dark, scale_font_size
 from .text import footer
 
-MOST_TICKS, MOST_DATES = 6, 5
-SHORT, PARTS = 60.0, (1.0, 2.0, 5.0)
-"""A logarithmic axis of fewer than so many times has ticks between powers of ten, too."""
+MOST_TICKS = 6
+"""Ticks along x."""
+MOST_DATES = 5
+"""Ticks along x with dates, which are longer."""
+SHORT = 60.0
+"""Ratio of the limits of a logarithmic axis below which ticks between powers of ten are drawn."""
+PARTS = (1.0, 2.0, 5.0)
+"""Multiples of powers of ten for these ticks."""
 DIGIT = 0.085
-"""Inches that a letter of a number needs."""
+"""Width of a digit of a tick label, in inches."""
 EACH_TICK = 0.6
-"""Inches that the number of a tick needs."""
+"""Width of a tick label, in inches."""
 
 
 class PowerFormatter(ticker.Formatter):
-    """Tick labels of a logarithmic axis: each with its own digits, and no power of ten."""
+    """Tick labels of a logarithmic axis, each with its own digits instead of a power of ten."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return format_number(x)
 
 
 class PlainFormatter(ticker.Formatter):
-    """Tick labels with equal decimals, thousands apart, and without a power of ten at the end of the axis."""
+    """Tick labels with equal decimals and grouped thousands, without a factor at the end of the axis."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         return format_number(x)
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
-        """Format the ticks at once."""
+        """Format all ticks together."""
         return format_numbers(np.asarray(values, dtype=np.float64))
 
 
 def _make_log_locator(ax: Axes, axis: Axis) -> ticker.LogLocator:
-    """Ticks of a logarithmic axis: as many as have room, and between powers of ten where there are few of these."""
+    """Return ticks of a logarithmic axis: as many as fit, also between powers of ten if the range is small."""
     low, high = sorted(axis.get_view_interval())
     if low > 0 and high / low < SHORT:
         return ticker.LogLocator(subs=PARTS, numticks=3 * MOST_TICKS)
@@ -55,21 +60,21 @@ def _make_log_locator(ax: Axes, axis: Axis) -> ticker.LogLocator:
 
 
 class DateFormatter(PlainFormatter):
-    """Tick labels of an axis of days or seconds since 1970: dates, without times of day where all are midnights."""
+    """Tick labels of days or seconds since 1970, as dates, with times of day unless all are midnight."""
 
     def __init__(self, label: str) -> None:
         self._label = label
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        return (format_date(x, self._label) or format_number(x)).removesuffix(IN_UTC)  # the label of the axis says it
+        return (format_date(x, self._label) or format_number(x)).removesuffix(IN_UTC)  # the axis label has the unit
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
-        """Format the ticks at once."""
+        """Format all ticks together."""
         return [self(value) for value in values]
 
 
 def format_axes(ax: Axes, across: str = "") -> None:
-    """Both axes of `ax`, where nobody chose other words for their ticks; dates where the one `across` has them."""
+    """Format the ticks of both axes of `ax` that have no formatter yet; dates if `across`, the x label, is in dates."""
     if is_date_axis(across) and isinstance(ax.xaxis.get_major_formatter(), ticker.ScalarFormatter):
         ax.xaxis.set_major_formatter(DateFormatter(across))
         ax.xaxis.set_major_locator(ticker.MaxNLocator(MOST_DATES))
@@ -86,7 +91,7 @@ def format_axes(ax: Axes, across: str = "") -> None:
 
 
 def _fit_tick_count(ax: Axes, ticks: ticker.MaxNLocator) -> int:
-    """So many numbers stand beside each other along x."""
+    """Return the number of tick labels that fit along x."""
     low, high = sorted(ax.get_xlim())
     shown = [place for place in ticks.tick_values(low, high) if low <= place <= high]
     letters = max((len(text) for text in format_numbers(np.asarray(shown, dtype=np.float64))), default=1)
@@ -100,21 +105,25 @@ SIZE = 7.0
 GAP = 4.0
 LINE = 1.25 * SIZE
 LETTER = 0.5 * SIZE
-LEAST_LETTERS = 24  # letters of a line of a footnote, however narrow the axes are
-SIZE_OF_NAMES = 8.0  # points, of names along the y axis
-USUAL_LETTERS = 6  # letters of numbers along the y axis, for which figures have room
+LEAST_LETTERS = 24  # minimum characters of a footnote line
+SIZE_OF_NAMES = 8.0  # font size of names along the y axis, in points
+USUAL_LETTERS = 6  # characters of y tick labels that fit by default
 LONGEST_NOTE = 300
-NOTE_GREY, PALE_NOTE = "#6b6b6b", "#a8adb3"
-WARNING, PALE_WARNING = "#b3261e", "#ff8a80"
+NOTE_GREY = "#6b6b6b"
+PALE_NOTE = "#a8adb3"
+"""Colour of a footnote on a dark background."""
+WARNING = "#b3261e"
+PALE_WARNING = "#ff8a80"
+"""Colour of a warning on a dark background."""
 
 
 class Footnote(Annotation):
-    """The claims of all curves on one axes. It hangs from the label of the x axis, wherever that goes.
+    """The privacy statements of all curves on an axes, placed below the label of the x axis.
 
     Attributes:
-        claims: Each footer, and the names of the curves that it speaks of.
-        notes: Each note, and the names of the curves that it was made on.
-        curves: How many curves were drawn.
+        claims: Each footer, with the names of the curves that it applies to.
+        notes: Each note, with the names of the curves that it applies to.
+        curves: Number of curves drawn.
     """
 
     def __init__(self, ax: Axes) -> None:
@@ -130,7 +139,7 @@ class Footnote(Annotation):
         box = ax.get_position()
         width, height = box.width * ax.figure.bbox.width, box.height * ax.figure.bbox.height
         across = width if ax.get_aspect() == "auto" else min(width, height)
-        # A layout engine narrows the axes for long names along y, as in a forest plot, only when the figure is drawn.
+        # A layout engine narrows the axes for long names along y, as in forest plots, only when the figure is drawn.
         names = max((len(text.get_text()) for text in ax.get_yticklabels()), default=0)
         is_laid_out = ax.figure.get_layout_engine() is not None
         narrowed = max(names - USUAL_LETTERS, 0) * SIZE_OF_NAMES / SIZE if is_laid_out else 0
@@ -139,11 +148,11 @@ class Footnote(Annotation):
 
     @classmethod
     def from_axes(cls, ax: Axes) -> Footnote | None:
-        """The one on `ax`, if any."""
+        """Return the footnote of `ax`, or None."""
         return next((text for text in ax.texts if isinstance(text, cls)), None)
 
     def add(self, privacy: PrivacyStatement, name: str | None) -> None:
-        """Add a curve."""
+        """Add the statement of a curve."""
         self.curves += 1
         own = [] if name is None else [format_label(name)]
         self.claims.setdefault(footer(privacy), []).extend(own)
@@ -158,7 +167,7 @@ class Footnote(Annotation):
 
     @property
     def height(self) -> float:
-        """In points."""
+        """Height in points."""
         text = self.get_text()
         return GAP + scale_font_size(LINE) * (text.count("\n") + 1) if text else 0.0
 
@@ -168,7 +177,7 @@ def _prefix_names(texts: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def add_statement(ax: Axes, privacy: PrivacyStatement, name: str | None) -> None:
-    """Write what `privacy` claims below `ax`, beside what stands there already."""
+    """Write the claims of `privacy` below `ax`, with the claims of earlier curves."""
     note = Footnote.from_axes(ax)
     if note is None:
         note = Footnote(ax)
@@ -181,7 +190,7 @@ def add_statement(ax: Axes, privacy: PrivacyStatement, name: str | None) -> None
 
 
 def shrink_axes(ax: Axes, points: float) -> None:
-    """Shrink `ax` within its place, unless an engine lays the figure out."""
+    """Shrink `ax` by `points` at the bottom, unless a layout engine places the axes."""
     if ax.figure.get_layout_engine() is not None or not points:
         return
     box = ax.get_position(original=True)

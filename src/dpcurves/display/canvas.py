@@ -40,7 +40,8 @@ def prepare_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     if ax is not None:
         if not hasattr(ax, "texts"):
             raise WrongArgumentType(
-                "ax", f"matplotlib axes are needed, got {describe_value(ax)}; to write a file, use .plot().figure.savefig()"
+                "ax",
+                f"matplotlib axes are needed, got {describe_value(ax)}; to write a file, use .plot().figure.savefig()",
             )
         return ax
     require_matplotlib()
@@ -292,8 +293,7 @@ class Shade(NamedTuple):
 
 
 def shade_opacity(words: str, ax: Axes) -> float:
-    """Return the opacity of a shade: lower for the population, whose intervals are wider; higher on a dark background.
-    """
+    """Return the opacity of a shade: lower for the population, whose intervals are wider; higher on a dark background."""
     return (PALE if POPULATION in words else DEEP) * (DENSER if is_dark(ax) else 1.0)
 
 

@@ -1,6 +1,6 @@
-"""Pictures of columns: distribution functions, quantiles, histograms, bounds, planes of cells, contingency tables.
+"""Plots of columns: distribution functions, quantiles, histograms, bounds, heat maps, contingency tables.
 
-Each is given the privacy statement that is written below it, and its place.
+Each function takes the privacy statement that is written below the plot, and where to draw.
 """
 
 from __future__ import annotations
@@ -44,11 +44,15 @@ SHARE = "share of records below"
 AT_OR_BELOW = "share of records at or below"
 
 
-COARSEST, COARSE, FAINT = 21, 257, 0.07
-"""So many edges or fewer leave steps as wide as bars, or steps that are seen one by one; how faint they are drawn."""
+COARSEST = 21
+"""Edges up to which steps are as wide as bars."""
+COARSE = 257
+"""Edges up to which single steps are visible."""
+FAINT = 0.07
+"""Opacity of the area that contains the steps."""
 ANYWHERE = "wherever values lie in their cells"
 WEIGHTED = "weighted "
-"""Begins the words of an axis where records have weights."""
+"""Prefix of an axis label if records have weights."""
 
 
 def draw_cdf(
@@ -62,16 +66,16 @@ def draw_cdf(
 ) -> Axes:
     """Draw a distribution function, interpolated linearly inside cells.
 
-    Bands are drawn in steps: inside a cell the curve may rise anywhere, so it is at least what it is at the left edge,
-    and at most what it is at the right one. Where steps would be seen one by one, what is said at edges is joined by
-    straight lines, which bound a curve that is straight between edges; and an area behind contains the steps. It is
-    faint, and has a smooth outline, which is up to a cell further out, unless cells are as wide as bars.
+    Bands are drawn as steps: inside a cell the curve may rise anywhere, so it lies between its values at the two edges.
+    If single steps would be visible, straight lines join the bounds at the edges, which hold for a curve that is linear
+    inside cells, and a faint area behind contains the steps. Unless cells are as wide as bars, that area has a smooth
+    outline, up to one cell further out.
 
     Args:
-        x: Edges of the cells.
+        x: Edges of the cells, (cells + 1,).
         y: Share of records below each edge.
-        label: The column and its measuring unit, as in ``arr_delay (minutes)``.
-        weighted: Whether records have weights, which the axis then says.
+        label: The column and its unit, as in ``arr_delay (minutes)``.
+        weighted: Whether records have weights, for the axis label.
     """
     picture = Picture(LANDSCAPE, privacy, **on).scale_x_axis(x)
     for shade in picture.shades:
@@ -102,11 +106,11 @@ def draw_cdf_of_values(
     Args:
         x: The values.
         y: Share of records at or below each value.
-        label: The column and its measuring unit, as in ``age (years)``.
+        label: The column and its unit, as in ``age (years)``.
         weighted: See `draw_cdf`.
     """
     picture, values, shares = Picture(LANDSCAPE, privacy, **on), np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    edges = np.append(values, values[-1] + (np.diff(values[-2:]).sum() or 1.0))  # the last step is seen, too
+    edges = np.append(values, values[-1] + (np.diff(values[-2:]).sum() or 1.0))  # extends to the end of the last step
     for shade in picture.shades:
         picture.shade_band(edges, *shade)
     picture.draw_steps(np.append(values[0], edges), np.concatenate([[0.0], shares, shares[-1:]]), width=1.6)
@@ -120,9 +124,9 @@ def _finish_shares(picture: Picture, label: str, upwards: str) -> Axes:
 
 
 QUANTILE_ROOM = -0.03, 1.09
-"""From below a share of 0 to above a share of 1, with what is written above it."""
+"""Limits of an axis of shares, with room for text above."""
 BEYOND = 0.12
-"""By so much of the width of a picture an interval without an end goes on."""
+"""Length of the arrow of an unbounded interval, as a fraction of the axis."""
 
 
 def draw_quantiles(
@@ -136,15 +140,15 @@ def draw_quantiles(
     weighted: bool = False,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw quantiles as points of the distribution function, and intervals that are unbounded as arrows.
+    """Draw quantiles as points of the distribution function, with arrows for unbounded intervals.
 
     Args:
         p: Share of records below each quantile.
         x: The quantiles.
-        label: The column and its measuring unit.
-        cells: The two ends of the cell of each, of shape ``(quantiles, 2)``: quantiles are written to no more digits
-            than these warrant, and one whose cell is unbounded is drawn hollow. None: quantiles are exact.
-        edges: The edges of the grid, if there is one: of a geometric one the axis is logarithmic.
+        label: The column and its unit.
+        cells: Bounds of the cell of each quantile, of shape ``(quantiles, 2)``. Quantiles are rounded to the resolution
+            of their cells, and drawn hollow if the cell is unbounded. None: quantiles are exact.
+        edges: Edges of the grid, if there is one; geometric edges give a logarithmic axis.
         weighted: See `draw_cdf`.
     """
     picture = Picture(LANDSCAPE, privacy, **on).scale_x_axis(edges)
@@ -168,7 +172,7 @@ def draw_quantiles(
 
 
 def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, shade: Shade, width: float) -> None:
-    """Intervals as bars along x; where one has no end, it ends in an arrow beyond all that is known."""
+    """Draw intervals as bars along x, with an arrow at an unbounded side."""
     low, high = shade.endpoints
     known = np.concatenate([end[np.isfinite(end)] for end in (low, high, points)])
     first, last = (known.min(), known.max()) if len(known) else (0.0, 1.0)
@@ -177,10 +181,10 @@ def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, 
     if picture.ax.get_xscale() == "log":
         ratio = (last / first or 1.0) ** BEYOND
         before, after = first / ratio, last * ratio
-    drawn = np.where(np.isfinite(low), low, before), np.where(np.isfinite(high), high, after)
+    limits = np.where(np.isfinite(low), low, before), np.where(np.isfinite(high), high, after)
     alpha = shade_opacity(shade.label, picture.ax)
-    picture.draw_bars(shares, drawn, shade.label, width=width, alpha=alpha)
-    for end, tip, arrow in zip((low, high), drawn, "<>", strict=True):
+    picture.draw_bars(shares, limits, shade.label, width=width, alpha=alpha)
+    for end, tip, arrow in zip((low, high), limits, "<>", strict=True):
         endless = ~np.isfinite(end)
         picture.draw_points(tip[endless], shares[endless], arrow, alpha=min(2 * alpha, 1.0), markersize=7)
 
@@ -193,16 +197,19 @@ def _mark_shares(ax: Axes, shares: FloatArray) -> None:
 
 
 DIAGONAL = "equal quantiles"
-THIN_CROSS, THICK_CROSS = 0.9, 2.4
+THIN_CROSS = 0.9
+"""Line width of a cross for the population, in points."""
+THICK_CROSS = 2.4
+"""Line width of a cross for these records, in points."""
 
 
 class CrossedShade(NamedTuple):
-    """An interval along x and one along y at each point, drawn as a cross.
+    """An interval along x and an interval along y at each point, drawn as a cross.
 
     Attributes:
-        across: Ends along x, (points, 2).
-        upwards: Ends along y, (points, 2).
-        label: Its label in the legend: level, kind, and whether it is for these records or for the population.
+        across: Bounds along x, (points, 2).
+        upwards: Bounds along y, (points, 2).
+        label: Legend entry: level, kind, and whether it is for these records or for the population.
     """
 
     across: FloatArray
@@ -221,22 +228,22 @@ def draw_quantile_quantile(
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
-    """Draw a point for each pair of quantiles; on logarithmic axes if cells of both grow with their values.
+    """Draw a point for each pair of quantiles, on logarithmic axes if both grids are geometric.
 
     Args:
         x: Quantiles of the first curve.
-        y: Those of the second one.
-        privacy: The privacy statement of both.
-        labels: What x and y axis show.
+        y: Quantiles of the second curve.
+        privacy: Privacy statement of both curves.
+        labels: Labels of the x and y axis.
         edges: Edges of the cells of both curves.
-        shades: Intervals for both quantiles of each pair, the wider ones first.
-        ax: Where to draw; None: in a new figure.
-        name: What the legend calls it.
+        shades: Intervals of both quantiles of each pair, wider ones first.
+        ax: Axes to draw on; None: a new figure.
+        name: Name in the legend.
     """
     same = privacy[0] == privacy[1]
     picture = Picture(SQUARE, privacy[0], ax=ax, name=None if same else "first")
     across, upwards = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if picture.is_first and all(has_geometric_edges(np.asarray(each, dtype=float)) for each in edges):
+    if picture.is_first and all(has_geometric_edges(np.asarray(shade, dtype=float)) for shade in edges):
         picture.ax.set(xscale="log", yscale="log")
     for number, (sideways, up, words) in enumerate(shades, 1):
         width, alpha = (THICK_CROSS, 0.6) if number == len(shades) else (THIN_CROSS, 0.5)
@@ -251,10 +258,13 @@ def draw_quantile_quantile(
 
 
 FILLED = 512
+"""Bars up to which their area is filled."""
 BAR_ROOM = 0.22
-GROUND, DARK_GREY = "0.92", "0.2"
+"""Fraction of the height left free for the legend."""
+LIGHT_BACKGROUND = "0.92"
+DARK_GREY = "0.2"
 EVEN = 1e-6
-"""Widths that differ by less than this part are equal but for rounding."""
+"""Relative difference of cell widths that counts as rounding."""
 DENSE = " per unit of "
 PER_CELL = " per cell"
 
@@ -268,15 +278,16 @@ def draw_bars(
     label: str,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw counts or shares as stairs; cells of unequal width are drawn per unit of x, so that areas are the numbers.
+    """Draw counts or shares as stairs. Cells of unequal width are drawn per unit of x, so that areas are proportional
+    to them.
 
-    Cells of a geometric grid are of equal width on a logarithmic axis, which they are drawn on.
+    Geometric cells have equal widths on a logarithmic axis, which is used for them.
 
     Args:
-        edges: The edges of the cells: one more than there are heights.
-        heights: The count or the share of each cell.
-        upwards: The label of the y axis, as in ``records per cell``.
-        label: The column and its measuring unit.
+        edges: Edges of the cells, (cells + 1,).
+        heights: Count or share of each cell.
+        upwards: Label of the y axis, as in ``records per cell``.
+        label: The column and its unit.
     """
     picture, bounds = Picture(LANDSCAPE, privacy, **on), np.asarray(edges, dtype=float)
     if bounds[0] > 0 and not _are_uneven(np.log(bounds)):  # cells that are equal on a logarithmic axis
@@ -291,7 +302,7 @@ def draw_bars(
     if picture.is_first:
         ax.axhline(0, color="0.4", linewidth=0.6)
         ax.margins(x=0.01)
-    if picture.shades or higher:  # room for what is drawn last, too
+    if picture.shades or higher:  # with room for the outermost cells
         reserve_legend_room(ax, 0.0 if ax.figure.get_layout_engine() is not None else BAR_ROOM)
     density = f"{upwards.removesuffix(PER_CELL)}{DENSE}{format_label(label)}"
     return picture.label_axes(label, density if dense else upwards, place="above").add_statement()
@@ -307,9 +318,16 @@ def _draw_stairs(picture: Picture, bounds: FloatArray, heights: FloatArray) -> N
     if len(heights) > 2 * BLOCKS:
         return draw_between(ax, bounds, heights, heights, color=style.color, alpha=0.9, title=title)
     if picture.is_first and len(heights) <= FILLED:
-        # In grey, so that it is not taken for a part of the shaded errors, and below them.
+        # Grey and below the shades, so that it does not look like part of an error band.
         draw_stairs(
-            ax, heights, bounds, 0.0, fill=True, facecolor=DARK_GREY if is_dark(ax) else GROUND, linewidth=0, zorder=0.9
+            ax,
+            heights,
+            bounds,
+            0.0,
+            fill=True,
+            facecolor=DARK_GREY if is_dark(ax) else LIGHT_BACKGROUND,
+            linewidth=0,
+            zorder=0.9,
         )
     line = {"edgecolor": style.color, "linestyle": style.dash, "linewidth": scale_line_width(1.4)}
     draw_stairs(ax, heights, bounds, None, fill=False, label=title, **line)
@@ -324,14 +342,14 @@ def draw_plane(
     ax: Axes | None = None,
     name: str | None = None,
 ) -> Axes:
-    """Draw how many records lie in each cell; where cells differ in size, how many lie on a unit of area.
+    """Draw a heat map of records per cell, or per unit of area if cells differ in size.
 
     Args:
         count: Records in each cell, of shape ``(columns, rows)``.
-        edges: The edges of the cells, along either axis.
-        labels: What the axes show.
-        ax: Where to draw; None: in a new figure.
-        name: What stands above the picture.
+        edges: Edges of the cells along either axis.
+        labels: Labels of the axes.
+        ax: Axes to draw on; None: a new figure.
+        name: Title above the plot.
     """
     from matplotlib.colors import PowerNorm
     from matplotlib.ticker import MaxNLocator
@@ -339,21 +357,27 @@ def draw_plane(
     from .artists import format_axes
 
     picture = Picture(LANDSCAPE, privacy, ax=ax)
-    heights, what = np.asarray(count, dtype=float), "records in a cell"
-    if any(_are_uneven(each) for each in edges):
-        heights, what = heights / np.outer(np.diff(edges[0]), np.diff(edges[1])), "records on a unit of area"
-    # The root shows thin tails beside a dense middle.
+    heights, bar_label = np.asarray(count, dtype=float), "records in a cell"
+    if any(_are_uneven(axis_edges) for axis_edges in edges):
+        heights, bar_label = heights / np.outer(np.diff(edges[0]), np.diff(edges[1])), "records on a unit of area"
+    # The square root keeps thin tails visible beside a dense centre.
     shades = PowerNorm(0.5, vmin=0.0, vmax=max(float(heights.max()), 1e-300))
     mesh = picture.ax.pcolormesh(*edges, heights.T, norm=shades, cmap=choose_colormap(picture.ax), rasterized=True)
-    bar = picture.ax.figure.colorbar(mesh, ax=picture.ax, label=what, ticks=MaxNLocator(5))
+    bar = picture.ax.figure.colorbar(mesh, ax=picture.ax, label=bar_label, ticks=MaxNLocator(5))
     format_axes(bar.ax)
     if name is not None:
         picture.ax.set_title(format_label(name), parse_math=False)
     return picture.label_axes(labels[0], format_label(labels[1])).add_statement()
 
 
-MARGIN, BOUNDS_ROOM = 1.3, 2.8
-LONGEST_LINE, LINE_WIDTH = 120, 48
+MARGIN = 1.3
+"""Half width of an axis, as a multiple of the upper endpoint."""
+BOUNDS_ROOM = 2.8
+"""Upper limit of the y axis, as a multiple of the upper endpoint, with room for the legend."""
+LONGEST_LINE = 120
+"""Characters of a legend entry, above which it is shortened."""
+LINE_WIDTH = 48
+"""Characters of a line of a wrapped legend entry."""
 NEXT = "twice this interval (thin line); half of it (white ends)"
 WIDEST = "the widest tried"
 
@@ -368,16 +392,17 @@ def draw_bounds(
     wider: float | None,
     **on: Unpack[DrawingOptions],
 ) -> Axes:
-    """Draw an interval around zero, the next wider one as a thinner line, and the ends of the next narrower one.
+    """Draw an interval around zero, the next wider candidate as a thin line, and the endpoints of the next narrower
+    one.
 
-    Several intervals stand one above the other.
+    Several intervals are drawn one above the other.
 
     Args:
-        bound: Its upper end.
-        label: What the axis shows.
-        covers: The share of the records that it covers, and with which probability.
-        narrower: Upper end of the interval that was tried before.
-        wider: Upper end of the one that would have been tried next; None: this was the last one.
+        bound: Upper endpoint.
+        label: Label of the axis.
+        covers: The share of records that the interval covers, with its probability.
+        narrower: Upper endpoint of the previous candidate.
+        wider: Upper endpoint of the next candidate; None: there was no wider candidate.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
     ax, row = picture.ax, [picture.before] * 2
@@ -390,8 +415,8 @@ def draw_bounds(
         picture.draw_points(
             [-wider, wider], row, "-", linewidth=1, alpha=0.45, marker="|", label=deduplicate_label(ax, NEXT)
         )
-    said = "\n".join((str(picture.legend_label(words)), *wrap(f"covers {covers}", LINE_WIDTH)))
-    picture.draw_points([-bound, bound], row, "-", linewidth=5, solid_capstyle="butt", label=said)
+    legend_text = "\n".join((str(picture.legend_label(words)), *wrap(f"covers {covers}", LINE_WIDTH)))
+    picture.draw_points([-bound, bound], row, "-", linewidth=5, solid_capstyle="butt", label=legend_text)
     ax.plot([-narrower, narrower], row, color=ax.get_facecolor(), linewidth=0, marker="|", markersize=5)
     ax.set_ylim(-1, picture.before + 2)
     return picture.label_axes().add_statement()
@@ -409,10 +434,10 @@ def draw_plane_bounds(
     """Draw a rectangle around the origin.
 
     Args:
-        bounds: Its upper ends along the x axis and along the y axis.
-        labels: What the axes show.
-        covers: The share of the records that each covers, and with which probability.
-        widest: Columns for which no wider bound was tried.
+        bounds: Upper endpoints along the x axis and along the y axis.
+        labels: Labels of the axes.
+        covers: The share of records that each interval covers, with its probability.
+        widest: Columns without a wider candidate.
     """
     picture, (across, upwards) = Picture(LANDSCAPE, privacy, **on), bounds
     ax = picture.ax
@@ -432,16 +457,22 @@ def draw_plane_bounds(
 
 
 LONGEST_NAME = 30
-LETTER, LEAST_LETTER = 8.0, 4.5
-"""The size of the numbers in cells, in points, and below which they are left out."""
-WIDTH, DOWN = 0.62, 1.3
-"""The width of a letter and the height of a line, for letters of size 1."""
+LETTER = 8.0
+"""Font size of the numbers in cells, in points."""
+LEAST_LETTER = 4.5
+"""Font size below which numbers are left out, in points."""
+LETTER_WIDTH = 0.62
+"""Width of a letter as a fraction of the font size."""
+LINE_HEIGHT = 1.3
+"""Height of a line as a multiple of the font size."""
 ROOM_FOR_NAME = 0.8
-"""The inches that a column has for its name."""
-WITHIN, SLANT = 0.75, 40
-"""The part of a picture that is left to its cells, and the degrees by which long names of columns are turned."""
+"""Width of a column of the table that its name needs, in inches."""
+WITHIN = 0.75
+"""Fraction of the width of the plot that the cells get beside the colour bar."""
+SLANT = 40
+"""Rotation of long column names, in degrees."""
 DARK = 0.55
-"""The part of the darkest cell from which on a cell is so dark that white is read better on it."""
+"""Fraction of the darkest colour from which text on a cell is white."""
 
 
 def draw_contingency(
@@ -455,16 +486,16 @@ def draw_contingency(
     error: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one cell for each pair of categories, the darker the larger its share of its row.
+    """Draw a cell for each pair of categories, darker for larger shares of the row.
 
     Args:
         count: Records, of shape ``(rows, columns)``.
-        share: The share of the records of its row, of the same shape; NaN, as a count may be, is *not known*.
-        names: The names of the rows, and of the columns.
-        labels: What is counted in rows, and in columns.
-        title: What stands above it.
-        error: How far counts may be off, of the same shape; None: not written.
-        ax: Where to draw; None: in a new figure.
+        share: Share of the records of the row, of the same shape; NaN, as also in `count`, means *not known*.
+        names: Names of the rows, and of the columns.
+        labels: Labels of rows and of columns.
+        title: Title above the plot.
+        error: Error of the counts, of the same shape; None: not shown.
+        ax: Axes to draw on; None: a new figure.
     """
     rows, columns = (distinguish_labels(each, LONGEST_NAME) for each in names)
     aside, below = (0.07 * max(map(len, each), default=0) for each in (rows, columns))
@@ -474,24 +505,24 @@ def draw_contingency(
         enlarge_figure(ax, size)
     picture, shares, counts = Picture(size, privacy, ax=ax), np.asarray(share, dtype=float), np.asarray(count, float)
     ax, darkest = picture.ax, float(np.nanmax(np.append(shares, 1e-9)))
-    # Of like shares differences are seen.
+    # Raise the lower end of the colour scale if shares are similar, so that their differences remain visible.
     lightest = max(2 * float(np.nanmin(np.append(shares, darkest))) - darkest, 0.0)
     lightest = lightest if lightest < darkest else 0.0
-    drawn = ax.imshow(shares, cmap=choose_colormap(picture.ax), vmin=lightest, vmax=darkest, aspect="auto")
-    bar = ax.figure.colorbar(drawn, ax=ax, label="share of the row")
+    image = ax.imshow(shares, cmap=choose_colormap(picture.ax), vmin=lightest, vmax=darkest, aspect="auto")
+    bar = ax.figure.colorbar(image, ax=ax, label="share of the row")
     bar.ax.tick_params(labelsize=scale_font_size(8))
     if max(counts.shape) <= MOST_LABELLED:
-        off = np.full(counts.shape, np.nan) if error is None else np.asarray(error, dtype=float)
-        told = {
+        errors = np.full(counts.shape, np.nan) if error is None else np.asarray(error, dtype=float)
+        texts = {
             cell: format_number(np.rint(counts[cell]))
-            + ("" if np.isnan(off[cell]) else f"\n± {format_number(np.rint(off[cell]))}")
+            + ("" if np.isnan(errors[cell]) else f"\n± {format_number(np.rint(errors[cell]))}")
             for cell in np.ndindex(counts.shape)
         }
-        letters = min(scale_font_size(LETTER), _fit_letter_size(ax, counts.shape, list(told.values())))
-        for (row, column), words in told.items() if letters >= LEAST_LETTER else ():
+        letters = min(scale_font_size(LETTER), _fit_letter_size(ax, counts.shape, list(texts.values())))
+        for (row, column), words in texts.items() if letters >= LEAST_LETTER else ():
             deep = shares[row, column] > lightest + DARK * (darkest - lightest)
-            shown = "white" if deep != is_dark(ax) else "black"
-            ax.text(column, row, words, ha="center", va="center", fontsize=letters, color=shown)
+            color = "white" if deep != is_dark(ax) else "black"
+            ax.text(column, row, words, ha="center", va="center", fontsize=letters, color=color)
     ax.set_yticks(range(len(rows)), rows, parse_math=False)
     room = WITHIN * ax.get_position().width * ax.figure.bbox.width / ax.figure.dpi / len(columns)
     turned: Any = {"rotation": SLANT, "ha": "right", "rotation_mode": "anchor"} if below > room else {}
@@ -503,10 +534,13 @@ def draw_contingency(
 
 
 def _fit_letter_size(ax: Axes, shape: tuple[int, ...], words: Sequence[str]) -> float:
-    """The size of letters, in points, with which these words fit into the cells of a table."""
+    """Return the font size, in points, at which these texts fit into the cells of a table."""
     box, inch = ax.get_position(), ax.figure.dpi / 72
-    wide, high = float(ax.figure.bbox.width) / inch, float(ax.figure.bbox.height) / inch
-    longest = max(len(line) for each in words for line in each.splitlines())
-    lines = max(each.count("\n") + 1 for each in words)
-    across, down = WITHIN * box.width * wide / shape[1], WITHIN * box.height * high / shape[0]
-    return float(min(across / (WIDTH * (longest + 1)), down / (DOWN * lines)))
+    figure_width, figure_height = float(ax.figure.bbox.width) / inch, float(ax.figure.bbox.height) / inch
+    longest = max(len(line) for text in words for line in text.splitlines())
+    lines = max(text.count("\n") + 1 for text in words)
+    cell_width, cell_height = (
+        WITHIN * box.width * figure_width / shape[1],
+        WITHIN * box.height * figure_height / shape[0],
+    )
+    return float(min(cell_width / (LETTER_WIDTH * (longest + 1)), cell_height / (LINE_HEIGHT * lines)))

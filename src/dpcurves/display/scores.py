@@ -1,6 +1,6 @@
-"""Pictures of scores and models: ROC, precision-recall, gain, net benefit, calibration, confusion, residuals.
+"""Plots of scores and models: ROC, precision-recall, gain, net benefit, calibration, confusion matrix, residuals.
 
-Each is given the privacy statement that is written below it, and its place.
+Each function takes the privacy statement that is written below the plot, and where to draw.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 CHANCE = "chance level (AUC = 0.5)"
 CURVE = "ROC curve"
 CLOSEST = 1e-4
-"""No digit of an area stands for less than a tenth of this."""
+"""Smallest width of an interval that sets the digits of an area; an area has no digit below a tenth of it."""
 
 
 def _draw_rates(
     picture: Picture, curve: tuple[ArrayLike, ArrayLike], words: str, *, edges: ArrayLike, place: Place = "best"
 ) -> Axes:
-    """Draw one curve over its bands, by their ends between the edges."""
+    """Draw one curve over its bands, whose bounds hold between edges."""
     for shade in picture.shades:
         picture.shade_band(edges, *shade)
     picture.draw_line(*curve, picture.legend_label(words))
@@ -65,9 +65,9 @@ class AreaInterval(NamedTuple):
     """A confidence interval for the area under a curve.
 
     Attributes:
-        lower: Its lower end.
-        upper: Its upper end.
-        label: Its level, its kind, and whether it is for these records or for the population.
+        lower: Lower endpoint.
+        upper: Upper endpoint.
+        label: Level, kind, and whether it is for these records or for the population.
     """
 
     lower: float
@@ -76,11 +76,11 @@ class AreaInterval(NamedTuple):
 
 
 class Region(NamedTuple):
-    """The band of a ROC curve: lower and upper bounds between each edge and the next.
+    """The band of a ROC curve, with constant bounds between adjacent edges.
 
     Attributes:
         edges: False positive rates, rising from 0 to 1, (steps + 1,).
-        shade: Its bounds between them, (steps,), and its label in the legend.
+        shade: Bounds between the edges, (steps,), and the legend entry.
     """
 
     edges: ArrayLike
@@ -99,16 +99,16 @@ def draw_roc(
     regions: Sequence[Region] = (),
     **on: Unpack[DrawingOptions],
 ) -> Axes:
-    """Draw a ROC curve with its bands, the diagonal of chance, and the area under the curve in the legend.
+    """Draw a ROC curve with its bands, the chance diagonal, and the area under the curve in the legend.
 
     Args:
         fpr: Share of negatives above each threshold.
         tpr: Share of positives above each threshold.
         auc: Area under the curve.
-        title: The title, for a curve without a name; named curves may share one picture.
-        positive: Which label is positive, for the axes.
-        areas: Confidence intervals for the area, the one for these records first.
-        regions: Bands, the wider ones first.
+        title: Title of an unnamed curve; named curves may share one plot.
+        positive: Label of positives, for the axes.
+        areas: Confidence intervals of the area, first for these records.
+        regions: Bands, wider ones first.
     """
     picture = Picture(SQUARE, privacy, **on)
     if picture.is_first:
@@ -126,7 +126,7 @@ def draw_roc(
 
 
 def area_rows(auc: float, areas: Sequence[AreaInterval]) -> list[tuple[str, str]]:
-    """The area under the curve with as many digits as are known, and its intervals: a name and a text for each.
+    """Return rows of name and text: the area under the curve, rounded by its interval, and its intervals.
 
     >>> area_rows(0.64137, [AreaInterval(0.6311, 0.6519, "95% interval for these records")])
     [('AUC', '0.641'), ('95% interval for these records', '0.631 to 0.652')]
@@ -151,9 +151,9 @@ def draw_precision_recall(
 
     Args:
         recall: Share of positives above each threshold.
-        precision: Share of positives among those above it.
+        precision: Share of positives among the records above each threshold.
         average_precision: For the legend.
-        edges: Values of recall between which the shades have their ends.
+        edges: Recall values between which the bounds of the shades hold.
     """
     picture = Picture(SQUARE, privacy, **on)
     if picture.is_first:
@@ -171,12 +171,12 @@ def draw_gain(
     edges: ArrayLike,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw the share of the positives among the highest scores, with the diagonal of a random order.
+    """Draw the share of positives among the highest scores, with the diagonal of a random order.
 
     Args:
         flagged: Share of all records above each threshold.
-        gain: Share of the positives above it.
-        edges: Shares of records between which the shades have their ends.
+        gain: Share of positives above each threshold.
+        edges: Shares of records between which the bounds of the shades hold.
     """
     picture = Picture(SQUARE, privacy, **on)
     if picture.is_first:
@@ -185,20 +185,24 @@ def draw_gain(
     return _draw_rates(picture, (flagged, gain), "gain", edges=edges, place="lower right")
 
 
-DECISION_ROOM, DEPTH = 1.35, 0.25
+DECISION_ROOM = 1.35
+"""Upper limit of the y axis, as a multiple of the highest net benefit."""
+DEPTH = 0.25
+"""Lower limit of the y axis, as a multiple of the highest net benefit."""
 LARGE = 0.75
+"""Width of a band from which it is uninformative, as a multiple of the highest net benefit."""
 CUT = "not drawn above {}: there the band is wider than 3/4 of the largest net benefit"
 LEAST_SHOWN = 0.1
-"""So much of the thresholds is drawn whatever the band is like."""
+"""Share of the thresholds that is always drawn."""
 
 
-def _informative_limit(at: FloatArray, shades: Sequence[Shade], highest: float) -> float:
-    """The least threshold with a band wider than three quarters of the highest net benefit; 1 if there is none."""
+def _informative_limit(thresholds: FloatArray, shades: Sequence[Shade], highest: float) -> float:
+    """Return the lowest threshold with a band wider than 3/4 of the highest net benefit, or 1."""
     if not shades:
         return 1.0
     lower, upper = shades[0].endpoints
-    wide = at[upper - lower > LARGE * highest]
-    return max(float(wide[0]), LEAST_SHOWN) if len(wide) else 1.0
+    is_wide = thresholds[upper - lower > LARGE * highest]
+    return max(float(is_wide[0]), LEAST_SHOWN) if len(is_wide) else 1.0
 
 
 def draw_decision(
@@ -208,14 +212,14 @@ def draw_decision(
     privacy: PrivacyStatement,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw net benefit against the threshold probability, with those of treating everybody and of treating nobody.
+    """Draw net benefit against the threshold probability, with the net benefits of treating everybody and nobody.
 
-    Losses much larger than the greatest possible benefit are cut off: the loss of treating everybody is unbounded.
+    The loss of treating everybody is unbounded, so losses much larger than the largest benefit are cut off.
 
     Args:
         threshold: Rising probabilities.
-        benefit: The net benefit of treating by the scores; bands have their ends at each threshold.
-        all_benefit: The net benefit of treating everybody.
+        benefit: Net benefit of treating by the score; bands have bounds at each threshold.
+        all_benefit: Net benefit of treating everybody.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
     at, everybody = np.asarray(threshold, dtype=float), np.asarray(all_benefit, dtype=float)
@@ -242,25 +246,33 @@ def _edges_between(at: FloatArray) -> FloatArray:
     return np.concatenate([[2 * at[0] - middles[0]], middles, [2 * at[-1] - middles[-1]]])
 
 
-THIN, THICK, WITHIN = 1.1, 5.0, 0.4
-"""Widths of the bars of intervals for the population and for these records, and how pale the latter are."""
+THIN = 1.1
+"""Line width of an interval for the population, in points."""
+THICK = 5.0
+"""Line width of an interval for these records, in points."""
+WITHIN = 0.4
+"""Opacity of an interval for these records."""
 APART = 0.2
-NUMBERS_ROOM, CONFUSION_ROOM = 0.36, 0.55
-"""The part of the rows that is left free above all numbers for the legend; and above rates, below counts."""
+NUMBERS_ROOM = 0.36
+"""Height left free for the legend above numbers, as a fraction of the rows."""
+CONFUSION_ROOM = 0.55
+"""Height left free for the legend above rates, as a fraction of the rows."""
 
 
 def _bar_style(words: str) -> tuple[float, float]:
-    """Width and opacity of the bar of an interval: for the population thin, for these records thick, and within."""
+    """Return line width and opacity of an interval: thin for the population, thick and pale for these records."""
     return (THIN, 1.0) if POPULATION in words else (THICK, WITHIN)
 
 
 def draw_numbers(values: Mapping[str, float], privacy: PrivacyStatement, **on: Unpack[ShadedDrawingOptions]) -> Axes:
-    """Draw each number as a point in a row of its own, by its name, with its intervals."""
+    """Draw each number as a point in its own row, with its name and intervals."""
     picture, rows = Picture(LANDSCAPE, privacy, **on), np.arange(len(values), dtype=np.float64)[::-1]
     if picture.is_first:
         picture.ax.set_yticks(rows, list(values), parse_math=False)
-        found = np.concatenate([list(values.values()), *(np.asarray(shade.upper, float) for shade in picture.shades)])
-        beyond = float(found[np.isfinite(found)].max(initial=1.0))  # of a log loss; an interval may have no end
+        limits = np.concatenate([list(values.values()), *(np.asarray(shade.upper, float) for shade in picture.shades)])
+        beyond = float(
+            limits[np.isfinite(limits)].max(initial=1.0)
+        )  # a log loss may exceed 1, and its interval may be unbounded
         picture.ax.set(
             xlim=(UNIT[0], max(UNIT[1], beyond * UNIT[1])), ylim=(-1.0, len(values) - 1 + NUMBERS_ROOM * len(values))
         )
@@ -281,32 +293,34 @@ def draw_confusion(
     privacy: PrivacyStatement,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw the rates at one threshold with their intervals; the four counts of the matrix stand above.
+    """Draw the rates at one threshold with their intervals, below the counts of the confusion matrix.
 
     Args:
-        matrix: Counts: rows are the true labels, columns the predicted ones, negatives first.
-        threshold: A score at or above it is classified as positive.
+        matrix: Counts: rows are true labels, columns predicted labels, negatives first.
+        threshold: Scores at or above it are classified as positive.
         rates: The rates, by name.
     """
     ax = draw_numbers({rate.replace("_", " "): value for rate, value in rates.items()}, privacy, **on)
     ax.set_xlabel(f"share; a score of {threshold:g} or more is called positive")
     if on.get("name") is None:
         (true_negative, false_positive), (false_negative, true_positive) = np.round(np.asarray(matrix, float)).tolist()
-        told = (
+        count_text = (
             f"called positive: {format_number(true_positive)} positives, {format_number(false_positive)} negatives\n"
             f"called negative: {format_number(false_negative)} positives, {format_number(true_negative)} negatives"
         )
-        ax.set_title(told, fontsize=9)
+        ax.set_title(count_text, fontsize=9)
         ax.set_ylim(-1.0, len(rates) * (1 + CONFUSION_ROOM) - 1)
     return ax
 
 
 UNKNOWN = "anything from 0 to 1"
 FLOOR = -0.16
-BAR_PART, AXIS_POINTS = 0.7, 250.0
-"""The part of the place between two bars that a bar takes, and the length of the axis in points, about."""
+BAR_PART = 0.7
+"""Width of a bar, as a fraction of the distance between bars."""
+AXIS_POINTS = 250.0
+"""Approximate length of the axis, in points."""
 RARE = 0.25
-"""A share below which rare events fill the axes, which then end sooner."""
+"""Share of positives below which the axes end early, because rare events would fill only their corner."""
 TALLEST = 0.12
 MOST_TICKS = 12
 TICK = 8.5
@@ -320,18 +334,19 @@ def draw_calibration(
     privacy: PrivacyStatement,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw observed against predicted shares of positives, the diagonal of perfect calibration and bars of group sizes.
+    """Draw observed against predicted shares of positives, the diagonal of perfect calibration, and bars of group
+    sizes.
 
-    A group whose interval reaches from 0 to 1, and so says nothing, is a hollow point that the line leaves out.
+    A group with an interval from 0 to 1 is uninformative: its point is hollow, and the line skips it.
 
     Args:
         prob_pred: Mean score of each group.
         prob_true: Share of positives in each group.
-        count: Records in each group; None: there are no groups, and no bars.
+        count: Records in each group; None: no groups and no bars.
     """
     picture = Picture(SQUARE, privacy, **on)
     ax, color = picture.ax, picture.style.color
-    predicted, observed = (np.asarray(each, dtype=float) for each in (prob_pred, prob_true))
+    predicted, observed = (np.asarray(shares, dtype=float) for shares in (prob_pred, prob_true))
     top = _axis_limit(predicted, observed, picture) if picture.is_first and on.get("name") is None else 1.0
     if picture.is_first:
         _draw_diagonal(ax)
@@ -358,25 +373,25 @@ def draw_calibration(
 
 
 def _bar_width(places: FloatArray) -> float:
-    """The width of bars at these places of an axis of length 1, in points: less where most of them lie close."""
+    """Return the width of bars, in points, at these positions of an axis of length 1: narrower if they are dense."""
     gaps = np.diff(np.sort(places[np.isfinite(places)]))
     typical = float(np.median(gaps)) if len(gaps) else 1.0
     return float(np.clip(BAR_PART * AXIS_POINTS * typical, 1.0, 5.0))
 
 
 def _axis_limit(predicted: FloatArray, observed: FloatArray, picture: Picture) -> float:
-    """The end of both axes: 1, or less where all that is drawn of rare events lies below a quarter of it."""
+    """Return the upper limit of both axes: 1, or less if all points and intervals are below a quarter."""
     ends = [np.asarray(shade.upper, dtype=float) for shade in picture.shades]
-    drawn = np.concatenate([predicted, observed, *[end[end < 1] for end in ends]])
-    largest = float(np.nanmax(np.append(drawn[np.isfinite(drawn)], 0.0)))
+    shares = np.concatenate([predicted, observed, *[end[end < 1] for end in ends]])
+    largest = float(np.nanmax(np.append(shares[np.isfinite(shares)], 0.0)))
     if not 0 < largest < RARE:
         return 1.0
     decade = 10.0 ** np.floor(np.log10(largest))
-    return float(next(each * decade for each in (1, 1.25, 1.5, 2, 2.5, 5, 10) if each * decade >= 1.02 * largest))
+    return float(next(shade * decade for shade in (1, 1.25, 1.5, 2, 2.5, 5, 10) if shade * decade >= 1.02 * largest))
 
 
 def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray) -> None:
-    """Draw what was observed in its intervals: those for the population are thin, with caps."""
+    """Draw observed shares with their intervals; intervals for the population are thin and capped."""
     for lower, upper, words in picture.shades:
         width, alpha = _bar_style(words)
         label, color = deduplicate_label(picture.ax, words), picture.style.color
@@ -393,11 +408,11 @@ def draw_hosmer_lemeshow(
     privacy: PrivacyStatement,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw observed and expected positives, group by group.
+    """Draw observed and expected positives of each group.
 
     Args:
-        groups: What each has: ``lower`` and ``upper`` score, ``count``, ``positives`` and ``expected`` positives.
-        statistic: The statistic of the test.
+        groups: For each group ``lower`` and ``upper`` score, ``count``, ``positives`` and ``expected`` positives.
+        statistic: The test statistic.
         p_value: The p-value of the test.
     """
     picture, middles = Picture(LANDSCAPE, privacy, **on), np.arange(0.5, len(groups))
@@ -420,7 +435,10 @@ def draw_hosmer_lemeshow(
     return picture.label_axes().add_statement()
 
 
-SMALLEST_MARK, LARGEST_MARK = 10.0, 90.0
+SMALLEST_MARK = 10.0
+"""Smallest area of a point, in square points."""
+LARGEST_MARK = 90.0
+"""Largest area of a point, in square points."""
 Labels = tuple[str, str]
 SYNTHETIC = "synthetic points, none a record"
 
@@ -432,14 +450,14 @@ def draw_binned_residuals(
     privacy: PrivacyStatement,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw mean residuals against mean predictions, a point for each bin, within the envelope.
+    """Draw mean residuals against mean predictions, a point per bin, with an envelope.
 
-    Envelopes are the ends between which mean residuals stay if the model is right.
+    An envelope bounds the mean residuals of a correct model.
 
     Args:
         prob_pred: Mean prediction of each bin, in nondecreasing order.
         residual: Mean residual of each bin.
-        count: Records in each bin: the area of its point.
+        count: Records in each bin, shown as the area of its point.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
     ax, style = picture.ax, picture.style
@@ -447,10 +465,10 @@ def draw_binned_residuals(
         ax.axhline(0, color=GREY, linewidth=0.8)
         ax.margins(y=0.25)
         ax.set(xlim=UNIT, xlabel="mean predicted probability", ylabel="mean residual: label less prediction")
-    across, upwards, sizes = (np.asarray(each, dtype=float) for each in (prob_pred, residual, count))
+    across, upwards, sizes = (np.asarray(values, dtype=float) for values in (prob_pred, residual, count))
     for lower, upper, words in picture.shades:
         for bound, label in ((upper, picture.legend_label(words)), (lower, "")):
-            # A single bin has a line of no length: a mark shows where it would begin.
+            # A single bin gives a line of length zero, so a marker is drawn.
             picture.draw_points(across, bound, style.dash, linewidth=0.9, marker="_", alpha=0.7, label=label)
     parts = np.clip(sizes, 0, None) / np.fmax.reduce(sizes, initial=1.0)
     areas = SMALLEST_MARK + (LARGEST_MARK - SMALLEST_MARK) * parts
@@ -469,13 +487,13 @@ def draw_residual_points(
     unseen: float,
     **on: Unpack[DrawingOptions],
 ) -> Axes:
-    """Draw a synthetic scatter of residuals against predictions.
+    """Draw a synthetic scatter plot of residuals against predictions.
 
     Args:
-        points: An array ``(n, 2)``: a prediction and a residual each.
-        window: Edges of the cells that are shown, along either axis.
-        labels: What the axes show.
-        unseen: The share of the records that lie elsewhere.
+        points: Predictions and residuals, ``(n, 2)``.
+        window: Edges of the visible cells along either axis.
+        labels: Labels of the axes.
+        unseen: Share of the records outside the window.
     """
     picture = Picture(LANDSCAPE, privacy, **on)
     _frame_residuals(picture, window, labels)
@@ -495,20 +513,20 @@ def draw_residual_density(
     unseen: float,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how records are spread over predictions and residuals as a heat map.
+    """Draw the density of records over predictions and residuals as a heat map.
 
     Args:
         density: Share of the records in each cell, of shape ``(cells along x, cells along y)``.
-        edges: The edges of the cells, along either axis.
-        labels: What the axes show.
-        window: Edges of the cells that are shown.
-        unseen: The share of the records that lie elsewhere.
-        ax: Where to draw; None: in a new figure.
+        edges: Edges of the cells along either axis.
+        labels: Labels of the axes.
+        window: Edges of the visible cells.
+        unseen: Share of the records outside the window.
+        ax: Axes to draw on; None: a new figure.
     """
     picture = Picture(LANDSCAPE, privacy, ax=ax)
     _frame_residuals(picture, window, labels)
     height = np.asarray(density, dtype=float) / np.outer(np.diff(edges[0]), np.diff(edges[1]))
-    # The root shows thin tails beside a dense middle.
+    # The square root keeps thin tails visible beside a dense centre.
     picture.ax.pcolormesh(*edges, np.sqrt(height).T, cmap=choose_colormap(picture.ax), rasterized=True, zorder=0)
     return _finish_residuals(picture, unseen)
 

@@ -1,4 +1,4 @@
-"""Lines and tables of text: the privacy line, spent budgets, plans, and curves on a terminal."""
+"""Text of privacy lines, spent budgets and plans, and tables of curves for the terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SEEDED = "SEEDED: NOT PRIVATE"
 
 
 def footer(privacy: PrivacyStatement) -> str:
-    """Loss, adjacency, protected unit and trust model; on a second line a warning, and the model, if any.
+    """Return loss, adjacency, privacy unit and trust model in one line, and a warning and the model in a second line.
 
     >>> statement = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 1000, "a curator", "flat", True, "a", "elsewhere")
     >>> print(footer(statement))
@@ -47,23 +47,23 @@ def footer(privacy: PrivacyStatement) -> str:
 
 
 def describe_trust(privacy: PrivacyStatement) -> str:
-    """The trust model as people read it: whoever holds all records is called a trusted curator."""
+    """Return the trust model for readers: the holder of all records is called a trusted curator."""
     return re.sub(r"^one curator\b", "a trusted curator", privacy.trust)
 
 
 def describe_mechanism(made_by: str) -> str:
-    """The mechanism, and the trust model before it, as people read them: counts of nested partitions are hierarchical.
+    """Return the mechanism and its trust model for readers; counts of nested partitions are called hierarchical.
 
     >>> describe_mechanism("partition of 6, 27 and 100 intervals; partition of 7 intervals")
     'hierarchical counts of 6, 27 and 100 intervals; counts of 7 intervals'
     """
     nested = re.sub(r"partition of (?=[\d, ]+ and \d+ intervals)", "hierarchical counts of ", made_by)
-    counted = re.sub(r"partition of (?=\d+ intervals)", "counts of ", nested)
-    return re.sub(r"^one curator\b", "curator", counted)
+    text = re.sub(r"partition of (?=\d+ intervals)", "counts of ", nested)
+    return re.sub(r"^one curator\b", "curator", text)
 
 
 class ChargeRow(NamedTuple):
-    """A paid question."""
+    """A charged question."""
 
     question: str
     price: str
@@ -72,7 +72,7 @@ class ChargeRow(NamedTuple):
 
 
 class AllowanceRow(NamedTuple):
-    """An allowance: its owner, and its spent part."""
+    """An allowance: its owner and the spent amount."""
 
     project: str
     analyst: str
@@ -82,12 +82,12 @@ class AllowanceRow(NamedTuple):
 
 
 def format_amount(amount: Amount, delta: Fraction) -> str:
-    """An amount of a ledger in words, with a delta where there is one."""
+    """Format an amount of a ledger, with delta if it is not zero."""
     return f"{amount}, delta {format_loss(delta)}" if delta else str(amount)
 
 
 class BalanceReport(NamedTuple):
-    """An account of the ledger: its budget, the spent and the remaining part, and the charges."""
+    """An account of the ledger: budget, spent and remaining amounts, and the charges."""
 
     dataset: str
     budget: str
@@ -98,9 +98,9 @@ class BalanceReport(NamedTuple):
 
     @classmethod
     def from_statement(cls, statement: Statement) -> BalanceReport:
-        """The balance that a ledger's statement tells."""
+        """Return the report of a ledger's statement."""
         account = statement.account
-        # Moments in UTC as people write them, without seconds: all of ISO 8601 is too wide for a table.
+        # Times in UTC without seconds: full ISO 8601 is too wide for a table.
         charges = [
             ChargeRow(
                 line.purpose,
@@ -116,12 +116,12 @@ class BalanceReport(NamedTuple):
         ]
         cap, spent = account.cap.delta, sum((line.loss.delta for line in statement.grants), start=Fraction(0))
         amounts = zip((account.limit, statement.spent, statement.remaining), (cap, spent, cap - spent), strict=True)
-        budget, paid, left = (format_amount(amount, delta if cap else cap) for amount, delta in amounts)
-        return cls(account.dataset, budget, paid, left, charges, spenders)
+        budget, paid, remaining = (format_amount(amount, delta if cap else cap) for amount, delta in amounts)
+        return cls(account.dataset, budget, paid, remaining, charges, spenders)
 
 
 class RefusalRow(NamedTuple):
-    """A refused question, and the reason."""
+    """A rejected question and the reason."""
 
     question: str
     reason: str
@@ -161,7 +161,7 @@ ASKED = MappingProxyType(
 
 
 class PlanLine(NamedTuple):
-    """A paid part of a plan: its turns, its query, its price and error, and its mechanism."""
+    """One query of a plan: its rounds, quantity, price, error and mechanism."""
 
     rounds: str
     quantity: str
@@ -172,32 +172,37 @@ class PlanLine(NamedTuple):
 
 
 def plan_lines(plans: Sequence[Plan], units: int | None) -> Iterator[PlanLine]:
-    """A line for each thing that is paid for. What is paid once may be looked at in many turns: they are one line.
+    """Yield a line per paid query. Rounds that share one payment are one line.
 
     Arguments:
-        plans: The turns of a question.
-        units: The public number of units, of which the error is a share; None: it is private.
+        plans: The plans of a question, one per round.
+        units: The public number of units, for errors as a share; None: it is private.
     """
-    turn = 1
-    for _, same in groupby(plans, key=lambda plan: (plan.query.charged_query, plan.loss)):
-        plan, *others = same
-        last = turn + len(others)
-        # A sum is kept in steps of a lattice; a record adds `per_record_sensitivity` steps at most, and 1 to a count.
+    first_round = 1
+    for _, plans_of_payment in groupby(plans, key=lambda plan: (plan.query.charged_query, plan.loss)):
+        plan, *later_plans = plans_of_payment
+        last_round = first_round + len(later_plans)
+        # Sums are integers on a lattice: a record adds up to `per_record_sensitivity` steps, and 1 to a count.
         error = plan.error / plan.query.per_record_sensitivity
-        share = f"{error / units:.4%}" if units and error else ""
-        asked = ASKED.get(type(plan.query).__name__, "answers")
-        turns = f"{turn} to {last}" if others else str(turn)
+        relative_error = f"{error / units:.4%}" if units and error else ""
+        quantity = ASKED.get(type(plan.query).__name__, "answers")
+        rounds = f"{first_round} to {last_round}" if later_plans else str(first_round)
         yield PlanLine(
-            turns, asked, str(plan.loss), f"{error:.4g}" if error else "", share, describe_mechanism(plan.made_by)
+            rounds,
+            quantity,
+            str(plan.loss),
+            f"{error:.4g}" if error else "",
+            relative_error,
+            describe_mechanism(plan.made_by),
         )
-        turn = last + 1
+        first_round = last_round + 1
 
 
 def curve_table(columns: Mapping[str, ArrayLike], *, most: int = 20) -> Group:
-    """Columns for the terminal: at most `most` rows, evenly chosen with both ends.
+    """Return a table for the terminal: up to `most` rows, evenly spaced, with the first and the last.
 
-    A column of shape ``(rows, 2)`` is one of intervals. Values of numbers by name have figures of their own where some
-    are a thousand times as large as others.
+    A column of shape ``(rows, 2)`` holds intervals. Rows of named numbers are rounded separately if some are a thousand
+    times larger than others.
 
     Raises:
         ValueError: `most` is below 2.
@@ -210,30 +215,30 @@ def curve_table(columns: Mapping[str, ArrayLike], *, most: int = 20) -> Group:
 
     arrays = {name: np.asarray(column) for name, column in columns.items()}
     rows = min((len(array) for array in arrays.values()), default=0)
-    shown, table = np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(np.int64)), Table()
+    indices, table = np.unique(np.linspace(0, rows - 1, min(rows, most)).round().astype(np.int64)), Table()
     for name in format_distinct_labels(list(arrays)):
-        table.add_column(Text(name), justify="right", overflow="fold")  # no label or number is cut off
-    texts = {name: format_numbers(array[shown]) for name, array in arrays.items()}
+        table.add_column(Text(name), justify="right", overflow="fold")  # labels and numbers are never truncated
+    texts = {name: format_numbers(array[indices]) for name, array in arrays.items()}
     for name, array in arrays.items() if arrays.keys() & NAMES_OF_NUMBERS else ():
         if array.ndim == 1 and _differ_in_magnitude(array):
-            texts[name] = [format_number(value) for value in array[shown].tolist()]
+            texts[name] = [format_number(value) for value in array[indices].tolist()]
     for cells in zip(*texts.values(), strict=True):
         table.add_row(*map(Text, cells))
     return Group(table, *[Text(f"{most} of {rows:,} rows are shown; --csv FILE writes all")] * (rows > most))
 
 
 NAMES_OF_NUMBERS = frozenset({"number", "statistic"})
-"""Columns that say what the numbers of a row are: a count and a variance need figures of their own."""
+"""Columns that name the number of a row, such as count or variance, which need separate rounding."""
 
 
 def _differ_in_magnitude(values: NDArray[Any]) -> bool:
-    """Tell whether some of these numbers are a thousand times as large as others that are not 0."""
-    found = np.abs(values[np.isfinite(values) & (values != 0)]) if values.dtype.kind == "f" else np.zeros(0)
-    return bool(len(found) and found.max() > 1000 * found.min())
+    """Return whether some numbers are a thousand times larger than other nonzero numbers."""
+    magnitudes = np.abs(values[np.isfinite(values) & (values != 0)]) if values.dtype.kind == "f" else np.zeros(0)
+    return bool(len(magnitudes) and magnitudes.max() > 1000 * magnitudes.min())
 
 
 def allowance_table(balance: BalanceReport) -> Table:
-    """The allowances of an account for the terminal; below them what is left of its cap."""
+    """Return the allowances of an account for the terminal, with the remaining cap below."""
     from rich.table import Table
     from rich.text import Text
 
@@ -247,7 +252,7 @@ def allowance_table(balance: BalanceReport) -> Table:
 
 
 def ledger_table(balance: BalanceReport) -> Table:
-    """An account for the terminal: what was paid for, and what is left."""
+    """Return an account for the terminal: charges and the remaining budget."""
     from rich.table import Table
     from rich.text import Text
 
