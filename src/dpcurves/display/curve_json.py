@@ -1,4 +1,4 @@
-"""Curves as JSON and as data frames, and the published schema that documents are held to."""
+"""JSON and data frames of curves, and the published JSON Schema that documents are checked against."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from ..privacy import Neighbours
 from .numerals import format_label
 from .tables import LabelColumns, name_label_columns
 
-# The published schema of curves, and a reader that holds documents to it.
+# The published schema, and a validator for it.
 #
-# Forms of kinds are made from the classes of results, those of releases from the classes of laws, and only what a
-# document names is imported. The reader is our own: jsonschema looks at each number of an array, and fastjsonschema
-# reads drafts up to 7. It knows the words of JSON Schema 2020-12 that our schema uses, and tells the first fault.
+# Schemas of kinds are derived from result classes, schemas of releases from noise laws, and only those that a document
+# names are imported. The validator is our own: jsonschema visits each number of an array, and fastjsonschema supports
+# drafts up to 7. It supports the keywords of JSON Schema 2020-12 that the schema uses, and reports the first fault.
 
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -39,13 +39,13 @@ NAMES = {dict: "an object", list: "a list", str: "a string", int: "an integer", 
          bool: "true or false", type(None): "null"}  # fmt: skip
 
 Fault = tuple[str, str]
-"""The place of a fault, and the rule that is broken there."""
+"""The path of a fault and the violated rule."""
 
 
 SCHEMA = 1
 SEVERAL = "curves"
 LONGER = "x-longer"
-"""The word of a property that tells by how much its array is longer than the shortest one of the curve."""
+"""Schema keyword: by how many items an array is longer than the shortest array of the curve."""
 TEXT: Rule = {"type": "string"}
 TEXTS: Rule = {"type": "array", "items": TEXT}
 NUMBER: Rule = {"type": ["number", "null"]}
@@ -55,23 +55,24 @@ EDGES: Rule = {**NUMBERS, LONGER: 1}
 ROWS: Rule = {"type": "array", "items": NUMBERS}
 BY_NAME: Rule = {"type": "object", "additionalProperties": NUMBER}
 FORMS: dict[str, Callable[[], Rule]] = {}
-"""The forms of kinds of curves; a result adds its own where its class is defined."""
+"""Schemas of kinds of curves; each result class registers its own."""
 
 
 def curve_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of all curves: what they share, the form of each kind, and that of each law.
+    """Return the JSON Schema (draft 2020-12) of all curves: common parts, and the form of each kind and each noise law.
 
-    It is made from the classes that write them, and is for programs in other languages: `read` holds to it by itself.
+    It is derived from the classes that write the documents, for programs in other languages. `parse_curve` checks
+    documents against it too.
 
     Returns:
-        Plain objects, for `json.dumps`. Definitions are called as the kind of a curve is, or the key of a law.
+        Plain objects for `json.dumps`. Definitions are named by the kind of a curve or the key of a law.
 
     >>> curve_schema()["$id"], "cdf" in curve_schema()["$defs"]
     ('urn:dpcurves:curve:1', True)
     """
     shared, laws, kinds = dict(_shared_rules()), json_schemas(), _kind_schemas()
     release: Rule = _reference(next(iter(laws)))
-    for key in reversed(laws):  # a release is of the first law whose key it has
+    for key in reversed(laws):  # the law of a release is the first whose key it contains
         release = {"if": {"required": [key]}, "then": _reference(key), "else": release}
     shared["release"] = {"type": "object", **release}
     for name, among in ((ANY, [*kinds, SEVERAL]), (SINGLE, [*kinds])):
@@ -91,7 +92,7 @@ def _reference(name: str) -> Rule:
 
 @cache
 def _shared_rules() -> dict[str, Rule]:
-    """Rules that the forms of all kinds share, by their names among the definitions of the schema."""
+    """Return the definitions that the schemas of all kinds refer to, by name."""
     privacy = STORED.rule_of_fields(PrivacyStatement)
     facts = {**privacy["properties"], "missing_rule": {"description": "What became of missing values.", **TEXT}}
     notes = facts.pop("notes")
@@ -142,7 +143,7 @@ def _kind_schemas() -> dict[str, Rule]:
 
 
 def _find_form(kind: str) -> Rule | None:
-    """The form of a kind; None: there is none of this name."""
+    """Return the schema of a kind, or None if no class has registered it."""
     if kind == SEVERAL:
         return _shared_rules()[SEVERAL]
     if kind not in FORMS:
@@ -151,7 +152,8 @@ def _find_form(kind: str) -> Rule | None:
 
 
 def _resolve_reference(name: str, value: Any) -> Rule:
-    """The definition of this name as far as it is about `value`: other kinds and laws are not even made."""
+    """Return the definition of this name as far as it applies to `value`, without building schemas of other kinds and
+    laws."""
     if name not in {"release", ANY, SINGLE}:
         return STORED.definitions.get(name) or _shared_rules()[name]
     given: Mapping[str, Any] = value if isinstance(value, dict) else {}
@@ -165,23 +167,23 @@ def _resolve_reference(name: str, value: Any) -> Rule:
 
 
 def extra_lengths(kind: str) -> Mapping[str, int]:
-    """By how much arrays of one kind of curve are longer than the shortest of them."""
+    """Return by how many items each array of a kind is longer than its shortest array."""
     parts = (_find_form(kind) or {}).get("properties", {})
     return {name: part[LONGER] for name, part in parts.items() if LONGER in part}
 
 
 def check_document(document: object) -> None:
-    """Hold a parsed document to the schema.
+    """Check a parsed document against the schema.
 
     Raises:
-        ValueError: the first fault, with its place.
+        ValueError: the first fault, with its path.
     """
     for fault in find_faults(document, _reference(DOCUMENT), "curve"):
         raise InvalidArgument(*fault)
 
 
 def find_faults(value: Any, rule: Rule, place: str) -> Iterator[Fault]:
-    """The faults of `value` at `place`, in the order of `rule`. Where nothing is asked, nothing is looked at."""
+    """Yield the faults of `value` at `place`, in the order of `rule`. An empty rule is not descended into."""
     if not rule:
         return
     if "$ref" in rule:
@@ -226,7 +228,7 @@ def _faults_of_list(value: list[Any], rule: Rule, place: str) -> Iterator[Fault]
         yield place, f"{rule['minItems']} entries are needed, got {len(value)}"
     items = rule.get("items", {})
     if not items or (items.keys() == {"type"} and set(map(type, value)) <= set(_python_types(items["type"]))):
-        return  # long arrays of numbers, at once
+        return  # fast path for long arrays of numbers
     for number, entry in enumerate(value):
         yield from find_faults(entry, items, f"{place}[{number}]")
 
@@ -243,9 +245,9 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 def to_frame(columns: Mapping[str, ArrayLike]) -> Any:
-    """A frame with these columns: of pandas if it is installed, else of Polars, else an Arrow table.
+    """Return the columns as a data frame: pandas if installed, else Polars, else an Arrow table.
 
-    The table is pyarrow's, if that is installed, else one of arro3, which all libraries take that speak Arrow.
+    The Arrow table is from pyarrow if installed, else from arro3, which all Arrow libraries accept.
 
     >>> to_frame({"x": [1.0, 2.0], "y": [0.5, 1.0]}).shape
     (2, 2)
@@ -265,11 +267,11 @@ def to_frame(columns: Mapping[str, ArrayLike]) -> Any:
 
 
 def stack_frames(frames: Sequence[Any], labels: LabelColumns) -> Any:
-    """Return frames that `to_frame` gave, one below the other, behind columns with the labels of each frame.
+    """Concatenate frames from `to_frame`, with the labels of each frame in leading columns.
 
     Args:
-        frames: The frames, all with the same columns.
-        labels: Columns of labels, one label a frame, under the names that `join_columns` gives them.
+        frames: The frames, with equal columns.
+        labels: Label columns, with one label per frame, under the names that `join_columns` gives them.
     """
     import narwhals as nw
 
@@ -289,12 +291,14 @@ def stack_frames(frames: Sequence[Any], labels: LabelColumns) -> Any:
 
 
 def frame_columns(frame: Any) -> dict[str, NDArray[Any]]:
-    """The columns of a frame that `to_frame` gave.
+    """Return the columns of a frame from `to_frame`.
 
     >>> frame_columns(to_frame({"x": [1.0, 2.0]}))
     {'x': array([1., 2.])}
     """
-    names = frame.column_names if hasattr(frame, "column_names") else frame.columns  # Arrow's word, and the others'
+    names = (
+        frame.column_names if hasattr(frame, "column_names") else frame.columns
+    )  # Arrow's name, and the name of other libraries
     return {str(name): np.asarray(frame[name]) for name in names}
 
 
@@ -314,12 +318,12 @@ DIGITS = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurveDocument:
-    """A curve that was read from JSON.
+    """A curve parsed from JSON.
 
     Attributes:
         kind: The kind of the curve.
-        arrays: Lists of numbers as NumPy arrays (null as NaN), single numbers as floats, all else as it stands.
-        privacy: Its privacy statement.
+        arrays: Lists of numbers as NumPy arrays (null as NaN), single numbers as floats, other values unchanged.
+        privacy: The privacy statement.
         evidence: The question and the releases, as plain objects.
     """
 
@@ -330,29 +334,29 @@ class CurveDocument:
 
     @property
     def question(self) -> Mapping[str, Any]:
-        """The public facts that it is read with."""
+        """The public facts of the question."""
         return cast("Mapping[str, Any]", self.evidence["question"])
 
     @property
     def releases(self) -> tuple[Evidence, ...]:
-        """The releases, turn by turn."""
+        """The releases, one per round."""
         return tuple(map(Evidence.from_json, self.evidence["releases"]))
 
 
 def encode_curve(
     kind: str, arrays: Mapping[str, object], privacy: PrivacyStatement, evidence: Mapping[str, object]
 ) -> str:
-    """A JSON text that holds all of a curve. Numbers are written so that they are read back exactly.
+    """Return a curve as JSON text. Numbers are written with enough digits to be read back exactly.
 
     Args:
         kind: The `KIND` of a result, or ``curves``.
-        arrays: By name: arrays, numbers, or nested objects of them. What is not finite is written as null.
+        arrays: Arrays, numbers, or nested objects of them, by name. Infinite values and NaN are written as null.
         privacy: The privacy statement of the curve.
         evidence: ``question`` and ``releases``.
 
     Raises:
-        TypeError: something has no form in JSON.
-        ValueError: the document would not fit the schema.
+        TypeError: a value has no JSON form.
+        ValueError: the document violates the schema.
     """
     document = {
         "kind": kind, "schema": SCHEMA, **_to_plain_mapping(arrays), "privacy": encode_privacy(privacy),
@@ -364,12 +368,12 @@ def encode_curve(
 
 
 def encode_curves(curves: Mapping[str, str], privacy: PrivacyStatement, evidence: Mapping[str, object]) -> str:
-    """A JSON text (``kind`` is ``curves``) of curves that `encode_curve` wrote: they stand in it as they are.
+    """Return JSON text of kind ``curves`` that embeds the texts of `encode_curve` unchanged.
 
     Args:
-        curves: Their texts, by name.
-        privacy: The privacy statement of all of them.
-        evidence: ``question``, and no ``releases``: each curve has its own.
+        curves: The texts, by name.
+        privacy: The privacy statement of all curves.
+        evidence: ``question``, without ``releases``: each curve has its own.
     """
     facts = {"kind": "curves", "schema": SCHEMA, "privacy": encode_privacy(privacy), "evidence": _to_plain(evidence)}
     check_document({**facts, "curves": {}})
@@ -378,10 +382,10 @@ def encode_curves(curves: Mapping[str, str], privacy: PrivacyStatement, evidence
 
 
 def parse_curve(text: str, kind: str) -> CurveDocument:
-    """The curve in `text`.
+    """Parse the curve in `text`.
 
     Raises:
-        ValueError: the text is no curve of this kind, or is damaged; one line says where.
+        ValueError: the text is not a curve of this kind, or is damaged; the message has the path.
     """
     document = _parse_json(text)
     found, schema = document.get("kind"), document.get("schema")
@@ -404,7 +408,7 @@ def parse_curve(text: str, kind: str) -> CurveDocument:
 
 
 def encode_privacy(privacy: PrivacyStatement) -> dict[str, object]:
-    """The ``privacy`` object of a curve."""
+    """Return the ``privacy`` object of a curve."""
     facts = {
         name: getattr(privacy, name)
         for name in PrivacyStatement.__slots__
@@ -437,7 +441,7 @@ def _refuse_constant(_: str) -> NoReturn:
 
 
 def _parse_finite(text: str) -> float:
-    """A double. What is beyond their range would be read as infinity."""
+    """Parse a finite double; Python would read numbers beyond the range of doubles as infinity."""
     return number if isfinite(number := float(text)) else _refuse_constant(text)
 
 
@@ -462,7 +466,7 @@ def _to_array(value: Any) -> Any:
 
 
 def _to_plain(value: object) -> object:
-    """`value` out of JSON's own types: what is not finite is null."""
+    """Convert `value` to JSON types; infinite values and NaN become null."""
     if isinstance(value, np.ndarray):
         is_plain = value.dtype.kind in "biu" or (value.dtype.kind == "f" and np.isfinite(value).all())
         return value.tolist() if is_plain else _to_plain(value.tolist())
@@ -476,7 +480,7 @@ def _to_plain(value: object) -> object:
 
 
 def _to_plain_scalar(value: object) -> object:
-    """Turn into JSON's own type also what is derived from it: a text may call itself otherwise."""
+    """Convert a scalar to the JSON type itself, also from a subclass, whose own text form may differ."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

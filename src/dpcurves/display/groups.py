@@ -1,4 +1,4 @@
-"""Pictures of several groups: curves by their names, means, and small multiples."""
+"""Plots of several groups: curves by name, means, and small multiples."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def draw_curves(
     share: bool = True,
     bands: Mapping[str, Shade] = NO_BANDS,
 ) -> Axes:
-    """Draw curves by their names on common axes.
+    """Draw curves, by name, on common axes.
 
     Args:
-        curves: Places and heights of each.
-        labels: What both axes show.
-        ax: Where; None: on a new figure.
-        share: Whether both axes are from 0 to 1, with a line from one end to the other.
-        bands: A band around a curve, by its name.
+        curves: x and y of each curve, by name.
+        labels: Labels of the axes.
+        ax: Axes to draw on; None: a new figure.
+        share: Whether both axes run from 0 to 1, with the diagonal.
+        bands: Bands around curves, by name.
     """
     for place, (name, (x, y)) in enumerate(curves.items()):
         picture = Picture(SQUARE if share else LANDSCAPE, privacy, ax=ax, name=name)
@@ -70,10 +70,12 @@ def draw_curves(
     return picture.label_axes(*labels, place="above").add_statement()
 
 
-MEANS_ROW, TIGHT_ROW = 0.32, 0.19
-"""Inches that each group needs, and where there are so many that no numbers are written."""
+MEANS_ROW = 0.32
+"""Height of a group, in inches."""
+TIGHT_ROW = 0.19
+"""Height of a group without a written mean, if there are many groups, in inches."""
 LEGEND = 0.2
-"""The part of the height that is left to the legend, where it is not above the picture."""
+"""Fraction of the height for the legend, if it is not above the plot."""
 HALF = "the middle half of the records"
 LONGEST_NAME = 30
 
@@ -88,15 +90,15 @@ def draw_means(
     halves: FloatArray | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one dot for each group, the first at the top.
+    """Draw a point for each group, the first at the top.
 
     Args:
-        names: The names of the groups.
-        means: The means of the groups.
-        label: What the x axis shows.
-        shades: Intervals, by the lower and upper ends of each mean.
-        halves: The first and the third quartile of each group, (groups, 2), drawn as thin lines; None: not drawn.
-        ax: Where to draw; None: in a new figure, which is as high as the groups need.
+        names: Names of the groups.
+        means: Means of the groups.
+        label: Label of the x axis.
+        shades: Intervals of the means.
+        halves: First and third quartile of each group, (groups, 2), drawn as thin lines; None: not drawn.
+        ax: Axes to draw on; None: a new figure, with room for all groups.
     """
     many = len(names) > MOST_LABELLED
     size = LANDSCAPE[0], max(LANDSCAPE[1], 1.5 + (TIGHT_ROW if many else MEANS_ROW) * len(names))
@@ -121,26 +123,26 @@ def draw_means(
 
 
 MOST_TOGETHER = 4
-"""So many curves with their bands can be told apart on one picture."""
+"""Largest number of curves with bands on common axes."""
 EACH = (2.1, 1.6)
 LEAST_SIZE = (5.6, 4.0)
 TITLE, TICK = 8, 7
 WIDTH = 0.56
-"""Width of a letter of a legend, in heights."""
+"""Width of a letter of the legend, as a fraction of its height."""
 
 
 def draw_small_multiples(
     names: Sequence[str], draw: Sequence[Callable[[Axes], object]], privacy: PrivacyStatement, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw small multiples: a panel for each name, all with the same axes, in the place of `ax`.
+    """Draw small multiples in place of `ax`: a panel per name, with equal axes, and one privacy statement and legend.
 
-    The privacy statement and the legend appear once. Returns the first of the panels.
+    Returns the first panel.
 
     Args:
-        names: The titles of the panels.
-        draw: Draws one panel on the axes that it is given.
-        privacy: The privacy statement that is written below all of them.
-        ax: The axes that the panels replace; None: in a new figure.
+        names: Titles of the panels.
+        draw: Draws one panel on given axes.
+        privacy: The privacy statement below all panels.
+        ax: Axes that the panels replace; None: a new figure.
     """
     from .artists import Footnote, add_statement
 
@@ -163,7 +165,7 @@ def draw_small_multiples(
 
 
 def _split_into_panels(whole: Axes, down: int, across: int, many: int) -> tuple[list[Axes], Axes]:
-    """Small axes in the place of large ones, and below them axes without a height that carry what is written there."""
+    """Replace axes by panels, with axes of height 0 below them, which hold the statement."""
     figure, grid = whole.figure, _make_grid(whole, [1.0] * down, across)
     first = figure.add_subplot(grid[0, 0])
     rest = [figure.add_subplot(grid[divmod(number, across)], sharex=first, sharey=first) for number in range(1, many)]
@@ -175,7 +177,7 @@ def _split_into_panels(whole: Axes, down: int, across: int, many: int) -> tuple[
 
 
 def stack_panels(whole: Axes, heights: Sequence[float]) -> tuple[list[Axes], Axes]:
-    """Axes below each other in the place of large ones, each with its own x axis, and some without height below."""
+    """Replace axes by panels one above the other, each with its own x axis, and axes of height 0 below."""
     figure = whole.figure
     if len(figure.axes) == 1:
         figure.set_size_inches(LANDSCAPE[0] + 1.8, 1.5 + 0.4 * sum(heights))  # type: ignore[union-attr]
@@ -186,7 +188,7 @@ def stack_panels(whole: Axes, heights: Sequence[float]) -> tuple[list[Axes], Axe
 
 
 def _make_grid(whole: Axes, heights: Sequence[float], across: int = 1) -> GridSpecBase:
-    """Cells in the place of large axes, which go, and below them a row without height."""
+    """Replace axes by a grid with a row of height 0 below."""
     place, figure = whole.get_subplotspec(), whole.figure
     whole.remove()
     made: Any = figure.add_gridspec if place is None else place.subgridspec

@@ -1,4 +1,4 @@
-"""HTML: a curve as a fragment for notebooks, and the curves of a session as one page."""
+"""HTML of results: one curve as a fragment for notebooks, and all curves of a session as a page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTRODUCTION = (
     "Every number on this page was read from noisy counts; none is that of a single record. Intervals for these "
     "records allow for the noise alone, those for the population for sampling, too."
 )
-"""Begins a page of results."""
+"""First paragraph of a page of results."""
 STYLE = """<style>
 .dpcurves{margin:0 0 1rem;padding:1rem;border:1px solid rgba(128,128,128,.4);border-radius:8px;max-width:46rem;
  box-sizing:border-box;color:inherit;font:15px/1.5 system-ui,sans-serif;break-inside:avoid}
@@ -32,21 +32,21 @@ STYLE = """<style>
  margin:0 0 .75rem}
 </style>"""
 MOST_CHARGES = 20
-"""Charges that the HTML summary of a session lists: the last ones."""
+"""Number of latest charges that the HTML summary of a session lists."""
 WARNING = f'<p class="seeded" role="alert">{escape(SEEDED)}</p>'
 
 
 def html_summary(
     title: str, svg: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement, text: str = ""
 ) -> str:
-    """A self-contained HTML fragment. It fits light and dark pages, and refers to nothing outside.
+    """Return a self-contained HTML fragment for light and dark pages, which loads nothing from elsewhere.
 
     Args:
-        title: What is shown; also what is read out in place of the picture.
-        svg: From `svg_text`; it alone is taken as markup, all else is escaped.
-        rows: Names and values to be read beside the picture.
-        privacy: Who is protected, and how well.
-        text: What a reader is told of it before the picture; an empty line begins a paragraph.
+        title: Title, which is also the text alternative of the plot.
+        svg: From `svg_text`. Only this argument is used as markup; all others are escaped.
+        rows: Names and values beside the plot.
+        privacy: The privacy statement.
+        text: Text before the plot; an empty line starts a paragraph.
     """
     name, statement = escape(format_label(title, 160)), "<br>".join(map(escape, footer(privacy).splitlines()))
     paragraphs = (f"<p>{escape(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
@@ -60,7 +60,7 @@ def html_summary(
 
 
 def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> dict[str, Any]:
-    """The facts of an HTML summary, as plain objects, for pages that lay it out themselves: nothing in it is markup."""
+    """Return the content of an HTML summary as plain objects, without markup, for pages with their own layout."""
     return {
         "title": format_label(title, 160), "summary": [list(row) for row in rows], "notes": list(privacy.notes),
         "statement": footer(privacy).splitlines(), "privacy": [list(row) for row in statement_rows(privacy)],
@@ -78,7 +78,7 @@ def _format_table(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
-    """Names and words of what a privacy statement says."""
+    """Return names and texts of the facts in a privacy statement."""
     facts = [
         ("privacy loss", privacy.loss),
         ("neighbours", privacy.adjacency),
@@ -95,7 +95,7 @@ def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
 
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-"""Cells of tables are drawn as an image in the picture, whose bytes stand in the page; nothing else is loaded."""
+"""Content security policy. Heat maps are embedded images in the SVG; nothing else is loaded."""
 PAGE_STYLE = """<style>
 :root{color-scheme:light dark;--ground:#fff;--text:#1c1c21;--soft:#55555f;--line:#c9c9d1;--box:#f5f5f8;--alarm:#b3261e}
 @media (prefers-color-scheme:dark){:root{--ground:#16171b;--text:#e9e9ee;--soft:#b2b2bd;--line:#44444e;--box:#212229;
@@ -138,15 +138,15 @@ def render_report(
     balances: Sequence[BalanceReport],
     refusals: Sequence[RefusalRow] = (),
 ) -> str:
-    """An HTML page: what was released at which price, what is left, what was refused, and all curves.
+    """Return an HTML page: charges, remaining budget, rejected questions, and all curves.
 
-    It makes no request, runs no script, and can be printed.
+    The page makes no requests, runs no scripts, and can be printed.
 
     Args:
-        title: The title of the page.
-        introduction: Text; an empty line begins a paragraph.
-        curves: One HTML summary for each, from `html_summary`.
-        balances: One per account of the ledger; none, where another page tells the price.
+        title: Title of the page.
+        introduction: Text; an empty line starts a paragraph.
+        curves: HTML summaries from `html_summary`.
+        balances: One per account of the ledger; empty if another page shows the budget.
         refusals: Questions that were not answered.
     """
     name = escape(format_label(title, 160))
@@ -167,11 +167,11 @@ def render_report(
 
 
 def account_summary(balance: BalanceReport, guarantee: str) -> str:
-    """The account of a session as a self-contained HTML fragment: what is left, and what was paid for.
+    """Return the account of a session as a self-contained HTML fragment: remaining budget and charges.
 
     Args:
         balance: The account.
-        guarantee: Neighbours and protected unit, in words.
+        guarantee: Adjacency and privacy unit, as text.
     """
     name = escape(format_label(f"Budget of {balance.dataset}", 160))
     rows = [("budget", balance.budget), ("spent", balance.spent), ("left", balance.remaining), ("promise", guarantee)]

@@ -1,4 +1,4 @@
-"""Numbers and dates as people write them, and names from outside made fit for pictures, pages and terminals."""
+"""Formatting of numbers and dates, and of names from outside, which may contain any characters."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 LONGEST_LABEL = 60
 BLANK = "(blank)"
-"""Stands for a name or a label of blanks alone."""
+"""Shown for a name of blanks alone."""
 
 
 def format_label(text: object, most: int = LONGEST_LABEL) -> str:
-    """`text` on one line, without control characters, and no longer than `most`.
+    """Return `text` on one line, without control characters, shortened to `most` characters.
 
     >>> format_label("fare\\n\\x1b[31m($)")
     'fare \\ufffd[31m($)'
@@ -26,9 +26,9 @@ def format_label(text: object, most: int = LONGEST_LABEL) -> str:
 
 
 def distinguish_labels(names: Sequence[object], most: int) -> list[str]:
-    """The names as `format_label` has them, but those that would look alike are cut in their middle, or numbered.
+    """Return the names as `format_label` shortens them; names that would look equal are cut in the middle, or numbered.
 
-    Blanks alone are written ``(blank)``.
+    Names of blanks alone become ``(blank)``.
 
     >>> distinguish_labels(["occupation group 01", "occupation group 02", "other"], 12)
     ['occup...p 01', 'occup...p 02', 'other']
@@ -38,13 +38,13 @@ def distinguish_labels(names: Sequence[object], most: int) -> list[str]:
     names = [name if format_label(name) else BLANK for name in names]
     ways = (format_label(name, most) for name in names), (_cut_middle(name, most) for name in names)
     for way in map(list, ways):
-        if len({normalize("NFC", text) for text in way}) == len(way):  # other code points may show the same letter
+        if len({normalize("NFC", text) for text in way}) == len(way):  # different code points may look the same
             return way
     return [format_label(f"{number}: {format_label(name)}", most) for number, name in enumerate(names, 1)]
 
 
 def format_distinct_labels(values: Sequence[object], most: int = LONGEST_LABEL) -> list[str]:
-    """Text of each value for a terminal or a page: on one line, not empty, and different for different values.
+    """Return texts of values for a terminal or a page: on one line, not empty, and different for different values.
 
     >>> format_distinct_labels(["a", "a ", " ", "a"], 12), format_distinct_labels(["x" * 70 + "1", "x" * 70 + "2"], 12)
     (['1: a', '2: a', '3: (blank)', '1: a'], ['xxxxx...xxx1', 'xxxxx...xxx2'])
@@ -61,28 +61,28 @@ def _cut_middle(name: object, most: int) -> str:
 
 
 def format_legend_label(text: object) -> str:
-    """`text` as `format_label` has it, fit for a legend, which would leave out what begins with an underscore."""
+    """Return `text` as `format_label` does, for a legend, where matplotlib hides labels with a leading underscore."""
     line = format_label(text)
     return f" {line}" if line.startswith("_") else line
 
 
-# Numbers as people write them: thousands apart, no powers of ten, and no more digits than are known.
+# Numbers with grouped thousands, without powers of ten, and without digits that are not known.
 
 
 LARGEST_PLAIN = 1e15
 SMALLEST_PLAIN = 1e-5
-FINEST = 1e-4  # of the upper end of an interval in a column: digits are no finer
+FINEST = 1e-4  # smallest digit, as a fraction of the upper endpoint of an interval in a column
 FIGURES = 4
 MOST_FIGURES = 7
 MOST_DECIMALS = 12
 MOST_LABELLED = 12
-"""Points, or rows, of a picture beside which their numbers are written, at most."""
+"""Largest number of points or rows whose numbers are written on a plot."""
 ROUNDING = 1e-6
 ENDLESS = "no end"
 
 
 def format_number(value: float, width: float = 0.0) -> str:
-    """A number as text. If it is known only to within `width`, its last digit stands for at least a tenth of that.
+    """Format a number. If it is known to within `width`, its last digit is at least a tenth of `width`.
 
     >>> format_number(31380.4), format_number(0.123456), format_number(12.0), format_number(float("inf"))
     ('31,380', '0.1235', '12', 'no end')
@@ -101,9 +101,9 @@ def format_number(value: float, width: float = 0.0) -> str:
 
 
 def format_in_cell(value: float, lower: float, upper: float, *, known_to: float = 0.0) -> str:
-    """The text of a value that is known only to lie in a cell, or only to within some width: it has no finer digits.
+    """Format a value that is known to lie in a cell, or to within some width, without digits finer than that.
 
-    The cell may be unbounded: then the text gives its finite end. If it holds one value, this has all its digits.
+    For an unbounded cell the text has its finite end; for a cell of one value, all its digits.
 
     >>> format_in_cell(187.2, 0, 244), format_in_cell(49219, 49219, float("inf")), format_in_cell(976.6, float("-inf"), 976.6)
     ('190', 'at or above 49,219', 'below 976.6')
@@ -120,11 +120,11 @@ def format_in_cell(value: float, lower: float, upper: float, *, known_to: float 
 
 
 NEAR = 1e-9
-"""The relative distance within which two points are one: an edge of a grid is computed in doubles."""
+"""Relative distance up to which two points are equal: edges of a grid are computed in doubles."""
 
 
 def describe_point(answered: float, asked: float) -> str:
-    """The point that a number is of, with the one that was asked for beside it, if that is another one.
+    """Return the point to which a number belongs, with the requested point if it differs.
 
     >>> describe_point(750.0, 730.0), describe_point(0.3, 0.1 + 0.2)
     ('750 (the edge nearest to 730)', '0.3')
@@ -134,13 +134,13 @@ def describe_point(answered: float, asked: float) -> str:
 
 
 LEAST_ROUNDED = 1e-290
-"""Below it no power of ten turns a number into a whole one."""
+"""Magnitude below which rounding to powers of ten underflows doubles."""
 
 
 def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
-    """An interval as text: its ends are rounded outward, with enough digits to tell them apart; one may be infinite.
+    """Format an interval: endpoints are rounded outward, with enough digits to differ, and may be infinite.
 
-    If the value inside is known only to within some width, digits are no finer than a tenth of that.
+    If the value inside is known to within some width, digits are at least a tenth of it.
 
     >>> format_interval(976.5625, 1220.7), format_interval(0.25, 0.5), format_interval(49219, float("inf")), format_interval(float("-inf"), 976.5625)
     ('976 to 1,221', '0.25 to 0.50', '49,219 or more', 'less than 976.6')
@@ -162,17 +162,17 @@ def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
 
 
 def _round_to_power(value: float, place: int) -> str:
-    """Rounded to a power of ten."""
+    """Round to a power of ten."""
     if place < -MOST_DECIMALS or abs(value) >= LARGEST_PLAIN:
         return f"{value:.{FIGURES}g}"
-    rounded = round(value, -place) + 0.0  # no minus before a zero
+    rounded = round(value, -place) + 0.0  # no negative zero
     return f"{rounded:,.{max(-place, 0)}f}"
 
 
 def format_numbers(values: ArrayLike) -> list[str]:
-    """A column of numbers with as many decimals each: all that they have, or enough to tell neighbours apart.
+    """Format a column of numbers with equal decimals: all their digits, or enough to distinguish neighbours.
 
-    What is no number is shown as it is, and a pair of numbers as an interval.
+    Other values are shown unchanged, and pairs of numbers as intervals.
 
     >>> format_numbers([0.25, 1.0, 1.5]), format_numbers([0.0, 1 / 3, 1.0])
     (['0.25', '1.00', '1.50'], ['0.0000', '0.3333', '1.0000'])
@@ -195,14 +195,15 @@ def format_numbers(values: ArrayLike) -> list[str]:
     largest = float(np.abs(plain).max(initial=0.0))
     if (len(plain) < len(finite) and not largest) or 0 < largest < SMALLEST_PLAIN:
         return [f"{value:.{FIGURES}g}" if isfinite(value) else format_number(value) for value in array.tolist()]
-    if len(plain) < len(finite):  # of all magnitudes: those that are far off take no digits from the others
+    if len(plain) < len(finite):  # outliers must not take digits from the others
         return [format_number(value) for value in array.tolist()]
     place = -_count_decimals(plain, largest)
     return [_round_to_power(value, place) if isfinite(value) else format_number(value) for value in array.tolist()]
 
 
 def _count_decimals(values: NDArray[np.float64], largest: float) -> int:
-    """The fewest that show these numbers in full, up to four figures, or tell steps of a rising column apart."""
+    """Return the fewest decimals that show these numbers fully, up to four figures, or distinguish steps of a rising
+    column."""
     steps = np.diff(values)
     step = float(np.median(steps)) if len(steps) and np.all(steps > 0) else largest
     enough = min(
@@ -214,29 +215,29 @@ def _count_decimals(values: NDArray[np.float64], largest: float) -> int:
 
 
 def _decimals_for_figures(value: float, figures: int) -> int:
-    """So many decimals show so many figures of what is up to `value`."""
+    """Return the decimals with which a number of this size has this many significant figures."""
     return max(0, figures - 1 - floor(log10(value) - 1e-12)) if value else 0
 
 
-# Places on an axis of dates: the measuring unit that a label ends with says so.
+# Axes of dates, recognised by the unit at the end of their label.
 
 
 UNITS = DATE, MOMENT = "date", "moment"
-"""Measuring units of numbers of days, and of seconds, since the beginning of 1970."""
+"""Units of axes in days and in seconds since 1970."""
 FIRST, LAST = date.min.toordinal(), date.max.toordinal()
 BEGINNING = date(1970, 1, 1).toordinal()
 PER_DAY = 86_400
 IN_UTC = " UTC"
-"""Follows a time: times of all zones are converted to UTC before they are counted."""
+"""Suffix of times; times of all zones are converted to UTC before they are counted."""
 
 
 def is_date_axis(label: str) -> bool:
-    """Tell whether numbers along an axis of this label are days, or seconds, since 1970."""
+    """Return whether the label says that the axis is in days or seconds since 1970."""
     return label.endswith((f"({DATE})", f"({MOMENT})"))
 
 
 def add_time_zone(label: str) -> str:
-    """The label of an axis; one of times says that they are in UTC.
+    """Return the label of an axis, with UTC for an axis of times.
 
     >>> add_time_zone("at (moment)"), add_time_zone("day (date)")
     ('at (moment, UTC)', 'day (date)')
@@ -245,7 +246,7 @@ def add_time_zone(label: str) -> str:
 
 
 def format_date(value: float, label: str) -> str | None:
-    """A number of days or seconds as a date, or as a time in UTC; None where it is none that a calendar has.
+    """Format days or seconds since 1970 as a date, or as a time in UTC; None if no calendar date exists.
 
     >>> format_date(19_000.4, "day (date)"), format_date(1_700_000_000, "at (moment)"), format_date(1e300, "day (date)"), format_date(2, "km")
     ('2022-01-08', '2023-11-14 22:13:20 UTC', None, None)
@@ -263,7 +264,7 @@ def format_date(value: float, label: str) -> str | None:
 
 
 def format_in_iso(values: ArrayLike, label: str) -> list[str | float]:
-    """Numbers of days or seconds as ISO 8601 text for files; what is beyond all calendars is infinite.
+    """Format days or seconds since 1970 as ISO 8601 for files; values beyond the calendar are infinite.
 
     >>> format_in_iso([19_000.4, -1e300, float("nan")], "day (date)"), format_in_iso([1_700_000_000], "at (moment)")
     (['2022-01-08', -inf, nan], ['2023-11-14T22:13:20Z'])
@@ -279,12 +280,12 @@ def format_in_iso(values: ArrayLike, label: str) -> list[str | float]:
 
 
 def format_axis_value(value: float, lower: float, upper: float, label: str, known_to: float = 0.0) -> str:
-    """The text of a value in a cell: see `format_in_cell`; of dates the day."""
+    """Format a value in a cell as `format_in_cell` does, or as a day."""
     return format_date(value, label) or format_in_cell(value, lower, upper, known_to=known_to)
 
 
 def format_axis_interval(lower: float, upper: float, label: str, known_to: float = 0.0) -> str:
-    """An interval as text: see `format_interval`; of dates from a day to a day, which it holds.
+    """Format an interval as `format_interval` does, or as a range of days, both included.
 
     >>> format_axis_interval(19_000.4, 19_003.2, "day (date)"), format_axis_interval(19_000.4, float("inf"), "day (date)")
     ('2022-01-08 to 2022-01-12', '2022-01-08 or more')
