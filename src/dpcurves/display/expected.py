@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NOTHING_SPENT = "Forecast from made-up records: no data were opened, and nothing was spent."
-"""Stands below a picture in place of a privacy statement: there is no release."""
+"""Footnote of a forecast, which has no release and so no privacy statement."""
 
 
 def draw_forecast(
@@ -42,15 +42,15 @@ def draw_forecast(
     """Draw an expected curve in its expected band, or points with their intervals.
 
     Args:
-        x: Places, of shape ``(points,)``.
+        x: Positions, of shape ``(points,)``.
         y: Heights, of the same shape.
-        lower: Lower ends, of the same shape.
-        upper: Upper ends, of the same shape.
-        words: The band or the intervals in the legend.
-        labels: The names of both axes.
-        title: The title: what the records are like, and how well the curve would be known.
-        is_curve: Whether points are joined to a curve.
-        ax: Where to draw; None: in a new figure.
+        lower: Lower bounds, of the same shape.
+        upper: Upper bounds, of the same shape.
+        words: Legend entry of the band or the intervals.
+        labels: Labels of both axes.
+        title: Title: the distribution of the records, and the expected error.
+        is_curve: Whether a line joins the points.
+        ax: Axes to draw on; None: a new figure.
     """
     ax = prepare_axes(ax, LANDSCAPE)
     from .artists import format_axes

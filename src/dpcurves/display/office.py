@@ -1,4 +1,4 @@
-"""Files that offices open: CSV, Excel workbooks, and pages that need nothing but themselves."""
+"""Output for office programs: CSV files and Excel workbooks."""
 
 from __future__ import annotations
 
@@ -26,24 +26,23 @@ if TYPE_CHECKING:
 
 NO_XLSXWRITER = "XlsxWriter is needed for workbooks: pip install 'dpcurves[office]'"
 SHEET_ROWS = 2**20 - 1
-"""Rows of a sheet of Excel below its head."""
+"""Rows of an Excel sheet below the header."""
 LONGEST_TEXT = 32_767
-"""Characters that a cell of Excel holds."""
+"""Characters that an Excel cell can hold."""
 MADE = datetime(2000, 1, 1)
-"""The day that a workbook gives as that of its making: a released result has none, and the same one makes the same
-bytes."""
+"""Creation date of all workbooks: a released result has no date, and equal results give equal bytes."""
 SUPPRESSED = ".."
-"""Stands for a number that is left out."""
+"""Placeholder of a suppressed number."""
 PRINTED = 300
-"""Dots per inch that printers ask for."""
+"""Dots per inch for print."""
 
 
 FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
-"""Beginnings of texts that spreadsheets run as formulas, also behind apostrophes, so that each escape can be undone."""
+"""Prefixes of texts that spreadsheets run as formulas, also behind apostrophes, so that escaping is invertible."""
 
 
 def escape_formula(text: str) -> str:
-    """Text that no spreadsheet runs: an apostrophe stands before what begins with = + - @, a tab or a line break.
+    """Prefix text with an apostrophe if a spreadsheet might run it: after = + - @, a tab or a line break.
 
     >>> [escape_formula(text) for text in ("=1+1", "-1", "'=1", "'tis", "UA")]
     ["'=1+1", "'-1", "''=1", "'tis", 'UA']
@@ -52,7 +51,7 @@ def escape_formula(text: str) -> str:
 
 
 def unescape_formula(text: str) -> str:
-    """The text that `escape_formula` was given.
+    """Invert `escape_formula`.
 
     >>> [unescape_formula(text) for text in ("'=1+1", "''=1", "'tis", "-1")]
     ['=1+1', "'=1", "'tis", '-1']
@@ -61,11 +60,11 @@ def unescape_formula(text: str) -> str:
 
 
 def csv_text(columns: Mapping[str, ArrayLike], *, raw: bool = False) -> str:
-    """Columns as CSV, with a head (RFC 4180): numbers to their last digit, and an empty cell where one is not known.
+    """Return columns as CSV with a header (RFC 4180): numbers with all digits, unknown numbers as empty cells.
 
     Args:
         columns: The columns by name.
-        raw: Write text as it is; else `escape_formula` is applied to names and to text, and never to numbers.
+        raw: Leave text unchanged. Otherwise names and text are escaped by `escape_formula`, numbers never.
 
     >>> csv_text({"x": [1.0, -0.5], "y": [float("nan"), 2.0], "ward": ["-a", "b,c"]}).split()
     ['x,y,ward', "1.0,,'-a", '-0.5,2.0,"b,c"']
@@ -86,7 +85,7 @@ def _format_cell(value: object, escape: Callable[[str], str]) -> object:
 
 
 def find_wide_intervals(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, share: float) -> BoolArray:
-    """Mark the numbers whose interval is wider, from end to end, than this share of the number; or that are not known.
+    """Mark numbers that are unknown, or whose interval is wider than the fraction `share` of the number.
 
     >>> find_wide_intervals([100.0, 10.0], [95.0, 5.0], [105.0, 15.0], 0.2).tolist()
     [False, True]
@@ -96,14 +95,14 @@ def find_wide_intervals(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, s
     """
     if isinstance(share, bool) or not isinstance(share, int | float) or not (isfinite(share) and share > 0):
         raise InvalidArgument(
-            "suppress", "a share above 0 is needed, as 0.3: numbers with wider intervals are left out"
+            "suppress", "a share above 0 is needed, as in 0.3: numbers with wider intervals are left out"
         )
     widths = np.asarray(upper, dtype=np.float64) - np.asarray(lower, dtype=np.float64)
     return ~(widths <= share * np.abs(np.asarray(values, dtype=np.float64)))
 
 
 def suppress_rows(columns: Mapping[str, ArrayLike], names: Sequence[str], rows: BoolArray) -> dict[str, Any]:
-    """The columns with ``..`` in the place of what stands in these rows of some of them."""
+    """Return the columns with ``..`` in these rows of the named columns."""
     found: dict[str, Any] = dict(columns)
     for name in names:
         column = np.array(np.asarray(columns[name]).tolist(), dtype=object)
@@ -113,7 +112,7 @@ def suppress_rows(columns: Mapping[str, ArrayLike], names: Sequence[str], rows: 
 
 
 def require_workbooks() -> None:
-    """Refuse where no workbook can be written.
+    """Require XlsxWriter.
 
     Raises:
         ImportError: XlsxWriter is not installed.
@@ -125,14 +124,14 @@ def require_workbooks() -> None:
 
 
 def build_workbook(columns: Mapping[str, ArrayLike], facts: Sequence[tuple[str, str]], picture: Axes) -> bytes:
-    """A workbook of Excel: sheets of numbers, and one of facts with the picture below them.
+    """Return an Excel workbook with sheets of numbers, and a sheet of facts with the plot below.
 
-    Text is text: a cell that begins with ``=`` is no formula. The same input gives the same bytes.
+    Text stays text: a cell that starts with ``=`` is not a formula. Equal input gives equal bytes.
 
     Args:
-        columns: The numbers; beyond 2^20 - 1 rows they go on in further sheets.
-        facts: Names, and what is said of them.
-        picture: What is put below the facts.
+        columns: The numbers; more than 2^20 - 1 rows continue in further sheets.
+        facts: Names and texts.
+        picture: The plot below the facts.
 
     Raises:
         ImportError: XlsxWriter is not installed.
@@ -159,15 +158,15 @@ def build_workbook(columns: Mapping[str, ArrayLike], facts: Sequence[tuple[str, 
     return made.getvalue()
 
 
-def _write_cell(sheet: Any, row: int, place: int, value: object) -> None:
+def _write_cell(sheet: Any, row: int, column: int, value: object) -> None:
     if value is None or (isinstance(value, float) and isnan(value)):
         return
     if isinstance(value, bool):
-        sheet.write_boolean(row, place, value)
+        sheet.write_boolean(row, column, value)
     elif isinstance(value, int | float) and isfinite(value):
-        sheet.write_number(row, place, value)
+        sheet.write_number(row, column, value)
     else:
-        sheet.write_string(row, place, str(value)[:LONGEST_TEXT])
+        sheet.write_string(row, column, str(value)[:LONGEST_TEXT])
 
 
 def _write_statement(book: Any, bold: Any, facts: Sequence[tuple[str, str]], picture: bytes) -> None:
@@ -181,7 +180,7 @@ def _write_statement(book: Any, bold: Any, facts: Sequence[tuple[str, str]], pic
 
 
 def render_png(picture: Axes, dots: int = PRINTED) -> bytes:
-    """The picture as PNG, of so many dots per inch."""
+    """Return the plot as PNG with this resolution."""
     made = BytesIO()
     save_axes(picture, made, ".png", dots)
     return made.getvalue()
@@ -190,7 +189,7 @@ def render_png(picture: Axes, dots: int = PRINTED) -> bytes:
 def statement_facts(
     title: str, line: str, summary: Sequence[tuple[str, str]], privacy: PrivacyStatement
 ) -> list[tuple[str, str]]:
-    """Rows of a sheet that say of a result what it is, what it shows, who is protected, and what to read along."""
+    """Return rows of name and text about a result: what it is, the privacy statement, and notes."""
     told = [("statement", part) for part in footer(privacy).splitlines()]
     notes = [("note", note) for note in privacy.notes]
     return [("title", title), ("result", line), *told, *summary, *notes, *statement_rows(privacy)]

@@ -1,4 +1,4 @@
-"""Styles of pictures: sizes of letters and lines, and light on dark. matplotlib is imported only when it is needed."""
+"""Styles of plots: font sizes, line widths, and dark backgrounds. matplotlib is imported only when needed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ NO_MATPLOTLIB = "matplotlib is needed for pictures: pip install 'dpcurves[plot]'
 
 
 def require_matplotlib() -> None:
-    """Refuse to draw without matplotlib.
+    """Require matplotlib.
 
     Raises:
-        ImportError: it is not installed.
+        ImportError: matplotlib is not installed.
     """
     try:
         import matplotlib  # noqa: F401
@@ -30,21 +30,21 @@ def require_matplotlib() -> None:
 
 
 def is_dark(ax: Axes) -> bool:
-    """Tell whether lines on `ax` are drawn on dark ground, by a style of ours or of anybody else."""
+    """Return whether the background of `ax` is dark, by any style."""
     from matplotlib.colors import to_rgb
 
     return float(np.dot(to_rgb(ax.get_facecolor()), (0.299, 0.587, 0.114))) < DARK_GROUND
 
 
 def scale_font_size(size: float) -> float:
-    """The size of letters that is `size` where matplotlib's own is 10, as it is by default."""
+    """Scale a font size by matplotlib's current setting, relative to its default of 10 points."""
     from matplotlib import rcParams
 
     return float(size * rcParams["font.size"] / 10)
 
 
 def scale_line_width(width: float) -> float:
-    """The width of a line that is `width` where matplotlib's own is 1.5, as it is by default."""
+    """Scale a line width by matplotlib's current setting, relative to its default of 1.5 points."""
     from matplotlib import rcParams
 
     return float(width * rcParams["lines.linewidth"] / 1.5)
@@ -64,15 +64,15 @@ STYLES: dict[str, dict[Any, Any]] = {
         "axes.edgecolor": DIM, "grid.color": DIM, "legend.labelcolor": TEXT, "legend.facecolor": GROUND,
     },
 }  # fmt: skip
-"""Settings of matplotlib: small letters and thin frames, large letters and thick lines, or light on dark."""
+"""matplotlib settings: small font and thin frames, large font and thick lines, or light on dark."""
 
 
 @contextmanager
 def use_style(style: str | None, ax: Axes | None) -> Iterator[None]:
-    """Draw in one of the three styles; with None, as matplotlib is set.
+    """Draw in one of the three styles, or for None with matplotlib's current settings.
 
     Raises:
-        ValueError: there is no such style.
+        ValueError: the style does not exist.
         ImportError: matplotlib is not installed.
     """
     if style is None:
@@ -90,7 +90,7 @@ def use_style(style: str | None, ax: Axes | None) -> Iterator[None]:
 
 
 def _repaint(ax: Axes, settings: Mapping[str, Any]) -> None:
-    """Give axes that are there already the background and the text colour of a style, if it has its own."""
+    """Apply background and text colour of a style to existing axes."""
     for edge in ("top", "right"):
         ax.spines[edge].set_visible(settings.get(f"axes.spines.{edge}", ax.spines[edge].get_visible()))
     if "axes.facecolor" not in settings:

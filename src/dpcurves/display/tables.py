@@ -1,9 +1,8 @@
-"""Tables of results: columns that carry names of the user's columns, kept apart from columns of ours.
+"""Tables of results, in which columns with the user's names and columns with our names never collide.
 
-A table by category has a column of labels for each column of the user's data, called as that column is, and columns of
-numbers, which have names of ours. Any name may be both. The rule is the same in frames, CSV files, workbooks and on
-terminals: ours keep their names, and a label column whose name is also one of ours, whatever its case, is called
-``NAME_category``. A name that is taken all the same gets a number.
+A table by category has a column of labels for each column of the user's data, with the user's name, and columns of
+numbers, with our names. Frames, CSV files, workbooks and terminals follow one rule: our names stay, and a label column
+with one of our names, ignoring case, becomes ``NAME_category``, with a number if that is taken too.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from numpy.typing import ArrayLike, NDArray
 from .numerals import format_in_iso
 
 LabelColumns = Sequence[tuple[str, ArrayLike]]
-"""Names of the user's columns, each with the labels of all rows. Two may have one name: see `ReleasedResult.with_labels`."""
+"""The user's column names, each with the labels of all rows. Names may repeat: see `ReleasedResult.with_labels`."""
 ENDINGS = ("", "_lower", "_upper", "_lower_population", "_upper_population")
-"""What follows a column's name in those of its interval bounds; the plain name itself is reserved, too."""
+"""Suffixes of interval bounds; the empty suffix reserves the column name itself."""
 RESERVED = ("lower", "upper", "lower_population", "upper_population", "data", "result")
-"""Columns that some outputs add to a table: interval bounds, the source of the data, the result that a row is of."""
+"""Columns that some outputs add: interval bounds, the source of the data, the result of a row."""
 
 
 def name_label_columns(names: Sequence[str], ours: Iterable[str]) -> list[str]:
     """Return the name of each label column in a table with these columns of ours.
 
-    Names are compared without regard to case, as many programs that read tables do. Interval bounds of our columns are
-    reserved whether they are in this table or not, so that a label column has one name in all outputs.
+    Names are compared ignoring case, as many programs do. Names of interval bounds are reserved even if the table has
+    none, so that a label column has the same name in all outputs.
 
     >>> name_label_columns(["ward", "Value", "data"], ["value"])
     ['ward', 'Value_category', 'data_category']
@@ -38,7 +37,7 @@ def name_label_columns(names: Sequence[str], ours: Iterable[str]) -> list[str]:
     """
     taken = {f"{name}{ending}".casefold() for name in ours for ending in ENDINGS} | set(RESERVED)
     chosen: dict[int, str] = {}
-    for place, name in enumerate(names):  # names that are free go first: no renamed one takes them
+    for place, name in enumerate(names):  # assign unchanged names first, so that no renamed column takes them
         if name.casefold() not in taken:
             taken.add(name.casefold())
             chosen[place] = name
@@ -51,12 +50,12 @@ def name_label_columns(names: Sequence[str], ours: Iterable[str]) -> list[str]:
 
 
 def join_columns(labels: LabelColumns, ours: Mapping[str, Any], *, reserved: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the columns of a table: those of labels first, then `ours`, with no name twice.
+    """Return the columns of a table: label columns, then `ours`, with unique names.
 
     Args:
         labels: The user's columns.
         ours: Our columns by name.
-        reserved: Names of ours that the same table has in other outputs.
+        reserved: Our names that the same table has in other outputs.
 
     >>> join_columns([("value", ["a", "b"])], {"value": [1, 2]})
     {'value_category': ['a', 'b'], 'value': [1, 2]}
@@ -68,13 +67,13 @@ def join_columns(labels: LabelColumns, ours: Mapping[str, Any], *, reserved: Ite
 def find_declared_numbers(
     categories: Sequence[tuple[str, Sequence[Any]]], columns: Collection[str]
 ) -> dict[str, dict[str, Any]]:
-    """Return the label columns of a table whose categories are numbers: by name, from each label to its number.
+    """Return the label columns with declared numbers as categories: by name, the number of each label.
 
-    Files have these as numbers, and all other labels as text.
+    Files write these as numbers, and all other labels as text.
 
     Args:
-        categories: The user's columns, each with its categories as they were declared.
-        columns: The names of all columns of the table, those of labels first.
+        categories: The user's columns, with their declared categories.
+        columns: The names of all columns of the table, label columns first.
 
     >>> find_declared_numbers([("value", [-1, 2]), ("sex", ["1", "2"])], ["value_category", "sex", "value"])
     {'value_category': {'-1': -1, '2': 2}}
@@ -89,14 +88,14 @@ def find_declared_numbers(
 def convert_date_columns(
     columns: Mapping[str, NDArray[Any]], axes: Mapping[str, str], edges: Collection[str]
 ) -> dict[str, NDArray[Any]]:
-    """Return the columns with dates, as ISO 8601 text, in the place of days or seconds since 1970.
+    """Return the columns with days or seconds since 1970 replaced by ISO 8601 text.
 
-    Rows of cells whose edges all lie beyond the calendars are left out: no record of a date is there.
+    Rows of cells beyond the calendar are left out: no record with a date can lie there.
 
     Args:
         columns: All columns of the table.
-        axes: Those of dates, each with the label of its axis.
-        edges: Those of edges of cells.
+        axes: The columns with dates, with the labels of their axes.
+        edges: The columns with cell edges.
     """
     dates = {name: np.array(format_in_iso(columns[name], label), dtype=object) for name, label in axes.items()}
     found = {**columns, **dates}

@@ -1,4 +1,4 @@
-"""Scorecards: linear predictors over clipped columns and declared categories, and their import from scikit-learn and
+"""Scorecards: linear predictors over clipped columns and declared categories, imported from scikit-learn and
 statsmodels."""
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ LINKS = {"logit": Link.LOGIT, "log": Link.LOG, "identity": Link.IDENTITY}
 
 
 def read_coefficients(table: Any) -> dict[str, float]:
-    """Names and coefficients, from a CSV file, or as they are.
+    """Return coefficients by name, from a CSV file or any mapping.
 
     Raises:
-        ValueError: there is no column of names, or none of estimates.
+        ValueError: the table lacks a column of names or of estimates.
     """
     if isinstance(table, str | Path):
         with Path(table).open(newline="", encoding="utf-8") as file:
@@ -73,10 +73,10 @@ def _parse_coefficient(given: Any, name: str) -> float:
 
 
 def parse_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: Levels) -> FormulaParts:
-    """Intercept, columns and terms.
+    """Return intercept, columns and terms of named coefficients.
 
     Raises:
-        ValueError: a name is understood in no way, or in two.
+        ValueError: a name matches no column or level, or is ambiguous.
     """
     intercept, terms = 0.0, []
     for name, value in coefficients.items():
@@ -91,7 +91,7 @@ def parse_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: L
 def _declare_columns(
     terms: Iterable[Term], ranges: Ranges, categories: Levels
 ) -> tuple[NumericColumn | Categories, ...]:
-    """The columns of these terms, as they stand in them."""
+    """Return the columns that these terms use, in order of appearance."""
     found: list[NumericColumn | Categories] = []
     for name in dict.fromkeys(factor.column for term in terms for factor in term.factors):
         if name not in categories and name not in ranges:
@@ -105,7 +105,7 @@ def _declare_columns(
 
 
 def _split_interaction(name: str) -> list[str]:
-    """The factors that a colon multiplies, but for colons inside brackets."""
+    """Split a name at its colons, except inside brackets, into the factors of an interaction."""
     parts, depth = [""], 0
     for letter in name:
         depth += (letter in "([") - (letter in ")]")
@@ -137,7 +137,7 @@ def _parse_powers(part: str, ranges: Ranges) -> list[Power]:
 
 
 def _parse_levels(part: str, categories: Levels) -> list[Level]:
-    """A level behind the name of its column, in brackets or not, with or without a word for the factor."""
+    """Return the levels that a name may mean: column name and level, with or without brackets and a factor function."""
     bracketed = fullmatch(r"(.+)\[(?:T\.)?(.+)\]", part)
     forms = [(bracketed[1], bracketed[2])] if bracketed else []
     forms += [(part[:cut], part[cut:]) for cut in range(1, len(part))]
@@ -152,10 +152,10 @@ def _parse_levels(part: str, categories: Levels) -> list[Level]:
 
 
 def find_statsmodels_link(result: Any) -> Link:
-    """The link of a result: of a generalised linear model its own, of logistic and Poisson regression theirs.
+    """Return the link of a fitted model: of a generalised linear model, a logistic or a Poisson regression.
 
     Raises:
-        ValueError: it has another link.
+        ValueError: the link is not supported.
     """
     model = getattr(result, "model", None)
     family = getattr(model, "family", None)
@@ -170,7 +170,7 @@ def find_statsmodels_link(result: Any) -> Link:
 
 
 Feature = tuple[Term, ...]
-"""A column of a design matrix: a sum of terms."""
+"""A column of a design matrix, as a sum of terms."""
 LOGISTIC = {"LogisticRegression", "LogisticRegressionCV"}
 LOGARITHMIC = {"PoissonRegressor", "GammaRegressor"}
 PLAIN = {
@@ -182,7 +182,7 @@ Parts = tuple[*FormulaParts, Link, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Design:
-    """Columns of a design matrix, and what was declared of the columns of the table on the way."""
+    """Columns of a design matrix, and the declarations of table columns collected so far."""
 
     features: tuple[Feature, ...]
     categories: Mapping[str, tuple[Any, ...]]
@@ -190,7 +190,7 @@ class Design:
 
 
 def parse_sklearn_model(model: Any, ranges: Ranges) -> Parts:
-    """Intercept, columns, terms, link and other columns of a fitted model.
+    """Return intercept, columns, terms, link and `others` of a fitted model.
 
     Raises:
         ValueError: see `Scorecard.from_sklearn`.
@@ -273,9 +273,9 @@ def _apply_column_transformer(step: Any, design: Design) -> Design:
 
 
 def _apply_one_hot_encoder(step: Any, design: Design) -> Design:
-    """An indicator of each category, but for those that are dropped."""
+    """Return indicators of all categories that are not dropped."""
     if getattr(step, "min_frequency", None) is not None or getattr(step, "max_categories", None) is not None:
-        raise InvalidArgument("model", "an encoder that joins rare categories is not read")
+        raise InvalidArgument("model", "encoders that merge rare categories are not supported")
     features: list[Feature] = []
     categories, others = dict(design.categories), set(design.others)
     dropped = step.drop_idx_ if step.drop_idx_ is not None else [None] * len(step.categories_)
@@ -297,7 +297,7 @@ def _apply_one_hot_encoder(step: Any, design: Design) -> Design:
 def _require_plain_column(feature: Feature) -> Power:
     (term,) = feature if len(feature) == 1 else (Term(0.0, ()),)
     if term.coefficient != 1.0 or len(term.factors) != 1 or not isinstance(term.factors[0], Power):
-        raise InvalidArgument("model", "encoders and logarithms are read of columns of the table alone")
+        raise InvalidArgument("model", "encoders and logarithms must be applied to columns of the table")
     return term.factors[0]
 
 
@@ -306,7 +306,7 @@ def _scale_feature(feature: Feature, number: float) -> Feature:
 
 
 def _standardize_feature(feature: Feature, centre: float, spread: float) -> Feature:
-    """The feature less the centre, over the spread: inside of a plain column, so that no digits are lost."""
+    """Return (feature - centre) / spread. A plain column is centred inside its factor, which avoids cancellation."""
     single = feature[0].factors if len(feature) == 1 and feature[0].coefficient == 1.0 else ()
     power = single[0] if len(single) == 1 else None
     if isinstance(power, Power) and power == Power(power.column, 1, power.transform):
@@ -316,7 +316,7 @@ def _standardize_feature(feature: Feature, centre: float, spread: float) -> Feat
 
 def _apply_scaler(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
     if getattr(step, "clip", False):
-        raise InvalidArgument("model", "a scaler that clips is not read: ranges are declared")
+        raise InvalidArgument("model", "scalers that clip are not supported: declare ranges instead")
     centres, spreads = SCALERS[type(step).__name__](step)
     none = np.zeros(len(features))
     centres, spreads = none if centres is None else centres, none + 1 if spreads is None else spreads
@@ -342,7 +342,7 @@ def _apply_function_transformer(step: Any, features: tuple[Feature, ...]) -> tup
     if step.func is None:
         return features
     if step.func is not np.log1p:
-        raise InvalidArgument("model", "of functions np.log1p alone is read")
+        raise InvalidArgument("model", "np.log1p is the only supported function")
     return tuple((Term(1.0, (replace(_require_plain_column(each), transform=Transform.LOG1P),)),) for each in features)
 
 
@@ -353,7 +353,7 @@ SCALERS: Mapping[str, Callable[[Any], tuple[Any, Any]]] = MappingProxyType(
         "RobustScaler": lambda step: (step.center_, step.scale_),
     }
 )
-"""The centres that are taken off columns, and the spreads that divide them; None: none."""
+"""For each scaler, the functions that return centres and spreads of columns; None: not used."""
 STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] = MappingProxyType(
     {
         **dict.fromkeys(SCALERS, _apply_scaler), "PolynomialFeatures": _apply_polynomial_features, "FunctionTransformer": _apply_function_transformer,
@@ -363,31 +363,31 @@ STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] =
 
 MOST_TERMS = 10_000
 LARGEST = 1e300
-"""The largest sum of the parts of a linear predictor, whatever a record holds."""
+"""Upper limit of the absolute terms of a linear predictor, added up, for any record."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Scorecard(Predictor):
-    """A linear predictor, and the link that makes a prediction of it.
+    """A linear predictor and a link function, usable wherever a column of scores is.
 
-    It stands wherever a column of scores does. Every column is read as an axis reads it: text that is no number, and
-    NULL, are missing, and so is then the score; a number outside its range, however large, counts as the nearer end; a
-    category that was not declared is missing, too, unless the column is among `others`.
+    Columns are read like axes: text that is not a number, and NULL, are missing, and make the score missing. A number
+    outside its declared range counts as the nearer endpoint. An undeclared category is missing, unless its column is in
+    `others`.
 
-    Formal guarantees: as for `Predictor`. Additions, multiplications and divisions round the same wherever they stand;
-    logarithms and links are worked out one number at a time; terms are added in their order.
+    Formal guarantees: as for `Predictor`. IEEE additions, multiplications and divisions round equally on all machines;
+    logarithms and links are computed one number at a time; terms are added in order.
 
     Attributes:
-        name: What pictures, statements and ledgers call the scores.
-        intercept: What is added to the terms.
-        columns: All that is read, with declared ranges and categories.
-        terms: What is added up, in this order.
-        link: From the sum to the prediction.
-        others: Columns of categories of which any other value, and none, has no coefficient instead of no score.
+        name: Name of the scores in plots, statements and ledgers.
+        intercept: Constant added to the terms.
+        columns: All columns used, with declared ranges and categories.
+        terms: The terms, added in this order.
+        link: Link function from the sum to the prediction.
+        others: Columns of categories in which undeclared values and NULL have coefficient 0 instead of a missing score.
 
     Raises:
-        ValueError: a term names a column that is not declared, or one is declared and not used; the logarithm of a
-            range that reaches -1 is asked; or the sum could overflow.
+        ValueError: a term uses an undeclared column, a declared column is unused, log1p is taken of a range that
+            reaches -1, or the sum could overflow.
 
     >>> age = Term(0.1, (Power("age"),))
     >>> risk = Scorecard("risk", -5.0, (NumericColumn("age", 18, 90),), (age,), Link.LOGIT)
@@ -436,7 +436,7 @@ class Scorecard(Predictor):
             raise InvalidArgument("others", "columns of declared categories are needed")
 
     def _bound_term(self, term: Term) -> float:
-        """The largest absolute value of the term: factors are largest at an end of their range."""
+        """Return an upper bound of the absolute value of a term; each factor is largest at an endpoint of its range."""
         size = abs(term.coefficient)
         ranges = {each.column: each for each in self.columns if isinstance(each, NumericColumn)}
         with np.errstate(over="ignore"):
@@ -452,7 +452,7 @@ class Scorecard(Predictor):
 
     @property
     def linear(self) -> Scorecard:
-        """The linear predictor itself: for grids that cut on its scale, as `Grid.logistic` does."""
+        """The linear predictor without the link, for grids on its scale, such as `Grid.logistic`."""
         return replace(self, link=Link.IDENTITY)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
@@ -490,10 +490,10 @@ class Scorecard(Predictor):
 
     @classmethod
     def from_facts(cls, name: str, facts: Mapping[str, Any]) -> Scorecard:
-        """The inverse of `facts`.
+        """Invert `facts`.
 
         Raises:
-            ValueError: they describe none.
+            ValueError: `facts` is not a valid scorecard.
         """
         require_known_fields(facts, ("link", "intercept", "columns", "terms", "others"))
         columns = tuple(column_from_json(each, dict(given)) for each, given in dict(facts["columns"]).items())
@@ -503,18 +503,17 @@ class Scorecard(Predictor):
 
     @classmethod
     def from_sklearn(cls, model: Any, *, name: str, ranges: Mapping[str, tuple[float, float]]) -> Scorecard:
-        """A fitted linear model of scikit-learn, alone or behind a pipeline.
+        """Import a fitted linear model of scikit-learn, alone or at the end of a pipeline.
 
         Args:
-            model: Linear or logistic (two classes) regression, or a generalised linear one with a logarithmic link.
-                Before it may stand scalers, polynomial features, one-hot encoders and `FunctionTransformer(np.log1p)`,
-                also in a column transformer.
-            name: What the scores are called.
-            ranges: The declared range of each column of numbers.
+            model: Linear regression, logistic regression of two classes, or a generalised linear model with log link.
+                Scalers, polynomial features, one-hot encoders and `FunctionTransformer(np.log1p)` may precede it, also
+                in a column transformer.
+            name: Name of the scores.
+            ranges: Declared range of each numeric column.
 
         Raises:
-            ValueError: a step is of another kind, the model is not fitted or has no names of columns, or a range is
-                missing.
+            ValueError: a step is not supported, the model is not fitted or has no column names, or a range is missing.
         """
         return cls(name, *parse_sklearn_model(model, ranges))
 
@@ -527,7 +526,7 @@ class Scorecard(Predictor):
         ranges: Mapping[str, tuple[float, float]],
         categories: Mapping[str, Sequence[Category]] | None = None,
     ) -> Scorecard:
-        """Read the result of a linear or generalised linear model of statsmodels; as `from_r_table`, link included."""
+        """Import a linear or generalised linear model of statsmodels, like `from_r_table`, with its link."""
         read = parse_formula(dict(result.params), ranges, categories or {})
         return cls(name, *read, find_statsmodels_link(result))
 
@@ -541,17 +540,19 @@ class Scorecard(Predictor):
         ranges: Mapping[str, tuple[float, float]],
         categories: Mapping[str, Sequence[Category]] | None = None,
     ) -> Scorecard:
-        """Read the table of coefficients that R writes: names as ``sexm``, ``I(age^2)``, ``log1p(x)`` or ``age:sexm``.
+        """Import a table of coefficients from R, with names such as ``sexm``, ``I(age^2)``, ``log1p(x)`` or
+        ``age:sexm``.
 
         Args:
-            table: A CSV file, as `broom::tidy` or `write.csv(coef(summary(fit)))` give, or names with coefficients.
-            name: What the scores are called.
-            link: From the linear predictor to the prediction.
-            ranges: The declared range of each column of numbers.
-            categories: All categories of each column of categories, the base level too.
+            table: A CSV file from `broom::tidy` or `write.csv(coef(summary(fit)))`, or a mapping from names to
+                coefficients.
+            name: Name of the scores.
+            link: Link function from the linear predictor to the prediction.
+            ranges: Declared range of each numeric column.
+            categories: All categories of each categorical column, including the base level.
 
         Raises:
-            ValueError: a name is understood in no way, or in two.
+            ValueError: a name matches no column or level, or is ambiguous.
         """
         read = parse_formula(read_coefficients(table), ranges, categories or {})
         return cls(name, *read, parse_choice("link", link, Link))

@@ -1,4 +1,4 @@
-"""Models and residuals of models as JSON: data alone, nothing in it is run."""
+"""Models and residuals as JSON: data only, nothing in it is executed."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .trees import Trees
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Residual(Predictor):
-    """A column of numbers less what a model predicts of it; missing where either is.
+    """The residual of a model: a numeric column minus the prediction; missing where either is.
 
     Formal guarantees: as for `Predictor`.
 
     Attributes:
-        outcome: The column of numbers.
+        outcome: The numeric column.
         model: A `Scorecard` or `Trees`.
 
     Raises:
-        TypeError: they are of another kind.
+        TypeError: an attribute has another type.
     """
 
     KIND: ClassVar[str] = "residual"
@@ -44,7 +44,7 @@ class Residual(Predictor):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The name in pictures."""
+        """Name in plots."""
         return f"{self.outcome} less {self.model.name}"
 
     @property
@@ -52,7 +52,7 @@ class Residual(Predictor):
         return (Input(self.outcome), *self.model.inputs)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        with np.errstate(all="ignore"):  # an infinite outcome has an infinite residual, and lies beyond all bounds
+        with np.errstate(all="ignore"):  # an infinite outcome has an infinite residual, beyond all clipping bounds
             return np.asarray(columns[0] - self.model.compute_values(columns[1:]))
 
     def facts(self) -> dict[str, Any]:
@@ -61,11 +61,11 @@ class Residual(Predictor):
 
 KINDS: tuple[type[Scorecard | Trees], ...] = (Scorecard, Trees)
 GROUP = "dpcurves.predictors"
-"""Entry points of other packages: predictors that questions make by themselves; a site reads them in its questions."""
+"""Entry point group of predictors in other packages, which sites accept inside questions."""
 
 
 def predictor_from_json(text: str) -> Predictor:
-    """The model that `Predictor.to_json` wrote, or somebody by hand.
+    """Parse a model in the JSON format of `Predictor.to_json`.
 
     Args:
         text: JSON of a model.
@@ -74,7 +74,7 @@ def predictor_from_json(text: str) -> Predictor:
         The model, whose `predict` gives scores of shape ``(n,)``.
 
     Raises:
-        ValueError: the text describes none, or is longer than 2**24 characters.
+        ValueError: the text is not a model, or is longer than 2**24 characters.
 
     >>> risk = predictor_from_json('''{"dpcurves": "scorecard", "name": "risk", "link": "logit", "intercept": -5,
     ...   "columns": {"age": {"lower": 18, "upper": 90}, "sex": {"categories": ["f", "m"]}},
@@ -88,15 +88,15 @@ def predictor_from_json(text: str) -> Predictor:
     try:
         stored = json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidArgument("model", "this is no JSON") from None
+        raise InvalidArgument("model", "this is not JSON") from None
     return predictor_from_object(stored)
 
 
 def predictor_from_object(stored: Any) -> Predictor:
-    """The model of plain objects.
+    """Return the model of plain JSON objects.
 
     Raises:
-        ValueError: they describe none.
+        ValueError: the objects are not a model.
     """
     kinds = {kind.KIND: kind for kind in KINDS}
     word = stored.get("dpcurves") if isinstance(stored, Mapping) else None
@@ -115,6 +115,6 @@ def predictor_from_object(stored: Any) -> Predictor:
     except InvalidArgument:
         raise
     except KeyError as error:
-        raise InvalidArgument("model", f"a field {describe_value(error.args[0])} is needed, and is not there") from None
+        raise InvalidArgument("model", f"the field {describe_value(error.args[0])} is missing") from None
     except (TypeError, ValueError, AttributeError, RecursionError):
-        raise InvalidArgument("model", "a field is of another form than it should be") from None
+        raise InvalidArgument("model", "a field has the wrong form") from None

@@ -1,4 +1,4 @@
-"""Parts of linear predictors: terms over declared columns, and link functions."""
+"""Terms of linear predictors over declared columns, and link functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HIGHEST_POWER = 16
 
 
 class Transform(Enum):
-    """The function that a model applies to a number before it takes a power of it."""
+    """Function applied to a column before its power is taken."""
 
     IDENTITY = "identity"
     LOG1P = "log1p"
@@ -34,10 +34,10 @@ class Transform(Enum):
 
 @dataclass(frozen=True, slots=True)
 class NumericColumn:
-    """A column of numbers; what lies outside its declared range, infinities too, counts as the end that is nearer.
+    """A numeric column with a declared range; values outside, including infinities, count as the nearer endpoint.
 
     Raises:
-        ValueError: the ends are not finite, or cross.
+        ValueError: the endpoints are not finite or not in order.
     """
 
     column: str
@@ -49,7 +49,7 @@ class NumericColumn:
         for end in ("lower", "upper"):
             object.__setattr__(self, end, require_number(end, getattr(self, end)))
         if not (isfinite(self.lower) and isfinite(self.upper) and self.lower < self.upper):
-            raise InvalidArgument("ranges", f"{self.column!r} needs two finite ends, the lower below the upper")
+            raise InvalidArgument("ranges", f"{self.column!r} needs two finite endpoints, the lower first")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +74,21 @@ class Power:
         if not 1 <= self.power <= HIGHEST_POWER:
             raise InvalidArgument("power", f"a whole number from 1 to {HIGHEST_POWER} is needed, got {self.power}")
         if not (isfinite(self.centre) and isfinite(self.spread) and self.spread != 0):
-            raise InvalidArgument("spread", "finite numbers are needed, and a spread that is not 0")
+            raise InvalidArgument("spread", "finite numbers are needed, and a nonzero spread")
 
     def evaluate(self, clipped: FloatArray) -> FloatArray:
-        """The factor of each record, by multiplication alone."""
-        taken = clipped if self.transform is Transform.IDENTITY else apply_elementwise(log1p, clipped)
-        base = (taken - self.centre) / self.spread
-        found = base
+        """Return the factor of each record, by multiplications only, which are reproducible on all machines."""
+        base_power = clipped if self.transform is Transform.IDENTITY else apply_elementwise(log1p, clipped)
+        base = (base_power - self.centre) / self.spread
+        product = base
         for _ in range(1, self.power):
-            found = found * base
-        return found
+            product = product * base
+        return product
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A factor of a term: 1 where the column has this category, 0 where it has another declared one."""
+    """A factor of a term: 1 if the column has this category, 0 if it has another declared category."""
 
     column: str
     category: Category
@@ -96,7 +96,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A coefficient times the product of its factors; of two or more, an interaction.
+    """A coefficient times the product of its factors; with two or more factors, an interaction.
 
     Raises:
         ValueError: the coefficient is not finite.
@@ -113,30 +113,30 @@ class Term:
 
 
 def column_to_json(column: NumericColumn | Categories) -> dict[str, Any]:
-    """The declaration of a column, as plain objects."""
+    """Return the declaration of a column as plain objects."""
     if isinstance(column, NumericColumn):
         return {"lower": column.lower, "upper": column.upper}
     return {"categories": list(column.values)}
 
 
 def column_from_json(name: str, declared: Mapping[str, Any]) -> NumericColumn | Categories:
-    """The inverse of `declared`."""
+    """Invert `column_to_json`."""
     if "categories" in declared:
         return Categories(name, tuple(declared["categories"]))
     return NumericColumn(name, declared["lower"], declared["upper"])
 
 
 def factor_to_json(factor: Power | Level) -> dict[str, Any]:
-    """A factor as plain objects."""
+    """Return a factor as plain objects."""
     if isinstance(factor, Level):
         return {"column": factor.column, "is": factor.category}
-    given = ((field, getattr(factor, field.name)) for field in fields(factor))
-    told = {field.name: value for field, value in given if value != field.default}
-    return {name: value.value if isinstance(value, Enum) else value for name, value in told.items()}
+    values = ((field, getattr(factor, field.name)) for field in fields(factor))
+    stored = {field.name: value for field, value in values if value != field.default}
+    return {name: value.value if isinstance(value, Enum) else value for name, value in stored.items()}
 
 
 def factor_from_json(stored: Any) -> Power | Level:
-    """The inverse of `factor_to_json`."""
+    """Invert `factor_to_json`."""
     if isinstance(stored, str):
         return Power(stored)
     if not isinstance(stored, Mapping):
@@ -145,15 +145,15 @@ def factor_from_json(stored: Any) -> Power | Level:
 
 
 LARGEST_EXPONENT = 700.0
-"""Beyond it a logarithmic link stays where it is: still a double."""
+"""Linear predictors are clipped here before the exponential, which stays a finite double."""
 
 
 class Link(Enum):
-    """The link: the function that makes a prediction of a linear predictor.
+    """Link function from a linear predictor to a prediction.
 
-    - `IDENTITY`: it is the prediction.
-    - `LOGIT`: its logistic function is, a probability.
-    - `LOG`: its exponential is.
+    - `IDENTITY`: the linear predictor itself.
+    - `LOGIT`: its logistic function, a probability.
+    - `LOG`: its exponential.
     """
 
     IDENTITY = "identity"
@@ -161,10 +161,10 @@ class Link(Enum):
     LOG = "log"
 
     def response(self, linear: FloatArray) -> FloatArray:
-        """The prediction of each linear predictor: never falling as it rises, NaN where it is.
+        """Return the prediction for each linear predictor: nondecreasing, and NaN for NaN.
 
-        One number at a time by the library of C: what NumPy takes for arrays differs in the last digit with the place
-        in an array.
+        The C library is called for one number at a time: NumPy's vectorised functions may differ in the last digit with
+        the position in an array.
         """
         if self is Link.IDENTITY:
             return linear
@@ -172,12 +172,12 @@ class Link(Enum):
 
 
 def apply_elementwise(function: Callable[[float], float], values: FloatArray) -> FloatArray:
-    """The function of each number on its own."""
+    """Apply a function to each number separately."""
     return np.fromiter(map(function, values.tolist()), dtype=np.float64, count=len(values))
 
 
 def _logistic(linear: float) -> float:
-    """From an exponential that cannot overflow."""
+    """Compute the logistic function from an exponential that cannot overflow."""
     small = exp(-abs(linear))
     return (1.0 if linear >= 0 else small) / (1.0 + small)
 

@@ -1,4 +1,4 @@
-"""Sums of decision trees: single trees, random forests and boosted trees, and their import from scikit-learn."""
+"""Sums of decision trees: single trees, random forests and boosted trees, imported from scikit-learn."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ LEAF = -1
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A decision tree. Nodes have numbers; 0 is the root, and children come after their parents.
+    """A decision tree as lists over its nodes. Node 0 is the root, and children come after their parents.
 
     Attributes:
-        column: For each node the number of the column that is compared; -1: a leaf.
-        threshold: What it is compared with.
-        left: The next node where the value is at most the threshold.
-        right: The next node where it is above.
-        value: What a leaf adds.
+        column: Index of the compared column, for each node; -1: a leaf.
+        threshold: Threshold of the comparison.
+        left: Next node if the value is at most the threshold.
+        right: Next node if the value is above the threshold.
+        value: Value of a leaf.
 
     Raises:
-        ValueError: the lists are not equally long, a child does not come after its parent, or a number is not finite.
+        ValueError: the lists differ in length, a child does not come after its parent, or a number is not finite.
     """
 
     column: tuple[int, ...]
@@ -55,7 +55,7 @@ class Tree:
             object.__setattr__(self, name, tuple(require_number(name, each) for each in given))
         size = len(self.column)
         if size < 1 or {len(self.threshold), len(self.left), len(self.right), len(self.value)} != {size}:
-            raise InvalidArgument("trees", "each needs lists of one length, of at least one node")
+            raise InvalidArgument("trees", "all lists of a tree need one length, of at least one node")
         inner = [node for node, column in enumerate(self.column) if column != LEAF]
         if any(not node < child < size for node in inner for child in (self.left[node], self.right[node])):
             raise InvalidArgument("trees", "children come after their parents")
@@ -70,7 +70,7 @@ Parts = tuple[tuple[str, ...], tuple[Tree, ...], float, float, Link]
 
 
 def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> Parts:
-    """Columns, trees, base, factor and link of a fitted model.
+    """Return columns, trees, base, factor and link of a fitted model.
 
     Raises:
         ValueError: see `Trees.from_sklearn`.
@@ -79,7 +79,7 @@ def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> Parts:
     if kind not in SINGLE | FORESTS | BOOSTED:
         raise InvalidArgument("model", f"{kind} is not read; there are {', '.join(sorted(SINGLE | FORESTS | BOOSTED))}")
     if not hasattr(model, "n_features_in_"):
-        raise InvalidArgument("model", "it is not fitted")
+        raise InvalidArgument("model", "fit the model first")
     names = columns if columns is not None else getattr(model, "feature_names_in_", None)
     if names is None or len(names) != model.n_features_in_:
         raise InvalidArgument("columns", f"the names of its {model.n_features_in_} columns are needed")
@@ -96,12 +96,12 @@ def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> Parts:
 
 
 def _initial_prediction(model: Any) -> tuple[float, Link]:
-    """The initial prediction of boosting: read at one record, for it is the same for all."""
+    """Return the initial prediction of boosting, which is equal for all records, so it is evaluated at one."""
     if not (isinstance(model.init_, str) or type(model.init_).__name__ in {"DummyRegressor", "DummyClassifier"}):
-        raise InvalidArgument("model", "boosting that begins with a model of its own is not read")
+        raise InvalidArgument("model", "boosting with an initial model is not supported")
     classifier = type(model).__name__ == "GradientBoostingClassifier"
     if classifier and model.loss != "log_loss":
-        raise InvalidArgument("model", "of boosted classifiers those with log_loss are read")
+        raise InvalidArgument("model", "boosted classifiers need log_loss")
     if isinstance(model.init_, str):  # 'zero'
         return 0.0, Link.LOGIT if classifier else Link.IDENTITY
     blank = np.zeros((1, model.n_features_in_), dtype=np.float32)
@@ -111,7 +111,7 @@ def _initial_prediction(model: Any) -> tuple[float, Link]:
 def _convert_tree(tree: Any, place: int) -> Tree:
     inner = tree.children_left != LEAF
     values = tree.value[:, 0, :]
-    # Counts in older versions, shares in newer ones: a share either way.
+    # Older versions of scikit-learn store counts, newer versions shares; normalise to shares.
     leaves = values[:, place] / values.sum(axis=1) if place == 1 else values[:, 0]
     return Tree(
         tuple(np.where(inner, tree.feature, LEAF).tolist()),
@@ -123,7 +123,7 @@ def _convert_tree(tree: Any, place: int) -> Tree:
 
 
 def threshold_before_rounding(threshold: float) -> float:
-    """The largest double that is not above the threshold after it is rounded to single precision.
+    """Return the largest double that is at most the threshold after rounding to single precision.
 
     >>> threshold_before_rounding(0.5) > 0.5, float(np.float32(threshold_before_rounding(0.5)))
     (True, 0.5)
@@ -142,24 +142,23 @@ LARGEST = 1e300
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Trees(Predictor):
-    """A sum of decision trees, times a factor, and the link that makes a prediction of it.
+    """A sum of decision trees, times a factor, and a link function, usable wherever a column of scores is.
 
-    It stands wherever a column of scores does. Numbers are compared with thresholds and nothing else is done with them,
-    so infinite and huge ones need no range; a record that lacks one of the columns has no score.
+    Numbers are only compared with thresholds, so infinite and huge numbers need no declared range. A record that lacks
+    one of the columns has no score.
 
     Formal guarantees: as for `Predictor`; leaves are added in the order of the trees, record by record.
 
     Attributes:
-        name: What pictures, statements and ledgers call the scores.
-        columns: The columns of numbers that are compared.
-        trees: The trees, in this order.
-        base: What the sum begins with.
-        factor: What the sum of leaves is multiplied by, as one over the number of trees of a forest.
-        link: From the sum to the prediction.
+        name: Name of the scores in plots, statements and ledgers.
+        columns: The numeric columns.
+        trees: The trees, in order.
+        base: Constant added to `factor` times the sum of leaves.
+        factor: Factor of the sum of leaves, such as 1 / trees for a forest.
+        link: Link function from the sum to the prediction.
 
     Raises:
-        ValueError: a tree compares a column that is not there, there are more than 2**20 nodes, or the sum could
-            overflow.
+        ValueError: a tree compares a missing column, there are more than 2**20 nodes, or the sum could overflow.
 
     >>> stump = Tree((0, -1, -1), (40.0, 0.0, 0.0), (1, 0, 0), (2, 0, 0), (0.0, 0.1, 0.7))
     >>> Trees("late", ("delay",), (stump,)).predict({"delay": [40, 41, float("inf"), None]}).tolist()
@@ -185,9 +184,9 @@ class Trees(Predictor):
         for each in self.columns:
             require_type("columns", each, str, "the name of a column")
         if not self.columns or len(set(self.columns)) < len(self.columns) or not self.trees:
-            raise InvalidArgument("columns", "at least one is needed, each once, and at least one tree")
+            raise InvalidArgument("columns", "at least one column, without duplicates, and at least one tree are needed")
         if any(not LEAF <= column < len(self.columns) for tree in self.trees for column in tree.column):
-            raise InvalidArgument("trees", "a tree compares a column that is not there")
+            raise InvalidArgument("trees", "a tree compares a column that does not exist")
         if sum(len(tree.column) for tree in self.trees) > MOST_NODES:
             raise InvalidArgument("trees", f"at most {MOST_NODES} nodes are compared")
         size = sum(max(map(abs, tree.value)) for tree in self.trees)
@@ -200,7 +199,7 @@ class Trees(Predictor):
 
     @property
     def linear(self) -> Trees:
-        """The sum itself, without the link."""
+        """The sum without the link."""
         return Trees(self.name, self.columns, self.trees, self.base, self.factor)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
@@ -209,7 +208,7 @@ class Trees(Predictor):
         return self.link.response(np.where(np.isnan(table).any(axis=1), np.nan, summed))
 
     def _concatenate_nodes(self) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, FloatArray]:
-        """The trees behind one another: roots, columns, thresholds, children, values."""
+        """Return the nodes of all trees: roots, columns, thresholds, left and right children, values."""
         sizes = [len(tree.column) for tree in self.trees]
         roots = np.cumsum([0, *sizes[:-1]])
         joined = [
@@ -230,10 +229,10 @@ class Trees(Predictor):
 
     @classmethod
     def from_facts(cls, name: str, facts: Mapping[str, Any]) -> Trees:
-        """The inverse of `facts`.
+        """Invert `facts`.
 
         Raises:
-            ValueError: they describe none.
+            ValueError: `facts` is not a valid sum of trees.
         """
         require_known_fields(facts, ("link", "base", "factor", "columns", "trees"))
         trees = tuple(Tree(**{key: each[key] for key in Tree.__slots__}) for each in facts["trees"])
@@ -242,18 +241,19 @@ class Trees(Predictor):
 
     @classmethod
     def from_sklearn(cls, model: Any, *, name: str, columns: Sequence[str] | None = None) -> Trees:
-        """A fitted decision tree, random forest, or gradient boosting of scikit-learn, for two classes or numbers.
+        """Import a fitted decision tree, random forest, or gradient boosting of scikit-learn, for two classes or
+        numbers.
 
-        Those compare numbers that are rounded to single precision first. Thresholds are moved so that doubles are told
-        apart where they do it.
+        scikit-learn rounds numbers to single precision before it compares them. Thresholds are adjusted so that doubles
+        fall on the same side.
 
         Args:
-            model: The model. For a classifier the chance of its second class is predicted.
-            name: What the scores are called.
-            columns: The names of the columns, where the model was fitted without.
+            model: The model. For a classifier the probability of its second class is predicted.
+            name: Name of the scores.
+            columns: Column names, if the model was fitted without names.
 
         Raises:
-            ValueError: the model is of another kind, has more than two classes, or has no names of columns.
+            ValueError: the model is not supported, has more than two classes, or has no column names.
         """
         return cls(name, *parse_sklearn_trees(model, columns))
 
