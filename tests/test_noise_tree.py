@@ -134,14 +134,14 @@ def test_looks_without_the_notes_they_stand_on_are_refused(tmp_path: Path) -> No
         session(url).ask(thresholds(2**31), ONE, "a")
     with closing(sqlite3.connect(tmp_path / "budget.db")) as connection, connection:
         connection.execute("DELETE FROM dpcurves_notes")
-    with pytest.raises(ValueError, match=r"^memory: what was opened under this request is not remembered"):
+    with pytest.raises(ValueError, match=r"^memory: the state of this request is lost"):
         session(url).ask(thresholds(7), ONE, "a")
 
 
 def test_seeded_noise_and_secret_noise_are_not_mixed(tmp_path: Path) -> None:
     url = in_file(tmp_path)
     assert session(url, randomness=dp.Randomness.from_seed(1)).ask(thresholds(9), ONE, "a").privacy.seeded
-    with pytest.raises(ValueError, match=r"^randomness: this request began with another kind"):
+    with pytest.raises(ValueError, match=r"^randomness: this request began with the other kind"):
         session(url).ask(thresholds(10), ONE, "a")
     assert session(url, randomness=dp.Randomness.from_seed(2)).ask(thresholds(10), ONE, "a").privacy.seeded
 

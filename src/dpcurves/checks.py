@@ -1,6 +1,6 @@
-"""Checks that every question has to pass, whoever wrote it, as scikit-learn checks estimators.
+"""Checks that every question must pass, built in or from other packages, as scikit-learn checks estimators.
 
-They speak to a question as a session does, so a new curve is held by them without a line of test of its own.
+They use a question like a session does, so a new curve needs no tests of its own to be checked.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ ONE = PrivacyLoss.pure(1)
 LOSSES = ONE, PrivacyLoss.zcdp(Fraction(1, 2))
 HUGE = PrivacyLoss.pure(10**9)
 ABSURD = 2**40
-"""Noise can send any integer: so can a check."""
+"""A count far beyond any table. Noise can produce any integer, so the checks send extreme ones."""
 UNITS = 1000
 
 
 class Failure(AssertionError):
-    """A question does not keep what all questions promise; the words say which promise."""
+    """A question or result violates a property that all of them must have; the message states the property."""
 
 
 class TrustModelCheck(NamedTuple):
-    """The answers of one trust model.
+    """Whether one trust model answers a question.
 
     Attributes:
         trust: The trust model.
-        refusal: Why it does not answer the question; None: it does.
+        refusal: The error if it does not answer; None: it answers.
     """
 
     trust: TrustModel[Any]
@@ -46,23 +46,22 @@ class TrustModelCheck(NamedTuple):
 
 
 def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[TrustModelCheck, ...]:
-    """Hold a question to what every question promises.
+    """Check a question against the properties of all questions.
 
-    A question is frozen and prints what it asks. Rehearsed, its shares add up under every trust model, loss and
-    adjacency that answers it; what does not answer it refuses it before a charge. Whatever it is sent, it ends in a
-    result that draws, prints one line, has a data frame, and is read again from JSON with the same numbers. Asked of
-    real records it is charged once; asked again under its request it is free and the same; and at a huge loss two runs
-    of it with other noise are alike.
+    A question is frozen and prints in one line. When planned, its budget fractions add up to 1 under every trust model,
+    loss and adjacency that supports it; others reject it before a charge. Any integers as answers lead to a result that
+    plots, prints in one line, has a data frame, and is parsed from its JSON with equal numbers. Asked of records, it is
+    charged once; repeated under its request, it is free and equal; at a huge loss, two runs with different noise agree.
 
     Args:
         question: The question.
-        columns: A table that it may be asked of, of about a thousand records.
+        columns: A table that fits it, of about a thousand records.
 
     Returns:
-        Each trust model, and whether it answers.
+        For each trust model, whether it answers.
 
     Raises:
-        Failure: the question does not keep a promise.
+        Failure: the question violates a property.
 
     >>> import numpy as np
     >>> import dpcurves as dp
@@ -71,9 +70,9 @@ def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[TrustMode
     >>> central.refusal is None
     True
     """
-    _require(is_dataclass(question) and not isinstance(question, type), "it is a dataclass")
-    _require("\n" not in str(question) and str(question).strip() != "", "it prints what it asks, in one line")
-    installed = (each.load()() for each in entry_points(group="dpcurves.trust_models"))
+    _require(is_dataclass(question) and not isinstance(question, type), "the question is a dataclass")
+    _require("\n" not in str(question) and str(question).strip() != "", "the question prints in one line")
+    installed = (entry.load()() for entry in entry_points(group="dpcurves.trust_models"))
     offers = tuple(_check_trust_model(question, trust) for trust in (Central(), *installed))
     _require(any(offer.refusal is None for offer in offers), "some trust model answers it")
     _check_absurd_answers(question)
@@ -82,41 +81,41 @@ def check_question(question: Any, columns: Mapping[str, Any]) -> tuple[TrustMode
 
 
 def check_result(result: Any, *, draw: bool = True) -> None:
-    """Hold a result to what every result promises: one line, notes, HTML, a picture, a data frame, JSON and back.
+    """Check a result against the properties of all results: one line, notes, HTML, plot, data frame, JSON round trip.
 
     Args:
         result: The result.
-        draw: Draw the picture, which takes longest, within the HTML.
+        draw: Whether to draw the plot, within the HTML, which takes longest.
 
     Raises:
-        Failure: the result does not keep a promise.
+        Failure: the result violates a property.
     """
-    _require("\n" not in repr(result) and len(repr(result)) < 400, "it prints as one line")
+    _require("\n" not in repr(result) and len(repr(result)) < 400, "the result prints in one line")
     _require(all("\n" not in note for note in result.notes), "each note is one line")
     with _ignore_curve_warnings():
         text = result.to_json()
-        read = result_from_json(text)
-        _require(type(read) is type(result), "what is read from its JSON is of its class")
-        _require(read.to_json() == text, "what is read from its JSON writes the same")
-        _require(len(result.to_frame()) > 0, "its data frame has rows")
+        parsed = result_from_json(text)
+        _require(type(parsed) is type(result), "the result parsed from its JSON has the same class")
+        _require(parsed.to_json() == text, "the result parsed from its JSON writes the same JSON")
+        _require(len(result.to_frame()) > 0, "the data frame has rows")
         if draw:
-            _require("<" in result._repr_html_(), "it has an HTML summary")
+            _require("<" in result._repr_html_(), "the result has an HTML summary")
 
 
 def _check_trust_model(question: Any, trust: TrustModel[Any]) -> TrustModelCheck:
-    """Rehearse under all losses and adjacencies; one refusal of both adjacencies is a refusal of the trust model."""
+    """Plan under all losses and adjacencies; a model refuses a question if it refuses all of them."""
     refusal: UnsupportedQuery | None = None
     answered = False
     for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, UNITS)):
         for loss in LOSSES:
             try:
                 plans = plan_question(question, loss, adjacency, trust)
-            except UnsupportedQuery as no:
-                refusal = no
-                _require(no.argument != "" and "\n" not in str(no), "a refusal names its argument in one line")
+            except UnsupportedQuery as error:
+                refusal = error
+                _require(error.argument != "" and "\n" not in str(error), "a rejection names its argument in one line")
                 continue
             answered = True
-            _require(len(plans) > 0, "it asks for something")
+            _require(len(plans) > 0, "the question asks at least one query")
             if loss is LOSSES[-1]:
                 again = plan_question(question, loss, adjacency, trust)
                 _require([plan.fingerprint for plan in plans] == [plan.fingerprint for plan in again], "plans are pure")
@@ -124,7 +123,7 @@ def _check_trust_model(question: Any, trust: TrustModel[Any]) -> TrustModelCheck
 
 
 def _check_absurd_answers(question: Any) -> None:
-    """Send blanks, extremes and wild integers in the place of answers: it ends in a sound result all the same."""
+    """Send zeros, extreme and erratic integers as answers, and check that the question ends in a valid result."""
     senders: dict[str, Callable[[int], list[int]]] = {
         "zeros": lambda size: [0] * size,
         "huge counts": lambda size: [ABSURD] * size,
@@ -132,13 +131,13 @@ def _check_absurd_answers(question: Any) -> None:
         "wild counts": lambda size: [(place * 7919 % 2011) - UNITS for place in range(size)],
     }
     for adjacency in (AddRemove(EACH_RECORD), ReplaceOne(EACH_RECORD, UNITS)):
-        for what, send in senders.items():
+        for answer_kind, send in senders.items():
             try:
                 check_result(_answer_synthetically(question, adjacency, send), draw=isinstance(adjacency, AddRemove))
             except UnsupportedQuery:
                 continue
             except Failure as failure:
-                raise Failure(f"sent {what} under {adjacency}: {failure}") from None
+                raise Failure(f"sent {answer_kind} under {adjacency}: {failure}") from None
 
 
 def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[int], list[int]]) -> Any:
@@ -163,18 +162,20 @@ def _check_session(question: Any, columns: Mapping[str, Any]) -> None:
             with _ignore_curve_warnings():
                 first = session.ask(question, ONE, request="checked")
                 again = session.ask(question, ONE, request="checked")
-            _require(session.remaining.rho == 0, "all of its loss is charged, once")
-            _require(first.to_json() == again.to_json(), "asked again under its request it is the same, for nothing")
+            _require(session.remaining.rho == 0, "the loss is charged fully, and once")
+            _require(first.to_json() == again.to_json(), "repeating the request gives the same result at no loss")
             check_result(first)
         if find_charged_query(question) is None:
-            one, other = (_ask_without_noise(question, columns, neighbours, seed) for seed in (1, 2))
-            near = len(one.to_frame()) == len(other.to_frame()) and repr(one) == repr(other)
-            _require(near, "without noise it says what is so")
+            first_answer, second_answer = (_ask_without_noise(question, columns, neighbours, seed) for seed in (1, 2))
+            agree = len(first_answer.to_frame()) == len(second_answer.to_frame()) and repr(first_answer) == repr(
+                second_answer
+            )
+            _require(agree, "without noise, two answers agree")
 
 
 def _ask_without_noise(question: Any, columns: Mapping[str, Any], neighbours: Neighbours, seed: int) -> Any:
-    made = Session(columns, budget=HUGE, adjacency=neighbours, randomness=Randomness.from_seed(seed))
-    with made as session, _ignore_curve_warnings():
+    open_session = Session(columns, budget=HUGE, adjacency=neighbours, randomness=Randomness.from_seed(seed))
+    with open_session as session, _ignore_curve_warnings():
         return session.ask(question, HUGE)
 
 
@@ -182,6 +183,6 @@ def _ignore_curve_warnings() -> warnings.catch_warnings[None]:
     return warnings.catch_warnings(action="ignore", category=CurveWarning)
 
 
-def _require(holds: bool, promise: str) -> None:
+def _require(holds: bool, property_text: str) -> None:
     if not holds:
-        raise Failure(f"a promise of questions is not kept: {promise}")
+        raise Failure(f"a property of all questions and results is violated: {property_text}")

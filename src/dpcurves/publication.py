@@ -1,4 +1,4 @@
-"""Released results that are read again from files, and published in a folder: a page, numbers, pictures and words."""
+"""Reading of released results from files, and publication in a folder: page, numbers, plots and privacy statements."""
 
 from __future__ import annotations
 
@@ -24,19 +24,23 @@ from .privacy.adjacency import format_record_count
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 LONGEST_NAME = 100
-"""Letters of a file's name before its ending: file systems take 255 bytes, encrypted ones about 140."""
+"""Characters of a file name before its suffix. File systems allow 255 bytes, encrypted file systems about 140."""
 DEVICES = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
 )
-"""Names that Windows takes for devices, whatever the ending."""
-PAGE, WORDS, METHODS, CITATION, SUMS = "index.html", "PRIVACY.txt", "METHODS.txt", "CITATION.cff", "SHA256SUMS"
+"""Device names of Windows, reserved with any suffix."""
+PAGE = "index.html"
+PRIVACY_TEXT = "PRIVACY.txt"
+METHODS = "METHODS.txt"
+CITATION = "CITATION.cff"
+CHECKSUMS = "SHA256SUMS"
 CHANGED = MappingProxyType({"replace-one": "replaced", "add-remove": "removed or added"})
-"""Words of a kind of adjacency, by its beginning: what may happen to those of one unit."""
+"""How neighbouring tables differ, by the first word of the adjacency."""
 PICTURES = (".svg", ".pdf", ".png")
 
 
 def read_result(path: str | Path) -> ReleasedResult:
-    """The released result of a file, whichever it is: `to_json` or ``--json`` wrote it. Spends nothing.
+    """Read a released result of any kind from a file that `to_json` or ``--json`` wrote. Costs no privacy budget.
 
     Args:
         path: The file.
@@ -45,8 +49,8 @@ def read_result(path: str | Path) -> ReleasedResult:
         The result, of the class that wrote it.
 
     Raises:
-        OSError: there is no such file.
-        ValueError: it holds no released result, or is damaged.
+        OSError: the file does not exist.
+        ValueError: the file holds no released result, or is damaged.
 
     >>> import tempfile, dpcurves as dp
     >>> curve = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=64), epsilon=1, adjacency=dp.REPLACE_ONE)
@@ -59,7 +63,7 @@ def read_result(path: str | Path) -> ReleasedResult:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise InvalidArgument("path", "the file holds no released result: it is no text") from None
+        raise InvalidArgument("path", "the file is not UTF-8 text, so it holds no released result") from None
     return result_from_json(text)
 
 
@@ -72,27 +76,28 @@ def publish(
     population: bool = True,
     suppress: float | None = None,
 ) -> list[Path]:
-    """Write released results into a folder, ready to be handed on. Spends nothing; needs the extra ``plot``.
+    """Write released results into a folder for others. Costs no privacy budget; needs the extra ``plot``.
 
-    Each result is written as JSON and CSV, and as a picture in SVG, PDF and PNG (300 dots per inch). ``index.html``
-    shows all of them and refers to nothing outside; ``PRIVACY.txt`` says in plain words who is protected and how well,
-    ``METHODS.txt`` in a paragraph for a section on methods; ``CITATION.cff`` names the software, and ``SHA256SUMS`` the
-    hash of each file, as ``sha256sum -c`` checks them. The same results give the same bytes.
+    Each result is written as JSON, as CSV, and as a plot in SVG, PDF and PNG (300 dots per inch). ``index.html`` shows
+    all results and loads nothing from elsewhere. ``PRIVACY.txt`` states the guarantee in plain words, ``METHODS.txt``
+    in a paragraph for a methods section. ``CITATION.cff`` names the software, and ``SHA256SUMS`` has the hash of each
+    file for ``sha256sum -c``. Equal results give equal bytes.
 
     Args:
-        results: A result, several ones, or their names with them: names of lower-case letters, digits, ``-`` and ``_``.
-        folder: A new or an empty one, or one that holds an earlier publication of results of the same names.
-        title: The title of the page.
-        level: The confidence level of bands and intervals.
-        population: Whether those for the population are shown, too.
-        suppress: Numbers of counts and sums with wider intervals are written as ``..`` on the page and in CSV files:
-            see `ReleasedResult.to_csv`. JSON and pictures have all numbers, with their intervals; other results are whole.
+        results: One result, several results, or results by name. Names consist of lower-case letters, digits, ``-`` and
+            ``_``.
+        folder: A folder that is new, empty, or holds an earlier publication under the same names.
+        title: Title of the page.
+        level: Confidence level of bands and intervals.
+        population: Whether intervals for the population are shown too.
+        suppress: Relative width of an interval above which a count or sum is written as ``..`` on the page and in CSV
+            files; see `ReleasedResult.to_csv`. JSON and plots always have all numbers with their intervals.
 
     Returns:
-        The files, in the order of their names.
+        The paths of the files, sorted by name.
 
     Raises:
-        ValueError: there is no result, a name is no name of a file, or the folder holds other files.
+        ValueError: there is no result, a name is not a valid file name, or the folder holds other files.
         ImportError: matplotlib is not installed.
 
     >>> import tempfile, dpcurves as dp
@@ -102,85 +107,86 @@ def publish(
     >>> "PRIVACY.txt" in [file.name for file in files]
     True
     """
-    named = _name_results(results)
-    made: dict[str, bytes] = {}
+    named_results = _name_results(results)
+    files: dict[str, bytes] = {}
     summaries = []
-    for name, result in named.items():
+    for name, result in named_results.items():
         picture = result.plot_headless(level=level, population=population)
-        own = suppress if result._suppressible_columns() else None
-        summaries.append(result.render_html(display.svg_text(picture), suppress=own))
-        made[f"{name}.json"] = (result.to_json() + "\n").encode()
-        made[f"{name}.csv"] = result.to_csv_text(level=level, population=population, suppress=own).encode()
+        threshold = suppress if result._suppressible_columns() else None
+        summaries.append(result.render_html(display.svg_text(picture), suppress=threshold))
+        files[f"{name}.json"] = (result.to_json() + "\n").encode()
+        files[f"{name}.csv"] = result.to_csv_text(level=level, population=population, suppress=threshold).encode()
         for ending in PICTURES:
-            drawn = BytesIO()
-            display.save_axes(picture, drawn, ending, display.PRINTED)
-            made[f"{name}{ending}"] = drawn.getvalue()
-    statements = {name: result.privacy for name, result in named.items()}
-    made[PAGE] = display.render_report(title, display.INTRODUCTION, summaries, ()).encode()
-    made[WORDS] = (describe_results_privacy(named) + "\n").encode()
-    made[METHODS] = (methods_paragraph(statements, level) + "\n").encode()
-    made[CITATION] = _citation().encode()
-    made = dict(sorted(made.items()))
-    sums = "".join(f"{sha256(content).hexdigest()}  {name}\n" for name, content in made.items())
-    return _write_files(Path(folder), {**made, SUMS: sums.encode()})
+            buffer = BytesIO()
+            display.save_axes(picture, buffer, ending, display.PRINTED)
+            files[f"{name}{ending}"] = buffer.getvalue()
+    statements = {name: result.privacy for name, result in named_results.items()}
+    files[PAGE] = display.render_report(title, display.INTRODUCTION, summaries, ()).encode()
+    files[PRIVACY_TEXT] = (describe_results_privacy(named_results) + "\n").encode()
+    files[METHODS] = (methods_paragraph(statements, level) + "\n").encode()
+    files[CITATION] = _citation().encode()
+    files = dict(sorted(files.items()))
+    sums = "".join(f"{sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
+    return _write_files(Path(folder), {**files, CHECKSUMS: sums.encode()})
 
 
 def _name_results(
     results: ReleasedResult | Sequence[ReleasedResult] | Mapping[str, ReleasedResult],
 ) -> dict[str, ReleasedResult]:
-    if isinstance(results, ReleasedResult):  # some results are mappings themselves
-        named = dict(assign_file_names([(results.KIND, results)]))
+    if isinstance(results, ReleasedResult):  # tested first, because some results are mappings
+        named_results = dict(assign_file_names([(results.KIND, results)]))
     elif isinstance(results, Mapping):
-        named = dict(results)
+        named_results = dict(results)
     else:
-        named = dict(assign_file_names([(str(getattr(each, "KIND", "")), each) for each in results]))
-    if not named:
-        raise InvalidArgument("results", "at least one is needed")
-    for name, each in named.items():
-        require_type("results", each, ReleasedResult, "released results, as dp.cdf gives one,")
+        named_results = dict(assign_file_names([(str(getattr(result, "KIND", "")), result) for result in results]))
+    if not named_results:
+        raise InvalidArgument("results", "at least one result is needed")
+    for name, result in named_results.items():
+        require_type("results", result, ReleasedResult, "a released result, as from dp.cdf,")
         if not isinstance(name, str) or not name or not set(name) <= LETTERS:
-            raise InvalidArgument("results", "small letters, digits, - and _ are needed in names: files are called so")
+            raise InvalidArgument("results", "use lower-case letters, digits, - and _ in names, for file names")
         if len(name) > LONGEST_NAME or name in DEVICES:
-            rule = f"names of up to {LONGEST_NAME} letters are needed, and none that Windows keeps for a device, as con"
+            rule = f"use names of up to {LONGEST_NAME} characters, and no device names of Windows, such as con"
             raise InvalidArgument("results", rule)
-    return named
+    return named_results
 
 
 def assign_file_names(results: Iterable[tuple[str, ReleasedResult]]) -> list[tuple[str, ReleasedResult]]:
-    """Results by names of files, each once: of other letters come dashes, and the second ``cdf`` is ``cdf-2``.
+    """Return results under unique file names: other characters become hyphens, and the second ``cdf`` is ``cdf-2``.
 
-    All are small letters, for file systems that ignore case, and short enough for every ending; ``con`` is a device of
-    Windows, and becomes ``con-result``.
+    Names are lower-case, for file systems that ignore case, and short enough for every suffix. ``con`` is a device name
+    of Windows, and becomes ``con-result``.
     """
-    found: dict[str, ReleasedResult] = {}
-    for wanted, result in results:
-        word = "".join(letter if letter in LETTERS else "-" for letter in wanted.lower()).strip("-") or "result"
-        word = f"{word}-result" if word in DEVICES else word[:LONGEST_NAME].strip("-")
-        name, number = word, 1
-        while name in found:
+    named_results: dict[str, ReleasedResult] = {}
+    for title, result in results:
+        stem = "".join(letter if letter in LETTERS else "-" for letter in title.lower()).strip("-") or "result"
+        stem = f"{stem}-result" if stem in DEVICES else stem[:LONGEST_NAME].strip("-")
+        name, number = stem, 1
+        while name in named_results:
             number += 1
-            name = f"{word[: LONGEST_NAME - len(str(number)) - 1]}-{number}"
-        found[name] = result
-    return list(found.items())
+            name = f"{stem[: LONGEST_NAME - len(str(number)) - 1]}-{number}"
+        named_results[name] = result
+    return list(named_results.items())
 
 
 def _write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     if folder.exists() and not folder.is_dir():
-        raise InvalidArgument("folder", "this is a file; a folder is needed")
-    if folder.exists() and not {each.name for each in folder.iterdir()} <= set(files):
-        raise InvalidArgument("folder", "it holds files that are not of this publication; name a new one")
+        raise InvalidArgument("folder", "a folder is needed, got a file")
+    if folder.exists() and not {path.name for path in folder.iterdir()} <= set(files):
+        raise InvalidArgument("folder", "the folder holds files of other origin; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / SUMS).unlink(missing_ok=True)  # it is written last: a list without all files never stands there
+    (folder / CHECKSUMS).unlink(missing_ok=True)  # written last, so that an interrupted run leaves no incomplete list
     for name, content in files.items():
         (folder / name).write_bytes(content)
     return [folder / name for name in sorted(files)]
 
 
 def describe_results_privacy(results: Mapping[str, ReleasedResult]) -> str:
-    """The privacy of results in plain words: each with what it means, and an upper bound of all losses together."""
+    """Return the privacy of results in plain words: each guarantee and its meaning, and an upper bound of the total
+    loss."""
     parts = ["Privacy of these results"]
-    if any(each.privacy.seeded for each in results.values()):
-        parts.append(f"{display.SEEDED}: the noise of at least one of them can be drawn again by anybody.")
+    if any(result.privacy.seeded for result in results.values()):
+        parts.append(f"{display.SEEDED}: anybody can reproduce the noise of at least one result.")
     parts += [f"{name}: {result!r}\n{describe_privacy(result.privacy)}" for name, result in results.items()]
     if len(results) > 1:
         parts.append(_describe_total_loss(list(results.values())))
@@ -188,25 +194,25 @@ def describe_results_privacy(results: Mapping[str, ReleasedResult]) -> str:
 
 
 def describe_privacy(privacy: PrivacyStatement) -> str:
-    """A privacy statement in plain words, one sentence a line."""
+    """Return a privacy statement in plain words, one sentence per line."""
     if privacy.trust == OPEN:
-        return "It was counted openly, from public records: nothing had to be protected."
+        return "Exact counts of public records: there was nothing to protect."
     if privacy.trust.startswith(ELSEWHERE):
-        return f"Its counts were released by {privacy.trust}; who is protected, and how well, is said there."
+        return f"The counts were released by {privacy.trust}; see there for the guarantee."
     change = next((words for word, words in CHANGED.items() if privacy.adjacency.startswith(word)), "changed")
-    whose = f"all records of one {privacy.unit} are" if privacy.unit else "one record is"
+    protected_records = f"all records of one {privacy.unit} are" if privacy.unit else "one record is"
     lines = [
-        f"Protected is {privacy.protected_unit}. Neighbours: {privacy.adjacency}. Trust: {display.describe_trust(privacy)}.",
-        _describe_loss(privacy, f"if {whose} {change}"),
+        f"Privacy unit: {privacy.protected_unit}. Neighbours: {privacy.adjacency}. Trust: {display.describe_trust(privacy)}.",
+        _describe_loss(privacy, f"if {protected_records} {change}"),
         "This holds whatever else a reader of the results knows, now or later.",
     ]
     if privacy.unit:
-        used = "was" if privacy.rows_per_unit == 1 else "were"
-        lines.append(f"At most {format_record_count(privacy.rows_per_unit)} of one {privacy.unit} {used} used.")
+        verb = "was" if privacy.rows_per_unit == 1 else "were"
+        lines.append(f"At most {format_record_count(privacy.rows_per_unit)} of one {privacy.unit} {verb} used.")
     if privacy.model:
         lines.append(f"Model: {privacy.model}.")
     if privacy.seeded:
-        lines = [f"{display.SEEDED}. The noise can be drawn again, so what follows does not hold.", *lines]
+        lines = [f"{display.SEEDED}. The noise can be reproduced, so the guarantee below does not hold.", *lines]
     lines += [f"Note: {note}." for note in privacy.notes]
     return "\n".join(lines)
 
@@ -217,58 +223,58 @@ def _describe_loss(privacy: PrivacyStatement, changed: str) -> str:
             f"The loss is rho {format_loss(privacy.rho)} (zero-concentrated): {changed}, the Renyi divergence of "
             f"order a of what is released is at most a times {format_loss(privacy.rho)}, for each a above 1."
         )
-    but = f", but for a chance of at most {format_loss(privacy.delta)}" if privacy.delta else ""
+    exception = f", except with probability at most {format_loss(privacy.delta)}" if privacy.delta else ""
     factor = format_loss(exp(privacy.epsilon), 3) if privacy.epsilon < 700 else "e to that power"
     return (
         f"The loss is epsilon {format_loss(privacy.epsilon)}: {changed}, no outcome becomes more than {factor} times "
-        f"as likely, or as unlikely{but}."
+        f"as likely, or as unlikely{exception}."
     )
 
 
 def _describe_total_loss(results: Sequence[ReleasedResult]) -> str:
-    """An upper bound of all losses together, by basic composition: what was released once is counted once."""
+    """Return an upper bound of the total loss by basic composition, counting each release once."""
     losses = {
         _release_fingerprint(result): result.privacy for result in results if result.privacy.trust != OPEN
     }.values()
-    kinds = {(each.adjacency, each.unit, each.rows_per_unit, each.epsilon is None) for each in losses}
+    bases = {(privacy.adjacency, privacy.unit, privacy.rows_per_unit, privacy.epsilon is None) for privacy in losses}
     if not losses:
-        return "All were counted openly."
-    if len(kinds) > 1 or any(each.trust.startswith(ELSEWHERE) for each in losses):
-        return "Their losses are not added up here: they are of different kinds, or of different neighbours."
-    (*_, concentrated) = next(iter(kinds))
-    parts = [Fraction(str(each.rho if each.epsilon is None else each.epsilon)) for each in losses]
-    amount = f"{'rho' if concentrated else 'epsilon'} {format_loss(sum(parts, start=Fraction(0)), 12)}"
-    delta = sum((Fraction(str(each.delta)) for each in losses), start=Fraction(0))
+        return "All results are exact counts of public records."
+    if len(bases) > 1 or any(privacy.trust.startswith(ELSEWHERE) for privacy in losses):
+        return "Their losses are not added up here: loss definitions or neighbours differ."
+    (*_, concentrated) = next(iter(bases))
+    amounts = [Fraction(str(privacy.rho if privacy.epsilon is None else privacy.epsilon)) for privacy in losses]
+    amount = f"{'rho' if concentrated else 'epsilon'} {format_loss(sum(amounts, start=Fraction(0)), 12)}"
+    delta = sum((Fraction(str(privacy.delta)) for privacy in losses), start=Fraction(0))
     return (
         f"Together they lose at most {amount}{f', delta {format_loss(delta)}' if delta else ''} (basic composition; "
-        "results that were read from the same releases are counted once). Other releases of the same records add to "
-        "it: the ledger of the holder of these records says how much."
+        "results of the same releases are counted once). Other releases of the same records add to it; see the ledger "
+        "of their holder."
     )
 
 
 def _release_fingerprint(result: ReleasedResult) -> str:
-    """The releases that a result was read from, as text: results of the same ones lose once."""
-    turns = [turn.to_json() for turn in result.rounds]
-    return json.dumps([result.privacy.grant, result.privacy.loss, turns or result.to_json()], sort_keys=True)
+    """Return text that is equal for results of the same releases, whose loss counts once."""
+    releases = [release.to_json() for release in result.rounds]
+    return json.dumps([result.privacy.grant, result.privacy.loss, releases or result.to_json()], sort_keys=True)
 
 
 def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) -> str:
-    """A paragraph on the privacy of results for a section on methods."""
-    told = []
+    """Return a paragraph on privacy for a methods section."""
+    descriptions = []
     for name, privacy in statements.items():
         if privacy.trust == OPEN:
-            told.append(f"{name}: counted openly from public records")
+            descriptions.append(f"{name}: exact counts of public records")
             continue
         kind = "zero-concentrated differential privacy" if privacy.epsilon is None else "differential privacy"
         kind = f"approximate {kind}" if privacy.delta else f"pure {kind}" if privacy.epsilon is not None else kind
-        told.append(
+        descriptions.append(
             f"{name}: {privacy.loss} ({kind}) under {privacy.adjacency} neighbours, protecting {privacy.protected_unit}; "
             f"mechanism: {display.describe_mechanism(privacy.mechanism)}; trust: {display.describe_trust(privacy)}"
         )
-    seeded = f" {display.SEEDED}." if any(each.seeded for each in statements.values()) else ""
+    seeded = f" {display.SEEDED}." if any(privacy.seeded for privacy in statements.values()) else ""
     return (
-        f"Results were released with dpcurves {version('dpcurves')} and read from noisy counts alone "
-        f"({'. '.join(told)}). Bands and intervals are at the level {level:g}; those for these records cover the "
+        f"Results were released with dpcurves {version('dpcurves')} and computed from noisy counts alone "
+        f"({'. '.join(descriptions)}). Bands and intervals are at the level {level:g}; those for these records cover the "
         f"noise, those for the population sampling as well.{seeded}"
     )
 
@@ -282,32 +288,32 @@ def _citation() -> str:
 
 
 def plot_results_together(results: Mapping[str, ReleasedResult], level: float, population: bool) -> Any:
-    """Draw several results of one kind on one picture, each by its name.
+    """Draw several results of one kind on common axes, by name.
 
     Raises:
-        ValueError: they are of different kinds.
+        ValueError: the results are of different kinds.
     """
     first = next(iter(results.values()))
-    if len({type(each) for each in results.values()}) > 1:
-        raise InvalidArgument("results", "results on one picture are of one kind; these are of several")
-    drawn = display.headless_axes(first.SIZE)
-    for name, each in results.items():
-        drawn = each.plot_headless(level=level, population=population, ax=drawn, name=name)
-    return drawn
+    if len({type(result) for result in results.values()}) > 1:
+        raise InvalidArgument("results", "results on common axes must be of one kind")
+    axes = display.headless_axes(first.SIZE)
+    for name, result in results.items():
+        axes = result.plot_headless(level=level, population=population, ax=axes, name=name)
+    return axes
 
 
 def stack_columns(
     results: Mapping[str, ReleasedResult], level: float, population: bool, suppress: float | None = None
 ) -> dict[str, Any]:
-    """Columns of several results of one kind, one below the other, with their names in the first column.
+    """Concatenate the columns of several results, with their names in the first column.
 
     Raises:
-        ValueError: they have different columns.
+        ValueError: the results have different columns.
     """
-    sure: dict[str, Any] = {"level": level, "population": population, "suppress": suppress}
-    tables = {name: each.columns_with_intervals(**sure) for name, each in results.items()}
+    settings: dict[str, Any] = {"level": level, "population": population, "suppress": suppress}
+    tables = {name: result.columns_with_intervals(**settings) for name, result in results.items()}
     if len({tuple(table) for table in tables.values()}) > 1:
-        raise InvalidArgument("results", "results in one table have the same columns; these have several")
+        raise InvalidArgument("results", "results in one table must have the same columns")
     rows = [max(map(len, table.values()), default=0) for table in tables.values()]
     columns = {
         name: np.concatenate([np.asarray(table[name], dtype=object) for table in tables.values()])

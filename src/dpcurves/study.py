@@ -1,4 +1,4 @@
-"""A list of questions under one budget: planned as a whole, asked one by one, and free when it is asked again."""
+"""A study: several questions under one budget, planned together, asked one by one, and free when repeated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ from .shortcuts import parse_loss
 from .strategies.choice import find_unlisted
 from .trust import TrustModel
 
-ALL, ALARMS, BILLION = Fraction(1), 0.05, 10**9
+ALL = Fraction(1)
+ALARMS = 0.05
+"""Default probability of a false alarm of drift."""
+BILLION = 10**9
+"""Ledger units per epsilon or rho."""
 OWN = ("name", "share", "since", "alarms", "title", "text")
 NUMBERS = ("epsilon", "rho", "delta")
 KNOWN = (*NUMBERS, "question", "title", "text", "source", "labels", "categories")
@@ -40,13 +44,13 @@ class StudyQuestion:
     """A question of a study.
 
     Attributes:
-        name: The name of its files: lower-case letters, digits, ``-`` and ``_``.
-        question: What is asked.
-        share: The part of the loss that it gets.
-        since: The file of a released curve on the same cells, since which the column may have moved: see `drift`.
-        alarms: The chance of a false alarm, for each statistic.
-        title: The title of its part of the report; empty: that of the result.
-        text: What a reader of the report is told of it.
+        name: Name of its files: lower-case letters, digits, ``-`` and ``_``.
+        question: The question.
+        share: Fraction of the budget.
+        since: File of an earlier released curve on the same cells, for a test of drift: see `drift`.
+        alarms: Probability of a false alarm, for each statistic.
+        title: Title in the report; empty: the title of the result.
+        text: Text in the report.
     """
 
     name: str
@@ -60,23 +64,23 @@ class StudyQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Questions, and what all of them together may lose.
+    """Questions with a common budget.
 
-    Formal guarantees: the losses of the questions add up to at most `loss` (basic composition), and each is charged
-    under a request that is made of the question, its share and the loss. So a study that is asked again, also after it
-    was stopped half-way, pays for nothing twice; a question that was changed is another question, and is paid for.
+    Formal guarantees: the losses of the questions add up to at most `loss` (basic composition). Each is charged under a
+    request derived from the question, its share and the loss. So repeating a study, also after an interruption, charges
+    nothing twice, while a changed question is a new question with a new charge.
 
     Attributes:
-        questions: The questions, in their order.
-        loss: For all of them together.
-        title: The title of the report.
-        text: What stands below it; an empty line begins a paragraph.
-        source: The public name and version of the data: see `Session`.
-        labels: Words by the names of columns.
-        categories: Words for categories, by their columns: see `ReleasedResult.with_labels`.
+        questions: The questions, in order.
+        loss: Budget of all questions together.
+        title: Title of the report.
+        text: Text below the title; an empty line starts a paragraph.
+        source: Public name and version of the data; see `Session`.
+        labels: Display names of columns.
+        categories: Display names of categories, by column; see `ReleasedResult.with_labels`.
 
     Raises:
-        ValueError: there is no question, two have one name, or shares are not above 0 or add up to more than 1.
+        ValueError: there is no question, two questions have one name, or shares are not positive or exceed 1 together.
     """
 
     questions: tuple[StudyQuestion, ...]
@@ -89,33 +93,37 @@ class Study:
 
     def __post_init__(self) -> None:
         if not self.questions:
-            raise InvalidArgument("question", "a study needs at least one")
-        names = [each.name for each in self.questions]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise InvalidArgument("name", f"two questions are called {twice!r}; give each its own")
-        if any(not each.name or not set(each.name) <= NAME_LETTERS for each in self.questions):
-            raise InvalidArgument("name", "small letters, digits, - and _ are needed: files are called so")
-        if min(each.share for each in self.questions) <= 0 or sum(each.share for each in self.questions) > 1:
+            raise InvalidArgument("question", "a study needs at least one question")
+        names = [question.name for question in self.questions]
+        duplicate = next((name for name in names if names.count(name) > 1), None)
+        if duplicate is not None:
+            raise InvalidArgument("name", f"two questions are called {duplicate!r}; use different names")
+        if any(not question.name or not set(question.name) <= NAME_LETTERS for question in self.questions):
+            raise InvalidArgument("name", "use lower-case letters, digits, - and _, for file names")
+        if (
+            min(question.share for question in self.questions) <= 0
+            or sum(question.share for question in self.questions) > 1
+        ):
             raise InvalidArgument("share", "shares above 0 that add up to at most 1 are needed")
         if self.loss.delta and not any(map(_selects_partitions, self.questions)):
             raise InvalidArgument(
-                "delta", 'it finds groups of by = { column = "NAME", categories = "auto" }: leave it out'
+                "delta",
+                'leave it out: no question selects partitions, as by = { column = "NAME", categories = "auto" } does',
             )
 
     @classmethod
     def from_text(cls, text: str) -> Study:
-        """The study that a TOML or JSON text describes.
+        """Parse a study in TOML or JSON.
 
-        It gives ``epsilon`` or ``rho``, a ``delta`` if groups are asked that nobody listed, and a list ``question``:
-        each has ``ask``, the fields of that question, and, if wanted, a ``name`` and a ``share`` of the loss. Questions
-        without a share share what is left evenly. A distribution function or a histogram may name the file of an
-        earlier one in ``since``, and the chance of false ``alarms``. What readers of the report see: ``title``,
-        ``text`` and ``source`` of the study, ``title`` and ``text`` of a question, ``labels`` of columns and
-        ``categories`` of these. They are no part of what is paid for.
+        It has ``epsilon`` or ``rho``, optionally ``delta`` for partition selection, and a list ``question``. Each
+        question has ``ask`` and the fields of that kind of question, optionally ``name`` and ``share``, the fraction of
+        the budget; questions without a share divide the rest equally. A distribution function or a histogram may have
+        ``since``, the file of an earlier one, and ``alarms``, the probability of a false alarm. For readers of the
+        report there are ``title``, ``text`` and ``source`` of the study, ``title`` and ``text`` of questions,
+        ``labels`` of columns and their ``categories``; these do not change the request.
 
         Raises:
-            ValueError: the text describes none; one line names what is wrong.
+            ValueError: the text is not a study; the message names the field.
 
         >>> study = Study.from_text('''
         ... epsilon = 1
@@ -135,116 +143,125 @@ class Study:
         try:
             stored = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
         except (ValueError, RecursionError):
-            raise InvalidArgument("study", "this is neither TOML nor JSON") from None
+            raise InvalidArgument("study", "the text is neither TOML nor JSON") from None
         if not isinstance(stored, dict):
             raise InvalidArgument("study", "an object is needed")
         require_known_fields(stored, KNOWN)
-        listed = stored.get("question")
-        if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed) or not listed:
-            raise InvalidArgument("question", "a list of at least one is needed: [[question]] in TOML")
+        entries = stored.get("question")
+        if (
+            not isinstance(entries, list)
+            or not all(isinstance(labels_of_column, Mapping) for labels_of_column in entries)
+            or not entries
+        ):
+            raise InvalidArgument("question", "a list of at least one question is needed: [[question]] in TOML")
         for name in NUMBERS:
-            given = stored.get(name)
-            if given is not None and (isinstance(given, bool) or not isinstance(given, int | float | str)):
-                raise InvalidArgument(name, f"a number is needed, got {describe_value(given)}")
+            number = stored.get(name)
+            if number is not None and (isinstance(number, bool) or not isinstance(number, int | float | str)):
+                raise InvalidArgument(name, f"a number is needed, got {describe_value(number)}")
         words = {name: _require_text(name, stored[name]) for name in ("title", "text", "source") if name in stored}
         loss, labels = (
             parse_loss(stored.get("epsilon"), stored.get("rho")),
             _require_words("labels", stored.get("labels", {})),
         )
         delta = parse_positive_fraction("delta", stored["delta"]) if "delta" in stored else Fraction(0)
-        parts = stored.get("categories", {})
-        if not isinstance(parts, Mapping):
+        category_labels = stored.get("categories", {})
+        if not isinstance(category_labels, Mapping):
             raise InvalidArgument("categories", "a table of each column is needed: [categories.NAME] in TOML")
-        categories = {str(column): _require_words("categories", each) for column, each in parts.items()}
+        categories = {
+            str(column): _require_words("categories", labels_of_column)
+            for column, labels_of_column in category_labels.items()
+        }
         return cls(
-            tuple(_parse_questions(listed)), loss.with_delta(delta), labels=labels, categories=categories, **words
+            tuple(_parse_questions(entries)), loss.with_delta(delta), labels=labels, categories=categories, **words
         )
 
     def question_loss(self, question: StudyQuestion) -> PrivacyLoss:
-        """The loss of one question. Those by groups that nobody listed share the delta evenly.
+        """Return the loss of one question. Questions with partition selection divide the delta equally.
 
-        A ledger rounds up to billionths: where shares would not fit into the whole by that, they are rounded down.
+        A ledger rounds up to billionths. If rounded shares would exceed the budget, they are rounded down instead.
         """
-        alone = (self.loss * question.share).as_single_release()
-        if sum(ceil(_billionths(self.loss * each.share)) for each in self.questions) > _billionths(self.loss):
-            amount = Fraction(floor(_billionths(alone)), BILLION)
-            alone = PrivacyLoss.zcdp(amount) if alone.epsilon is None else PrivacyLoss.pure(amount)
-        finding = sum(_selects_partitions(each) for each in self.questions)
-        return alone.with_delta(self.loss.delta / finding if _selects_partitions(question) else Fraction(0))
+        loss = (self.loss * question.share).as_single_release()
+        if sum(ceil(_billionths(self.loss * other.share)) for other in self.questions) > _billionths(self.loss):
+            amount = Fraction(floor(_billionths(loss)), BILLION)
+            loss = PrivacyLoss.zcdp(amount) if loss.epsilon is None else PrivacyLoss.pure(amount)
+        selecting = sum(_selects_partitions(other) for other in self.questions)
+        return loss.with_delta(self.loss.delta / selecting if _selects_partitions(question) else Fraction(0))
 
     def request(self, question: StudyQuestion) -> str:
-        """The request under which it is charged: the same for the same question, share and loss."""
+        """Return the request under which a question is charged: equal for equal question, share and loss."""
         delta = self.question_loss(question).delta
-        told = [
+        fields = [
             question_to_json(question.question),
             str(question.share),
             repr(self.loss),
             *([str(delta)] if delta else []),
         ]
-        facts = json.dumps(told, sort_keys=True)
+        facts = json.dumps(fields, sort_keys=True)
         return f"study-{question.name}-{sha256(facts.encode()).hexdigest()[:16]}"
 
     def plan(
         self, adjacency: Adjacency, trust: TrustModel[Any] | None = None
     ) -> Iterator[tuple[StudyQuestion, list[Plan]]]:
-        """The plan of each question: its turns, losses and errors. Touches no data and no ledger.
+        """Plan each question: losses and errors of its rounds. Reads no data and no ledger.
 
         Raises:
-            UnsupportedQuery: the trust model cannot answer one of them.
+            UnsupportedQuery: the trust model cannot answer a question.
         """
-        for each in self.questions:
-            yield each, list(plan_question(each.question, self.question_loss(each), adjacency, trust))
+        for question in self.questions:
+            yield question, list(plan_question(question.question, self.question_loss(question), adjacency, trust))
 
     def ask(self, session: Session) -> Iterator[tuple[StudyQuestion, Any]]:
-        """Ask one question after the other. All are planned before the first one is charged.
+        """Ask the questions one after the other. All are planned before the first is charged.
 
         Raises:
-            UnsupportedQuery, BudgetExceeded, ValueError: as `Session.ask`; what was answered before stays answered.
+            UnsupportedQuery, BudgetExceeded, ValueError: as in `Session.ask`; earlier answers stay answered.
         """
-        for each in self.questions:
-            session.plan(each.question, self.question_loss(each))
-        for each in self.questions:
-            curve = session.ask(each.question, self.question_loss(each), self.request(each))
+        for question in self.questions:
+            session.plan(question.question, self.question_loss(question))
+        for question in self.questions:
+            curve = session.ask(question.question, self.question_loss(question), self.request(question))
             if self.source is not None and hasattr(curve, "with_source"):
                 curve = curve.with_source(self.source)
-            yield each, curve.with_labels(self.labels, self.categories) if hasattr(curve, "with_labels") else curve
+            yield question, curve.with_labels(self.labels, self.categories) if hasattr(curve, "with_labels") else curve
 
 
 def _selects_partitions(asked: StudyQuestion) -> bool:
-    """Tell whether a delta finds the groups of this question."""
+    """Return whether a question needs delta for partition selection."""
     unlisted = find_unlisted(asked.question)
     return unlisted is not None and unlisted.universe is None
 
 
-def _require_text(name: str, given: object) -> str:
-    if not isinstance(given, str):
-        raise InvalidArgument(name, f"a text is needed, got {describe_value(given)}")
-    return given
+def _require_text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidArgument(name, f"a text is needed, got {describe_value(value)}")
+    return value
 
 
-def _require_words(name: str, given: object) -> dict[str, str]:
-    if not isinstance(given, Mapping) or not all(isinstance(each, str) and each for each in given.values()):
-        raise InvalidArgument(name, "a table of names and their words is needed")
-    return {str(key): str(word) for key, word in given.items()}
+def _require_words(name: str, mapping: object) -> dict[str, str]:
+    if not isinstance(mapping, Mapping) or not all(isinstance(word, str) and word for word in mapping.values()):
+        raise InvalidArgument(name, "a table of names and display names is needed")
+    return {str(key): str(word) for key, word in mapping.items()}
 
 
 def _billionths(loss: PrivacyLoss) -> Fraction:
     return (loss.rho if loss.epsilon is None else loss.epsilon) * BILLION
 
 
-def _parse_questions(listed: list[Mapping[str, Any]]) -> Iterator[StudyQuestion]:
-    shares = [None if each.get("share") is None else parse_positive_fraction("share", each["share"]) for each in listed]
-    given = [share for share in shares if share is not None]
-    open_ = len(shares) - len(given)
-    rest = (ALL - sum(given, Fraction(0))) / open_ if open_ else ALL
-    for number, (each, share) in enumerate(zip(listed, shares, strict=True), 1):
-        question = question_from_json({name: value for name, value in each.items() if name not in OWN})
-        name = each.get("name", each["ask"] if number == 1 else f"{each['ask']}-{number}")
+def _parse_questions(entries: list[Mapping[str, Any]]) -> Iterator[StudyQuestion]:
+    shares = [
+        None if entry.get("share") is None else parse_positive_fraction("share", entry["share"]) for entry in entries
+    ]
+    given_shares = [share for share in shares if share is not None]
+    open_count = len(shares) - len(given_shares)
+    default_share = (ALL - sum(given_shares, Fraction(0))) / open_count if open_count else ALL
+    for number, (entry, share) in enumerate(zip(entries, shares, strict=True), 1):
+        question = question_from_json({name: value for name, value in entry.items() if name not in OWN})
+        name = entry.get("name", entry["ask"] if number == 1 else f"{entry['ask']}-{number}")
         if not isinstance(name, str):
             raise InvalidArgument("name", f"a text is needed, got {describe_value(name)}")
-        since = each.get("since")
+        since = entry.get("since")
         if since is not None and not isinstance(since, str):
             raise InvalidArgument("since", f"the name of a file is needed, got {describe_value(since)}")
-        alarms = require_probability("alarms", each.get("alarms", ALARMS))
-        told = {part: _require_text(part, each[part]) for part in ("title", "text") if part in each}
-        yield StudyQuestion(name, question, rest if share is None else share, since, alarms, **told)
+        alarms = require_probability("alarms", entry.get("alarms", ALARMS))
+        texts = {key: _require_text(key, entry[key]) for key in ("title", "text") if key in entry}
+        yield StudyQuestion(name, question, default_share if share is None else share, since, alarms, **texts)

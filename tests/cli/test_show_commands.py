@@ -56,7 +56,7 @@ def test_a_folder_is_published(run: Run, asked: Path) -> None:
     assert {"jan-1.png", "bars.pdf", "index.html", "SHA256SUMS"} <= {file.name for file in (asked / "out").iterdir()}
     said = run("publish", asked / "later.json", "--out", asked / "out")
     assert said.exit_code == 2
-    assert "it holds files that are not of this publication" in said.stderr
+    assert "the folder holds files of other origin" in said.stderr
 
 
 def test_what_is_no_result_and_what_would_be_lost_are_refused(run: Run, asked: Path, csv: Path) -> None:

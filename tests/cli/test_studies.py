@@ -96,9 +96,9 @@ def test_a_dry_run_opens_nothing(run: Run, study: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("nonsense", "study: this is neither TOML nor JSON"),
-        ("delta = 1e-6\n" + STUDY, "delta: it finds groups of by"),
-        ("epsilon = 1", "question: a list of at least one is needed"),
+        ("nonsense", "study: the text is neither TOML nor JSON"),
+        ("delta = 1e-6\n" + STUDY, "delta: leave it out: no question selects partitions"),
+        ("epsilon = 1", "question: a list of at least one question is needed"),
         (STUDY.replace("epsilon = 1", ""), "epsilon: give either epsilon"),
         (STUDY.replace("1/2", "2"), "share: shares above 0"),
         (STUDY.replace("cdf", "cfd"), "ask: one of binned-residuals"),

@@ -113,7 +113,7 @@ def test_the_same_releases_are_counted_once_and_losses_of_two_kinds_are_not_adde
 
 def test_a_folder_of_other_files_and_names_of_no_files_are_refused(tmp_path: Path, curve: dp.CDF) -> None:
     (tmp_path / "mine.txt").write_text("kept")
-    with pytest.raises(InvalidArgument, match="^folder: it holds files that are not of this publication"):
+    with pytest.raises(InvalidArgument, match="^folder: the folder holds files of other origin"):
         dp.publish(curve, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
     with pytest.raises(InvalidArgument, match="^results: small letters"):

@@ -84,7 +84,7 @@ def test_notes_of_one_thing_are_not_gone_on_with_for_another() -> None:
         allotment = QuestionBudget.for_planning(PrivacyLoss.pure(1)).pay(query, Fraction(1))
         plan = Central().plan_query(query, allotment.loss, EACH)
         if refused:
-            with pytest.raises(ValueError, match=r"^memory: something else was opened"):
+            with pytest.raises(ValueError, match=r"^memory: this request paid for another query"):
                 Central().run(plan, [curator], allotment, Randomness.from_system())
         else:
             Central().run(plan, [curator], allotment, Randomness.from_system())

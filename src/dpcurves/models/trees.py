@@ -184,7 +184,9 @@ class Trees(Predictor):
         for each in self.columns:
             require_type("columns", each, str, "the name of a column")
         if not self.columns or len(set(self.columns)) < len(self.columns) or not self.trees:
-            raise InvalidArgument("columns", "at least one column, without duplicates, and at least one tree are needed")
+            raise InvalidArgument(
+                "columns", "at least one column, without duplicates, and at least one tree are needed"
+            )
         if any(not LEAF <= column < len(self.columns) for tree in self.trees for column in tree.column):
             raise InvalidArgument("trees", "a tree compares a column that does not exist")
         if sum(len(tree.column) for tree in self.trees) > MOST_NODES:

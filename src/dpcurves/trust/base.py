@@ -1,4 +1,4 @@
-"""Interface of trust models, and the conversation of a question with a trust model, turn by turn."""
+"""Interface of trust models, and the rounds between a question and a trust model."""
 
 from __future__ import annotations
 
@@ -18,42 +18,43 @@ Curve = TypeVar("Curve", covariant=True)
 
 
 class Planner(Protocol):
-    """The part of a trust model that is needed for plans: which queries it would ask, and how it would answer them."""
+    """The part of a trust model that plans: which queries it asks, and how it answers them."""
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Strategy for a workload: its queries, and the number of turns. Chosen from public facts alone.
+        """Return the strategy for a workload: queries in one or several rounds, chosen from public facts alone.
 
-        `strategies.choose_one_round` serves who counts on cells that are known beforehand, `strategies.choose_adaptive` who still has
-        the records after each answer; a model with a better way for a workload takes its own.
+        `strategies.choose_one_round` serves models that count on cells known beforehand, `strategies.choose_adaptive`
+        models that still hold the records after each answer. A model may use a better strategy of its own for some
+        workloads.
         """
         ...
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Plan of a single query. Raises `UnsupportedQuery`; touches no data."""
+        """Return the plan of a single query. Raises `UnsupportedQuery`; reads no data."""
         ...
 
 
 class TrustModel(Planner, Protocol[Holder]):
-    """Interface of trust models: they define the holders of records, the source of noise, and each party's view.
+    """Interface of trust models: who holds records, who adds noise, and what each party sees.
 
-    Fields are public. What is secret comes as an argument: a *holder* keeps records, or shares of them, and remembers.
+    Fields are public. Secrets are passed as *holders*, which keep records or shares of them, and state between rounds.
 
-    Formal guarantees: `plan` and `plan_query` are pure functions of public facts, and of released answers; `run` reveals
-    nothing to anyone but the release, and loses at most ``plan.loss`` under ``plan.adjacency``.
+    Formal guarantees: `plan` and `plan_query` are pure functions of public facts and of released answers. `run` reveals
+    nothing but the release, and loses at most ``plan.loss`` under ``plan.adjacency``.
     """
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """The kinds of holders that it needs: a session has one curator, and refuses a model that needs others."""
+        """Types of the holders that `run` needs. A session has one curator, and rejects models that need others."""
         ...
 
     def run(self, plan: Plan, holders: Sequence[Holder], allotment: Allotment, randomness: Randomness) -> Release:
-        """Run the plan, once it is charged."""
+        """Run a charged plan."""
         ...
 
 
 def require_charged(allotment: Allotment, plan: Plan) -> None:
-    """Refuse to run a plan that was not charged.
+    """Require that a plan was charged.
 
     Raises:
         ValueError: the payment is for another loss than the plan's.
@@ -63,20 +64,20 @@ def require_charged(allotment: Allotment, plan: Plan) -> None:
 
 
 class SupportsSteps(Protocol[Curve]):
-    """Interface of questions in a conversation."""
+    """Interface of questions that ask their needs one after the other."""
 
     def steps(self, setting: Setting) -> Needs[Curve]:
-        """Yield the needs of the question, one after the other; return the curve."""
+        """Yield the needs of the question, and return the curve."""
         ...
 
 
 def run_conversation(
     question: SupportsSteps[Curve], loss: PrivacyLoss, adjacency: Adjacency, trust: Planner
 ) -> Generator[Step, Release, Curve]:
-    """Ask all queries that the trust model plans for what the question needs; return the curve.
+    """Yield all queries that the trust model plans for the needs of a question, and return its curve.
 
-    Formal guarantees: a need gets its share of the loss, and its steps get their shares of that; who pays for the steps
-    holds all of them together to the loss of the question.
+    Formal guarantees: a need gets its budget fraction of the loss, and its steps get fractions of that. The caller pays
+    for the steps, and bounds their total by the loss of the question.
     """
     setting = Setting(loss, adjacency)
     needs = question.steps(setting)
@@ -90,10 +91,10 @@ def run_conversation(
 
 
 def _meet_need(need: Need, setting: Setting, trust: Planner) -> Generator[Step, Release, Any]:
-    turns = trust.plan(need.workload, setting.loss * need.budget_fraction, setting.adjacency)
+    strategy = trust.plan(need.workload, setting.loss * need.budget_fraction, setting.adjacency)
     try:
-        step = next(turns)
+        step = next(strategy)
         while True:
-            step = turns.send((yield Step(step.query, step.budget_fraction * need.budget_fraction)))
+            step = strategy.send((yield Step(step.query, step.budget_fraction * need.budget_fraction)))
     except StopIteration as end:
         return end.value

@@ -1,4 +1,4 @@
-"""SECRET. Central model: a single curator sees all records and adds the noise once."""
+"""SECRET. Central model: one curator sees all records and adds the noise once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Curator:
-    """Curator, who sees all records. It has no repr.
+    """The curator, who sees all records. It has no repr.
 
     Attributes:
-        records: Records that are counted.
-        memory: Records opened under the paid part that is asked for now.
+        records: The records that are counted.
+        memory: Noise and nodes opened so far under the current payment.
     """
 
     records: Records
@@ -36,21 +36,21 @@ class Curator:
 
 
 SEEDED, PAID = "seeded", "paid"
-_DIGITS = 15  # of a fingerprint in base 16
+_DIGITS = 15  # hexadecimal digits of a fingerprint, which fit a signed 64-bit integer
 
 
 @dataclass(frozen=True, slots=True)
 class Central:
-    """The curator may run any mechanism: by default the one that `AUTO` chooses from public facts.
+    """The curator may run any mechanism; by default `AUTO` chooses one from public facts.
 
-    Formal guarantees: the release is one run of a mechanism on the exact table of the plan's query, whose records were
-    bounded per unit before counting; so it loses at most ``plan.loss`` under ``plan.adjacency``. Counts of prefixes
-    lose that together, however many are asked under one payment.
+    Formal guarantees: the release is one run of a mechanism on the exact table of the plan's query, with the
+    contribution bound enforced before counting, so it loses at most ``plan.loss`` under ``plan.adjacency``. Prefix
+    counts lose that much together, however many are asked under one payment.
 
     Attributes:
-        mechanism: Mechanism that adds the noise.
-        engine: The engine that counts the records where they lie, if it is not the curator's own: it is trusted, too.
-        tells_reasons: Whether missing records are counted by reason, too, as of lines of CSV: see `add_reasons`.
+        mechanism: The mechanism that adds the noise.
+        engine: Engine that counts the records where they are stored, if not the curator's own: it is trusted too.
+        tells_reasons: Whether missing records are also counted by reason, as for lines of CSV; see `add_reasons`.
     """
 
     mechanism: Mechanism | LazyMechanism = AUTO
@@ -59,19 +59,20 @@ class Central:
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """Types of holders: a single curator."""
+        """Types of holders: one curator."""
         return (Curator,)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """In several turns where they pay: a curator still has the records. A mechanism that was named answers once."""
-        meet = choose_adaptive if isinstance(self.mechanism, MechanismChoice) else choose_one_round
-        return meet(workload, Setting(loss, adjacency))
+        """Return an adaptive strategy if it pays, because the curator keeps the records; a named mechanism answers in
+        one round."""
+        choose_strategy = choose_adaptive if isinstance(self.mechanism, MechanismChoice) else choose_one_round
+        return choose_strategy(workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Plan of the curator for a query.
+        """Return the curator's plan of a query.
 
         Raises:
-            UnsupportedQuery: the mechanism cannot answer, or there are more cells than are counted one by one.
+            UnsupportedQuery: the mechanism cannot answer it, or a dense query has too many cells.
         """
         if query.is_dense and prod(query.shape) > MOST_COUNTED:
             raise UnsupportedQuery(
@@ -83,11 +84,10 @@ class Central:
         return add_reasons(plan) if self.tells_reasons else plan
 
     def run(self, plan: Plan, holders: Sequence[Curator], allotment: Allotment, randomness: Randomness) -> Release:
-        """Count, and add the noise.
+        """Count the records and add the noise.
 
         Raises:
-            ValueError: the payment is for another loss; or what was opened before is not remembered, or was drawn from
-                another kind of randomness.
+            ValueError: the payment is for another loss; or earlier state is lost, or used another kind of randomness.
         """
         from ..records import tabulate
 
@@ -96,7 +96,7 @@ class Central:
         if not plan.query.is_dense:
             return Release(plan, self._count_prefixes(plan, curator, randomness), allotment, randomness.is_seeded)
         if not isinstance(self.mechanism, Mechanism):
-            raise WrongArgumentType("mechanism", f"one that answers {type(plan.query).__name__} is needed")
+            raise WrongArgumentType("mechanism", f"a mechanism that answers {type(plan.query).__name__} is needed")
         values = self.mechanism.run(tabulate(curator.records, plan.query), plan, randomness)
         if plan.reasons is None:
             return Release(plan, values, allotment, randomness.is_seeded)
@@ -105,25 +105,23 @@ class Central:
 
     def _count_prefixes(self, plan: Plan, curator: Curator, randomness: Randomness) -> tuple[int, ...]:
         if not isinstance(self.mechanism, LazyMechanism):
-            raise WrongArgumentType("mechanism", "one that remembers is needed to count prefixes")
+            raise WrongArgumentType("mechanism", "a mechanism with memory is needed to count prefixes")
         _open_memory(plan.query, curator.memory, randomness)
         count = partial(curator.records.prefixes, plan.query.axes)
         return self.mechanism.answer(count, plan, curator.memory, randomness)
 
 
 def _open_memory(query: Query, memory: Memory, randomness: Randomness) -> None:
-    """Begin the notes with what is paid for, and go on with no others: sums that were lost would be drawn anew.
+    """Start the memory of a payment, or require that it continues: lost sums would be sampled again, with fresh noise.
 
-    Noise that somebody can draw again is not mixed with noise that nobody can.
+    Seeded noise, which can be reproduced, is never mixed with noise from the operating system.
     """
     seeded, paid = int(randomness.is_seeded), int(fingerprint(query.charged_query)[:_DIGITS], 16)
-    first = {SEEDED: seeded, PAID: paid}
-    begun = memory.keep(first) if query == query.charged_query else memory.recall(list(first))
-    if begun.keys() != first.keys():
-        raise InvalidArgument("memory", "what was opened under this request is not remembered; ask under a new request")
-    if begun[PAID] != paid:
-        raise InvalidArgument("memory", "something else was opened under this request; ask under a new request")
-    if begun[SEEDED] != seeded:
-        raise InvalidArgument(
-            "randomness", "this request began with another kind, seeded or not; go on with the same kind"
-        )
+    header = {SEEDED: seeded, PAID: paid}
+    stored_header = memory.keep(header) if query == query.charged_query else memory.recall(list(header))
+    if stored_header.keys() != header.keys():
+        raise InvalidArgument("memory", "the state of this request is lost; ask under a new request")
+    if stored_header[PAID] != paid:
+        raise InvalidArgument("memory", "this request paid for another query; ask under a new request")
+    if stored_header[SEEDED] != seeded:
+        raise InvalidArgument("randomness", "this request began with the other kind, seeded or not; use the same kind")
