@@ -144,7 +144,7 @@ def ask_with_contribution_bound(
         bound = store_bound(
             _largest_feasible_bound(
                 choose_bound(unit_sizes, growth),
-                lambda bound: plan_question(question, loss, adjacency.with_bound(bound), trust),
+                lambda rows: plan_question(question, loss, adjacency.with_bound(rows), trust),
             )
         )
     bounded_adjacency = adjacency.with_bound(bound)

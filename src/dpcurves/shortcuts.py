@@ -150,7 +150,7 @@ EXAMPLES = {
 
 
 def _require_arguments(
-    function: str, full_signature: Signature, args: Sequence[Any], keywords: Mapping[str, Any]
+    function: str, full_signature: Signature, args: Sequence[Any], passed_by_name: Mapping[str, Any]
 ) -> None:
     """Reject a call that lacks arguments, and show a complete call.
 
@@ -158,7 +158,7 @@ def _require_arguments(
         TypeError: an argument without a default is missing.
     """
     parameters = list(full_signature.parameters.values())
-    passed = {parameter.name for parameter in parameters[: len(args)]} | set(keywords)
+    passed = {parameter.name for parameter in parameters[: len(args)]} | set(passed_by_name)
     missing_names = [
         parameter.name
         for parameter in parameters
@@ -172,9 +172,9 @@ def _require_arguments(
         for parameter in parameters
         if parameter.kind is not Parameter.KEYWORD_ONLY and parameter.default is parameter.empty
     ]
-    keywords = [f"{name}={EXAMPLES.get(name, '...')}" for name in missing_names if name not in positional]
-    passed_keywords = [f"{name}=..." for name in keywords]
-    call = f"dp.{function}({', '.join([*positional, *passed_keywords, *keywords, *loss])})"
+    missing_keywords = [f"{name}={EXAMPLES.get(name, '...')}" for name in missing_names if name not in positional]
+    passed_keywords = [f"{name}=..." for name in passed_by_name]
+    call = f"dp.{function}({', '.join([*positional, *passed_keywords, *missing_keywords, *loss])})"
     kind = "argument" if len(missing_names) == 1 else "arguments"
     neighbours = f"; adjacency is {NEIGHBOURS}" if "adjacency" in missing_names else ""
     missing = f"missing {len(missing_names)} required keyword-only {kind}: {', '.join(map(repr, missing_names))}"

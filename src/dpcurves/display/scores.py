@@ -387,7 +387,7 @@ def _axis_limit(predicted: FloatArray, observed: FloatArray, picture: Picture) -
     if not 0 < largest < RARE:
         return 1.0
     decade = 10.0 ** np.floor(np.log10(largest))
-    return float(next(shade * decade for shade in (1, 1.25, 1.5, 2, 2.5, 5, 10) if shade * decade >= 1.02 * largest))
+    return float(next(step * decade for step in (1, 1.25, 1.5, 2, 2.5, 5, 10) if step * decade >= 1.02 * largest))
 
 
 def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray) -> None:
