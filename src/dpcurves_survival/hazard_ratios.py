@@ -1,12 +1,12 @@
 """The hazard ratio of two groups from noisy risk tables, with intervals that account for noise in every count.
 
-Cox's score (1972), with Breslow's ties (1974), is a sum over cells of time: the events of the first group minus those
-expected of it. Its sampling variance falls with the number at risk; the variance of its noise does not. So cells are
-weighted by what is known of them: the weights give the best linear predictor of the sum of true scores, given noisy
-ones (Goldberger 1962). They are 1 where there is no noise, and near 0 where few are at risk. An interval holds the
-ratios at which the weighted score is no larger than noise, what the weights leave out and, for the population, sampling
-make it (a test that is inverted: Fieller 1954). Noise is drawn afresh for each ratio, in events and in numbers at risk,
-so bias from noise in numbers at risk is subtracted, too.
+Cox's score (1972), with Breslow's ties (1974), is a sum over cells of time: observed minus expected events of the first
+group. Its sampling variance falls with the number at risk, the variance of its noise does not. So cells are weighted by
+their information: the weights give the best linear predictor of the sum of true scores, given noisy ones (Goldberger
+1962). They are 1 without noise, and near 0 where few records are at risk. The interval inverts a test (Fieller 1954):
+it contains the ratios at which the weighted score is explained by noise, by the part that the weights leave out and,
+for the population, by sampling. Noise of events and of numbers at risk is simulated anew for each ratio, which also
+removes the bias from noise in numbers at risk.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from .inference import RiskTable
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Numbers that steer the estimate.
+    """Parameters of the estimator.
 
     Attributes:
-        least_at_risk: Records that are taken to be at risk at the least, where noise hides how many.
-        blocks: Groups of neighbouring cells that have a weight of their own, at most.
-        spread: Variation of the hazard over time, as a coefficient of variation, before anything is known.
-        departure: Standard deviation of the log ratio over time that weights and intervals allow for.
-        numbers: Simulated numbers, cells times draws, at most, unless there are fewer draws than `draws`.
-        draws: Simulated noises that are taken at least.
-        largest: The largest log ratio that is searched.
-        pilot: The largest that weights are computed at.
-        rounds: How often weights are computed anew at the ratio that they gave.
+        least_at_risk: Minimum number at risk, in records, where noise hides it.
+        blocks: Maximum number of blocks of adjacent cells with weights of their own.
+        spread: Prior coefficient of variation of the hazard over time.
+        departure: Standard deviation over time of the log ratio that weights and intervals allow for.
+        numbers: Maximum of cells times draws, unless that leaves fewer draws than `draws`.
+        draws: Minimum number of noise draws.
+        largest: Largest absolute log ratio that is searched.
+        pilot: Largest absolute log ratio at which weights are computed.
+        rounds: Number of times that weights are recomputed at the ratio they gave.
     """
 
     least_at_risk: float = 0.5
@@ -55,25 +55,26 @@ class Tuning:
 
 
 TUNING = Tuning()
-LEAST_VARIANCE = 1e-12  # squared events; keeps matrices of cells without any record regular
-MOST_HAZARD = 0.95  # of a cell, in the model that noise and sampling are drawn from
+LEAST_VARIANCE = 1e-12  # squared events; regularises matrices of empty cells
+MOST_HAZARD = 0.95  # largest hazard of a cell in the simulation model
 PRECISION = 1e-10  # of a log ratio
-SECANT, SECANTS = 0.05, 7  # first step of a log ratio, and steps: the last are below 1e-6
-NEWTONS = 10  # steps to the hazard of a cell
+SECANT = 0.05  # first step of the secant method, in log ratio
+SECANTS = 7  # steps of the secant method; the last are below 1e-6
+NEWTONS = 10  # Newton steps for the hazard of a cell
 
 
 def first_group_fraction(log_ratio: float, at_risk: FloatArray) -> FloatArray:
-    """The share of the hazard of all at risk that is that of the first group, from (2, ..., cells); 0 of none."""
+    """Return the fraction of the total hazard that belongs to the first group, from (2, ..., cells); 0 without records."""
     first = at_risk[0] * exp(log_ratio)
     whole = first + at_risk[1]
     return np.asarray(np.divide(first, whole, out=np.zeros_like(whole), where=whole > 0))
 
 
 def split_events(log_ratio: float, died: FloatArray, at_risk: FloatArray) -> FloatArray:
-    """Split the events of each cell over both groups, whose continuous hazards have this ratio: (2, cells).
+    """Divide the events of each cell between both groups, whose continuous hazards have this ratio: (2, cells).
 
-    The cumulative hazard of the second group in each cell comes by Newton's method from below, which never passes it:
-    the number of events is concave in it.
+    The cumulative hazard of the second group in each cell is found by Newton's method from below, which never
+    overshoots, because the number of events is concave in it.
     """
     ratios = np.array([[exp(log_ratio)], [1.0]])
     hazard = np.zeros_like(died)
@@ -85,14 +86,14 @@ def split_events(log_ratio: float, died: FloatArray, at_risk: FloatArray) -> Flo
 
 
 class ScoreErrors(NamedTuple):
-    """What noise, sampling and a ratio that changes over time make of the scores of blocks.
+    """Errors of the block scores by noise, by sampling, and by a ratio that changes over time.
 
     Attributes:
         noise: Draws, (draws, blocks).
-        mean: What the scores are expected to be; they add up to 0, (blocks,).
+        mean: Expected scores, which add up to 0, (blocks,).
         normal_draws: Draws of the standard normal law, (draws, blocks + 2).
         sampling_variances: Sampling variances, (blocks,).
-        information: By how much each score falls where the log ratio rises by 1, (blocks,).
+        information: Decrease of each score per unit of the log ratio, (blocks,).
         departure: See `Tuning`.
     """
 
@@ -105,7 +106,7 @@ class ScoreErrors(NamedTuple):
 
     @property
     def departure_scores(self) -> FloatArray:
-        """Scores of a log ratio that changes over time, first evenly, then back and forth, (2, blocks)."""
+        """Scores of a log ratio that changes over time: linearly, and back and forth, (2, blocks)."""
         whole = max(float(self.information.sum()), LEAST_VARIANCE)
         place = (np.cumsum(self.information) - self.information / 2) / whole
         shapes = np.stack([np.sqrt(3) * (2 * place - 1), np.sqrt(5) * (6 * place**2 - 6 * place + 1)])
@@ -114,7 +115,7 @@ class ScoreErrors(NamedTuple):
 
     @property
     def weights(self) -> FloatArray:
-        """Weights of scores that predict the sum of all true ones best, (blocks,)."""
+        """Weights of the scores for the best linear predictor of the sum of true scores, (blocks,)."""
         true = np.diag(self.sampling_variances) + self.departure_scores.T @ self.departure_scores
         noise = np.atleast_2d(np.cov(self.noise, rowvar=False))
         least = LEAST_VARIANCE * max(float(self.sampling_variances.max(initial=0.0)), 1.0)
@@ -122,9 +123,10 @@ class ScoreErrors(NamedTuple):
         return np.asarray(np.maximum(np.linalg.solve(seen, true.sum(axis=1) + least), 0.0))
 
     def simulate_score(self, weights: FloatArray, *, population: bool) -> FloatArray:
-        """Draws of the weighted score at the ratio of the population, or at that of these records, (draws,).
+        """Return draws of the weighted score at the ratio of the population, or at the ratio of these records,
+        (draws,).
 
-        The true scores of these records add up to 0 at the ratio of these records.
+        At the ratio of these records their true scores add up to 0.
         """
         mean = float(weights @ self.information) / max(float(self.information.sum()), LEAST_VARIANCE)
         sampled = weights if population else weights - mean
@@ -132,7 +134,7 @@ class ScoreErrors(NamedTuple):
         return np.asarray(self.simulate_score_noise(weights) + self.normal_draws @ moved)
 
     def simulate_score_noise(self, weights: FloatArray) -> FloatArray:
-        """Draws of the weighted score of records whose true scores are those expected, (draws,)."""
+        """Return draws of the weighted score of records whose true scores equal the expected scores, (draws,)."""
         return np.asarray(self.noise @ weights + self.mean @ (weights - 1))
 
 
@@ -141,15 +143,15 @@ class ScoredRiskTables:
     """Two groups whose hazards are compared.
 
     Attributes:
-        events: Released events, without bias, (2, cells).
+        events: Unbiased released events, (2, cells).
         records: Released records at risk, (2, cells).
-        fewest_records: Those where all are censored before the events of their cell, (2, cells).
-        noise_of_events: Simulated, (2, draws, cells).
-        noise_of_records: Simulated, (2, draws, cells).
-        tied: Whether all events of a cell come at once, and before its censored.
-        has_only_exits: Whether records only leave, so that numbers at risk never rise.
+        fewest_records: Records at risk if all censoring precedes the events of a cell, (2, cells).
+        noise_of_events: Simulated noise, (2, draws, cells).
+        noise_of_records: Simulated noise, (2, draws, cells).
+        tied: Whether all events of a cell are simultaneous and precede its censoring.
+        has_only_exits: Whether there are no entries, so that numbers at risk are nonincreasing.
         normal_draws: Draws of the standard normal law, (draws, cells + 2).
-        tuning: Numbers that steer the estimate.
+        tuning: Parameters of the estimator.
     """
 
     events: FloatArray
@@ -173,7 +175,7 @@ class ScoredRiskTables:
         has_only_exits: bool,
         tuning: Tuning = TUNING,
     ) -> ScoredRiskTables:
-        """Read released tables of one cause, and their simulated noise."""
+        """Return the comparison of released tables of one cause, with their simulated noise."""
         cells = tables[0].records.shape[-1]
         draws = min(max(tuning.draws, tuning.numbers // cells), *(len(noise.records) for noise in noises))
         events, records, fewest = (np.stack(pair) for pair in zip(*(
@@ -185,7 +187,7 @@ class ScoredRiskTables:
         return cls(events, records, fewest, noise_of_events, noise_of_records, tied, has_only_exits, normal, tuning)
 
     def _smooth_at_risk(self, records: FloatArray) -> FloatArray:
-        """Plausible numbers at risk: they never rise where records only leave, and are above 0 where noise is."""
+        """Return plausible numbers at risk: positive within the noise, and nonincreasing if there are no entries."""
         if self.has_only_exits:
             falling = np.minimum.accumulate(records, axis=-1)
             rising = np.maximum.accumulate(records[..., ::-1], axis=-1)[..., ::-1]
@@ -203,12 +205,12 @@ class ScoredRiskTables:
 
     @cached_property
     def _noisy_at_risk(self) -> FloatArray:
-        """Plausible numbers at risk where noise is added once more, (2, draws, cells)."""
+        """Plausible numbers at risk after noise is added a second time, (2, draws, cells)."""
         return self._smooth_at_risk(self.at_risk[:, None] + self.noise_of_records)
 
     @cached_property
     def block_starts(self) -> IntArray:
-        """The first cell of each block: blocks have about as many records at risk."""
+        """First cell of each block; blocks have about equal numbers at risk."""
         cells = self.records.shape[1]
         if cells <= self.tuning.blocks:
             return np.arange(cells)
@@ -220,15 +222,15 @@ class ScoredRiskTables:
         return np.asarray(np.add.reduceat(cells, self.block_starts, axis=-1))
 
     def _repeat_over_cells(self, blocks: FloatArray) -> FloatArray:
-        """Repeat the number of each block for all of its cells."""
+        """Repeat the value of each block over its cells."""
         return np.asarray(np.repeat(blocks, np.diff(np.append(self.block_starts, self.records.shape[1])), axis=-1))
 
     def expected_events(self, log_ratio: float) -> FloatArray:
-        """Events of both groups if this is their ratio, (2, cells).
+        """Return the expected events of both groups at this ratio, (2, cells).
 
-        The hazard of both together is that of each block, shrunk to that of all blocks as far as noise asks for it.
-        Times are those of hazards whose ratio is constant; their ties bring Breslow's ratio nearer to 1 in cells where
-        many have their event, and over all cells it is this one.
+        The pooled hazard is constant in blocks, and shrunk towards the hazard of all blocks by the noise. Event times
+        follow continuous hazards with a constant ratio; their ties bring Breslow's ratio closer to 1 in cells with many
+        events, and over all cells it is this ratio.
         """
         ratios = np.array([[exp(log_ratio)], [1.0]])
         exposed = self._sum_blocks((ratios * self.at_risk).sum(axis=0))
@@ -251,17 +253,17 @@ class ScoredRiskTables:
         return events
 
     def score_blocks(self, log_ratio: float, events: FloatArray, at_risk: FloatArray) -> FloatArray:
-        """Events of the first group minus those expected of it, by block: (..., blocks).
+        """Return observed minus expected events of the first group, by block: (..., blocks).
 
         Args:
-            log_ratio: The logarithm of the hazard of the first group over that of the second.
+            log_ratio: Logarithm of the hazard of the first group over the hazard of the second.
             events: Events of both groups, (2, ..., cells).
             at_risk: Records at risk of both groups, (2, ..., cells).
         """
         return self._sum_blocks(events[0] - events.sum(axis=0) * first_group_fraction(log_ratio, at_risk))
 
     def simulate_errors(self, log_ratio: float) -> ScoreErrors:
-        """What noise and sampling make of the scores if this is the ratio."""
+        """Return errors of the scores by noise and sampling at this ratio."""
         expected = self.expected_events(log_ratio)
         share = first_group_fraction(log_ratio, self.at_risk)
         noisy = self.score_blocks(log_ratio, expected[:, None] + self.noise_of_events, self._noisy_at_risk)
@@ -287,7 +289,7 @@ class ScoredRiskTables:
         return float(self.score_blocks(log_ratio, self.events, self.at_risk) @ weights)
 
     def _find_root(self, falling: Callable[[float], float]) -> float:
-        """Where a falling function is zero; infinite where that lies beyond the ratios that are searched."""
+        """Return the root of a decreasing function; infinite if it lies beyond the search range."""
         low, high = -self.tuning.largest, self.tuning.largest
         if falling(low) <= 0:
             return -inf
@@ -297,7 +299,8 @@ class ScoredRiskTables:
 
     @cached_property
     def log_ratio(self) -> float:
-        """The estimate: where the weighted score is the median of what noise makes it; infinite where nowhere."""
+        """The estimate: the ratio at which the weighted score equals the median of its noise; infinite if there is
+        none."""
 
         def excess_score(log_ratio: float) -> float:
             return self._score_total(log_ratio, self.block_weights) - float(
@@ -307,7 +310,7 @@ class ScoredRiskTables:
         return self._find_root(excess_score)
 
     def interval(self, level: float, *, population: bool) -> tuple[float, float]:
-        """Endpoints of the log ratio, for these records or for the population."""
+        """Return the endpoints of the log ratio, for these records or for the population."""
         each = self._endpoint_level(level, population=population)
 
         def excess_over_endpoint(log_ratio: float, side: int) -> float:
@@ -320,7 +323,7 @@ class ScoredRiskTables:
         )
 
     def _endpoint_level(self, level: float, *, population: bool) -> float:
-        """The chance of each endpoint, where orders inside cells are open, too."""
+        """Return the confidence level of each endpoint, adjusted for unknown orders inside cells."""
         at = min(max(self.log_ratio, -self.tuning.pilot), self.tuning.pilot)
         apart = self._tie_order_shift(at, -1) - self._tie_order_shift(at, 1)
         if apart <= 0:
@@ -330,7 +333,7 @@ class ScoredRiskTables:
         return end_level(apart / spread if spread > 0 else inf, level)
 
     def _tie_order_shift(self, log_ratio: float, side: int) -> float:
-        """How far the weighted score may move, down (1) or up (-1), if events of a cell came in another order."""
+        """Return the largest shift of the weighted score, down (1) or up (-1), over all orders of events inside cells."""
         if self.tied:
             return 0.0
         between = self._sum_blocks(np.maximum(self.records - self.fewest_records, 0.0))
@@ -344,14 +347,14 @@ class ScoredRiskTables:
 def expected_first_group_events(
     log_ratio: float, events: FloatArray, most: FloatArray, fewest: FloatArray, order: int
 ) -> FloatArray:
-    """Events of the first group that are expected in each cell; in an extreme order the most, or the fewest: (cells,).
+    """Return expected events of the first group in each cell: tied, or the most or fewest over all orders, (cells,).
 
-    If all of the second group leave first, each of its events finds fewer of them at risk, on average no more than
-    midway between the first and the last (the share is convex in their number), and each event of the first group finds
-    none of those, and half of its own on average (concave).
+    If all of the second group leave first, each of its events finds fewer of them at risk, on average at most midway
+    between first and last (the fraction is convex in their number), and each event of the first group finds none of
+    them, and on average half of its own group (concave).
 
     Args:
-        log_ratio: The logarithm of the ratio.
+        log_ratio: Logarithm of the ratio.
         events: Events of both groups, (2, cells).
         most: At risk if all that leave in a cell leave after its events, (2, cells).
         fewest: At risk if they leave before, (2, cells).

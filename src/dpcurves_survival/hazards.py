@@ -1,12 +1,12 @@
 """Events and records at risk from noisy counts of few records: empirical Bayes over smooth, rough and constant hazards.
 
-Events and censored records of all cells are read together. Each has a hazard whose logarithm is a Gaussian process: a
-level, a slope in the logarithm of time (a Weibull law), a smooth part and a part of each cell on its own, some of these
-or all. Records leave by both hazards, so counts are multinomial around what they expect, and have the released noise on
-top. Sizes and lengths are averaged by the likelihood of what was released (Laplace's approximation; Rasmussen and
-Williams 2006, chapters 3 and 5). The curve is that of the records, not of a population: of what counts differ from the
-expected ones, as much is kept as is not noise, so without noise the counts are as they are. Pure post-processing of
-released counts and of their noise, which is public.
+Events and censored records of all cells are modelled together. Each has a hazard whose logarithm is a Gaussian process:
+a level, a slope in the logarithm of time (a Weibull law), a smooth part and an independent part per cell, some or all
+of them. Records leave by both hazards, so counts are multinomial around their expectation, plus the released noise.
+Standard deviations and length scales are averaged by the marginal likelihood of the release (Laplace's approximation;
+Rasmussen and Williams 2006, chapters 3 and 5). The curve is for the records, not for a population: the part of the
+difference between counts and expectation that is not noise is kept, so without noise counts are unchanged. This is
+post-processing of released counts and of the public noise law.
 """
 
 from __future__ import annotations
@@ -23,27 +23,36 @@ from threadpoolctl import threadpool_limits
 from dpcurves.arrays import FloatArray
 
 MOST_BLOCKS = 96
-"""Cells that are judged on their own at most: of more, blocks of neighbours."""
+"""Cells that are modelled separately; more cells are merged into blocks of neighbours."""
 DRAWS = 16
-"""Hazards that are drawn for each prior, in pairs of opposite ones."""
-LEAST_AT_RISK, LEAST_EXPECTED, ROUNDING, NEGLIGIBLE = 0.5, 1e-3, 1e-9, 1e-3
-STEPS, LONGEST, SHORTEST, SETTLED = 12, 1.5, 0.05, 0.02
-"""Newton's steps, the largest change of a log hazard in one of them, and when a step is too short or small enough."""
+"""Draws of hazards per prior, in antithetic pairs."""
+LEAST_AT_RISK = 0.5  # records
+LEAST_EXPECTED = 1e-3  # records
+ROUNDING = 1e-9  # relative
+NEGLIGIBLE = 1e-3  # variance relative to the largest, or posterior probability
+STEPS = 12
+"""Maximum number of Newton steps."""
+LONGEST = 1.5
+"""Largest change of a log hazard in one step."""
+SHORTEST = 0.05
+"""Fraction of a Newton step at which its line search ends."""
+SETTLED = 0.02
+"""Change of the standardised parameters below which Newton's method has converged."""
 RANGE = -12.0, 2.5
-"""Log hazards that are tried."""
+"""Limits of log hazards."""
 
 
 class HazardPrior(NamedTuple):
-    """Standard deviations of the parts of a log hazard before anything is known.
+    """Prior standard deviations of the parts of a log hazard.
 
     Attributes:
-        level: That of a constant, around the usual hazard.
-        slope: That of what it changes by while the logarithm of time changes by one.
-        smooth: That of a smooth deviation.
-        length: Over which part of the grid that changes.
-        rough: That of deviations of each cell on its own.
-        straight: Whether the usual hazard is that of a straight line that falls to 0 at the end of the grid, and not
-            the constant by which half are left in the middle.
+        level: Of a constant, around the typical hazard.
+        slope: Of the change per unit of log time.
+        smooth: Of a smooth deviation.
+        length: Length scale of the smooth deviation, as a fraction of the grid.
+        rough: Of independent deviations of each cell.
+        straight: Whether the typical hazard belongs to linear survival that falls to 0 at the end of the grid, instead
+            of a constant hazard with median survival in the middle.
     """
 
     level: float
@@ -54,13 +63,13 @@ class HazardPrior(NamedTuple):
     straight: bool = False
 
     def mean_log_hazards(self, cells: int) -> FloatArray:
-        """Expected log hazards, (cells,)."""
+        """Return prior means of log hazards, (cells,)."""
         if self.straight:
             return np.asarray(-np.log(cells - np.arange(cells)))
         return np.full(cells, np.log(2 * np.log(2) / cells))
 
     def basis_matrix(self, cells: int) -> FloatArray:
-        """The matrix that maps independent standard normal numbers to log hazards, (cells, numbers)."""
+        """Return the matrix that maps independent standard normal numbers to log hazards, (cells, numbers)."""
         place = (np.arange(cells) + 0.5) / cells
         columns = [np.full((cells, 1), self.level), self.slope * (np.log(place) + 1)[:, None]]
         if self.smooth:
@@ -81,25 +90,25 @@ CENSORED = (
     HazardPrior(1.0, 0.4, 0.8, 0.2, 0.0),
     HazardPrior(1.0, 0.4, 0.0, 1.0, 1.5),
 )
-"""Chosen on the laws of `benchmarks/survival_few.py` that say so."""
+"""Chosen on the laws of `benchmarks/survival_few.py`."""
 
 
 class NoisyCounts(NamedTuple):
-    """Released counts without bias, and draws of their noise: ``(cells,)`` and ``(draws, cells)``."""
+    """Unbiased released counts and draws of their noise: ``(cells,)`` and ``(draws, cells)``."""
 
     counts: FloatArray
     noise: FloatArray
 
 
 class HazardPosterior(NamedTuple):
-    """Hazards that released counts do not contradict: ``(tried, cells)``, and their posterior probabilities."""
+    """Hazards compatible with the release, ``(candidates, cells)``, and their posterior probabilities."""
 
     hazard: FloatArray
     weight: FloatArray
 
     @property
     def survival(self) -> FloatArray:
-        """The posterior mean of the share that survives each cell, which never rises: ``(cells,)``."""
+        """The posterior mean of survival at the end of each cell, nonincreasing: ``(cells,)``."""
         return np.asarray(self.weight @ np.cumprod(1 - self.hazard, axis=1))
 
     @property
@@ -109,13 +118,13 @@ class HazardPosterior(NamedTuple):
 
 
 class _PosteriorFit(NamedTuple):
-    """Counts given what was released, under one prior.
+    """Posterior of counts given the release, under one prior.
 
     Attributes:
-        evidence: The logarithm of the likelihood of what was released, up to a constant.
-        records: At the start, (draws,).
+        evidence: Log marginal likelihood of the release, up to a constant.
+        records: Records at the start, (draws,).
         counts: Events and censored records of each block, (draws, 2, blocks).
-        deviation: Standard deviations of the records at risk that are left when hazards are known, (blocks,).
+        deviation: Standard deviations of numbers at risk given the hazards, (blocks,).
     """
 
     evidence: float
@@ -127,15 +136,15 @@ class _PosteriorFit(NamedTuple):
 def estimate_shrunken_hazards(
     events: NoisyCounts, censored: NoisyCounts, records: NoisyCounts, generator: np.random.Generator
 ) -> HazardPosterior | None:
-    """Estimate the hazard of each cell, as Kaplan and Meier's estimate of the records has it.
+    """Estimate the hazard of each cell in the Kaplan-Meier estimate of the records.
 
-    None where no prior fits: noise can send numbers that no hazards explain.
+    None if no prior fits: noise can produce counts that no hazards explain.
 
     Args:
         events: Events of each cell.
-        censored: Censored records of each cell; those that are still observed at the end are not in it.
-        records: At risk in the first cell: a single number.
-        generator: Draws hazards around the most likely ones.
+        censored: Censored records of each cell, without records still observed at the end.
+        records: Number at risk in the first cell.
+        generator: Random numbers for draws around the mode.
     """
     width = -(-len(events.counts) // MOST_BLOCKS)
     blocks = [_sum_blocks(each, width) for each in (events, censored)]
@@ -147,7 +156,7 @@ def estimate_shrunken_hazards(
     first = max(float(records.counts), spread, 1.0)
     model = _CountModel(found, noise, first, min(2 * spread / first, 1.0))
     draws = generator.standard_normal((DRAWS // 2, len(found) * 3))
-    with threadpool_limits(1, user_api="blas"):  # for matrices as small as these more threads spin more than they help
+    with threadpool_limits(1, user_api="blas"):  # BLAS threads cost more than they save for such small matrices
         fitted = list(_fit_priors(model, np.concatenate([draws, -draws])))
     if not fitted:
         return None
@@ -160,7 +169,7 @@ def estimate_shrunken_hazards(
 
 
 def _fit_priors(model: _CountModel, draws: FloatArray) -> Iterator[_PosteriorFit]:
-    """Fit each pair of priors; those are left out under which numbers are so extreme that a matrix has no factor."""
+    """Fit each pair of priors; skip pairs under which a covariance matrix cannot be factorised."""
     for priors in product(EVENTS, CENSORED):
         try:
             yield model.fit_hazards(*priors, draws)
@@ -169,7 +178,7 @@ def _fit_priors(model: _CountModel, draws: FloatArray) -> Iterator[_PosteriorFit
 
 
 def _hazards_from_fit(fit: _PosteriorFit, events: NoisyCounts, censored: NoisyCounts, width: int) -> FloatArray:
-    """Events over records at risk in each cell, (draws, cells); none where nobody is at risk any more."""
+    """Return events over records at risk, times the probability that a record is at risk, (draws, cells)."""
     died = np.maximum(_spread_over_cells(fit.counts[:, 0], events, width), 0.0)
     gone = died + np.maximum(_spread_over_cells(fit.counts[:, 1], censored, width), 0.0)
     left = fit.records[:, None] - np.cumsum(gone, axis=1) + gone
@@ -179,13 +188,13 @@ def _hazards_from_fit(fit: _PosteriorFit, events: NoisyCounts, censored: NoisyCo
 
 
 class _CountModel(NamedTuple):
-    """The released counts: events of each block, censored ones of each block, and those still observed at the end.
+    """The released counts: events and censored records of each block, and records still observed at the end.
 
     Attributes:
-        counts: Without bias, (2 * blocks + 1,).
-        noise: The covariance of its noise.
-        initial_records: The number of records at the start around which it is searched.
-        log_records_deviation: The standard deviation of its logarithm.
+        counts: Unbiased counts, (2 * blocks + 1,).
+        noise: Covariance of the noise.
+        initial_records: Prior mean of the number of records at the start.
+        log_records_deviation: Standard deviation of its logarithm.
     """
 
     counts: FloatArray
@@ -194,7 +203,8 @@ class _CountModel(NamedTuple):
     log_records_deviation: float
 
     def fit_hazards(self, events: HazardPrior, censored: HazardPrior, draws: FloatArray) -> _PosteriorFit:
-        """The most likely hazards, by Newton's method with the expected curvature, and draws around them."""
+        """Return the posterior mode of the hazards, by Newton's method with the expected curvature, and draws around
+        it."""
         blocks = len(self.counts) // 2
         usual = np.concatenate([events.mean_log_hazards(blocks), censored.mean_log_hazards(blocks), [0.0]])
         basis = block_diag(
@@ -228,7 +238,7 @@ class _CountModel(NamedTuple):
         curved = np.linalg.cholesky(_posterior_precision(factor, slopes @ basis))
         determinants = float(np.log(np.diag(factor[0])).sum() + np.log(np.diag(curved)).sum())
         sampling = self._sampling_covariance(expected)
-        kept = cho_solve(factor, sampling).T  # which part of a difference from what is expected is no noise
+        kept = cho_solve(factor, sampling).T  # fraction of a difference from the expectation that is not noise
         places = at + solve_triangular(curved.T, draws.T).T
         drawn = self._expect_counts(usual + np.array([basis @ place for place in places]))
         counts = drawn + (self.counts - drawn) @ kept.T
@@ -241,7 +251,7 @@ class _CountModel(NamedTuple):
         )
 
     def _expect_counts(self, logs: FloatArray) -> FloatArray:
-        """Expected counts from log hazards of both kinds and the logarithm of the records, along the last axis."""
+        """Return expected counts for log hazards of both kinds and the logarithm of the records, along the last axis."""
         blocks = len(self.counts) // 2
         hazards = np.exp(np.clip(logs[..., :-1], *RANGE)).reshape(*logs.shape[:-1], 2, blocks)
         both = hazards.sum(axis=-2)
@@ -251,7 +261,8 @@ class _CountModel(NamedTuple):
         return np.concatenate([gone.reshape(*logs.shape[:-1], 2 * blocks), left[..., -1:]], axis=-1)
 
     def _expect_counts_and_slopes(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Expected counts, and their derivatives by log hazards of both kinds and by the logarithm of the records."""
+        """Return expected counts, and their derivatives by log hazards of both kinds and by the logarithm of the
+        records."""
         blocks = len(self.counts) // 2
         hazards = np.exp(np.clip(logs[:-1], *RANGE)).reshape(2, blocks)
         both, expected = hazards.sum(axis=0), self._expect_counts(logs)
@@ -271,7 +282,7 @@ class _CountModel(NamedTuple):
         return expected, slopes
 
     def _sampling_covariance(self, expected: FloatArray) -> FloatArray:
-        """The covariance of counts of so many records around the expected ones."""
+        """Return the multinomial covariance of the counts."""
         own = np.diag(np.maximum(expected, LEAST_EXPECTED))
         return np.asarray(own - np.outer(expected, expected) / expected.sum())
 
@@ -298,9 +309,9 @@ def _sum_blocks(counts: NoisyCounts, width: int) -> NoisyCounts:
 
 
 def _spread_over_cells(block_counts: FloatArray, counts: NoisyCounts, width: int) -> FloatArray:
-    """Counts of cells from those of blocks, (..., blocks) to (..., cells).
+    """Distribute counts of blocks over cells, (..., blocks) to (..., cells).
 
-    They are even in a block, but for as much of the difference as is not noise.
+    They are even within a block, except for the part of the observed differences that is not noise.
     """
     if width == 1:
         return block_counts

@@ -1,4 +1,4 @@
-"""Kaplan-Meier and Nelson-Aalen curves from noisy counts, the log-rank test, and numbers from noisy risk tables."""
+"""Kaplan-Meier and Nelson-Aalen curves from noisy counts, the log-rank test, and statistics of noisy risk tables."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from dpcurves.inference.simulation import monte_carlo_p_value, sample_multinomia
 from dpcurves.inference.two_samples import TwoSampleTest
 from dpcurves.summaries.two_classes import isotonic_projection
 
-# Kaplan-Meier and Nelson-Aalen curves from noisy counts of events and censorings, the log-rank test, and bounds where
-# the order of these inside a wide cell is not known.
+# Curves and tests from noisy counts of events and censored records, with bounds over the unknown order inside cells.
 
 
 DEVIATIONS = 4.0
-"""Standard deviations of its noise that a number at risk has to exceed, or nothing is said from there on."""
+"""z-score of a number at risk below which a cell and all later cells give no information."""
 FOLLOW_UP_Z = 2.5
-"""Standard deviations of its noise a number at risk has to exceed, or the curve ends; by chance 1 of 100 goes on."""
+"""z-score of a number at risk from which a cell is followed; noise alone exceeds it in about 1 of 100 cells."""
 LEAST_AT_RISK = 0.5
 LEAST_FLOOR = 1e-9
-"""The least part of one record that may remain of those at risk, so that its share has a logarithm."""
+"""Smallest remaining fraction of one record at risk, so that survival has a logarithm."""
 HALF = 0.5
 FEWEST_AT_RISK = 5.0
-"""At fewer records at risk nothing is said of the population."""
+"""Number at risk up to which bands for the population give no information."""
 
 
 class AtRisk(NamedTuple):
-    """Events of each cell, and records that are at risk in it; or the noise of both: (..., cells)."""
+    """Events of each cell and records at risk in it, or the noise of both: (..., cells)."""
 
     events: FloatArray
     records: FloatArray
 
     def select_subset(self, at: Any) -> AtRisk:
-        """Some of the cells, or of the draws, by their index."""
+        """Return some of the cells, or of the draws, by index."""
         return AtRisk(self.events[at], self.records[at])
 
     def add_counts(self, other: AtRisk) -> AtRisk:
-        """Both together."""
+        """Return the sum of two tables."""
         return AtRisk(self.events + other.events, self.records + other.records)
 
 
 def count_at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
-    """Numbers at risk from slots of a grid that counts values outside apart, (..., cells + 2) to (..., cells).
+    """Return numbers at risk from slots of a grid that counts values outside separately: (..., cells + 2) to (...,
+    cells).
 
-    Times below the grid count in its first cell. Those above are at risk all along, and censored at its end. Records
-    that are censored in a cell are at risk in it, as at ties of the textbook.
+    Times below the grid count in its first cell. Times above are at risk throughout and censored at the end. Records
+    censored in a cell are at risk in it, like ties in the textbook.
     """
     inside, all_ = events[..., 1:-1].copy(), (events + censored)[..., 1:].copy()
     inside[..., 0] += events[..., 0]
@@ -59,56 +59,59 @@ def count_at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
 
 
 def find_known_cells(table: AtRisk, noise: AtRisk, z: float = DEVIATIONS) -> BoolArray:
-    """The first cells, up to the one in which noise, or a small number, hides how many are at risk."""
+    """Mark the leading cells whose number at risk is clear of the noise and not tiny."""
     enough = table.records > np.maximum(LEAST_AT_RISK, z * np.sqrt(np.mean(noise.records**2, axis=0)))
     return np.logical_and.accumulate(enough)
 
 
 def find_followed_cells(table: AtRisk, noise: AtRisk) -> BoolArray:
-    """The first cells, up to the last one in which the number at risk is significantly above zero."""
+    """Mark the cells up to the last one with a number at risk that is significantly above zero."""
     return find_known_cells(table, noise, FOLLOW_UP_Z)
 
 
 def mask_unfollowed(curve: FloatArray, followed: BoolArray, *, settled: BoolArray | bool = False) -> FloatArray:
-    """Set a curve to NaN past the cells that are followed: nobody may be at risk there.
+    """Set a curve to NaN past the followed cells, where no record may be at risk.
 
     Args:
-        curve: Numbers at the ends of cells, (..., cells).
+        curve: Values at the ends of cells, (..., cells).
         followed: From `find_followed_cells`, (cells,).
-        settled: Curves that are known all the same, as nobody is left who could have an event, (...).
+        settled: Curves that stay known, because no record is left that could have an event, (...).
     """
     return np.where(followed | np.asarray(settled)[..., None], curve, np.nan)
 
 
 def estimate_survival(table: AtRisk, known: BoolArray) -> FloatArray:
-    """The share that survives each cell (Kaplan and Meier 1958), which never rises; level where nothing is known.
+    """Return the Kaplan-Meier estimate (1958) at the end of each cell; nonincreasing, and constant where nothing is
+    known.
 
-    Noise can make a share rise: the nearest curve that does not is taken (least squares).
+    If noise makes it rise, it is replaced by the nearest nonincreasing curve (least squares).
     """
     raw: FloatArray = np.cumprod(1 - _estimate_hazards(table, known), dtype=np.float64)
     return np.asarray(np.clip(-isotonic_projection(-raw), 0.0, 1.0))
 
 
 def hazards_from_survival(survival: FloatArray) -> FloatArray:
-    """The part of those at risk that leaves in each cell, from the share that survives it."""
+    """Return the fraction of records at risk that leaves in each cell, from survival at its end."""
     before = np.append(1.0, survival[:-1])
     return np.asarray(np.clip(1 - np.divide(survival, before, out=np.ones_like(survival), where=before > 0), 0.0, 1.0))
 
 
 def estimate_cumulative_hazard(table: AtRisk, known: BoolArray) -> FloatArray:
-    """The sum of events over records at risk, to the end of each cell (Nelson 1969, Aalen 1978); it never falls."""
+    """Return the sum of events over numbers at risk, to the end of each cell (Nelson 1969, Aalen 1978); nondecreasing."""
     return np.asarray(np.maximum(isotonic_projection(np.cumsum(_estimate_hazards(table, known))), 0.0))
 
 
 class SurvivalSamplingErrors(NamedTuple):
-    """Draws of what sampling adds to the logarithms of shares, for the population.
+    """Draws of sampling errors of log survival, for the population.
 
-    The share of those at risk without an event has a beta law given its events (the beta product confidence procedure,
-    Fay, Brittain and Proschan 2013). Just before the next event the true share is lowest: an event more is counted.
+    Given its events, the conditional survival of a cell has a beta law (beta product confidence procedure, Fay,
+    Brittain and Proschan 2013). Just before the next event, survival of the population is lowest: one more event is
+    counted.
 
     Attributes:
         increments: Increments of each cell, (draws, cells).
-        next_event: What an event more would add, from no cell on to the next event the same one, (draws, cells).
+        next_event: Effect of one more event in each cell; equal from one cell with an event to the next, (draws,
+            cells).
     """
 
     increments: FloatArray
@@ -118,12 +121,12 @@ class SurvivalSamplingErrors(NamedTuple):
 def sample_survival_errors(
     hazard: FloatArray, records: FloatArray, generator: np.random.Generator
 ) -> SurvivalSamplingErrors:
-    """Draw what sampling adds to logarithms of shares that survive.
+    """Sample the sampling errors of log survival.
 
     Args:
-        hazard: Hazards of the cells that are about right, between 0 and 1, (cells,).
+        hazard: Approximate hazards of the cells, between 0 and 1, (cells,).
         records: Records at risk, at least 1, (draws, cells).
-        generator: For simulation over public numbers alone.
+        generator: For simulation from public numbers only.
     """
     events = hazard * records
     died, remained = generator.standard_gamma(events), generator.standard_gamma(records - events + 1)
@@ -133,11 +136,11 @@ def sample_survival_errors(
 
 
 def sample_waiting_times(has_event: BoolArray, generator: np.random.Generator) -> FloatArray:
-    """Draw how long the next event is waited for, in its mean: the same time from each event on to the next.
+    """Sample waiting times for the next event, in units of their mean: equal from one event to the next.
 
     Args:
         has_event: Which cells have an event, (..., cells).
-        generator: For simulation over public numbers alone.
+        generator: For simulation from public numbers only.
     """
     begins = has_event.copy()
     begins[..., 0] = True
@@ -146,14 +149,14 @@ def sample_waiting_times(has_event: BoolArray, generator: np.random.Generator) -
 
 
 class HazardSamplingErrors(NamedTuple):
-    """Draws of what sampling adds to hazards of causes, for the population.
+    """Draws of sampling errors of cause-specific hazards, for the population.
 
-    Draws are as in `SurvivalSamplingErrors`; parts of those at risk that have an event of each cause have a Dirichlet law.
+    As in `SurvivalSamplingErrors`, with a Dirichlet law of the fractions at risk that have an event of each cause.
 
     Attributes:
-        hazards: What is added to the hazard of each cause in each cell, (draws, causes, cells).
-        next_event: What an event more of each cause would add to its cumulative hazard, (draws, causes, cells).
-        next_any_event: What an event more of any cause would add to that of all causes, (draws, cells).
+        hazards: Errors of the hazard of each cause in each cell, (draws, causes, cells).
+        next_event: Effect of one more event of each cause on its cumulative hazard, (draws, causes, cells).
+        next_any_event: Effect of one more event of any cause on the total cumulative hazard, (draws, cells).
     """
 
     hazards: FloatArray
@@ -164,12 +167,12 @@ class HazardSamplingErrors(NamedTuple):
     def sample_errors(
         cls, hazards: FloatArray, records: FloatArray, generator: np.random.Generator
     ) -> HazardSamplingErrors:
-        """Draw what sampling adds.
+        """Sample the errors.
 
         Args:
-            hazards: Hazards of each cause, about right, with a sum between 0 and 1, (causes, cells).
+            hazards: Approximate hazards of each cause, with a sum between 0 and 1, (causes, cells).
             records: Records at risk, at least 1, (draws, cells).
-            generator: For simulation over public numbers alone.
+            generator: For simulation from public numbers only.
         """
         events = hazards * records[:, None]
         remained = np.maximum(records - events.sum(axis=1), 0.0)
@@ -194,20 +197,20 @@ def simulate_log_errors(
     *,
     before_next_event: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the shares that were read, (known cells,), and simulated errors of their logarithms, (draws, known cells).
+    """Return released survival, (known cells,), and simulated errors of its logarithm, (draws, known cells).
 
-    By noise: what was released less noise that is drawn afresh has hazards of its own, and their shares are as far from
-    those that were read. So neither hazards nor the number at risk are taken as known where few are left.
+    The errors by noise are differences between released survival and survival of the released table minus fresh noise.
+    So neither hazards nor numbers at risk are taken as known where few records are left.
 
     Args:
-        table: What was released, without bias.
-        noise: Simulated, (draws, cells).
+        table: The unbiased released table.
+        noise: Simulated noise, (draws, cells).
         known: From `find_known_cells`.
         sampling: From `sample_survival_errors`, for the population; None: for these records.
-        before_next_event: Whether the share just before the next event of the population is meant.
+        before_next_event: Whether survival of the population just before its next event is meant.
     """
     told, moved = table.select_subset(known), noise.select_subset((..., known))
-    # Without noise a share of these records may be 0; that of the population is not.
+    # Without noise, survival of these records may be 0; survival of the population is positive.
     floor = 1.0 if sampling is not None else np.minimum(np.sqrt(np.mean(moved.records**2, axis=0)), 1.0) + LEAST_FLOOR
     read = np.log(_estimate_cell_survival(told.events, np.maximum(told.records, LEAST_AT_RISK), floor))
     left = _estimate_cell_survival(told.events - moved.events, np.maximum(told.records - moved.records, 1.0), floor)
@@ -221,17 +224,17 @@ def simulate_log_errors(
 
 
 def _estimate_cell_survival(events: FloatArray, records: FloatArray, floor: FloatArray | float = 1.0) -> FloatArray:
-    """The share of those at risk that has no event: above 0, so that it has a logarithm."""
+    """Return the share of records at risk without an event in each cell, above 0, so that it has a logarithm."""
     return np.asarray(np.maximum(1 - events / records, floor / (records + 1)))
 
 
 class TieOrders(NamedTuple):
-    """Both ends of what exact times may give: events of each cell first, or the censored of each cell first.
+    """Survival under both extreme orders of exact times: events of each cell first, or its censored records first.
 
     Attributes:
-        events_first: The share that survives each cell where its events come first, (cells,): that of ties in the textbook. In
-            known cells above 0, so that it has a logarithm.
-        censored_first: The share where all that are censored in a cell leave before its events, (cells,).
+        events_first: Survival of each cell if its events precede censoring, (cells,): ties as in the textbook. Positive
+            in known cells, so that it has a logarithm.
+        censored_first: Survival if all records censored in a cell leave before its events, (cells,).
         events_first_errors, censored_first_errors: From `simulate_log_errors`.
     """
 
@@ -242,17 +245,17 @@ class TieOrders(NamedTuple):
 
 
 def survival_band(orders: TieOrders, known: BoolArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper ends of the shares that survive, all correct at once with chance `level`: each (cells,).
+    """Return lower and upper bounds of survival, simultaneous at `level`: each (cells,).
 
-    The largest studentised error of a logarithm is bounded (equal precision: Nair 1984), downwards for the order of a
-    cell that leaves fewest, upwards for the one that leaves most. Kaplan and Meier's estimate from exact times lies
-    between both orders: each event takes the larger part of those at risk, the more were censored before. Where nothing
-    is known the lower end is 0.
+    The largest studentised error of log survival is bounded (equal precision: Nair 1984), downwards under the order
+    inside cells that gives the lowest survival, upwards under the order that gives the highest. The Kaplan-Meier
+    estimate from exact times lies between both orders: an event takes a larger fraction of those at risk if more were
+    censored before. Where nothing is known, the lower bound is 0.
 
     Args:
-        orders: Shares and errors of both orders.
+        orders: Survival and errors of both orders.
         known: From `find_known_cells`.
-        level: The chance that all ends hold.
+        level: Simultaneous confidence level.
     """
     down, up = (np.full(len(orders.events_first), np.inf) for _ in range(2))
     sides = [np.maximum(-orders.censored_first_errors, 0.0), np.maximum(orders.events_first_errors, 0.0)]
@@ -261,22 +264,23 @@ def survival_band(orders: TieOrders, known: BoolArray, level: float) -> tuple[Fl
         orders.censored_first * np.exp(-down),
         np.minimum(orders.events_first * np.exp(np.where(known, up, 0.0)), 1.0),
     )
-    upper = np.where(known, upper, 1.0)  # the share never rises: that of the cell before holds
+    upper = np.where(known, upper, 1.0)  # nonincreasing: use the value of the cell before
     return np.minimum.accumulate(lower), np.minimum.accumulate(np.maximum(upper, orders.events_first))
 
 
 def median_cells(orders: TieOrders, known: BoolArray, level: float) -> tuple[int, int]:
-    """Between which cells the first one lies that at most half survive, with chance `level`.
+    """Return the first and last cell that may be the first with survival of at most one half, at confidence `level`.
 
-    From the first cell that half or fewer may survive to the last before which more than half may, each cell judged on
-    its own with half of the error chance (Brookmeyer and Crowley 1982), by the order of its records that is least
-    favourable. That is enough: the interval begins beyond the median only if too many seem to survive at the median
-    itself, and ends before it only if too few do just before it. The number of cells where there is none.
+    The first is the first cell where survival may be at most one half, the last is the last before which it may be
+    more, each tested separately at half the error probability (Brookmeyer and Crowley 1982), under the least favourable
+    order inside cells. That is enough: the interval starts beyond the median only if survival seems too high at the
+    median itself, and ends before it only if survival seems too low just before it. If there is no such cell, the
+    number of cells is returned.
 
     Args:
-        orders: Shares and errors of both orders.
+        orders: Survival and errors of both orders.
         known: From `find_known_cells`.
-        level: The chance.
+        level: Confidence level.
     """
     cells = len(orders.events_first)
     each, told = (1 + level) / 2, known
@@ -287,7 +291,7 @@ def median_cells(orders: TieOrders, known: BoolArray, level: float) -> tuple[int
     may_be_more = told & (orders.events_first * np.exp(up) > HALF)
     last = int(np.flatnonzero(may_be_more)[-1]) if may_be_more.any() else -1
     if not told.any() or last == np.flatnonzero(told)[-1]:
-        last = cells - 1  # beyond what is told the curve may be level
+        last = cells - 1  # the curve may be constant past the known cells
     return int(np.argmax(np.append(may_be_half, True))), last + 1
 
 
@@ -296,28 +300,30 @@ def _estimate_hazards(found: AtRisk, known: BoolArray) -> FloatArray:
     return np.where(known, np.minimum(found.events / records, 1.0), 0.0)
 
 
-# By how much a survival curve may lie too high because its cells of time are wide, as noisy counts tell.
+# Overestimation of survival by wide cells of time, from noisy counts.
 #
-# Events of a cell are taken to come before records are censored in it. If they came after, fewer were at risk. The
-# estimate of Kaplan and Meier from exact times lies between these two, in whatever order they came. If records are
-# censored evenly over a cell, half of them are at risk for its events (the actuarial estimate, Cutler and Ederer 1958).
+# Events of a cell are taken to precede its censoring. If they followed it, fewer records would be at risk. The
+# Kaplan-Meier estimate from exact times lies between these two, for any order. If records are censored evenly over a
+# cell, half of them are at risk for its events (the actuarial estimate, Cutler and Ederer 1958).
 
 
 LEAST_RISE = 0.02
-"""A smaller share of the records is not spoken of."""
+"""Share of the records below which no note is given."""
 MOST_DRAWS = 400
-"""Draws of noise by which it is judged: they tell its deviation within a twentieth or so."""
+"""Draws of noise for the test of a bias: enough for its standard deviation within about 5 %."""
 
 
 def count_censored_inside(censored: FloatArray) -> FloatArray:
-    """The censored of each cell, of slots that count values outside apart: (..., cells + 2) to (..., cells)."""
+    """Return the censored records of each cell, from slots that count values outside separately: (..., cells + 2) to
+    (..., cells)."""
     inside = censored[..., 1:-1].copy()
     inside[..., 0] += censored[..., 0]  # as in `count_at_risk`
     return inside
 
 
 def find_censoring_bias(table: AtRisk, censored: FloatArray) -> FloatArray:
-    """By how much a curve lies above the one whose `censored` all leave before the events of their cell: (..., cells).
+    """Return by how much a curve exceeds the curve on which all `censored` leave before the events of their cell: (...,
+    cells).
 
     >>> find_censoring_bias(AtRisk(np.array([5.0, 1.0]), np.array([10.0, 3.0])), np.array([2.0, 0.0]))
     array([0.125     , 0.08333333])
@@ -329,16 +335,17 @@ def find_censoring_bias(table: AtRisk, censored: FloatArray) -> FloatArray:
 
 
 def estimate_censoring_bias(table: AtRisk, censored: FloatArray, noise: AtRisk, noise_of_censored: FloatArray) -> float:
-    """Return how far the curve lies too high, as a share of all records, if records are censored evenly over cells.
+    """Return the overestimation of survival if records are censored evenly over cells.
 
-    0 where it is below `LEAST_RISE`, or not `DEVIATIONS` of its noise. The cell in which follow-up ends says nothing,
-    unless it is the only one: those that are still at risk at a fixed end are censored at one time, after its events.
+    0 if it is below `LEAST_RISE`, or below `DEVIATIONS` standard deviations of its noise. The cell in which follow-up
+    ends is excluded, unless it is the only one: records still at risk at a fixed end are censored at once, after its
+    events.
 
     Args:
-        table: What was released of the cells in which it is known how many are at risk, without bias, (cells,).
-        censored: The released counts of the censored in them, (cells,).
-        noise: The noise of `table`, simulated, (draws, cells).
-        noise_of_censored: That of `censored`.
+        table: Unbiased released table, in cells with a known number at risk, (cells,).
+        censored: Released counts of censored records in them, (cells,).
+        noise: Simulated noise of `table`, (draws, cells).
+        noise_of_censored: Simulated noise of `censored`.
     """
     noise, lost = noise.select_subset(slice(MOST_DRAWS)), noise_of_censored[:MOST_DRAWS]
     within = find_inner_cells(table, censored, noise, lost)
@@ -355,7 +362,7 @@ def estimate_censoring_bias(table: AtRisk, censored: FloatArray, noise: AtRisk, 
 
 
 def find_inner_cells(table: AtRisk, censored: FloatArray, noise: AtRisk, noise_of_censored: FloatArray) -> BoolArray:
-    """Return the cells past which significantly many records are followed, and the first one: a mask, (cells,)."""
+    """Return a mask of the cells past which significantly many records are followed, and of the first cell, (cells,)."""
     remaining = table.records - table.events - censored
     error = noise.records - noise.events - noise_of_censored
     inner = np.logical_and.accumulate(remaining > DEVIATIONS * np.sqrt(np.mean(error**2, axis=0)) + LEAST_AT_RISK)
@@ -364,29 +371,28 @@ def find_inner_cells(table: AtRisk, censored: FloatArray, noise: AtRisk, noise_o
 
 
 def _estimate_unconstrained_survival(found: AtRisk) -> FloatArray:
-    """The share that survives each cell; noise may make it rise."""
+    """Return survival of each cell, which may rise by noise."""
     share = found.events / np.maximum(found.records, LEAST_AT_RISK)
     return np.asarray(np.cumprod(1 - np.clip(share, -1.0, 1.0), axis=-1))
 
 
 LEAST_VARIANCE = 1e-9
-"""Squared records: where neither chance nor noise moves the events, any difference is a large one."""
+"""Squared records: added where neither sampling nor noise moves the events, so that any difference is significant."""
 LEAST_MOVE = 0.5
-"""Standard deviations: a statistic that is moved by less is found at level 5% in at most 8%."""
+"""Standard deviations: a test whose statistic is shifted by less rejects at level 5 % with probability at most 8 %."""
 
 
 class LogRankScore(NamedTuple):
-    """Events of the first group more than expected, and the variance of that by chance, each (...)."""
+    """Observed minus expected events of the first group, and the sampling variance of that, each (...)."""
 
     excess: FloatArray
     variance: FloatArray
 
 
 def compute_log_rank_score(first: AtRisk, second: AtRisk, *, weight: FloatArray | float = 1.0) -> LogRankScore:
-    """The events of the first group beyond those expected if both survive alike (Mantel 1966), from (..., cells).
+    """Return observed minus expected events of the first group under equal survival (Mantel 1966), from (..., cells).
 
-    The variance is that of a hypergeometric law, cell by cell. Numbers below zero are taken as zero. Cells may have
-    weights.
+    The variance is hypergeometric, cell by cell. Negative numbers count as zero. Cells may have weights.
     """
     ones, others = (np.maximum(each.records, 0.0) for each in (first, second))
     records, events = ones + others, first.events + second.events
@@ -401,10 +407,10 @@ class Stratum(NamedTuple):
     """At-risk tables of two groups inside one stratum, with simulated noise, for a stratified log-rank test.
 
     Attributes:
-        groups: The released groups, without bias, (cells,).
-        noises: Simulated, (draws, cells).
-        known_cells: The first cells, in which enough are at risk in both groups.
-        has_entries: Whether records come under observation in later cells, too.
+        groups: Unbiased released tables, (cells,).
+        noises: Simulated noise, (draws, cells).
+        known_cells: The leading cells with enough records at risk in both groups.
+        has_entries: Whether records also enter observation in later cells.
     """
 
     groups: tuple[AtRisk, AtRisk]
@@ -413,9 +419,10 @@ class Stratum(NamedTuple):
     has_entries: bool = False
 
     def fleming_harrington_weights(self, rho: float, gamma: float) -> FloatArray | float:
-        """Fleming and Harrington's weights (1991) of the known cells, by the share of both groups that is left before.
+        """Return the weights of Fleming and Harrington (1991) in the known cells, from pooled survival before each
+        cell.
 
-        They are those of what was released, for draws too.
+        They come from the released tables, also for draws.
         """
         if rho == gamma == 0:
             return 1.0
@@ -427,19 +434,19 @@ class Stratum(NamedTuple):
 def log_rank(
     strata: Sequence[Stratum], generator: np.random.Generator, rho: float = 0.0, gamma: float = 0.0
 ) -> TwoSampleTest:
-    """The square of the excess over its variance by chance and by noise, and how often it is as large by these alone.
+    """Return the squared score over its variance by sampling and noise, and the probability of a value as large under
+    equality.
 
-    Each draw (a parametric bootstrap) takes as many records as each group seems to have, gives them events at the
-    hazards that both groups together seem to have and censors them as their own group seems to be censored, and adds
-    the noise. Where records enter later, the excess by chance is drawn from the normal law of its variance instead.
-    Without noise the statistic is that of the textbook, whose law is nearly chi-squared with 1 degree. Excesses and
-    variances of strata add up.
+    Each draw is a parametric bootstrap: it takes the estimated number of records of each group, gives them events at
+    the pooled hazards and censoring of their own group, and adds noise. If records enter later, the sampling error of
+    the score is drawn from the normal law of its variance instead. Without noise the statistic is the one of the
+    textbook, nearly chi-squared with 1 degree of freedom. Scores and variances of strata add up.
 
     Args:
-        strata: Both groups in each of them.
-        generator: For the records.
-        rho: The power of the share that is left, for cells' weights.
-        gamma: That of the share that is not.
+        strata: Both groups in each stratum.
+        generator: Random numbers of the records.
+        rho: Power of pooled survival in the weights of cells.
+        gamma: Power of one minus pooled survival.
     """
     found, null, noise = LogRankScore(np.zeros(()), np.zeros(())), LogRankScore(np.zeros(()), np.zeros(())), 0.0
     for each in strata:
@@ -460,7 +467,7 @@ def log_rank(
         found, null = (LogRankScore(*map(np.add, *both)) for both in ((found, own), (null, alike)))
         noise += float(scattered.excess.var())
     if null.excess.ndim == 0:
-        return TwoSampleTest(nan, nan)  # nobody is known to be at risk in both groups
+        return TwoSampleTest(nan, nan)  # no cell is known to have records at risk in both groups
     reached, shown = (each.excess**2 / np.maximum(each.variance + noise, LEAST_VARIANCE) for each in (found, null))
     return TwoSampleTest(float(reached), monte_carlo_p_value(float(reached), shown))
 
@@ -471,16 +478,16 @@ def estimate_log_rank_bias(
     noises: tuple[AtRisk, AtRisk],
     noises_of_censored: tuple[FloatArray, FloatArray],
 ) -> float:
-    """The shift of the excess if records are censored evenly over their cells, in its standard deviations.
+    """Return the shift of the score if records are censored evenly over cells, in its standard deviations.
 
-    Then half of them are not at risk when an event of their cell comes, where all were taken to be: which makes a
-    difference between groups that are censored differently. 0 if that is less than `LEAST_MOVE`, or may be noise.
+    Then half of the censored records are not at risk at an event of their cell, while all were counted, which differs
+    between groups with different censoring. 0 if the shift is below `LEAST_MOVE`, or explained by noise.
 
     Args:
-        groups: The released groups, without bias, in the cells that the test is of, (cells,).
-        censored: The released counts of the censored of both, (cells,).
-        noises: The noise of the groups, simulated, (draws, cells).
-        noises_of_censored: That of the censored.
+        groups: Unbiased released tables, in the cells of the test, (cells,).
+        censored: Released counts of censored records in both groups, (cells,).
+        noises: Simulated noise of the tables, (draws, cells).
+        noises_of_censored: Simulated noise of the censored.
     """
     added = tuple(map(AtRisk.add_counts, groups, noises))
     gone = tuple(each + noise for each, noise in zip(censored, noises_of_censored, strict=True))
@@ -493,7 +500,7 @@ def estimate_log_rank_bias(
 
 
 def _excess_with_even_censoring(groups: Sequence[AtRisk], censored: Sequence[FloatArray]) -> FloatArray:
-    """The excess of events if half of the censored are not at risk."""
+    """Return observed minus expected events if half of the censored records are not at risk."""
     fewer = (each._replace(records=each.records - gone / 2) for each, gone in zip(groups, censored, strict=True))
     return compute_log_rank_score(*fewer).excess
 
@@ -507,7 +514,8 @@ def _simulate_null_scores(
 
 
 def _sample_at_risk(group: AtRisk, hazard: FloatArray, draws: int, generator: np.random.Generator) -> AtRisk:
-    """Records that leave cell by cell, by an event or censored; those that stay longer are at risk in all cells."""
+    """Sample tables of records that leave cell by cell, by events or censoring; records that stay are at risk in all
+    cells."""
     without = np.append(group.records[1:], group.records[-1] - group.events[-1])
     censored = _estimate_monotone_hazards(AtRisk(group.records - group.events - without, group.records - group.events))
     stay = np.cumprod((1 - hazard) * (1 - censored))
@@ -521,7 +529,7 @@ def _sample_at_risk(group: AtRisk, hazard: FloatArray, draws: int, generator: np
 
 
 def _estimate_monotone_hazards(group: AtRisk) -> FloatArray:
-    """The chance to leave in each cell of those who are at risk, from a curve that never rises."""
+    """Return the probability of leaving in each cell for records at risk, from a nonincreasing curve."""
     return hazards_from_survival(estimate_survival(group, np.ones(len(group.events), dtype=np.bool_)))
 
 
@@ -535,12 +543,13 @@ class Curves(NamedTuple):
 
     Attributes:
         survival: The share without any event before each edge, (..., cells + 1).
-        incidence: The share with an event of each cause before each edge (Aalen and Johansen), (..., causes, cells + 1).
+        incidence: The share with an event of each cause before each edge (Aalen and Johansen), (..., causes, cells +
+            1).
         cumulative_hazard: The cumulative hazard of each cause (Nelson and Aalen), (..., causes, cells + 1).
-        event_times: When events of each cell come, (cells,).
-        opposite_event_times: When they come in the other curves, where `event_times` is one end of a cell: the other end, (cells,).
-        conditioning_survival: The share without any event that a later share is a part of: `survival`, but for the next event of the
-            population, (..., cells + 1).
+        event_times: Event time of each cell, (cells,).
+        opposite_event_times: Event time of each cell in the opposite bounding curves: the other endpoint, (cells,).
+        conditioning_survival: Denominator of conditional survival: `survival`, without the correction for the next
+            event of the population, (..., cells + 1).
     """
 
     survival: FloatArray
@@ -551,26 +560,26 @@ class Curves(NamedTuple):
     conditioning_survival: FloatArray
 
     def restricted_mean(self, until: float, edge: int) -> FloatArray:
-        """The mean time without an event, or until `until`, which is the time of that edge: (...)."""
+        """Return the mean time without an event up to `until`, the time of this edge: (...)."""
         came = self.survival[..., :edge] - self.survival[..., 1 : edge + 1]
         return np.asarray(
             (came * np.minimum(self.event_times[:edge], until)).sum(axis=-1) + until * self.survival[..., edge]
         )
 
     def time_lost(self, until: float, edge: int) -> FloatArray:
-        """The mean time that each cause takes from `until` (Andersen 2013): (..., causes)."""
+        """Return the mean time that each cause takes from `until` (Andersen 2013): (..., causes)."""
         came = np.diff(self.incidence[..., : edge + 1], axis=-1)
         return np.asarray((came * np.maximum(until - self.opposite_event_times[:edge], 0.0)).sum(axis=-1))
 
 
 class RiskTable(NamedTuple):
-    """Events of each cause, and records at risk, by cell: released ones, their noise, or draws.
+    """Events of each cause and records at risk, by cell: released, or noise, or draws.
 
     Attributes:
-        events: (..., causes, cells).
-        records: At risk in each cell where all that are censored in it leave after its events, and all that enter in it
-            come before them, (..., cells).
-        fewest_records: Where all are censored before its events, and enter after them, (..., cells).
+        events: Events, (..., causes, cells).
+        records: Records at risk if all censoring in a cell follows its events and all entries precede them, (...,
+            cells).
+        fewest_records: Records at risk if all censoring precedes its events and all entries follow them, (..., cells).
     """
 
     events: FloatArray
@@ -578,9 +587,9 @@ class RiskTable(NamedTuple):
     fewest_records: FloatArray
 
     def estimate_curves(self, known: BoolArray, event_times: FloatArray, *, censored_first: bool = False) -> Curves:
-        """The curves, level where nothing is known; in the other order of a cell, where it is `censored_first`.
+        """Return the curves, constant where nothing is known; `censored_first` selects the other order inside cells.
 
-        Hazards may be below zero where the noise is: so are they right on average.
+        Hazards may be negative by noise, so that they are unbiased.
         """
         share = (
             self.events
@@ -594,18 +603,17 @@ class RiskTable(NamedTuple):
     def bound_curves(
         self, known: BoolArray, cells: FloatArray, sampling: HazardSamplingErrors | None = None
     ) -> tuple[Curves, Curves]:
-        """The lowest and the highest each number may be, in whatever order records left inside cells.
+        """Return the lowest and the highest curves over all orders of records inside cells.
 
-        Kaplan and Meier's share is lowest where all are censored before the events of their cell, and highest where
-        they are censored after them; hazards are the other way round, and an incidence lies between the lowest share
-        times the lowest hazards, and the highest times the highest. Events that come one after the other find fewer at
-        risk, so that their hazards add up to ``-log(1 - hazard)`` at most. Where nothing is known the lowest share is
-        0, and all that were left may have any of the events.
+        Kaplan-Meier survival is lowest if all censoring precedes the events of a cell, and highest if it follows;
+        hazards are the other way round, and an incidence lies between lowest survival times lowest hazards and highest
+        times highest. Successive events have smaller numbers at risk, so their hazards add up to at most ``-log(1 -
+        hazard)``. Where nothing is known, the lowest survival is 0, and all remaining records may have any event.
 
         Args:
-            known: In which of the first cells enough are at risk.
-            cells: Between which times the events of each cell come, (cells, 2): the same time twice, if they are tied.
-            sampling: For the population, whose next event may come just now. None: for these records.
+            known: The leading cells with enough records at risk.
+            cells: Bounds of the event times of each cell, (cells, 2): equal bounds for ties.
+            sampling: For the population, whose next event may be imminent. None: for these records.
         """
         late, early = (
             self.estimate_curves(known, cells[:, 1]),
@@ -634,11 +642,11 @@ class RiskTable(NamedTuple):
         )
 
     def subtract_noise(self, noise: RiskTable, sampling: HazardSamplingErrors | None) -> RiskTable:
-        """Tables that the release does not contradict: what was released less noise that is drawn afresh.
+        """Return tables that are compatible with the release: released counts minus fresh noise.
 
         Args:
-            noise: Simulated, (draws, ...).
-            sampling: What sampling adds to the hazards of the population; None: tables of these records.
+            noise: Simulated noise, (draws, ...).
+            sampling: Sampling errors of the population's hazards; None: tables of these records.
         """
         events, records = self.events - noise.events, plausible_at_risk(self.records, noise.records)
         if sampling is not None:
@@ -647,27 +655,28 @@ class RiskTable(NamedTuple):
 
 
 def plausible_at_risk(records: FloatArray, noise: FloatArray) -> FloatArray:
-    """Numbers at risk that the release does not contradict, at least one, (draws, cells)."""
+    """Return numbers at risk that are compatible with the release, at least one, (draws, cells)."""
     return np.asarray(np.maximum(records - noise, LEAST_RISK_OF_TABLES))
 
 
 def _prepend_value(first: float, values: FloatArray) -> FloatArray:
-    """Values with one more before them, along the last axis."""
+    """Prepend a value along the last axis."""
     return np.concatenate([np.full((*values.shape[:-1], 1), first), values], axis=-1)
 
 
 def band_over_orders(
     estimates: tuple[FloatArray, FloatArray], draws: tuple[FloatArray, FloatArray], level: float
 ) -> Band:
-    """Ends that hold all points at once, drawn in the order of records that makes each lowest, and highest.
+    """Return simultaneous bounds of all points, from draws under the orders that give the lowest and the highest
+    values.
 
-    The largest studentised distance of draws from what was released is bounded, downwards for the one order, upwards
-    for the other.
+    The largest studentised distance between draws and released values is bounded, downwards for one order, upwards for
+    the other.
 
     Args:
-        estimates: The lowest and the highest of what was released, (points,).
+        estimates: Lowest and highest released values, (points,).
         draws: Draws of both, (draws, points).
-        level: The chance that all ends hold.
+        level: Simultaneous confidence level.
     """
     seen = [np.isfinite(each) for each in estimates]
     (low, high), (down, up) = (
@@ -684,17 +693,17 @@ def band_over_orders(
 def interval_over_orders(
     low: FloatArray, high: FloatArray, level: float, *, population: bool = False
 ) -> tuple[float, float]:
-    """Ends that hold a number, drawn in the order of records that makes it lowest and in the one that makes it highest.
+    """Return an interval of a number, from draws under the orders that give its lowest and highest value.
 
-    Noise is taken to be symmetric about what was released, so that draws are as far from it as it is from the truth.
-    Where orders matter more than noise, each end holds with a smaller chance (see `end_level`). For the
-    population the next event, too, is between both, so that nothing is known of orders alone.
+    Noise is taken as symmetric about the released values, so that draws deviate from them as they deviate from the
+    truth. If orders matter more than noise, each endpoint has a smaller error probability (see `end_level`). For the
+    population, the next event also lies between both, so nothing is known from the orders alone.
 
     Args:
-        low: (draws,).
-        high: (draws,), each at least about as large.
-        level: The chance that both ends hold.
-        population: Whether sampling was drawn, too.
+        low: Draws of the lowest value, (draws,).
+        high: Draws of the highest value, (draws,).
+        level: Confidence level of both endpoints together.
+        population: Whether sampling errors were drawn.
     """
     if np.isnan(low).any() or np.isnan(high).any():
         return -np.inf, np.inf

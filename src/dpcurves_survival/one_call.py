@@ -1,4 +1,4 @@
-"""The question about survival in one call, about arrays at hand; losses of several calls are not added up anywhere."""
+"""Survival questions in one call, on arrays in memory; losses of several calls are not added up."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def survival(
 ) -> Survival:
     """Kaplan-Meier and Nelson-Aalen curves of the time until an event, with censoring; see `SurvivalQuestion`.
 
-    Arguments and guarantees as for `cdf`; `event` says whether the event happened at `time`, or the record was censored
-    then. With ``grid="auto"`` a part of the loss looks for the horizon: see `AutoRangeSurvivalQuestion`. With `weight`
-    and `weight_cap` it is the curve of the weight: see `WeightedSurvivalQuestion`. The ledger is in memory and does not
-    add up with other calls.
+    Arguments and guarantees as for `cdf`. `event` says whether the event happened at `time`, or the record was censored
+    then. With ``grid="auto"`` a fraction of the budget pays for a search of the horizon; see
+    `AutoRangeSurvivalQuestion`. With `weight` and `weight_cap` the curve is weighted; see `WeightedSurvivalQuestion`.
+    The ledger is in memory, so losses of other calls are not added up.
 
     Returns:
-        Edges `x` and shares without an event `y`, of shape ``(cells + 1,)``, with bands, hazards and quantiles.
+        Edges `x` and survival `y`, of shape ``(cells + 1,)``, with bands, hazards and quantiles.
 
     >>> import dpcurves as dp
     >>> grid = dp.Grid(0, 10, cells=10)
