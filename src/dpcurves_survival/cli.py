@@ -1,4 +1,4 @@
-"""Commands about the time until an event: readings of survival curves, and questions with more than one time."""
+"""Commands about times until an event: statistics of survival curves, and questions with several time columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 
 def survival_question(**said: Any) -> Any:
-    """The question for survival: of survey weights where they are named, and without a horizon where none is known."""
+    """Return the survival question for these options: weighted if a weight is named, with automatic range if there is
+    no grid."""
     from . import AutoRangeSurvivalQuestion, SurvivalQuestion
 
     if (found := build_weighted_question("WeightedSurvivalQuestion", said)) is not None:
@@ -67,7 +68,7 @@ class SurvivalView(ResultView):
 
 
 class GroupedSurvivalView(ResultView):
-    """View with a row for each category: records, and the median survival time."""
+    """View with a row per category: records, and median survival time."""
 
     def tables(self, curves: ByCategory[Survival]) -> list[ViewTable]:
         from dpcurves.display import format_number, join_columns
@@ -90,9 +91,10 @@ def _describe_median(curve: Survival, level: float) -> str:
 def describe_log_rank_test(
     curves: ByCategory[Survival], sure: IntervalSettings, weights: tuple[float, float] = (0.0, 0.0)
 ) -> str:
-    """Log-rank test of two groups, as lines; empty where there are not two, or nothing is said of a population.
+    """Return the log-rank test of two groups as lines; empty unless there are two groups and intervals for the
+    population.
 
-    Where records are divided by several columns, the first has the groups, and the others' categories are strata.
+    With several columns of categories, the first has the groups, and the other columns define strata.
     """
     group, *strata = curves.columns
     groups: dict[Any, dict[Any, Survival]] = {}
@@ -114,19 +116,19 @@ def describe_log_rank_test(
 
 
 READ = "survival", "hazard", "numbers", "figure"
-"""Readings of released survival curves that ``--show`` offers."""
+"""Results of released survival curves that ``--show`` offers."""
 
 
 @dataclass(frozen=True)
 class TimeReadingOptions(of.ReadingOptions):
-    """Options for what is shown of released curves, and for numbers at times: both cost nothing more."""
+    """Options for results from released curves, and for statistics at times, at no further cost."""
 
     show: str = of.option("incidence|numbers", "What is shown and drawn; both are paid for at once.", "incidence")
     until: str | None = of.optional("T", "With --show numbers: the time up to which means are restricted.")
     at: str | None = of.optional("T,T,...", "With --show numbers: landmarks at which shares with an event are told.")
 
     def parse_times(self, shown: str, grid: Grid | None, since: str | None = None) -> Mapping[str, Any]:
-        """The times. Refused where one lies beyond the grid, if it is known, or numbers are not `shown`."""
+        """Parse the times. Rejected if a time lies beyond a known grid, or statistics are not `shown`."""
         if shown != "numbers" and (self.until, self.at, since) != (None, None, None):
             options = "--until, --at and --since" if hasattr(self, "since") else "--until and --at"
             raise Misuse("show", f"{options} need --show numbers")
@@ -136,9 +138,9 @@ class TimeReadingOptions(of.ReadingOptions):
         )
         at = () if self.at is None else of.parse_numbers("at", self.at)
         if shown == "numbers" and until is None and not at:
-            raise Misuse("show", "say which numbers: --until T, or --at T,T")
+            raise Misuse("show", "add the times: --until T, or --at T,T")
         if grid is None and shown == "numbers":
-            raise Misuse("grid", "numbers at times need a grid that has these times: give it, instead of auto")
+            raise Misuse("grid", "statistics at times need a grid that contains them: give it instead of auto")
         if grid is not None:
             _require_times_on_grid(grid, until, at, begin)
         return {"until": until, "at": at, "since": begin}
@@ -146,7 +148,7 @@ class TimeReadingOptions(of.ReadingOptions):
 
 @dataclass(frozen=True)
 class SurvivalReadingOptions(TimeReadingOptions):
-    """Options for readings of survival curves that cost nothing more: numbers at times, hazards, a figure."""
+    """Options for results from survival curves at no further cost: statistics at times, hazards, a figure."""
 
     show: str = of.option("|".join(READ), "What is shown and drawn; all others are paid for with it.", READ[0])
     at: str | None = of.optional("T,T,...", "With --show numbers: landmarks at which shares without an event are told.")
@@ -159,11 +161,11 @@ class SurvivalReadingOptions(TimeReadingOptions):
     theme: str = of.option("light|dark|print", "The colours of the figure.", "light")
 
     def adapt_view(self, view: ResultView, question: Any) -> ResultView:
-        """View of what is to be shown of curves."""
+        """Return the view of the requested result."""
         show = of.parse_choice("show", self.show, {word: word for word in READ})
         rho, gamma = (*of.parse_numbers("weights", self.weights), None)[:2]
         if rho is None or gamma is None or min(rho, gamma) < 0:
-            raise Misuse("weights", "two numbers that are not below 0 are needed, as in 1,0")
+            raise Misuse("weights", "two numbers of at least 0 are needed, as in 1,0")
         of.parse_choice("theme", self.theme, dict.fromkeys(("light", "dark", "print")))
         asked = self.parse_times(show, getattr(question, "grid", None), self.since)
         if show == "survival" and (rho, gamma) == (0.0, 0.0):
@@ -173,17 +175,17 @@ class SurvivalReadingOptions(TimeReadingOptions):
 
 @dataclass(frozen=True)
 class CompetingRisksReadingOptions(TimeReadingOptions):
-    """Options for readings of competing risks that cost nothing more."""
+    """Options for results from competing risks at no further cost."""
 
     def adapt_view(self, view: ResultView, question: Any) -> ResultView:
-        """View of what is to be shown."""
+        """Return the view of the requested result."""
         show = of.parse_choice("show", self.show, {word: word for word in ("incidence", "numbers")})
         asked = self.parse_times(show, question.grid)
         return view if show == "incidence" else SurvivalReadingView(view.settings, show=show, arguments=asked)
 
 
 def _require_times_on_grid(grid: Grid, until: float | None, at: tuple[float, ...], since: float | None) -> None:
-    """Refuse times beyond the grid, and landmarks that are not after `since`."""
+    """Reject times beyond the grid, and landmarks that are not after `since`."""
     import numpy as np
 
     for name, time in (("until", until), ("since", since), *(("at", each) for each in at)):
@@ -195,7 +197,7 @@ def _require_times_on_grid(grid: Grid, until: float | None, at: tuple[float, ...
 
 @dataclass(frozen=True, kw_only=True)
 class SurvivalReadingView(ResultView):
-    """View of a reading of one survival curve, or of the curves of all categories."""
+    """View of a result from one survival curve, or from the curves of all categories."""
 
     show: str
     arguments: Mapping[str, Any]
@@ -203,7 +205,7 @@ class SurvivalReadingView(ResultView):
     theme: str = "light"
 
     def tables(self, curves: Any) -> list[ViewTable]:
-        """The reading's columns with intervals, below the test of two groups, if one is asked for."""
+        """Return the columns of the result with intervals, below the test of two groups, if requested."""
         tested = hasattr(curves, "label_columns") and self.weights is not None
         told = describe_log_rank_test(curves, self.settings, self.weights or (0.0, 0.0)) if tested else ""
         found = self.compute_reading(curves)
@@ -216,7 +218,7 @@ class SurvivalReadingView(ResultView):
         ]
 
     def draw(self, curves: Any) -> Axes:
-        """Plot of the reading."""
+        """Return the plot of the result."""
         from dpcurves.display import headless_axes
 
         level: dict[str, Any] = {"level": self.settings.level, "population": self.settings.population}
@@ -230,7 +232,7 @@ class SurvivalReadingView(ResultView):
         return figure
 
     def compute_reading(self, curves: Any) -> Any:
-        """The result that is shown."""
+        """Return the requested result."""
         from dpcurves.curves import ByCategory
 
         from . import CumulativeHazard, SurvivalNumbers
@@ -246,7 +248,7 @@ class SurvivalReadingView(ResultView):
 
 @dataclass(frozen=True)
 class CauseColumns(of.QuestionOptions):
-    """Options for the time and the kind of the first event."""
+    """Options for the time and the cause of the first event."""
 
     time: str = of.option("NAME", "A column of times: of the first event, or of the end of observation without one.")
     event: str = of.option("NAME", "A column that says which event it was.")
@@ -270,7 +272,7 @@ class EntryColumns(EventColumns):
 
 @dataclass(frozen=True)
 class ExaminationColumns(of.QuestionOptions):
-    """Options for the columns of both looks between which an event lies."""
+    """Options for the columns of both examinations between which an event lies."""
 
     last: str = of.option("NAME", "A column of times: the last look without the event.")
     first: str = of.option("NAME", "A column of times: the first look with the event; inf where there was none.")
@@ -279,7 +281,7 @@ class ExaminationColumns(of.QuestionOptions):
 
 @dataclass(frozen=True)
 class ScoreColumns(of.QuestionOptions):
-    """Options for a score that foretells an event before a horizon."""
+    """Options for a score that predicts an event before a horizon."""
 
     score: str = of.option(
         "NAME",
@@ -303,10 +305,10 @@ class ScoreColumns(of.QuestionOptions):
 
 
 class GroupedView(ResultView):
-    """View of the results of several categories, each as it is shown on its own."""
+    """View of the results of several categories, each as on its own."""
 
     def tables(self, curves: Any) -> list[ViewTable]:
-        """Tables of all categories, with the name of each in the headline."""
+        """Return the tables of all categories, with the category in each headline."""
         found = [
             (curves.format_category(name), shown)
             for name, each in curves.items()
@@ -316,10 +318,10 @@ class GroupedView(ResultView):
 
 
 class SurvivalModelView(ResultView):
-    """View of a survival model: area and Brier score with their intervals, and observed shares by group."""
+    """View of a survival model: area and Brier score with intervals, and observed shares by group."""
 
     def tables(self, model: SurvivalModel) -> list[ViewTable]:
-        """Groups, below the numbers."""
+        """Return the table of groups, below the statistics."""
         from dpcurves.display import format_interval, format_number
 
         lines = []

@@ -58,13 +58,13 @@ from .survival_readings import (
 )
 
 MOST_CAUSES = 32
-LEAST_EVENTS = 1e-9  # events of a cell, at least, of which parts are taken
-SHARES_DIFFER = 0.2  # standard deviation over time of the part of a cause in all events, before anything is known
+LEAST_EVENTS = 1e-9  # minimum number of events of a cell, to divide by
+SHARES_DIFFER = 0.2  # prior standard deviation over time of the fraction of a cause
 ANY = "all causes together"
 
 
 def risk_table_from_counts(censored: FloatArray, events: Sequence[FloatArray], *, tied: bool) -> RiskTable:
-    """Risk tables from slots of a grid that counts values outside apart, each (..., cells + 2)."""
+    """Return risk tables from slots of a grid that counts values outside separately, each (..., cells + 2)."""
     whole, inside = count_at_risk(np.sum(events, axis=0), censored), [count_censored_inside(each) for each in events]
     fewest = whole.records if tied else whole.records - count_censored_inside(censored)
     return RiskTable(np.stack(inside, axis=-2), whole.records, fewest)
@@ -72,19 +72,18 @@ def risk_table_from_counts(censored: FloatArray, events: Sequence[FloatArray], *
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CompetingRisks(IntervalResult):
-    """The share of records with an event of each cause before each edge of the grid (Aalen and Johansen 1978).
+    """Cumulative incidence: the share of records with an event of each cause before each edge (Aalen and Johansen
+    1978).
 
-    Events of a cell come before records are censored in it, as at ties of the textbook, and bands hold in whatever
-    order they came; see `Survival`, also for where curves end. Hazards are those of each cause: whoever has an event of
-    another one is no longer
-    at risk.
+    Events of a cell precede censoring, like ties in the textbook, and bands hold for any order; see `Survival`, also
+    for the end of curves. Hazards are cause-specific: a record with an event of another cause is no longer at risk.
 
     Attributes:
-        causes: The events.
-        label: What the x axis shows.
-        privacy: The privacy statement, which every picture shows.
-        evidence: The released counts of the censored, and of events of each cause.
-        grid: Where the cells lie.
+        causes: The event values.
+        label: Label of the x axis.
+        privacy: The privacy statement, shown on every plot.
+        evidence: The released counts of censored records, and of events of each cause.
+        grid: The cells.
 
     Data frame: a row for each cause and edge.
     """
@@ -113,12 +112,13 @@ class CompetingRisks(IntervalResult):
         label: str,
         privacy: PrivacyStatement,
     ) -> CompetingRisks:
-        """From counts of the censored and of events of each cause, each of one row of cells, with those outside."""
+        """Return the result of counts of censored records and of events of each cause, each one row of cells, with
+        times outside."""
         return cls(causes, label, privacy.with_notes(*notes_on_dependence(privacy)), evidence, grid)
 
     @property
     def causes_text(self) -> str:
-        """The number of causes, in words."""
+        """The number of causes, as text."""
         return f"{len(self.causes)} causes"
 
     @cached_property
@@ -128,9 +128,9 @@ class CompetingRisks(IntervalResult):
 
     @cached_property
     def incidence(self) -> FloatArray:
-        """The share with an event of each cause before each edge, of shape ``(causes, cells + 1)``; it never falls.
+        """The share with an event of each cause before each edge, of shape ``(causes, cells + 1)``, nondecreasing.
 
-        NaN where nobody may be at risk, unless all have had an event before.
+        NaN past the end of follow-up, unless all records had an event before.
         """
         settled = bool(self._estimated_curves.survival[int(self._followed_cells.sum())] <= 0)
         come = inference.mask_unfollowed(self.extrapolated_incidence[:, 1:], self._followed_cells, settled=settled)
@@ -138,15 +138,15 @@ class CompetingRisks(IntervalResult):
 
     @cached_property
     def extrapolated_incidence(self) -> FloatArray:
-        """The shares as `incidence` has them, level past the end of follow-up: for laws to simulate from."""
+        """The shares `incidence`, constant past the end of follow-up, for simulation."""
         come = np.stack([isotonic_projection(row) for row in self._estimated_curves.incidence]).clip(0.0, 1.0)
         return np.asarray(come / np.maximum(come.sum(axis=0), 1.0))
 
     @cached_property
     def hazard(self) -> FloatArray:
-        """The cumulative hazard of each cause before each edge, of shape ``(causes, cells + 1)``; it never falls.
+        """The cumulative hazard of each cause before each edge, of shape ``(causes, cells + 1)``, nondecreasing.
 
-        NaN where nobody may be at risk.
+        NaN past the end of follow-up.
         """
         hazards = self._extrapolated_hazards
         return np.concatenate([hazards[:, :1], inference.mask_unfollowed(hazards[:, 1:], self._followed_cells)], axis=1)
@@ -157,20 +157,20 @@ class CompetingRisks(IntervalResult):
 
     @property
     def follow_up_end(self) -> float:
-        """The edge up to which the released number at risk is significantly above zero; the last value that is."""
+        """The last edge, or declared value, up to which the released number at risk is significantly above zero."""
         followed = int(self._followed_cells.sum())
         return float(self._cell_bounds[followed - 1, 1]) if followed else float(self.x[0])
 
     @property
     def at_risk(self) -> FloatArray:
-        """Records at risk in the cell that ends at each edge, unbiased; at the first edge all: ``(cells + 1,)``."""
+        """Unbiased number at risk in the cell that ends at each edge; at the first edge all records: ``(cells + 1,)``."""
         return np.append(self._risk_table.records[:1], self._risk_table.records)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Ends of bands of all incidences, at once with chance `level`: ``(causes * (cells + 1), 2)``, cause by cause.
+        """Return bands of all incidences, simultaneous at `level`: ``(causes * (cells + 1), 2)``, cause by cause.
 
-        They are for the estimate from exact times of these records; with `population`, for that of the population,
-        which needs independent units of one record each, and censoring that does not depend on what would have come.
+        They are for the estimate from exact times of these records; with `population`, for the population, which needs
+        independent units of one record each, and censoring that is independent of later events.
         """
         level, drawn = require_probability("level", level), READ.sample_group(self, 0, population=population)
         told = self._risk_table.bound_curves(drawn.known_cells, self._cell_bounds)
@@ -183,20 +183,20 @@ class CompetingRisks(IntervalResult):
         return np.stack([lower.ravel(), np.fmax(upper, self.incidence).ravel()], axis=1)
 
     def incidence_at(self, cause: Category, time: float) -> Estimate:
-        """The share with an event of this cause before `time`, rounded to the nearest edge of a cell.
+        """Return the share with an event of this cause before `time`, rounded to the nearest edge of a cell.
 
         Raises:
-            ValueError: there is no such cause, or `time` lies beyond the grid.
+            ValueError: the cause does not exist, or `time` lies beyond the grid.
         """
         row, (edge, at) = self._cause_index(cause), find_nearest_edge(self, "time", time)
         words = f"share with event {cause} at {describe_point(at, time)}"
         return estimate_statistic(words, (self,), lambda one: one.incidence[..., row, edge], CAME, READ)
 
     def time_lost(self, cause: Category, until: float) -> Estimate:
-        """The mean time that this cause takes from `until` (Andersen 2013); see `restricted_mean`.
+        """Return the mean time that this cause takes from `until` (Andersen 2013); see `restricted_mean`.
 
         Raises:
-            ValueError: there is no such cause, or `until` lies beyond the grid.
+            ValueError: the cause does not exist, or `until` lies beyond the grid.
         """
         row, (edge, time) = self._cause_index(cause), find_nearest_edge(self, "until", until)
         middle = estimate_statistic(
@@ -210,10 +210,10 @@ class CompetingRisks(IntervalResult):
         return middle
 
     def incidence_difference(self, other: CompetingRisks, cause: Category, time: float) -> Estimate:
-        """The share with an event of this cause before `time`, less that of another group.
+        """Return the share with an event of this cause before `time`, minus the share in another group.
 
         Raises:
-            ValueError: there is no such cause, `time` lies beyond the grid, or grids or causes differ.
+            ValueError: the cause does not exist, `time` lies beyond the grid, or grids or causes differ.
         """
         row, (edge, at) = self._require_same_causes(other, cause), find_nearest_edge(self, "time", time)
         words = f"difference of shares with event {cause} at {describe_point(at, time)}"
@@ -223,10 +223,10 @@ class CompetingRisks(IntervalResult):
         )  # fmt: skip
 
     def hazard_ratio(self, other: CompetingRisks, cause: Category) -> Estimate:
-        """The hazard of this cause over that in another group; see `dpcurves.hazard_ratio`.
+        """Return the cause-specific hazard ratio over another group; see `dpcurves.hazard_ratio`.
 
         Raises:
-            ValueError: there is no such cause, or grids or causes differ.
+            ValueError: the cause does not exist, or grids or causes differ.
         """
         row = self._require_same_causes(other, cause)
         return estimate_hazard_ratio(f"hazard ratio of {cause}", (self, other), READ, row)
@@ -261,7 +261,7 @@ class CompetingRisks(IntervalResult):
 
     @cached_property
     def _at_risk_with_noise(self) -> tuple[AtRisk, AtRisk]:
-        """Events of all causes and records at risk, released ones and draws of their noise."""
+        """Released events of all causes and records at risk, and draws of their noise."""
         tables = self._risk_table, self._sample_noise(public_generator(None))
         released, noise = (AtRisk(table.events.sum(axis=-2), table.records) for table in tables)
         return released, noise
@@ -282,7 +282,7 @@ class CompetingRisks(IntervalResult):
 
     @cached_property
     def _shrunken_hazards(self) -> HazardPosterior | None:
-        """Shrunken hazards of all causes together, as of `Survival`; None where there is hardly any noise."""
+        """Shrunken hazards of all causes together, as in `Survival`; None if the noise is negligible."""
         noise, generator = list[FloatArray](), public_generator(None)
         for turn in self.evidence:
             noise.append(simulate_cell_noise(turn.sums, turn.total, choose_draws(turn.sums.cells), generator)[:, 0])
@@ -298,10 +298,10 @@ class CompetingRisks(IntervalResult):
 
     @cached_property
     def _cause_fractions(self) -> FloatArray:
-        """The part of each cause in the events of each cell, (causes, cells), shrunk to that of all cells.
+        """Fraction of each cause in the events of each cell, (causes, cells), shrunk to its fraction in all cells.
 
-        What the events of a cause differ by from its usual part varies by chance, and with time; as much of it is kept
-        as that is of the variance that noise gives it, too.
+        The deviation from the overall fraction is kept in proportion to its variance by sampling and time over its
+        total variance, which includes noise.
         """
         noise = self._sample_noise(public_generator(None))
         hazards = (
@@ -321,7 +321,7 @@ class CompetingRisks(IntervalResult):
 
     @cached_property
     def _known_curves(self) -> Mapping[str, FloatArray]:
-        """Incidences and hazards, each NaN for a cause of which nothing is known: (causes, cells + 1)."""
+        """Incidences and hazards, NaN for causes of which nothing is known: (causes, cells + 1)."""
         lower, upper = self.intervals(KNOWN_AT).T.reshape(2, *self.incidence.shape)
         incidence = [known_curve(*each) for each in zip(self.incidence, zip(lower, upper, strict=True), strict=True)]
         return {"incidence": np.array(incidence), "hazard": np.where(np.isnan(incidence), np.nan, self.hazard)}
@@ -374,7 +374,7 @@ class CompetingRisks(IntervalResult):
 
 
 def split_curves_by_cause(hazards: HazardPosterior, cause_fractions: FloatArray, event_times: FloatArray) -> Curves:
-    """The curves of hazards of all causes together, of which each cause has a part in each cell, (causes, cells)."""
+    """Return the curves of total hazards, divided between causes in each cell, (causes, cells)."""
     left = np.cumprod(1 - hazards.hazard, axis=1)
     before = np.concatenate([np.ones((len(left), 1)), left[:, :-1]], axis=1)
     come, hazard = (
@@ -404,23 +404,23 @@ READ = RiskTableReader(
 
 @dataclass(frozen=True, slots=True)
 class CompetingRisksQuestion:
-    """Time until the first of several kinds of event, where some records are censored. One turn.
+    """Time until the first of several kinds of event, with censoring. One round.
 
-    Formal guarantees: a record lies in one cell of one table of events and times, and changes one count when it comes
-    or goes, two when it is replaced, whichever event it has.
+    Formal guarantees: a record lies in one cell of one table of events and times. Adding or removing it changes one
+    count, replacing it two, whichever event it has.
 
     Attributes:
-        time: A column of numbers: the time of the event, or of censoring.
-        event: The column that says which event happened, or that the record was censored.
-        grid: Public cells of time; times outside are counted apart, whatever the grid says.
-        causes: The values of `event` for events, declared in public; other values count as missing.
-        censored: The value of `event` for a censored record.
-        by: Categories that were declared in public: one result for each, all together at the privacy loss of one.
-        measured_in: The measuring unit of time.
+        time: Numeric column: the time of the event, or of censoring.
+        event: Column that says which event happened, or that the record was censored.
+        grid: Public cells of time; times outside are counted separately for any grid.
+        causes: Values of `event` for events, publicly declared; other values count as missing.
+        censored: Value of `event` for a censored record.
+        by: Publicly declared categories: one result for each, all together at the privacy loss of one.
+        measured_in: Unit of time.
 
     Raises:
-        ValueError: there are over 16,384 cells or 32 causes, or two labels are one.
-        TypeError: a field is of another kind.
+        ValueError: there are more than 16,384 cells or 32 causes, or two labels are equal.
+        TypeError: a field has the wrong type.
 
     >>> import dpcurves as dp
     >>> table = {"months": [3, 5, 9] * 900, "outcome": ["relapse", "death", "none"] * 900}

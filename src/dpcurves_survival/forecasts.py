@@ -1,4 +1,4 @@
-"""Forecasts of questions about the time until an event, on records that are made up or drawn like a released curve."""
+"""Forecasts of questions about times until an event, from synthetic records or records like a released curve."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from .inference import estimate_survival
 from .kaplan_meier import Survival, SurvivalQuestion, event_categories
 from .survival_models import HorizonCounts, SurvivalModel, SurvivalModelQuestion
 
-# One kind of event, from the beginning of observation.
+# Survival from the start of observation.
 
 
 def _censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray, Bits]]:
-    """Times at these places, and whether they are those of an event: half of the records are watched until another."""
+    """Return a sampler of times and event indicators; half of the records are censored by an independent time."""
 
     def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
         time, until = places(draw, size), 1.3 * places(draw, size)
@@ -64,7 +64,7 @@ def _time_columns(question: SurvivalQuestion, sample: tuple[FloatArray, Bits]) -
 
 
 def survival_error(question: Any, curve: Survival, records: Columns, steps: FloatArray | None = None) -> float:
-    """Root mean square over edges, beside Kaplan and Meier's estimate from exact times, or from their weights."""
+    """Return the root mean square error over edges, relative to the Kaplan-Meier estimate from exact times or weights."""
     came = np.asarray(records[question.event]) == question.came
     known, place = np.unique(np.asarray(records[question.time], dtype=np.float64), return_inverse=True)
     left, events = np.bincount(place, steps), np.bincount(place, came if steps is None else steps * came)
@@ -80,11 +80,11 @@ PLAIN = ForecastKind(
 
 
 def _trace_curve(curve: Survival) -> read.Traced:
-    """A curve along its grid, carried on past its end, in its band."""
+    """Return a curve along its grid, extrapolated past its end, with its band."""
     return (curve.x, curve.extrapolated_survival, *curve.band(LEVEL))
 
 
-# No horizon: times lie between zero and 1000.
+# Automatic range: times lie between 0 and 1000.
 
 
 THOUSAND = Grid(0, 1000, cells=100)
@@ -105,11 +105,11 @@ def _weighted_error(question: Any, curve: Survival, records: Columns) -> float:
     return survival_error(question, curve, records, weight_steps(question, records))
 
 
-# Several kinds of events, and counts of made-up records.
+# Competing risks, and counts of synthetic records.
 
 
 def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> FloatArray:
-    """Counts of records by columns: by their categories, or by cells, with those outside the grid apart."""
+    """Return counts of records by categories or by cells, with values outside the grid counted separately."""
     places, shape = [], []
     for column, side in sides:
         values = np.asarray(records[column])
@@ -141,11 +141,12 @@ def _cause_error(question: Any, risks: CompetingRisks, records: Columns) -> floa
     )
 
 
-# Late entry.
+# Delayed entry.
 
 
 def _entry_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """A third of the records enter where the grid begins, the others on the way to their exit."""
+    """Return columns in which a third of the records enter at the start of the grid, and the others on the way to their
+    exit."""
     found = _time_columns(question, sample)
     lower, way = question.grid.lower, np.arange(len(sample[0])) % 3 / 3
     return {**found, question.entry: lower + (found[question.time] - lower) * way}
@@ -162,11 +163,11 @@ def _entry_error(question: Any, curve: variants.DelayedEntry, records: Columns) 
     )
 
 
-# Between two looks.
+# Interval censoring.
 
 
 def _interval_censored_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Events that are seen up to a quarter of the grid later, and looks at those that have none."""
+    """Return events seen up to a quarter of the grid later, and last examinations of records without an event."""
     time, event = sample
     at, wide = interpolate_grid(question.grid, time), (question.grid.upper - question.grid.lower) / 4
     look = np.arange(len(at)) % 4 / 4 * wide
@@ -186,7 +187,8 @@ def _interval_censored_error(question: Any, curve: variants.IntervalCensoredSurv
 
 
 def _model_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Positives have an event before the horizon; of the others a quarter is censored before it."""
+    """Return columns in which positives have an event before the horizon, and a quarter of the others is censored
+    before it."""
     bits, score = sample
     values = event_categories(question).values
     way, upper = np.arange(len(bits)) % 16 / 16, question.times.upper
@@ -201,7 +203,7 @@ def _auc_half_width(model: SurvivalModel, population: bool) -> float:
 
 
 def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float:
-    """Absolute error of the area; of what is not known, half its interval."""
+    """Return the absolute error of the area, or half its interval if it is unknown."""
     if np.isnan(model.auc.value):
         return _auc_half_width(model, False)
     came = np.where(np.asarray(records[question.event]) == question.came, 1, 0)
@@ -239,14 +241,14 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
 
 
 def law_from_curve(question: Any, curve: Survival) -> tuple[Law, float] | None:
-    """The law of records like those of a released survival curve; None: the question is about other columns."""
+    """Return a law of records like a released survival curve, or None for a question about other columns."""
     if not (hasattr(question, "time") and hasattr(question, "came")):
         return None
     return _time_law_from_curve(question, curve), float(curve.at_risk[0])
 
 
 def _time_law_from_curve(question: Any, curve: Survival) -> Law:
-    """Times of events by the curve, and times until which records are watched by how many are at risk beside it."""
+    """Return event times from the curve, and censoring times from the numbers at risk relative to the curve."""
     names = np.array(event_categories(question).values)
     left = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
     watched = np.minimum.accumulate(np.clip(left / np.maximum(curve.extrapolated_survival, 1e-9), 0.0, 1.0))

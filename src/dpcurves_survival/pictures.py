@@ -1,4 +1,4 @@
-"""Pictures of times until an event: curves with their at-risk table, figures, hazards, incidences, forest plots."""
+"""Plots of times until an event: curves with at-risk tables, figures, hazards, incidences, forest plots."""
 
 from __future__ import annotations
 
@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-LETTERS, ROW_HEIGHT, BELOW_TICKS = 7.0, 9.5, 22.0
-"""In points: letters, the height of a row, and where the first row begins."""
+LETTERS = 7.0
+"""Font size of the at-risk table, in points."""
+ROW_HEIGHT = 9.5
+"""Height of a row, in points."""
+BELOW_TICKS = 22.0
+"""Distance of the first row from the axis, in points."""
 AT_RISK = "number at risk"
 SURE = "number at risk (±: simultaneous 95% intervals for these records)"
 MOST, NARROW, LONGEST_NAME = 6, 2.8, 12
@@ -35,9 +39,9 @@ class AtRiskRow(NamedTuple):
     """A row of a table of numbers at risk.
 
     Attributes:
-        edges: The edges of the grid, (cells + 1,).
-        records: At risk in the cell that begins at each edge but the last, (cells,).
-        error: Half the width of a confidence interval for each, (cells,); None: no interval is shown.
+        edges: Edges of the grid, (cells + 1,).
+        records: At risk in the cell that starts at each edge but the last, (cells,).
+        error: Half widths of confidence intervals, (cells,); None: no intervals.
     """
 
     edges: FloatArray
@@ -46,7 +50,7 @@ class AtRiskRow(NamedTuple):
 
 
 def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> None:
-    """Write one row more below `ax`, where there is room; before the axis is signed."""
+    """Write one more row of numbers at risk below `ax`, if there is room; before the privacy statement."""
     from dpcurves.display.artists import shrink_axes
 
     figure = ax.figure.get_figure(root=True)
@@ -64,7 +68,7 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
     down = scale_font_size(-BELOW_TICKS - ROW_HEIGHT * (rows + 1))
     if name is not None:
         _write_below(ax, (-0.08, down), format_label(name, LONGEST_NAME), color=color, horizontalalignment="right")
-    # Ticks inside the grid, and how many are at risk from there on.
+    # Ticks inside the grid, and the number at risk in the cell that starts there.
     inside = [float(tick) for tick in ax.get_xticks() if row.edges[0] <= tick < row.edges[-1]]
     for time in inside[:: -(-len(inside) // MOST)] if inside else [float(row.edges[0])]:
         cell = int(np.searchsorted(row.edges, time, side="right")) - 1
@@ -77,7 +81,7 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
 
 
 def _write_below(ax: Axes, place: tuple[float, float], text: str, across: str = "axes fraction", **style: Any) -> None:
-    """Write at this place across, and so many points below the axis."""
+    """Write text at this x position, so many points below the axis."""
     ax.annotate(
         text, (place[0], 0.0), (0.0, place[1]), xycoords=(across, "axes fraction"), textcoords="offset points",
         fontsize=scale_font_size(LETTERS), verticalalignment="top", annotation_clip=False, parse_math=False, **style,
@@ -94,14 +98,14 @@ def draw_survival(
     weighted: bool = False,
     **on: Unpack[canvas.ShadedDrawingOptions],
 ) -> Axes:
-    """Draw the share that survives as steps that go down where cells end.
+    """Draw a survival curve as steps at the ends of cells.
 
     Args:
         x: Edges of cells.
-        y: The share that survives up to each of them.
-        label: What the x axis shows.
-        at_risk: Numbers that are written below the axis, where there is room.
-        weighted: Whether records have weights, which the axis then says.
+        y: Survival at each edge.
+        label: Label of the x axis.
+        at_risk: Numbers at risk, written below the axis if there is room.
+        weighted: Whether records have weights, for the axis label.
     """
     picture, edges = canvas.Picture(canvas.LANDSCAPE, privacy, **on), np.asarray(x, dtype=float)
     _fill_bands(picture, edges)
@@ -114,7 +118,7 @@ def draw_survival(
 
 
 def _fill_bands(picture: canvas.Picture, edges: FloatArray, max_height: float = np.inf) -> None:
-    """Bands as steps, cut off at a height."""
+    """Draw bands as steps, up to a height."""
     ax = picture.ax
     for shade in picture.shades:
         lower, upper = (np.minimum(end, max_height) for end in shade.endpoints)
@@ -132,20 +136,20 @@ def draw_steps(
     share: bool,
     **on: Unpack[canvas.ShadedDrawingOptions],
 ) -> Axes:
-    """Draw a curve that rises as steps where cells end, with its bands.
+    """Draw a nondecreasing curve as steps at the ends of cells, with its bands.
 
     Args:
         x: Edges of cells.
-        y: The height before each of them.
-        label: What the x axis shows.
-        upwards: What the y axis shows.
-        share: Whether it lies between 0 and 1.
+        y: Height at each edge.
+        label: Label of the x axis.
+        upwards: Label of the y axis.
+        share: Whether values lie between 0 and 1.
     """
     picture, edges = canvas.Picture(canvas.LANDSCAPE, privacy, **on), np.asarray(x, float)
     heights = np.asarray(y, float)
     _fill_bands(picture, edges, 1.0 if share else 4 * max(float(np.nanmax(np.append(heights, 0.0))), 1e-3))
     picture.draw_steps(edges, heights, width=1.4)
-    picture.ax.autoscale(axis="y")  # a curve that is on these axes already may rise higher
+    picture.ax.autoscale(axis="y")  # an earlier curve on these axes may be higher
     picture.ax.set(ylim=canvas.UNIT if share and not picture.shades else (0.0, None), xmargin=0.01)
     return picture.label_axes(label, upwards, place="above").add_statement()
 
@@ -158,7 +162,7 @@ AXES = MappingProxyType({
     "people": "number needed to treat", "cumulative hazard": "cumulative hazard",
 })  # fmt: skip
 NOTHING = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "difference of times": 0.0})
-"""Where there is no difference."""
+"""Value of no difference, by scale."""
 RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10), (*np.arange(2, 10) / 10, *np.arange(10, 20) / 10, 2, 2.5, 3)
 """Ticks of ratios; and more, where these are few."""
 THIN, THICK, WITHIN, LONGEST = 1.1, 5.0, 0.4, 64
@@ -167,10 +171,10 @@ THIN, THICK, WITHIN, LONGEST = 1.1, 5.0, 0.4, 64
 def draw_forest(
     rows: Sequence[tuple[str, float, str]], privacy: PrivacyStatement, **on: Unpack[canvas.ShadedDrawingOptions]
 ) -> Axes:
-    """Draw each number in a row, with its intervals: those of one scale together. Returns the first axes.
+    """Draw each estimate in a row with its intervals, one panel per scale. Returns the first axes.
 
     Args:
-        rows: The name, the value and the scale of each; shades have an end for each.
+        rows: Name, value and scale of each estimate; shades have an interval for each.
     """
     from dpcurves.display.artists import add_statement
 
@@ -195,7 +199,7 @@ def _draw_panel(
     places, color = np.arange(len(rows), dtype=float)[::-1], canvas.PALETTE[0]
     values = np.array([value for _, value, _ in rows])
     ends = [np.array([shade.endpoints[side][list(numbers)] for side in (0, 1)]) for shade in shades]
-    if ends and not any(np.isfinite(each).any() for each in ends):  # a value that may be anything is no point
+    if ends and not any(np.isfinite(each).any() for each in ends):  # unknown values have no point
         values, ends = np.full(len(rows), np.nan), [np.full((2, len(rows)), np.nan)] * len(ends)
         ax.set_xticks([])
         for place in places:
@@ -229,7 +233,7 @@ def _draw_panel(
 
 
 class Theme(NamedTuple):
-    """Colours of a figure: the ground, what is written, and one for each group."""
+    """Colours of a figure: background, text, and one for each group."""
 
     background: str
     text: str
@@ -245,12 +249,12 @@ THEMES = MappingProxyType({
     ),
     "print": Theme("#ffffff", "#000000", "#444444", ("#000000", "#555555", "#888888", "#333333"), 0.16),
 })  # fmt: skip
-"""Okabe and Ito's colours (2008), brighter on a dark ground; in print, greys that dashes tell apart."""
+"""Okabe and Ito's colours (2008), brighter on a dark background; in print, greys with dashes."""
 SIZE, LETTERS, LINE, TICKS, MOST_LETTERS = (6.4, 4.6), 8.0, 11.0, 6, 100
 
 
 class FigureGroup(NamedTuple):
-    """Steps of a group, the ends of its band at each edge, and its numbers at risk."""
+    """Steps of a group, the bounds of its band at each edge, and its numbers at risk."""
 
     name: str
     y: FloatArray
@@ -270,18 +274,18 @@ def draw_figure(
     theme: str = "light",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a figure as journals print them.
+    """Draw a figure in journal style.
 
     Args:
         x: Edges of cells.
-        groups: What is drawn.
-        privacy: The statement that stands below.
-        label: What the x axis shows.
-        upwards: What the y axis shows.
-        test: A line on the test of the groups.
-        covers: What the bands are.
+        groups: The groups.
+        privacy: The privacy statement, written below.
+        label: Label of the x axis.
+        upwards: Label of the y axis.
+        test: Line about the test of the groups.
+        covers: Description of the bands.
         theme: light, dark or print.
-        ax: Where; None: on a new figure.
+        ax: Axes to draw on; None: a new figure.
     """
     from dpcurves.display.artists import WARNING
 
@@ -314,7 +318,7 @@ def draw_figure(
 
 
 def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, lines: Sequence[str]) -> None:
-    """Numbers at risk, and what the picture claims."""
+    """Write numbers at risk, and the privacy statement."""
     from textwrap import wrap
 
     from matplotlib.ticker import MaxNLocator

@@ -1,4 +1,4 @@
-"""Models of survival at a horizon: calibration, the time-dependent area under the ROC curve, and the Brier score."""
+"""Performance of survival models at a horizon: calibration, time-dependent area under the ROC curve, Brier score."""
 
 from __future__ import annotations
 
@@ -37,12 +37,14 @@ from . import inference
 from .kaplan_meier import event_categories
 from .survival_readings import SHARE, Estimate
 
-LEAST, LEAST_RECORDS = 0.02, 0.5
-"""The least share under observation that is divided by, and the fewest records."""
+LEAST = 0.02
+"""Smallest probability of observation to divide by."""
+LEAST_RECORDS = 0.5
+"""Smallest number of records to divide by."""
 
 
 class HorizonCounts(NamedTuple):
-    """Weighted counts by score, each (..., scores): of events before the horizon, of records past it, and of all."""
+    """Weighted counts by score, each (..., scores): events before the horizon, records past it, and all records."""
 
     events: FloatArray
     survivors: FloatArray
@@ -52,15 +54,16 @@ class HorizonCounts(NamedTuple):
     def from_counts(
         cls, counts: FloatArray, *, censored_first: bool, censoring_survival: FloatArray | None
     ) -> HorizonCounts:
-        """Weights are the inverse of the share under observation: just before an event, and at the horizon.
+        """Return counts weighted by the inverse probability of observation: just before an event, and at the horizon.
 
-        That share is Kaplan and Meier's for censoring (Robins and Rotnitzky 1992), from all scores together.
+        The probability is the Kaplan-Meier estimate for censoring (Robins and Rotnitzky 1992), pooled over scores.
 
         Args:
-            counts: By censored or event, by cell of time, below, inside and beyond the grid whose end is the horizon,
+            counts: By censored or event, by cell of time (below, inside and beyond the grid whose end is the horizon),
                 and by score, (..., 2, cells + 2, scores).
-            censored_first: Whether the censored of a cell leave before its events, or after them.
-            censoring_survival: The public share under observation before each edge, (cells + 1,); None: as counts tell.
+            censored_first: Whether censoring in a cell precedes its events.
+            censoring_survival: Public probability of observation before each edge, (cells + 1,); None: estimated from
+                counts.
         """
         inside = counts[..., 1:-1, :].copy()
         inside[..., 0, :] += counts[..., 0, :]
@@ -79,9 +82,10 @@ class HorizonCounts(NamedTuple):
         return cls((events / at[..., None]).sum(axis=-2), past / before[..., -1:], total)
 
     def auc(self) -> FloatArray:
-        """The chance that a record with an event before the horizon has the higher score than one past it: (...).
+        """Return the probability that a record with an event before the horizon has a higher score than a record past
+        it: (...).
 
-        Cumulative cases and dynamic controls (Uno and others 2007); a tie counts for a half.
+        Cumulative cases and dynamic controls (Uno and others 2007); ties count one half.
         """
         below = np.cumsum(self.survivors, axis=-1) - self.survivors / 2
         events, past = self.events.sum(axis=-1), self.survivors.sum(axis=-1)
@@ -90,18 +94,20 @@ class HorizonCounts(NamedTuple):
         return np.asarray(np.divide(won, events * past, out=np.full_like(won, np.nan), where=some))
 
     def tie_allowance(self) -> FloatArray:
-        """Half of the share of such pairs with one score: by so much the order inside cells may move the area."""
+        """Return half the share of such pairs with equal score cells, by which the order inside cells may change the
+        area."""
         whole = self.events.sum(axis=-1) * self.survivors.sum(axis=-1)
         both = (self.events * self.survivors).clip(0, None).sum(axis=-1) / 2
         return np.asarray(np.divide(both, whole, out=np.full_like(whole, 0.5), where=whole > 0))
 
     def brier_score(self, scores: FloatArray) -> FloatArray:
-        """The Brier score at the horizon (Graf and others 1999), of these probabilities of an event: (...)."""
+        """Return the Brier score at the horizon (Graf and others 1999) of these event probabilities: (...)."""
         found = (self.events * (1 - scores) ** 2 + self.survivors * scores**2).sum(axis=-1)
         return np.asarray(found / np.maximum(self.records.sum(axis=-1), LEAST_RECORDS))
 
     def event_fractions(self, starts: IntArray) -> FloatArray:
-        """The share with an event before the horizon in each group of scores: (..., groups); NaN of nobody."""
+        """Return the share with an event before the horizon in each group of scores: (..., groups); NaN for empty
+        groups."""
         events, past = (np.add.reduceat(each, starts, axis=-1) for each in (self.events, self.survivors))
         whole = events + past
         return np.asarray(np.divide(events, whole, out=np.full_like(whole, np.nan), where=whole > LEAST_RECORDS))
@@ -113,19 +119,20 @@ FIFTIETHS = Grid(0, 1, cells=50)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SurvivalModel(IntervalResult):
-    """How well predicted chances of an event before a horizon agree with what came, where some records are censored.
+    """Agreement between predicted probabilities of an event before a horizon and observed events, with censoring.
 
-    Records that are censored before the horizon stand for none; others stand for more than themselves, by the inverse
-    of the share that is still under observation (inverse probability of censoring weights). Nothing is known (NaN) if
-    the horizon lies past the end of follow-up: no record tells what came until then. Scores are rounded to the
-    middle of their cells; only the interval of the area holds for exact ones. Censoring must not depend on the score.
+    Records censored before the horizon have weight zero; the others have the inverse probability of being under
+    observation (inverse probability of censoring weights). Statistics are NaN if the horizon lies past the end of
+    follow-up, where no record gives information. Scores are rounded to the middle of their cells; only the interval of
+    the area also holds for exact scores. Censoring must be independent of the score.
 
     Attributes:
         times: Public cells of time, whose end is the horizon.
         scores: Public cells of scores.
-        groups: How many groups of similar scores are told apart, at most.
-        censoring_survival: The public share under observation before each edge of time; None: as released counts tell.
-        privacy: The privacy statement, which every picture shows.
+        groups: Maximum number of groups of similar scores.
+        censoring_survival: Public probability of observation before each edge of time; None: estimated from released
+            counts.
+        privacy: The privacy statement, shown on every plot.
         evidence: The released counts.
 
     Data frame: a row for each group.
@@ -136,7 +143,7 @@ class SurvivalModel(IntervalResult):
     INTERVAL_NAME = EACH
     REPR_FACTS = "AUC {auc.value:.3f} at {horizon:g}"
     COLUMNS = ("lower", "predicted", "observed", "records")
-    INTERVAL_COLUMNS = "observed_lower", "observed_upper"  # a group has a lower end of its own
+    INTERVAL_COLUMNS = "observed_lower", "observed_upper"  # lower edges of groups are distinct
     POSSIBLE_RANGES = MappingProxyType({"observed": (0.0, 1.0)})
     JSON_SCHEMAS = MappingProxyType(dict.fromkeys(("auc", "brier"), display.NUMBER))
     SIZE = display.SQUARE
@@ -150,15 +157,16 @@ class SurvivalModel(IntervalResult):
 
     @property
     def horizon(self) -> float:
-        """The end of the cells of time; the last of declared values."""
+        """The end of the cells of time; the last declared value."""
         values = self.times.values
         return self.times.upper if values is None else float(values[-1])
 
     @cached_property
     def auc(self) -> Estimate:
-        """The time-dependent area under the ROC curve: cases are events before the horizon, controls records past it.
+        """The time-dependent area under the ROC curve: cases have an event before the horizon, controls are observed
+        past it.
 
-        It equals ``sksurv.metrics.cumulative_dynamic_auc``. Its interval holds for scores in any order inside cells.
+        Equal to ``sksurv.metrics.cumulative_dynamic_auc``. Its interval holds for any order of scores inside cells.
         """
 
         def find_tie_allowance(found: HorizonCounts) -> FloatArray:
@@ -168,35 +176,35 @@ class SurvivalModel(IntervalResult):
 
     @cached_property
     def brier(self) -> Estimate:
-        """The Brier score at the horizon, of scores that are chances of an event, as ``sksurv.metrics.brier_score``."""
+        """The Brier score at the horizon, for scores that are event probabilities, as ``sksurv.metrics.brier_score``."""
         middles = self._score_midpoints
         return self._estimate_metric(f"Brier score at {self.horizon:g}", lambda found: found.brier_score(middles))
 
     @property
     def lower(self) -> FloatArray:
-        """Where each group of similar scores begins, of shape ``(groups,)``."""
+        """Lower edge of each group of similar scores, of shape ``(groups,)``."""
         return np.asarray(self.scores.edges[self._group_starts])
 
     @cached_property
     def predicted(self) -> FloatArray:
-        """The mean score of each group, NaN where nobody seems to be."""
+        """Mean score of each group, NaN for groups that seem empty."""
         likely = self._records_by_score
         sums, many = (np.add.reduceat(each, self._group_starts) for each in (likely * self._score_midpoints, likely))
         return np.divide(sums, many, out=np.full_like(sums, np.nan), where=many > 0)
 
     @cached_property
     def observed(self) -> FloatArray:
-        """The share with an event before the horizon in each group."""
+        """Share with an event before the horizon in each group."""
         observed = self._weight_counts(self._cell_counts.counts).event_fractions(self._group_starts).clip(0.0, 1.0)
         return observed if self._is_followed else np.full_like(observed, np.nan)
 
     @property
     def records(self) -> FloatArray:
-        """Records of each group, unbiased."""
+        """Unbiased number of records of each group."""
         return np.asarray(np.add.reduceat(self._cell_counts.counts.sum(axis=(0, 1)), self._group_starts))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Lower and upper ends of `observed`, each on its own: shape ``(groups, 2)``."""
+        """Return lower and upper endpoints of `observed`, each at `level` separately: shape ``(groups, 2)``."""
         level, drawn = require_probability("level", level), self._cell_counts.simulate_counts(population)
         if not self._is_followed:
             return np.tile([0.0, 1.0], (len(self._group_starts), 1))
@@ -240,9 +248,10 @@ class SurvivalModel(IntervalResult):
 
     @cached_property
     def _followed_cells(self) -> BoolArray:
-        """The first cells of time that significantly many records are followed to, and past the horizon: (cells + 1,).
+        """The cells of time to which significantly many records are followed, and the time past the horizon: (cells +
+        1,).
 
-        Noise is that of the counts of all scores together.
+        The noise is that of the counts pooled over scores.
         """
         released, noise = (
             count_at_risk_to_horizon(each.sum(axis=-1)) for each in (self._cell_counts.counts, self._cell_counts.noise)
@@ -251,7 +260,7 @@ class SurvivalModel(IntervalResult):
 
     @property
     def _is_followed(self) -> bool:
-        """Whether records are followed past the horizon, or nobody is left before it who could have an event."""
+        """Whether records are followed past the horizon, or none is left before it that could have an event."""
         followed = self._followed_cells
         if followed.all():
             return True
@@ -275,7 +284,7 @@ class SurvivalModel(IntervalResult):
 
     @cached_property
     def _records_by_score(self) -> FloatArray:
-        """Likely numbers of records in each cell of scores, of all events and times together."""
+        """Estimated number of records in each cell of scores, over all events and times."""
         counts = self._cell_counts.counts
         return np.asarray(project_to_simplex(counts, max(float(counts.sum()), 1.0)).sum(axis=(0, 1)))
 
@@ -333,7 +342,7 @@ class SurvivalModel(IntervalResult):
 
     @property
     def _follow_up_end(self) -> float | None:
-        """The end of the last cell of time that records are followed to; None: they are followed to no cell."""
+        """End of the last followed cell of time, or None if no cell is followed."""
         followed = int(self._followed_cells[:-1].sum())
         values = self.times.values
         ends = self.times.edges[1:] if values is None else values
@@ -341,13 +350,13 @@ class SurvivalModel(IntervalResult):
 
 
 def count_at_risk_to_horizon(counts: FloatArray) -> inference.AtRisk:
-    """Return events and numbers at risk of each cell of time, and last the number that is followed past the horizon.
+    """Return events and numbers at risk of each cell of time, and last the number followed past the horizon.
 
     Args:
-        counts: By censored or event, and by cell of time, below, inside and beyond the grid, (..., 2, cells + 2).
+        counts: By censored or event, and by cell of time (below, inside and beyond the grid), (..., 2, cells + 2).
 
     Returns:
-        Both (..., cells + 1); no events are counted past the horizon.
+        Both (..., cells + 1); there are no events past the horizon.
     """
     inside, past = (
         inference.count_at_risk(counts[..., 1, :], counts[..., 0, :]),
@@ -360,7 +369,7 @@ def count_at_risk_to_horizon(counts: FloatArray) -> inference.AtRisk:
 
 
 def _find_interval(found: float, moved: FloatArray, level: float, *, population: bool) -> tuple[float, float]:
-    """Ends by the draws in which there are records to divide by; where many have none, nothing is known."""
+    """Return endpoints from the draws with records to divide by; all possible values if many draws have none."""
     known = moved[np.isfinite(moved)]
     none = 1 - len(known) / len(moved)
     if not np.isfinite(found) or none > (1 - level) / 2:
@@ -370,26 +379,27 @@ def _find_interval(found: float, moved: FloatArray, level: float, *, population:
 
 @dataclass(frozen=True, slots=True)
 class SurvivalModelQuestion:
-    """How well scores predict events before a horizon, where some records are censored. One turn.
+    """How well scores predict events before a horizon, with censoring. One round.
 
     Formal guarantees: a record lies in one cell of one table of events, times and scores, whatever its score.
 
     Attributes:
-        score: The column of scores, or a `Scorecard` or `Trees` that gives them: the predicted chance of an event.
-        time: A column of numbers: the time of the event, or of censoring.
-        event: The column that says whether the event happened.
-        times: Public cells of time from the beginning to the horizon; a few are enough, for weights alone need them.
-        scores: Public cells of scores; those outside count in the end cells.
-        groups: How many groups of similar scores are told apart, at most.
-        censoring_survival: The share under observation before each edge of `times`, if it is public; else it is read from counts.
-        by: Categories that were declared in public: one result for each, all together at the privacy loss of one.
-        came: The value of `event` for an event.
-        censored: The value of `event` for a censored record; may be left out where `came` is 1, 0, -1, True or False.
-        model: What is stated about the model that made the scores; it is printed with the result.
+        score: Column of scores, or a `Scorecard` or `Trees`: the predicted probability of an event.
+        time: Numeric column: the time of the event, or of censoring.
+        event: Column that says whether the event happened.
+        times: Public cells of time from the start to the horizon; few are enough, because they only determine weights.
+        scores: Public cells of scores; scores outside count in the first or last cell.
+        groups: Maximum number of groups of similar scores.
+        censoring_survival: Probability of observation before each edge of `times`, if it is public; else estimated from
+            counts.
+        by: Publicly declared categories: one result for each, all together at the privacy loss of one.
+        came: Value of `event` for an event.
+        censored: Value of `event` for a censored record; optional if `came` is 1, 0, -1, True or False.
+        model: Statement about the origin of the model, printed with the result.
 
     Raises:
-        ValueError: there are over 16,384 counts, or `censoring_survival` does not fall from at most 1 to above 0.
-        TypeError: a field is of another kind.
+        ValueError: there are more than 16,384 counts, or `censoring_survival` does not fall from at most 1 to above 0.
+        TypeError: a field has the wrong type.
 
     >>> import dpcurves as dp
     >>> table = {"risk": [0.2, 0.8] * 900, "months": [30, 9] * 900, "died": [0, 1] * 900}
@@ -422,7 +432,9 @@ class SurvivalModelQuestion:
                 "groups", f"from 2 to {self.scores.cells} groups are needed, as many as there are cells"
             )
         if 2 * (times.cells + 2) * self.scores.cells > MOST_COUNTS:
-            raise InvalidArgument("times, scores", f"at most {MOST_COUNTS} counts are made; take fewer cells of time")
+            raise InvalidArgument(
+                "times, scores", f"at most {MOST_COUNTS} counts are possible; use fewer cells of time"
+            )
         if self.censoring_survival is not None:
             plain = isinstance(self.censoring_survival, (tuple, list)) and all(
                 type(each) in (int, float) for each in self.censoring_survival

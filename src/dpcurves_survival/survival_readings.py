@@ -1,4 +1,4 @@
-"""Numbers of survival curves and their differences, with intervals: readings of released risk tables, for nothing."""
+"""Statistics of survival curves and their differences, with intervals, computed from released risk tables at no cost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .pictures import AtRiskRow, FigureGroup, draw_figure, draw_forest, draw_ste
 from .variants import DelayedEntry, WeightedSurvival
 
 PLACE = 20
-"""Streams of simulation beside those of other statistics: one for each group."""
+"""Index of the first random stream of these simulations; there is one stream per group."""
 A_CURVE = "a survival curve, as dp.survival gives one,"
 SHARE, TIME, RATIO, PEOPLE, HAZARD = "share", "time", "ratio", "people", "cumulative hazard"
 CAME = "share with an event"
@@ -41,17 +41,17 @@ MORE, LATER = "difference of shares", "difference of times"
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A number of a survival curve, or of two, with its interval.
+    """A statistic of one survival curve, or of two, with its interval.
 
     Attributes:
-        name: What it is.
+        name: Name of the statistic.
         point: The estimate, known or not; see `value`.
-        find_endpoints: The function that gives the ends at a level, for these records or for the population.
+        find_endpoints: Function of level and population that returns the endpoints of the interval.
         privacy: The privacy statement of the curve, or of the first of two.
-        scale: Along which axis it is drawn: share, share with an event, difference of shares, time, difference of
-            times, ratio, people or cumulative hazard.
-        minimum, maximum: Between which it lies in any case.
-        terms: The readings that a difference of two groups is the difference of: it is not known if one of them is not.
+        scale: Axis on which it is drawn: share, share with an event, difference of shares, time, difference of times,
+            ratio, people or cumulative hazard.
+        minimum, maximum: Limits of all possible values.
+        terms: The two statistics of a difference, which is unknown if one of them is.
     """
 
     name: str
@@ -76,12 +76,12 @@ class Estimate:
         )
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """An interval for the number of these records' exact times; with `population`, for that of the population.
+        """Return an interval of the statistic from exact times of these records; with `population`, of the population.
 
-        Noise, and for the population sampling (see `dpcurves_survival.inference.HazardSamplingErrors`), are simulated;
-        events and censored records of one cell may have come in any order, and anywhere inside it. The population needs
-        independent units of one record each, and censoring that does not depend on the time of the event. Where too few
-        are at risk to tell, it holds all that is possible.
+        Noise and, for the population, sampling errors (see `dpcurves_survival.inference.HazardSamplingErrors`) are
+        simulated; events and censored records of a cell may have any order, anywhere inside it. The population needs
+        independent units of one record each, and censoring that is independent of event times. Where too few records
+        are at risk, the interval contains all possible values.
         """
         low, high = self.find_endpoints(require_probability("level", level), population)
         if self._is_unknown:
@@ -93,7 +93,7 @@ class Estimate:
 
 
 class GroupDraws(NamedTuple):
-    """Draws of a group: tables, the cells that are read, and the lowest and the highest curves."""
+    """Draws of a group: tables, the known cells, and the lowest and highest curves."""
 
     table: inference.RiskTable
     known_cells: BoolArray
@@ -102,13 +102,13 @@ class GroupDraws(NamedTuple):
 
 
 def risk_table_from_events(event_table: EventTable, *, tied: bool) -> inference.RiskTable:
-    """Events, and records at risk, of one cause; where times are declared values no order is open."""
+    """Return the risk table of one cause; declared values have a fixed order of ties."""
     events, records = event_table.at_risk.events[..., None, :], event_table.at_risk.records
     return inference.RiskTable(events, records, records if tied else event_table.at_risk_censored_first.records)
 
 
 class RiskTableReader(NamedTuple):
-    """Readers of a kind of result: its risk tables, draws of their noise, its likely hazards, the curves it shows."""
+    """Functions of one kind of result: its risk table, draws of its noise, its estimated hazards, its curves."""
 
     read_table: Callable[[Any], inference.RiskTable]
     sample_noise: Callable[[Any, np.random.Generator], inference.RiskTable]
@@ -116,7 +116,7 @@ class RiskTableReader(NamedTuple):
     read_curves: Callable[[Any], inference.Curves]
 
     def sample_group(self, result: Any, group_index: int, *, population: bool) -> GroupDraws:
-        """Draws of the group in this place; those of several groups are independent."""
+        """Return draws of the group with this index; groups are independent."""
 
         def simulate_group() -> GroupDraws:
             known, sampling, told = result._known_cells, None, self.read_table(result)
@@ -136,7 +136,7 @@ class RiskTableReader(NamedTuple):
 
 
 def _point_estimates(curve: Survival) -> inference.Curves:
-    """What the curve shows; events come in the middle of their cells, or at their declared values."""
+    """Return the curves as shown, with events in the middle of their cells or at declared values."""
     left, middle = curve.y, curve._cell_bounds.mean(axis=1)
     return inference.Curves(left, (1 - left)[None], curve.cumulative_hazard[None], middle, middle, left)
 
@@ -150,7 +150,7 @@ ONE_CAUSE = RiskTableReader(
 
 
 def find_nearest_edge(curve: Any, argument: str, time: float) -> tuple[int, float]:
-    """The edge nearest to a time, and the time that it stands for; past a declared value, the time itself."""
+    """Return the edge nearest to a time, and its time; for a declared value, the edge past it and the value itself."""
     if not isinstance(time, (int, float)) or isinstance(time, bool) or not curve.x[0] <= time <= curve.x[-1]:
         raise InvalidArgument(argument, f"a time on the grid is needed, from {curve.x[0]:g} to {curve.x[-1]:g}")
     if curve.grid.values is not None:
@@ -168,7 +168,7 @@ def estimate_statistic(
     *,
     maximum: float = 1.0,
 ) -> Estimate:
-    """An estimate of one group, between 0 and `maximum`; or the difference of those of two groups."""
+    """Return a statistic of one group, between 0 and `maximum`, or its difference between two groups."""
 
     def read_difference(*curves: inference.Curves) -> FloatArray:
         first, *second = (statistic(each) for each in curves)
@@ -196,7 +196,7 @@ def estimate_statistic(
 def estimate_hazard_ratio(
     name: str, groups: tuple[Any, Any], reader: RiskTableReader = ONE_CAUSE, cause_index: int = 0
 ) -> Estimate:
-    """The hazard of one cause in the first group over that in the second: who has an event of another one leaves."""
+    """Return the hazard ratio of one cause between two groups; records with an event of another cause leave."""
     tied = groups[0].grid.values is not None
 
     def select_cause(table: inference.RiskTable) -> inference.RiskTable:
@@ -208,7 +208,7 @@ def estimate_hazard_ratio(
 
     @cache
     def lacks_events() -> bool:
-        """Whether noise alone may have made all events of both groups: then no hazard is known."""
+        """Return whether noise alone may explain all events of both groups, so that no hazard is known."""
         events = sum(float(reader.read_table(each).events[cause_index, known].sum()) for each in groups)
         noises = [reader.sample_noise(each, numbered_generator(PLACE + place)) for place, each in enumerate(groups)]
         draws = min(len(each.records) for each in noises)
@@ -246,15 +246,15 @@ def _take_draws(curves: inference.Curves, draws: int) -> inference.Curves:
 
 
 def restricted_mean(curve: Survival, until: float) -> Estimate:
-    """The restricted mean survival time: the mean time without an event, up to `until` (Irwin 1949).
+    """Return the restricted mean survival time: the mean time without an event, up to `until` (Irwin 1949).
 
-    Not known (NaN, with an interval of all that is possible) where the curve ends before `until`. Events are taken to
-    come in the middle of their cell, or at their declared value; the interval holds wherever in
-    their cells they came. As in ``lifelines.utils.restricted_mean_survival_time`` of such times.
+    It is unknown (NaN, with an interval of all possible values) if the curve ends before `until`. Events are placed in
+    the middle of their cell, or at their declared value; the interval holds for any event times inside cells. Equal to
+    ``lifelines.utils.restricted_mean_survival_time`` of these times.
 
     Args:
         curve: A curve.
-        until: The time up to which it is taken, rounded to the nearest edge of a cell.
+        until: Time of restriction, rounded to the nearest edge of a cell.
 
     Returns:
         The mean, in the unit of the times, with `interval`.
@@ -276,12 +276,12 @@ def restricted_mean(curve: Survival, until: float) -> Estimate:
 
 
 def survival_at(curve: Survival, time: float, since: float | None = None) -> Estimate:
-    """The share without an event before `time`; with `since`, of those without an event before that (landmark).
+    """Return survival before `time`; with `since`, conditional on survival to that time (landmark).
 
     Args:
         curve: A curve.
-        time: The landmark, rounded to the nearest edge of a cell; past it where times are declared values.
-        since: The time up to which they are known to have had no event: conditional survival. None: all records.
+        time: The landmark, rounded to the nearest edge of a cell; for declared values, survival past it.
+        since: Time to which records are known to be without an event, for conditional survival. None: all records.
 
     Returns:
         The share, between 0 and 1, with `interval`; NaN past the end of the curve.
@@ -310,7 +310,7 @@ def survival_at(curve: Survival, time: float, since: float | None = None) -> Est
 
     def read_conditional_survival(one: inference.Curves) -> FloatArray:
         before = one.conditioning_survival[..., first]
-        # NaN is divided too, so that what is not known stays so.
+        # Unknown values (NaN) stay unknown.
         return np.divide(one.survival[..., edge], before, out=np.zeros_like(before), where=~(before <= 0)).clip(0, 1)
 
     words = f"share without an event at {describe_point(at, time)}, given {describe_point(begin, since)}"
@@ -318,14 +318,14 @@ def survival_at(curve: Survival, time: float, since: float | None = None) -> Est
 
 
 def cumulative_hazard_at(curve: Survival, time: float) -> Estimate:
-    """The cumulative hazard at `time` (Nelson and Aalen), rounded to the nearest edge of a cell.
+    """Return the cumulative hazard at `time` (Nelson and Aalen), rounded to the nearest edge of a cell.
 
     Args:
         curve: A curve.
-        time: In the unit of the curve's times.
+        time: Time, in the unit of the curve.
 
     Returns:
-        The hazard, not below 0, with `interval`.
+        The hazard, at least 0, with `interval`.
 
     Raises:
         ValueError: `time` lies beyond the grid.
@@ -355,18 +355,18 @@ def _require_same_grid(first: Survival, second: Survival) -> None:
 
 
 def restricted_mean_difference(first: Survival, second: Survival, until: float) -> Estimate:
-    """The restricted mean survival time of the first group less that of the second; see `restricted_mean`.
+    """Return the restricted mean survival time of the first group minus the second; see `restricted_mean`.
 
     Args:
         first: A curve.
-        second: That of another group, on the same grid.
-        until: The time up to which means are taken.
+        second: The curve of another group, on the same grid.
+        until: Time of restriction.
 
     Returns:
         The difference, in the unit of the times, with `interval`.
 
     Raises:
-        ValueError: the curves are on different grids, or `until` lies beyond.
+        ValueError: the curves have different grids, or `until` lies beyond the grid.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
@@ -390,18 +390,18 @@ def restricted_mean_difference(first: Survival, second: Survival, until: float) 
 
 
 def survival_difference(first: Survival, second: Survival, time: float) -> Estimate:
-    """The share without an event of the first group less that of the second: the absolute risk reduction of the first.
+    """Return survival of the first group minus the second: the absolute risk reduction of the first.
 
     Args:
         first: A curve.
-        second: That of another group, on the same grid.
-        time: In the unit of the curves' times.
+        second: The curve of another group, on the same grid.
+        time: Time, in the unit of the curves.
 
     Returns:
         The difference, between -1 and 1, with `interval`.
 
     Raises:
-        ValueError: the curves are on different grids, or `time` lies beyond.
+        ValueError: the curves have different grids, or `time` lies beyond the grid.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
@@ -416,22 +416,22 @@ def survival_difference(first: Survival, second: Survival, time: float) -> Estim
 
 
 def number_needed_to_treat(first: Survival, second: Survival, time: float) -> Estimate:
-    """The number needed to treat: how many records of the first group stand for one event less before `time`.
+    """Return the number needed to treat: records of the first group per avoided event before `time`.
 
-    The reciprocal of `survival_difference` (Altman and Andersen 1999), and below zero where there are more events. Its
-    interval are the reciprocals of the ends of that difference; where these are of both signs no number is excluded
-    beyond them, so it is ``(-inf, inf)``, and the ends of the difference are what is to be read.
+    The reciprocal of `survival_difference` (Altman and Andersen 1999), negative if there are more events. Its interval
+    has the reciprocals of the endpoints of that difference; if they have opposite signs, the set of numbers is not an
+    interval, so ``(-inf, inf)`` is returned: use the interval of the difference.
 
     Args:
         first: A curve.
-        second: That of another group, on the same grid.
-        time: In the unit of the curves' times.
+        second: The curve of another group, on the same grid.
+        time: Time, in the unit of the curves.
 
     Returns:
         The number, in records, with `interval`.
 
     Raises:
-        ValueError: the curves are on different grids, or `time` lies beyond.
+        ValueError: the curves have different grids, or `time` lies beyond the grid.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
@@ -453,22 +453,22 @@ def number_needed_to_treat(first: Survival, second: Survival, time: float) -> Es
 
 
 def hazard_ratio(first: Survival, second: Survival) -> Estimate:
-    """The hazard of the first group over that of the second, as Cox's regression on the group has it (Cox 1972).
+    """Return the hazard ratio of the first group over the second, from Cox regression on the group (Cox 1972).
 
-    Events of a cell are ties (Breslow 1974), so that wide cells with many events bring it nearer to 1; the interval
-    holds in whatever order events of a cell came. Cells weigh less the more of them is noise, and the interval covers
-    noise in events and in numbers at risk; without noise it is that of
-    ``sksurv.linear_model.CoxPHSurvivalAnalysis`` of cells' numbers.
+    Events of a cell are ties (Breslow 1974), so wide cells with many events bring it closer to 1; the interval holds
+    for any order of events inside cells. Noisier cells have smaller weights, and the interval covers noise in events
+    and in numbers at risk. Without noise the estimate equals ``sksurv.linear_model.CoxPHSurvivalAnalysis`` on cell
+    indices.
 
     Args:
         first: A curve.
-        second: That of another group, on the same grid.
+        second: The curve of another group, on the same grid.
 
     Returns:
-        The ratio, with `interval`: below 1 where the first group has fewer events.
+        The ratio, with `interval`; below 1 if the first group has fewer events.
 
     Raises:
-        ValueError: the curves are on different grids.
+        ValueError: the curves have different grids.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}
@@ -482,10 +482,10 @@ def hazard_ratio(first: Survival, second: Survival) -> Estimate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CumulativeHazard(IntervalResult):
-    """The cumulative hazard before each edge of the grid, as Nelson and Aalen estimate it, with its band.
+    """The Nelson-Aalen estimate of the cumulative hazard before each edge of the grid, with its band.
 
     Attributes:
-        curve: The survival curve that it belongs to.
+        curve: The survival curve of the same counts.
     """
 
     KIND = "cumulative-hazard"
@@ -524,10 +524,10 @@ class CumulativeHazard(IntervalResult):
         return self.curve.at_risk
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """The ends of a band that holds the whole curve with chance `level`, of shape ``(cells + 1, 2)``.
+        """Return bounds of a band that is simultaneous at `level`, of shape ``(cells + 1, 2)``.
 
-        The largest studentised error is bounded, for the order of each cell that is least favourable: if all that are
-        censored in it leave before its events, hazards are largest. Infinite where nothing is known.
+        The largest studentised error is bounded, under the least favourable order inside each cell: hazards are largest
+        if all censoring precedes the events. Infinite where nothing is known.
         """
         level, drawn = require_probability("level", level), ONE_CAUSE.sample_group(self.curve, 0, population=population)
         told = ONE_CAUSE.read_table(self.curve).bound_curves(drawn.known_cells, self.curve._cell_bounds)
@@ -555,38 +555,38 @@ class CumulativeHazard(IntervalResult):
 
 @runtime_checkable
 class CauseSpecificEstimates(Protocol):
-    """Numbers of each cause, as `CompetingRisks` has them."""
+    """Statistics of each cause, as in `CompetingRisks`."""
 
     causes: tuple[Category, ...]
 
     def time_lost(self, cause: Category, until: float) -> Estimate:
-        """Mean time that a cause takes."""
+        """Return the mean time lost to a cause."""
         ...
 
     def incidence_at(self, cause: Category, time: float) -> Estimate:
-        """Share with an event of a cause."""
+        """Return the share with an event of a cause."""
         ...
 
     def incidence_difference(self, other: Self, cause: Category, time: float) -> Estimate:
-        """Difference of such shares from that of another group."""
+        """Return the difference of that share between groups."""
         ...
 
     def hazard_ratio(self, other: Self, cause: Category) -> Estimate:
-        """The hazard over that in another group."""
+        """Return the hazard ratio between groups."""
         ...
 
 
 class SurvivalNumbers(CompositeResult):
-    """Numbers of survival curves at public times, and of two groups their differences: each with its own interval.
+    """Statistics of survival curves at public times, and of the differences of two groups, each with its own interval.
 
-    Restricted means up to `until`, and shares without an event before each time of `at`, are of each curve;
-    differences, numbers needed to treat and the hazard ratio of two. Of competing risks they are, of each cause, the
-    time lost up to `until` and the share with such an event before each time; of two groups the differences of these
-    shares, and hazard ratios. All are readings of what was released.
+    For each curve: restricted means up to `until`, and survival at each time of `at`. For two curves: their
+    differences, numbers needed to treat and the hazard ratio. For competing risks, by cause: the time lost up to
+    `until`, and the share with an event before each time; for two groups the differences of these shares, and hazard
+    ratios. All are computed from released counts.
 
     Attributes:
-        curves: The survival curves by name, or `CompetingRisks`.
-        until: The time up to which means are restricted; None: no means.
+        curves: Survival curves by name, or `CompetingRisks`.
+        until: Time of restriction of the means; None: no means.
         at: Landmarks.
         since: For conditional survival at the landmarks; see `survival_at`.
     """
@@ -606,11 +606,9 @@ class SurvivalNumbers(CompositeResult):
         for curve in self.curves.values():
             require_type("curves", curve, CauseSpecificEstimates if self._has_competing_risks else Survival, A_CURVE)
         if since is not None and self._has_competing_risks:
-            raise InvalidArgument("since", "conditional shares are of survival curves, not of competing risks")
+            raise InvalidArgument("since", "conditional survival needs survival curves, not competing risks")
         if not self.curves or (until is None and not at and len(self.curves) != 2):
-            raise InvalidArgument(
-                "until, at", "say what is to be read: a time up to which means are restricted, or landmarks"
-            )
+            raise InvalidArgument("until, at", "give a time of restriction for means, or landmarks")
         self.estimates = dict(self._compute_estimates())
 
     def _compute_estimates(self) -> Any:
@@ -654,10 +652,10 @@ class SurvivalNumbers(CompositeResult):
         return found
 
     def log_rank(self, *, rho: float = 0.0, gamma: float = 0.0) -> LogRankTest:
-        """The log-rank test of both groups; see `log_rank_test`.
+        """Return the log-rank test of both groups; see `log_rank_test`.
 
         Raises:
-            ValueError: there are not two, or they are of competing risks.
+            ValueError: there are not two groups, or they have competing risks.
         """
         if len(self.curves) != 2 or self._has_competing_risks:
             raise InvalidArgument("curves", "survival curves of two groups are needed")
@@ -665,13 +663,13 @@ class SurvivalNumbers(CompositeResult):
         return log_rank_test(one, other, rho=rho, gamma=gamma)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Lower and upper ends of all `estimates`, in their order, each on its own: shape ``(estimates, 2)``."""
+        """Return lower and upper endpoints of all `estimates`, each at `level` separately: shape ``(estimates, 2)``."""
         return np.array([each.interval(level, population=population) for each in self.estimates.values()])
 
     def to_frame(self, *, level: float | None = 0.95, population: bool = False) -> Any:
-        """A row for each group and number, with the ends of its interval at `level`; None: without ends.
+        """Return a row for each group and statistic, with the endpoints of its interval at `level`; None: no endpoints.
 
-        The ends are for these records, or, with `population`, for the population.
+        The intervals are for these records or, with `population`, for the population.
         """
         return super().to_frame(level=level, population=population)
 
@@ -710,20 +708,21 @@ def survival_numbers(
     at: Sequence[float] = (),
     since: float | None = None,
 ) -> SurvivalNumbers:
-    """Read numbers off released survival curves, or off competing risks; see `SurvivalNumbers`. Spends nothing.
+    """Compute statistics of released survival curves or competing risks; see `SurvivalNumbers`. Costs no privacy
+    budget.
 
     Args:
         curves: A curve, curves by name or by category, or competing risks.
-        until: The time up to which means are restricted. None: no means.
+        until: Time of restriction of the means. None: no means.
         at: Landmarks.
-        since: The time since which landmarks count: see `survival_at`.
+        since: Time from which landmarks are conditional: see `survival_at`.
 
     Returns:
-        The numbers, each with its interval, as a released result that can be drawn and written.
+        The statistics with their intervals, as a released result.
 
     Raises:
-        ValueError: a time lies beyond the grid, or nothing is asked for.
-        TypeError: these are no survival curves.
+        ValueError: a time lies beyond the grid, or no statistic is requested.
+        TypeError: `curves` are not survival curves.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
@@ -743,21 +742,21 @@ def survival_figure(
     theme: str = "light",
     ax: Any = None,
 ) -> Any:
-    """Draw survival curves as journals print them: bands, numbers at risk below, and of two groups the log-rank test.
+    """Draw survival curves in journal style: bands, numbers at risk below, and the log-rank test of two groups.
 
     Args:
         curves: A curve, or curves by name.
-        level: The confidence level of bands.
-        population: Whether bands are for the population; they are for these records where a unit has several.
+        level: Confidence level of bands.
+        population: Whether bands are for the population; they are for these records if units have several records.
         weights: Powers rho and gamma of the test; see `log_rank_test`.
-        theme: light, dark, or print, where dashes tell the groups apart.
-        ax: Where to draw; None: on a new figure.
+        theme: light, dark, or print, which distinguishes groups by dashes.
+        ax: Axes to draw on; None: a new figure.
 
     Returns:
         The axes of the curves.
 
     Raises:
-        ValueError: there is no such theme, or `level` is not between 0 and 1.
+        ValueError: the theme does not exist, or `level` is not between 0 and 1.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=10), {"epsilon": 5, "adjacency": dp.REPLACE_ONE}

@@ -1,4 +1,4 @@
-"""Survival curves with survey weights, with late entry (left truncation), without a horizon, or interval-censored."""
+"""Survival curves with survey weights, delayed entry (left truncation), automatic range, or interval censoring."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ from .pictures import draw_survival
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WeightedSurvival(Survival):
-    """The share of the weight without an event before each edge of the grid, as Kaplan and Meier estimate it.
+    """The weighted Kaplan-Meier estimate: the share of the weight without an event before each edge of the grid.
 
-    Hazards are ratios of sums of weights: of events in a cell, over those at risk. Everything else is as of `Survival`,
-    in effective records: see `WeightedCDF`. For the population their weight is ``sum w**2 / sum w`` in that group of
-    times where this is largest, so bands hold more often than they say where weights depend on time.
+    Hazards are ratios of sums of weights: of events in a cell, over weight at risk. Everything else is as in
+    `Survival`, in effective records: see `WeightedCDF`. For the population, the weight of an effective record is the
+    largest ``sum w**2 / sum w`` of all groups of times, so bands are conservative if weights depend on time.
 
     Attributes:
-        label: What the x axis shows.
-        privacy: The privacy statement, which every picture shows.
+        label: Label of the x axis.
+        privacy: The privacy statement, shown on every plot.
         evidence: The released sums of weights of censored records and of events.
-        grid: Where the cells lie.
+        grid: The cells.
         squares: Sums of squared weights.
     """
 
@@ -77,17 +77,17 @@ class WeightedSurvival(Survival):
 
     @property
     def required_squares(self) -> SquaredWeights:
-        """The sums of squared weights, which are never missing."""
+        """The sums of squared weights, which are always present."""
         return cast("SquaredWeights", self.squares)
 
     @cached_property
     def _slot_weights(self) -> FloatArray:
-        """Sums of weights in each slot, over the cap, without bias: of all that leave."""
+        """Unbiased sums of weights in each slot, over the cap, of all records that leave."""
         return np.asarray(sum(turn.unbiased_cells[0] for turn in self.evidence) / Weights.STEPS)
 
     @cached_property
     def _steps_per_record(self) -> float:
-        """The steps of weight that stand for one effective record."""
+        """The weight steps per effective record."""
         ratios = self.required_squares.sampling_ratios(self._slot_weights)
         return Weights.STEPS * min(ratios.overall * max(float(ratios.by_group.max()), 1.0), 1.0)
 
@@ -105,17 +105,17 @@ class WeightedSurvival(Survival):
     def design_effect(self) -> float:
         """The design effect of unequal weights, as released: n sum w^2 / (sum w)^2 (Kish 1965).
 
-        At least 1; NaN where noise hides it.
+        At least 1; NaN if noise hides it.
         """
         return self.required_squares.design_effect(float(self._slot_weights.sum()))
 
     @property
     def at_risk(self) -> FloatArray:
-        """The weight at risk in the cell that ends at each edge, unbiased; at the first edge all of it."""
+        """Unbiased weight at risk in the cell that ends at each edge; at the first edge the total weight."""
         return super().at_risk * self._weight_per_record
 
     def at_risk_intervals(self, level: float) -> FloatArray:
-        """Lower and upper ends of `at_risk`, all correct at once with chance `level`: shape ``(cells + 1, 2)``.
+        """Return lower and upper bounds of `at_risk`, simultaneous at `level`, of shape ``(cells + 1, 2)``.
 
         Raises:
             ValueError: `level` is not between 0 and 1.
@@ -124,7 +124,7 @@ class WeightedSurvival(Survival):
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """Sums of weights of the censored and of events, and sums of squared weights."""
+        """Sums of weights of censored records and of events, and sums of squared weights."""
         return (*self.evidence, self.required_squares.evidence)
 
     @cached_property
@@ -161,28 +161,27 @@ class WeightedSurvival(Survival):
 
 @dataclass(frozen=True, slots=True)
 class WeightedSurvivalQuestion:
-    """Time until an event of records with survey weights, where some are censored. Two turns under one charge.
+    """Time until an event of records with survey weights, with censoring. Two rounds under one charge.
 
-    Sums of weights of the censored and of events in all cells of time have seven eighths of the loss, sums of squared
-    weights in up to eight groups of cells the rest.
+    Sums of weights of censored records and of events in all cells of time get seven eighths of the budget; sums of
+    squared weights in up to eight groups of cells get the rest.
 
-    Formal guarantees: those of `WeightedCdfQuestion`: a record has one event at most, and lies in one cell of each
-    table.
+    Formal guarantees: as for `WeightedCdfQuestion`: a record has at most one event, and lies in one cell of each table.
 
     Attributes:
-        time: A column of numbers: the time of the event, or of censoring.
-        event: The column that says whether the event happened.
-        grid: Public cells of time; times outside are counted apart, whatever the grid says.
-        weight: A column of survey weights.
-        weight_cap: The public cap on one record's weight: see `WeightedCdfQuestion`.
-        came: The value of `event` for an event.
-        censored: The value of `event` for a censored record; may be left out where `came` is 1, 0, -1, True or False.
-        measured_in: The measuring unit of time.
+        time: Numeric column: the time of the event, or of censoring.
+        event: Column that says whether the event happened.
+        grid: Public cells of time; times outside are counted separately for any grid.
+        weight: Column of survey weights.
+        weight_cap: Public upper bound of one record's weight: see `WeightedCdfQuestion`.
+        came: Value of `event` for an event.
+        censored: Value of `event` for a censored record; optional if `came` is 1, 0, -1, True or False.
+        measured_in: Unit of time.
 
     Raises:
-        ValueError: there are over 16,384 cells, the labels cannot be told apart, or the cap is missing, or no finite
-            number above 0.
-        TypeError: a field is of another kind.
+        ValueError: there are more than 16,384 cells, the two labels are equal, or the cap is not a finite positive
+            number.
+        TypeError: a field has the wrong type.
 
     >>> import dpcurves as dp
     >>> table = {"years": [2.5, 4.5] * 2000, "died": [1, 0] * 2000, "w": [1, 3] * 2000}
@@ -208,7 +207,8 @@ class WeightedSurvivalQuestion:
         object.__setattr__(self, "weight_cap", Weights(self.weight, self.weight_cap).cap)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for sums of weights of censored records and of events in each cell, and of squares in groups."""
+        """Ask for sums of weights of censored records and of events in each cell, and of squared weights in groups of
+        cells."""
         axis, weights = Axis(self.time, self.grid.with_outside(Outside.APART)), Weights(self.weight, self.weight_cap)
         release, told, starts = yield from ask_weight_sums((event_categories(self), axis), weights, setting)
         squares, pair = (
@@ -229,25 +229,26 @@ class WeightedSurvivalQuestion:
 
 
 ENTRIES = Fraction(1, 3)
-"""The share of the loss for counts of entries: one row beside two of exits."""
+"""Budget fraction of counts of entries: one row, beside two rows of exits."""
 
 
 ENTRY_TIES = "after", "before"
-"""Whether who enters at a declared value comes after the events at it, as in R, or before them."""
+"""Whether entries at a declared value follow its events, as in R, or precede them."""
 
 
 def event_table_from_slots(
     censored: FloatArray, events: FloatArray, entries: FloatArray, entries_first: BoolArray | bool = True
 ) -> EventTable:
-    """Events and records at risk, from slots of a grid that counts values outside apart, each (..., cells + 2).
+    """Return events and records at risk, from slots of a grid that counts values outside separately, each (..., cells +
+    2).
 
-    Those that left before the grid begins are not at risk.
+    Records that left before the grid starts are not at risk.
 
     Args:
         censored: Censored records.
         events: Events.
         entries: Entries.
-        entries_first: In which cells whoever enters is at risk for the events of the cell, (cells,).
+        entries_first: Cells in which entries are at risk for the events of the cell, (cells,).
     """
     gone = (events + censored)[..., :-1]
     present = np.cumsum(entries[..., :-1], axis=-1)[..., 1:] - np.cumsum(gone, axis=-1)[..., :-1]
@@ -262,12 +263,13 @@ LEFT_FIRST = (
 
 
 def notes_on_entries(counts: tuple[Evidence, ...]) -> tuple[str, ...]:
-    """Return a note if more records have left before some edge than have entered, by more than noise may have made.
+    """Return a note if significantly more records have left before some edge than have entered.
 
-    Who left before an edge and entered after it left before entering, so the largest excess is a lower bound on these.
+    A record that left before an edge and entered after it left before entering, so the largest excess is a lower bound
+    on the number of these records.
 
     Args:
-        counts: Counts of the censored, of events and of entries, each of one row of slots.
+        counts: Counts of censored records, of events and of entries, each one row of slots.
     """
     prefixes, variance = np.zeros(0), np.zeros(0)
     for evidence, sign in zip(counts, (1, 1, -1), strict=True):
@@ -275,7 +277,7 @@ def notes_on_entries(counts: tuple[Evidence, ...]) -> tuple[str, ...]:
         own_variance = evidence.sums.prefix_variances(evidence.total is not None)[0, 1:]
         prefixes = own if not len(prefixes) else prefixes + own
         variance = own_variance if not len(variance) else variance + own_variance
-    inner = slice(0, len(prefixes) - 1)  # before all edges but the last slot, which holds times above the grid
+    inner = slice(0, len(prefixes) - 1)  # before every edge, except the last slot, which holds times above the grid
     deviation = np.sqrt(variance[inner])
     edge = int(np.argmax(prefixes[inner] / np.maximum(deviation, 1e-9)))
     entered = float(counts[-1].unbiased_cells.sum())
@@ -284,21 +286,20 @@ def notes_on_entries(counts: tuple[Evidence, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DelayedEntry(Survival):
-    """The share without an event before each edge of the grid, of records that had none where it begins.
+    """The Kaplan-Meier estimate with delayed entry (left truncation), for records without an event before the grid
+    starts.
 
-    It is Kaplan and Meier's estimate where records come under observation later (left truncation). At a declared value
-    events come first, then censoring, then entries: at risk for an event are those that entered earlier and have not
-    left, as R's ``Surv(start, stop, event)``, Stata and `lifelines` have it: (start, stop]. With
-    ``entry_ties="before"`` entries come first. At the first value entries come first too where nobody may have entered
-    earlier. In a cell of
-    times that are not declared entries come first, then events, then censoring, and bands and intervals hold in
-    whatever order they came. Let the grid begin where enough have entered.
+    At a declared value events come first, then censoring, then entries: records at risk for an event entered earlier
+    and have not left, as in R's ``Surv(start, stop, event)``, Stata and `lifelines`: (start, stop]. With
+    ``entry_ties="before"`` entries come first; at the first value they also do so if no record can have entered
+    earlier. In cells without declared values entries come first, then events, then censoring, and bands and intervals
+    hold for any order. Start the grid where enough records have entered.
 
     Attributes:
-        label: What the x axis shows.
-        privacy: The privacy statement, which every picture shows.
+        label: Label of the x axis.
+        privacy: The privacy statement, shown on every plot.
         evidence: The released counts of censored records, of events, and of entries.
-        grid: Where the cells lie.
+        grid: The cells.
         entry_ties: Whether entries at a declared value come "after" its events, or "before" them.
     """
 
@@ -310,7 +311,7 @@ class DelayedEntry(Survival):
 
     @cached_property
     def entries_first(self) -> BoolArray:
-        """In which cells whoever enters is at risk for the events of the cell, (cells,)."""
+        """Cells in which entries are at risk for the events of the cell, (cells,)."""
         first = np.full(self.grid.cells, self.grid.values is None or self.entry_ties == "before")
         released, noise = (
             event_table_from_slots(*rows, first).at_risk for rows in (self._slot_counts, self._sample_slot_noise(None))
@@ -340,7 +341,7 @@ class DelayedEntry(Survival):
 
     @cached_property
     def _shrunken_hazards(self) -> HazardPosterior | None:
-        """None: records that shrunken hazards are made for are all at risk from the beginning."""
+        """None: the model of shrunken hazards needs all records at risk from the start."""
         return None
 
     def _question(self) -> dict[str, object]:
@@ -361,7 +362,7 @@ def require_entry_ties(entry_ties: object) -> str:
     """Return the order of entries and events at one declared value.
 
     Raises:
-        ValueError: it is neither "after" nor "before".
+        ValueError: `entry_ties` is neither "after" nor "before".
     """
     if entry_ties not in ENTRY_TIES:
         raise InvalidArgument(
@@ -372,28 +373,29 @@ def require_entry_ties(entry_ties: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DelayedEntryQuestion:
-    """Time until an event of records that come under observation at a time of their own (left truncation). Two turns.
+    """Time until an event of records that enter observation at different times (left truncation). Two rounds.
 
-    Formal guarantees: exits, by event, are counted with two thirds of the loss, and entries with the other third; a
-    record lies in one cell of each table. Both turns together lose what the question was asked with.
+    Formal guarantees: exits, by event, are counted with two thirds of the budget, and entries with one third; a record
+    lies in one cell of each table. Both rounds together lose the loss of the question.
 
-    Leave out records that exit at the declared value at which they enter, as R does: they are at risk for nothing, but
-    an event of theirs is counted.
+    Leave out records that exit at the declared value at which they enter, as R does: they are never at risk, but their
+    event is counted.
 
     Attributes:
-        entry: A column of numbers: the time from which a record is observed, on the axis of `time`.
-        time: A column of numbers: the time of the event, or of censoring.
-        event: The column that says whether the event happened.
-        grid: Public cells of time. Those that left before it begins are not counted as at risk.
-        by: Categories that were declared in public: one curve for each, all together at the privacy loss of one.
-        came: The value of `event` for an event.
-        censored: The value of `event` for a censored record; may be left out where `came` is 1, 0, -1, True or False.
-        measured_in: The measuring unit of time.
-        entry_ties: "after": who enters at a declared value is not at risk for its events, as in R; "before": is.
+        entry: Numeric column: the time from which a record is observed, on the axis of `time`.
+        time: Numeric column: the time of the event, or of censoring.
+        event: Column that says whether the event happened.
+        grid: Public cells of time. Records that left before it starts are not counted as at risk.
+        by: Publicly declared categories: one curve for each, all together at the privacy loss of one.
+        came: Value of `event` for an event.
+        censored: Value of `event` for a censored record; optional if `came` is 1, 0, -1, True or False.
+        measured_in: Unit of time.
+        entry_ties: "after": records that enter at a declared value are not at risk for its events, as in R; "before":
+            they are.
 
     Raises:
-        ValueError: there are over 16,384 cells, the labels cannot be told apart, or both times are one column.
-        TypeError: a field is of another kind.
+        ValueError: there are more than 16,384 cells, the two labels are equal, or both times are one column.
+        TypeError: a field has the wrong type.
 
     >>> import dpcurves as dp
     >>> table = {"joined": [50, 65] * 900, "age": [70, 75] * 900, "died": [1, 0] * 900}
@@ -444,22 +446,22 @@ class DelayedEntryQuestion:
 
 
 CELLS = 128
-"""About how many cells the grid has."""
+"""Approximate number of cells of the grid."""
 
 
 @dataclass(frozen=True, slots=True)
 class AutoRangeSurvivalQuestion:
-    """Time until an event, where some records are censored and no horizon is known.
+    """Time until an event, with censoring, if no horizon is known.
 
-    A fifth of the loss looks for the range of times in three turns; the rest counts as a `SurvivalQuestion` does, on a
-    grid from zero to the end of that range.
+    A fifth of the budget searches for the range of times in three rounds; the rest counts as a `SurvivalQuestion` does,
+    on a grid from zero to the end of that range.
 
-    Formal guarantees: the loss that was granted, under either adjacency: looks and count add up to it, whatever the
-    looks find (see `strategies.range_search`).
+    Formal guarantees: the loss of the question, under either adjacency: pilot queries and count add up to it, whatever
+    the pilot queries return (see `strategies.range_search`).
 
     Attributes:
-        time, event, by, came, censored, measured_in: Those of a `SurvivalQuestion`. The time may be a column of
-            durations, too, which are counted in seconds; not of dates, which do not tell how long it took.
+        time, event, by, came, censored, measured_in: As in `SurvivalQuestion`. The time may also be a column of
+            durations, which are counted in seconds; not of dates, which are not durations.
 
     Raises:
         ValueError, TypeError: as for a `SurvivalQuestion`.
@@ -486,7 +488,7 @@ class AutoRangeSurvivalQuestion:
         self.with_grid(Grid(0, 1, cells=1))
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Looks for the range of times, and asks as a `SurvivalQuestion` does."""
+        """Search for the range of times, and ask as a `SurvivalQuestion` does."""
         found = yield from ask_workload(AutomaticGridWorkload(self.time, CELLS), LOOKED)
         edges = [0.0, *(edge for edge in found.chosen_grid.edges.tolist() if edge > 0)]
         grid = Grid.from_edges(edges if len(edges) > 1 else [0.0, 1.0], outside=Outside.APART)
@@ -497,43 +499,48 @@ class AutoRangeSurvivalQuestion:
         )
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """The price, and what it is spent on."""
+        """Return the budget of the range search."""
         return (note_on_pilot_queries(setting),)
 
     def with_grid(self, grid: Grid) -> SurvivalQuestion:
-        """The question on a grid that is known."""
+        """Return the question on a given grid."""
         return SurvivalQuestion(self.time, self.event, grid, self.by, self.came, self.censored, self.measured_in)
 
     def __str__(self) -> str:
         return describe_question(f"survival by {self.event}", self.time, self.by) + ", no horizon given"
 
 
-# Turnbull's estimate from counts of pairs of cells: an event came after the one and by the end of the other.
-STEPS, STEPS_OF_DRAWS, SETTLED = 20_000, 300, 1e-13
+# Turnbull's estimate from counts of pairs of cells: an event lies after the first and at or before the end of the second.
+STEPS = 20_000
+"""Maximum number of iterations of the estimate."""
+STEPS_OF_DRAWS = 300
+"""Maximum number of iterations of simulated estimates."""
+SETTLED = 1e-13
+"""Change of a mass below which iterations end."""
 MIXED = 0.1
-"""The share of an even law in the beginning: what has no mass never gets any."""
+"""Weight of the uniform law in the starting masses: a cell of mass 0 would keep it."""
 LEAST = 1e-300
 STANDS_OUT = 3.0
-"""The count of a pair, in standard deviations of its noise, that is taken for records."""
+"""z-score of the count of a pair of cells from which it is taken for records."""
 
 
 def collapse_pairs(slots: FloatArray, *, round_down: bool) -> FloatArray:
-    """Counts by the first cell an event may lie in and by the cell past the last one: (..., cells + 1, cells + 1).
+    """Return counts by the first and the last cell that may contain the event: (..., cells + 1, cells + 1).
 
-    Entry ``(a, b)`` holds events in cells a to b; the last cell is for those beyond the grid. Of whole numbers an event
-    after the value of one cell lies in the next at the earliest. Where times are exact, this is where each is rounded
-    up to the end of its cell; rounded down, an event lies in the same cell at the earliest, and before the one in which
-    it was seen.
+    Entry ``(a, b)`` counts events in cells a to b; the last cell is for times beyond the grid. For integer times an
+    event after the value of a cell lies in the next cell or later. Exact times are rounded up to the end of their cell;
+    if they are rounded down, an event lies in the same cell or later, and before the cell in which it was seen.
 
     Args:
-        slots: By the last time without and the first time with an event, on a grid that counts values outside apart.
+        slots: Counts by the last time without and the first time with an event, on a grid that counts values outside
+            separately.
         round_down: Whether times are rounded down.
     """
     cells = slots.shape[-1] - 2
     last, first = np.meshgrid(np.arange(-1, cells + 1), np.arange(-1, cells + 1), indexing="ij")
     begin = np.clip(last if round_down else last + 1, 0, cells)
     end = np.clip(np.where(first > cells - 1, cells, first - round_down), 0, cells)
-    alike = last == first  # both in one cell: it came there
+    alike = last == first  # both in one cell: the event lies there
     begin, end = np.where(alike, np.clip(last, 0, cells), begin), np.where(alike, np.clip(last, 0, cells), end)
     end = np.where((last < first) | alike, np.maximum(end, begin), -1)
     found = np.zeros((*slots.shape[:-2], cells + 1, cells + 1))
@@ -543,18 +550,18 @@ def collapse_pairs(slots: FloatArray, *, round_down: bool) -> FloatArray:
 
 
 def count_followed(slots: FloatArray) -> FloatArray:
-    """Count the records that are followed to each cell, by a look in it or later, or until an event that was seen.
+    """Return the number of records followed to each cell: by an examination in or after it, or to an observed event.
 
     Args:
-        slots: By the last time without and the first time with an event, on a grid that counts values outside apart,
-            (..., cells + 2, cells + 2).
+        slots: Counts by the last time without and the first time with an event, on a grid that counts values outside
+            separately, (..., cells + 2, cells + 2).
 
     Returns:
         Counts, (..., cells).
     """
     size = slots.shape[-1]
     last, first = np.ogrid[:size, :size]
-    # Who has no event yet is followed to the last look, all others to the look that saw it.
+    # Records without an event are followed to their last examination, others to the examination with it.
     end = np.where(first == size - 1, last, first)
     ends = np.zeros((*slots.shape[:-2], size))
     for slot in range(1, size):
@@ -563,7 +570,7 @@ def count_followed(slots: FloatArray) -> FloatArray:
 
 
 def project_pair_counts(counts: FloatArray) -> FloatArray:
-    """Counts with none below zero and with the same sum, of pairs that are possible: the nearest ones.
+    """Return the nearest nonnegative counts with equal sum, of possible pairs only.
 
     >>> project_pair_counts(np.array([[3.0, -1.0], [0.0, 2.0]])).tolist()
     [[2.5, 0.0], [0.0, 1.5]]
@@ -578,10 +585,10 @@ def project_pair_counts(counts: FloatArray) -> FloatArray:
 
 
 def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
-    """Likely counts of the pairs alone that stand out of the noise, with the same sum; of all where none does.
+    """Return counts of significant pairs only, with equal sum; of all pairs if none is significant.
 
-    Noise of empty pairs looks like records in `project_pair_counts`, and pairs are many: noise that is added once more moves a
-    curve of such counts less than it has moved the released one.
+    Noise of empty pairs looks like records in `project_pair_counts`, and there are many pairs. Adding noise a second
+    time changes a curve of such counts less than it changed the released curve.
 
     Args:
         counts: Collapsed counts, (cells + 1, cells + 1).
@@ -596,10 +603,9 @@ def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
 
 
 def rescale_pair_counts(counts: FloatArray) -> FloatArray:
-    """Counts with none below zero, and the same sum by one factor: few records lie in many pairs, as far as noise says.
+    """Return nonnegative counts, scaled by one factor to an equal sum: few records spread over many pairs.
 
-    The nearest counts of `project_pair_counts` have fewer records in pairs that hold few; such a table is as far from the truth
-    on the other side.
+    The counts of `project_pair_counts` have fewer records in rare pairs, so these counts err in the opposite direction.
     """
     found = np.maximum(counts, 0.0)
     return found * (max(float(counts.sum()), 1.0) / max(float(found.sum()), LEAST))
@@ -608,12 +614,12 @@ def rescale_pair_counts(counts: FloatArray) -> FloatArray:
 def estimate_turnbull_masses(
     counts: FloatArray, start: FloatArray | None = None, max_iterations: int = STEPS
 ) -> FloatArray:
-    """The most likely masses of cells, by self-consistency (Turnbull 1976; Efron 1967): (..., cells + 1).
+    """Return the maximum likelihood masses of cells, by self-consistency (Turnbull 1976; Efron 1967): (..., cells + 1).
 
     Args:
         counts: From `project_pair_counts`, (..., cells + 1, cells + 1).
-        start: Masses to begin with; None: even ones.
-        max_iterations: At most so many steps.
+        start: Starting masses; None: uniform.
+        max_iterations: Maximum number of iterations.
     """
     size = counts.shape[-1]
     even = np.full((*counts.shape[:-2], size), 1 / size)
@@ -633,12 +639,12 @@ def estimate_turnbull_masses(
 
 
 def estimate_turnbull_survival(likely: FloatArray) -> FloatArray:
-    """The share without an event past each cell, from counts of `project_pair_counts`: (cells,)."""
+    """Return survival past each cell, from counts of `project_pair_counts`: (cells,)."""
     return 1 - np.cumsum(estimate_turnbull_masses(likely))[:-1]
 
 
 def event_fractions_past_cells(mass: FloatArray) -> FloatArray:
-    """The share of each pair's records whose event came past each cell, (cells + 1, cells + 1, cells)."""
+    """Return the fraction of each pair's records with an event past each cell, (cells + 1, cells + 1, cells)."""
     below = np.append(0.0, np.cumsum(mass + LEAST))
     first, last, past = np.ogrid[: len(mass), : len(mass), : len(mass) - 1]
     whole = below[last + 1] - below[first]
@@ -647,12 +653,12 @@ def event_fractions_past_cells(mass: FloatArray) -> FloatArray:
 
 
 class SimulatedTurnbull(NamedTuple):
-    """The share without an event past each cell, and errors of it that noise, or sampling too, makes by simulation.
+    """Survival past each cell, and its simulated errors by noise, or by noise and sampling.
 
     Attributes:
-        survival: (cells,).
-        errors: About each of two tables that may be the true one, those of `rescale_pair_counts` and `keep_significant_pairs`; and of counts
-            that may be below zero, each parted over its cells as masses are: (draws, cells).
+        survival: Survival, (cells,).
+        errors: Errors around three tables, (draws, cells) each: the two candidate truths of `rescale_pair_counts` and
+            `keep_significant_pairs`, and unconstrained counts, divided over cells like masses.
     """
 
     survival: FloatArray
@@ -662,7 +668,8 @@ class SimulatedTurnbull(NamedTuple):
     def simulate(
         cls, counts: FloatArray, noise: FloatArray, generator: np.random.Generator | None
     ) -> SimulatedTurnbull:
-        """From collapsed counts and draws of their noise; with a generator, also of as many records (a bootstrap)."""
+        """Simulate from collapsed counts and draws of their noise; with a generator, also resample the records
+        (bootstrap)."""
         spread, errors = rescale_pair_counts(counts), []
         for table in (spread, keep_significant_pairs(counts, noise)):
             moved = noise
@@ -680,32 +687,34 @@ class SimulatedTurnbull(NamedTuple):
         return cls(estimate_turnbull_survival(project_pair_counts(counts)), tuple(errors))
 
     def band(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Ends that hold all shares at once: what noise adds on average, and how it scatters, are the worst of all."""
+        """Return a simultaneous band: bias and spread are the worst of all three tables."""
         added = np.stack([each.mean(axis=0) for each in self.errors])
         half = np.max([simultaneous_errors([each - each.mean(axis=0)], level) for each in self.errors], axis=0)
         return self.survival - added.max(axis=0) - half, self.survival - added.min(axis=0) + half
 
 
-MOST_IN_PAIRS, DRAWS = 64, 400
-"""Cells of time, for pairs of them are counted; and draws of their noise, of each of which a curve is estimated."""
+MOST_IN_PAIRS = 64
+"""Maximum number of cells, because pairs of them are counted."""
+DRAWS = 400
+"""Draws of noise; a curve is estimated for each."""
 PLACE = 26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IntervalCensoredSurvival(IntervalResult):
-    """The share without an event before each edge of the grid, where events lie between examinations (Turnbull 1976).
+    """Survival before each edge of the grid, if events are only known to lie between two examinations (Turnbull 1976).
 
-    The estimate is the most likely one: where it is not unique, between looks that nobody had in between, it is one of
-    those. It is NaN past the last cell that significantly many records were followed to, by a look or by an event that
-    was seen there. Counts below zero are set to the nearest possible ones before, so that of few records it is biased
-    by noise; bands take the worst of three accounts of that: of sparse counts, of spread ones, and of none set to
-    others.
+    The maximum likelihood estimate; where it is not unique, between examinations without any in between, one of the
+    maxima. It is NaN past the last cell to which significantly many records were followed, by an examination or an
+    event observed there. Negative counts are first replaced by the nearest possible ones, so the estimate is biased by
+    noise for few records. Bands take the worst of three models of that bias: sparse counts, spread counts, and
+    unconstrained counts.
 
     Attributes:
-        label: What the x axis shows.
-        privacy: The privacy statement, which every picture shows.
+        label: Label of the x axis.
+        privacy: The privacy statement, shown on every plot.
         evidence: The released counts of pairs of cells.
-        grid: Where the cells lie.
+        grid: The cells.
     """
 
     KIND = "interval-censored"
@@ -725,7 +734,7 @@ class IntervalCensoredSurvival(IntervalResult):
     def from_counts(
         cls, evidence: Evidence, grid: Grid, label: str, privacy: PrivacyStatement
     ) -> IntervalCensoredSurvival:
-        """From counts of pairs of cells, those outside the grid among them."""
+        """Return the curve of counts of pairs of cells, including times outside the grid."""
         return cls(label, privacy.with_notes(*notes_on_dependence(privacy)), evidence, grid)
 
     @cached_property
@@ -735,19 +744,19 @@ class IntervalCensoredSurvival(IntervalResult):
 
     @cached_property
     def y(self) -> FloatArray:
-        """The share without an event before each edge, of the shape of `x`; NaN past the end of follow-up."""
+        """Survival before each edge, of the shape of `x`; NaN past the end of follow-up."""
         share, followed = self.extrapolated_survival[1:], self._followed_cells
         settled = bool(self.extrapolated_survival[int(followed.sum())] == 0)
         return np.append(1.0, mask_unfollowed(share, followed, settled=settled))
 
     @cached_property
     def extrapolated_survival(self) -> FloatArray:
-        """The share as `y` has it, carried on past the end of follow-up, for laws to simulate from."""
+        """The curve `y`, continued past the end of follow-up, for simulation."""
         return np.append(1.0, estimate_turnbull_survival(project_pair_counts(self._collapse_table(round_down=False))))
 
     @cached_property
     def _followed_cells(self) -> BoolArray:
-        """The first cells, up to the last one that significantly many records were followed to, (cells,)."""
+        """The cells up to the last one to which significantly many records were followed, (cells,)."""
         noise = simulate_cell_noise(self.evidence.sums, self.evidence.total, DRAWS, numbered_generator(PLACE))
         released, drawn = (
             count_followed(each.reshape(-1, *self._pair_counts.shape)) for each in (self._pair_counts, noise)
@@ -755,10 +764,10 @@ class IntervalCensoredSurvival(IntervalResult):
         return find_followed_cells(AtRisk(np.zeros(len(released[0])), released[0]), AtRisk(drawn, drawn))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Ends of a band that holds the whole curve with chance `level`, of shape ``(cells + 1, 2)``.
+        """Return bounds of a band that is simultaneous at `level`, of shape ``(cells + 1, 2)``.
 
-        Looks may have been anywhere inside their cells: the lower ends are those of times that are rounded down, the
-        upper ends of times that are rounded up. Past the end of follow-up the curve may fall to 0.
+        Examinations may lie anywhere inside their cells: lower bounds are for times rounded down, upper bounds for
+        times rounded up. Past the end of follow-up the curve may fall to 0.
         """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
@@ -790,7 +799,7 @@ class IntervalCensoredSurvival(IntervalResult):
 
     @property
     def _pair_counts(self) -> FloatArray:
-        """Counts of pairs of cells, those outside the grid among them."""
+        """Counts of pairs of cells, including times outside the grid."""
         slots = self.grid.with_outside(Outside.APART).slots
         return self.evidence.unbiased_cells.reshape(slots, slots)
 
@@ -820,12 +829,12 @@ SWAPPED = (
 
 
 def notes_on_swapped_columns(release: TableCounts, slots: int) -> tuple[str, ...]:
-    """Return a note if more records were seen with the event before than noise may have made: they fit no curve.
+    """Return a note if significantly many records have the event before the last examination without it.
 
     Args:
-        release: Counts of pairs of slots, of all categories together: the last time without the event, and the first
-            time with it.
-        slots: How many slots there are along each.
+        release: Counts of pairs of slots, of all categories together: last time without the event, and first time with
+            it.
+        slots: Number of slots along each axis.
     """
     noise = release.counts.sums.cell_noise
     if not release.is_paid or noise is None:
@@ -838,21 +847,21 @@ def notes_on_swapped_columns(release: TableCounts, slots: int) -> tuple[str, ...
 
 @dataclass(frozen=True, slots=True)
 class IntervalCensoredQuestion:
-    """Time until an event that is only known to lie between two examinations. One turn.
+    """Time until an event that is only known to lie between two examinations. One round.
 
     Formal guarantees: a record lies in one cell of one table of pairs of cells.
 
     Attributes:
-        last: A column of numbers: the last look without the event; below the grid where there was none.
-        first: A column of numbers: the first look with the event; beyond the grid, as infinity, where there was none. A
-            record whose event was seen before its last look without it counts nowhere.
-        grid: Public cells of time, at most 64, for pairs of them are counted.
-        by: Categories that were declared in public: one curve for each, all together at the privacy loss of one.
-        measured_in: The measuring unit of time.
+        last: Numeric column: the last examination without the event; below the grid if there was none.
+        first: Numeric column: the first examination with the event; beyond the grid, such as infinity, if there was
+            none. A record with the event before its last examination without it is not counted.
+        grid: Public cells of time, at most 64, because pairs of them are counted.
+        by: Publicly declared categories: one curve for each, all together at the privacy loss of one.
+        measured_in: Unit of time.
 
     Raises:
-        ValueError: there are over 64 cells, or both looks are one column.
-        TypeError: a field is of another kind.
+        ValueError: there are more than 64 cells, or both examinations are one column.
+        TypeError: a field has the wrong type.
 
     >>> import dpcurves as dp
     >>> table = {"without": [2, 0] * 900, "with": [4, 3] * 900}

@@ -151,7 +151,7 @@ def test_numbers_of_groups_are_read_together_and_read_back() -> None:
     ]  # fmt: skip
     assert found.estimates["g 0", "share with event died at 12"].value == risks[0].incidence_at("died", 12).value
     assert result_from_json(found.to_json()).to_json() == found.to_json()
-    with pytest.raises(ValueError, match="since: conditional shares are of survival curves"):
+    with pytest.raises(ValueError, match="since: conditional survival needs survival curves"):
         dp.survival_numbers(risks, at=(12,), since=6)
     with pytest.raises(ValueError, match="curves: survival curves of two groups are needed"):
         found.log_rank()
