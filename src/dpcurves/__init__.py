@@ -64,7 +64,9 @@ if TYPE_CHECKING:
 
 _LAZY_NAMES = {
     "conversation": ("UnsupportedQuery",),
-    "data": ("Categories", "CsvFile", "Grid", "HashUniverse", "Outside", "TextUniverse", "UnlistedCategories", "Values"),
+    "data": (
+        "Categories", "CsvFile", "Grid", "HashUniverse", "Outside", "TextUniverse", "UnlistedCategories", "Values",
+    ),
     "display": ("curve_schema",),
     "models": ("NumericColumn", "Residual", "Scorecard", "Trees", "predictor_from_json"),
     "forecasts": ("Forecast", "forecast"),

@@ -65,7 +65,7 @@ def _randomize_cache_names(compiled: Any) -> None:
 
     numba writes the index of the cache before the files. Two processes that compile a loop for different array types at
     the same time would choose the same number, and one would overwrite the other's file; a later reader would then load
-    the loop for the wrong types and fail. Random names also avoid reading code compiled from an older version of a loop.
+    the loop for the wrong types and fail. Random names also avoid reading code of an older version of a loop.
     """
     cache_file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     pattern = getattr(cache_file, "_data_name_pattern", None)

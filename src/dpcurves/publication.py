@@ -202,7 +202,8 @@ def describe_privacy(privacy: PrivacyStatement) -> str:
     change = next((words for word, words in CHANGED.items() if privacy.adjacency.startswith(word)), "changed")
     protected_records = f"all records of one {privacy.unit} are" if privacy.unit else "one record is"
     lines = [
-        f"Privacy unit: {privacy.protected_unit}. Neighbours: {privacy.adjacency}. Trust: {display.describe_trust(privacy)}.",
+        f"Privacy unit: {privacy.protected_unit}. Neighbours: {privacy.adjacency}. "
+        f"Trust: {display.describe_trust(privacy)}.",
         _describe_loss(privacy, f"if {protected_records} {change}"),
         "This holds whatever else a reader of the results knows, now or later.",
     ]
@@ -268,14 +269,15 @@ def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) 
         kind = "zero-concentrated differential privacy" if privacy.epsilon is None else "differential privacy"
         kind = f"approximate {kind}" if privacy.delta else f"pure {kind}" if privacy.epsilon is not None else kind
         descriptions.append(
-            f"{name}: {privacy.loss} ({kind}) under {privacy.adjacency} neighbours, protecting {privacy.protected_unit}; "
+            f"{name}: {privacy.loss} ({kind}) under {privacy.adjacency} neighbours, "
+            f"protecting {privacy.protected_unit}; "
             f"mechanism: {display.describe_mechanism(privacy.mechanism)}; trust: {display.describe_trust(privacy)}"
         )
     seeded = f" {display.SEEDED}." if any(privacy.seeded for privacy in statements.values()) else ""
     return (
         f"Results were released with dpcurves {version('dpcurves')} and computed from noisy counts alone "
-        f"({'. '.join(descriptions)}). Bands and intervals are at the level {level:g}; those for these records cover the "
-        f"noise, those for the population sampling as well.{seeded}"
+        f"({'. '.join(descriptions)}). Bands and intervals are at the level {level:g}; those for these records cover "
+        f"the noise, those for the population sampling as well.{seeded}"
     )
 
 

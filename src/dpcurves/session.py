@@ -77,7 +77,8 @@ def plan_question(
 
     >>> import dpcurves as dp
     >>> adjacency = dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, units=1_000_000)
-    >>> (plan,) = dp.plan_question(dp.CdfQuestion("age", dp.Grid(0, 100, cells=1024)), dp.PrivacyLoss.pure(1), adjacency)
+    >>> question = dp.CdfQuestion("age", dp.Grid(0, 100, cells=1024))
+    >>> (plan,) = dp.plan_question(question, dp.PrivacyLoss.pure(1), adjacency)
     >>> plan.error < 19
     True
     """

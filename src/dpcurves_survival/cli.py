@@ -338,7 +338,8 @@ class SurvivalModelView(ResultView):
 VIEWS = [ResultView, GroupedView]
 COMMANDS = (
     make_question_command(
-        "survival", survival_question, [EventColumns, of.AutoCells, of.SplitOptions, of.WeightOptions, SurvivalReadingOptions],
+        "survival", survival_question,
+        [EventColumns, of.AutoCells, of.SplitOptions, of.WeightOptions, SurvivalReadingOptions],
         [SurvivalView, GroupedSurvivalView],
         title="The time until an event, with censored records.",
         example="patients.parquet --time months --event died --grid 0:60:60",
@@ -346,7 +347,8 @@ COMMANDS = (
         "which. Where no horizon is known, a part of the loss looks for it: --grid auto.",
     ),
     make_question_command(
-        "incidence", "CompetingRisksQuestion", [CauseColumns, of.CellOptions, of.SplitOptions, CompetingRisksReadingOptions], VIEWS,
+        "incidence", "CompetingRisksQuestion",
+        [CauseColumns, of.CellOptions, of.SplitOptions, CompetingRisksReadingOptions], VIEWS,
         title="Competing risks: the time until the first of several kinds of event, with censored records.",
         example="patients.csv --time months --event outcome --causes relapse,death --grid 0:60:60",
         more="Cumulative incidence (Aalen and Johansen) and cumulative hazard of each cause. Shares with an event at "
@@ -354,7 +356,8 @@ COMMANDS = (
         "--show numbers.",
     ),
     make_question_command(
-        "delayed-entry", "DelayedEntryQuestion", [EntryColumns, of.CellOptions, of.SplitOptions, SurvivalReadingOptions],
+        "delayed-entry", "DelayedEntryQuestion",
+        [EntryColumns, of.CellOptions, of.SplitOptions, SurvivalReadingOptions],
         [SurvivalView, GroupedSurvivalView],
         title="The time until an event, of records that come under observation later (left truncation).",
         example="people.parquet --entry age_in --time age_out --event died --grid 60:90:30",

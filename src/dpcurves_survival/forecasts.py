@@ -229,13 +229,16 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     SurvivalQuestion: PLAIN._replace(trace_curve=_trace_curve, axis_labels=("time", "share that survives")),
     variants.AutoRangeSurvivalQuestion: PLAIN._replace(fill_columns=_unbounded_columns),
     variants.WeightedSurvivalQuestion: PLAIN._replace(
-        fill_columns=_weighted_columns, measure_error=_weighted_error, error_label="share of the weight that survives, root mean square"
+        fill_columns=_weighted_columns, measure_error=_weighted_error,
+        error_label="share of the weight that survives, root mean square"
     ),
     CompetingRisksQuestion: OF_EDGES._replace(
         fill_columns=_cause_columns, measure_error=_cause_error, error_label="share with an event, root mean square"
     ),
     variants.DelayedEntryQuestion: OF_EDGES._replace(fill_columns=_entry_columns, measure_error=_entry_error),
-    variants.IntervalCensoredQuestion: OF_EDGES._replace(fill_columns=_interval_censored_columns, measure_error=_interval_censored_error, width_rehearsals=2),
+    variants.IntervalCensoredQuestion: OF_EDGES._replace(
+        fill_columns=_interval_censored_columns, measure_error=_interval_censored_error, width_rehearsals=2
+    ),
     SurvivalModelQuestion: OF_MODELS,
 })  # fmt: skip
 

@@ -83,7 +83,8 @@ class HazardPrior(NamedTuple):
 
 EVENTS = (
     HazardPrior(0.7, 0.0, 0.0, 1.0, 0.0), HazardPrior(0.7, 0.4, 0.0, 1.0, 0.0), HazardPrior(0.7, 0.4, 0.5, 0.3, 0.0),
-    HazardPrior(0.7, 0.4, 0.8, 0.15, 0.0), HazardPrior(0.7, 0.4, 0.0, 1.0, 1.5), HazardPrior(0.5, 0.0, 0.0, 1.0, 0.0, straight=True),
+    HazardPrior(0.7, 0.4, 0.8, 0.15, 0.0), HazardPrior(0.7, 0.4, 0.0, 1.0, 1.5),
+    HazardPrior(0.5, 0.0, 0.0, 1.0, 0.0, straight=True),
 )  # fmt: skip
 CENSORED = (
     HazardPrior(1.0, 0.4, 0.0, 1.0, 0.0),

@@ -317,8 +317,10 @@ class SurvivalModel(IntervalResult):
 
     def _question(self) -> Mapping[str, object]:
         return {
-            "edges": self.times.edges.tolist(), **declared_values_to_json(self.times), "scores": grid_to_json(self.scores),
-            "groups": self.groups, "watched": None if self.censoring_survival is None else list(self.censoring_survival),
+            "edges": self.times.edges.tolist(), **declared_values_to_json(self.times),
+            "scores": grid_to_json(self.scores),
+            "groups": self.groups,
+            "watched": None if self.censoring_survival is None else list(self.censoring_survival),
         }  # fmt: skip
 
     @classmethod

@@ -510,7 +510,7 @@ class AutoRangeSurvivalQuestion:
         return describe_question(f"survival by {self.event}", self.time, self.by) + ", no horizon given"
 
 
-# Turnbull's estimate from counts of pairs of cells: an event lies after the first and at or before the end of the second.
+# Turnbull's estimate from counts of pairs of cells: an event lies after the first cell and not after the second.
 STEPS = 20_000
 """Maximum number of iterations of the estimate."""
 STEPS_OF_DRAWS = 300

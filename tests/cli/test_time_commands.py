@@ -92,7 +92,7 @@ def test_each_question_is_answered_written_and_drawn(
 @pytest.mark.parametrize(
     ("more", "line"),
     [
-        (("--show", "numbers"), "show: say which numbers"),
+        (("--show", "numbers"), "show: add the times"),
         (("--show", "numbers", "--until", "400"), "until: a time on the grid"),
         (("--show", "numbers", "--at", "100", "--since", "100"), "since: an earlier time"),
         (("--until", "100"), "show: --until, --at and --since need"),

@@ -179,7 +179,8 @@ def account_summary(balance: BalanceReport, guarantee: str) -> str:
     more = len(balance.charges) - len(paid)
     told = [*rows, *([("earlier charges", str(more))] if more else []), *paid]
     return "\n".join([
-        STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>", _format_table(told),
+        STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
+        _format_table(told),
         "</figure>",
     ])  # fmt: skip
 

@@ -356,7 +356,8 @@ SCALERS: Mapping[str, Callable[[Any], tuple[Any, Any]]] = MappingProxyType(
 """For each scaler, the functions that return centres and spreads of columns; None: not used."""
 STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] = MappingProxyType(
     {
-        **dict.fromkeys(SCALERS, _apply_scaler), "PolynomialFeatures": _apply_polynomial_features, "FunctionTransformer": _apply_function_transformer,
+        **dict.fromkeys(SCALERS, _apply_scaler), "PolynomialFeatures": _apply_polynomial_features,
+        "FunctionTransformer": _apply_function_transformer,
     }
 )  # fmt: skip
 
