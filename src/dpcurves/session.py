@@ -330,7 +330,7 @@ def make_request_id(
 def hash_request(
     question: object, loss: PrivacyLoss, adjacency: Adjacency | AdjacencyWithoutBound, dataset: str, about: str = ""
 ) -> str:
-    """Return the hash of everything that a request identifies; `about` distinguishes requests that are equal otherwise."""
+    """Return the hash of everything that a request identifies; `about` distinguishes otherwise equal requests."""
     return fingerprint(_find_paid_object(question), loss, dataset, adjacency, about)
 
 
@@ -550,7 +550,7 @@ class Session:
         return self._public_units
 
     def _question_adjacency(self, rows_per_unit: int | None) -> Adjacency | AdjacencyWithoutBound:
-        """Return the adjacency of one question, with `rows_per_unit` as its contribution bound if the session has none."""
+        """Return the adjacency of one question; `rows_per_unit` is its contribution bound if the session has none."""
         if self._unit.is_bounded:
             if rows_per_unit is not None:
                 raise InvalidArgument(

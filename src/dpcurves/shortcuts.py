@@ -195,7 +195,7 @@ def parse_loss(epsilon: Exact | None, rho: Exact | None) -> PrivacyLoss:
 
 
 def require_column(values: Any, name: str) -> Any:
-    """Return a column unchanged. A list is not converted: in an array of mixed values, rows would determine the type."""
+    """Return a column unchanged. A list is not converted: the array type of mixed values would depend on rows."""
     if getattr(values, "ndim", 1) == 2 and getattr(values, "shape", (0, 0))[1] == 2:
         raise InvalidArgument(
             name, "the array has two columns; pass the column of the positive class, as in scores[:, 1]"

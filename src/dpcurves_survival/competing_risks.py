@@ -163,7 +163,7 @@ class CompetingRisks(IntervalResult):
 
     @property
     def at_risk(self) -> FloatArray:
-        """Unbiased number at risk in the cell that ends at each edge; at the first edge all records: ``(cells + 1,)``."""
+        """Unbiased number at risk in the cell that ends at each edge; first the number of all records: ``(cells + 1,)``."""
         return np.append(self._risk_table.records[:1], self._risk_table.records)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:

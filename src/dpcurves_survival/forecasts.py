@@ -64,7 +64,7 @@ def _time_columns(question: SurvivalQuestion, sample: tuple[FloatArray, Bits]) -
 
 
 def survival_error(question: Any, curve: Survival, records: Columns, steps: FloatArray | None = None) -> float:
-    """Return the root mean square error over edges, relative to the Kaplan-Meier estimate from exact times or weights."""
+    """Return the root mean square difference to the Kaplan-Meier estimate from exact times or weights, over edges."""
     came = np.asarray(records[question.event]) == question.came
     known, place = np.unique(np.asarray(records[question.time], dtype=np.float64), return_inverse=True)
     left, events = np.bincount(place, steps), np.bincount(place, came if steps is None else steps * came)

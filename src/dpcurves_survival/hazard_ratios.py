@@ -64,7 +64,7 @@ NEWTONS = 10  # Newton steps for the hazard of a cell
 
 
 def first_group_fraction(log_ratio: float, at_risk: FloatArray) -> FloatArray:
-    """Return the fraction of the total hazard that belongs to the first group, from (2, ..., cells); 0 without records."""
+    """Return the share of the first group in the total hazard, from (2, ..., cells); 0 without records."""
     first = at_risk[0] * exp(log_ratio)
     whole = first + at_risk[1]
     return np.asarray(np.divide(first, whole, out=np.zeros_like(whole), where=whole > 0))
@@ -333,7 +333,7 @@ class ScoredRiskTables:
         return end_level(apart / spread if spread > 0 else inf, level)
 
     def _tie_order_shift(self, log_ratio: float, side: int) -> float:
-        """Return the largest shift of the weighted score, down (1) or up (-1), over all orders of events inside cells."""
+        """Return the largest shift of the weighted score, down (1) or up (-1), over orders of events inside cells."""
         if self.tied:
             return 0.0
         between = self._sum_blocks(np.maximum(self.records - self.fewest_records, 0.0))

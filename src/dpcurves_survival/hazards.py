@@ -252,7 +252,7 @@ class _CountModel(NamedTuple):
         )
 
     def _expect_counts(self, logs: FloatArray) -> FloatArray:
-        """Return expected counts for log hazards of both kinds and the logarithm of the records, along the last axis."""
+        """Return expected counts for log hazards of both kinds and the log number of records, along the last axis."""
         blocks = len(self.counts) // 2
         hazards = np.exp(np.clip(logs[..., :-1], *RANGE)).reshape(*logs.shape[:-1], 2, blocks)
         both = hazards.sum(axis=-2)

@@ -97,7 +97,7 @@ def hazards_from_survival(survival: FloatArray) -> FloatArray:
 
 
 def estimate_cumulative_hazard(table: AtRisk, known: BoolArray) -> FloatArray:
-    """Return the sum of events over numbers at risk, to the end of each cell (Nelson 1969, Aalen 1978); nondecreasing."""
+    """Return the nondecreasing sum of events over numbers at risk, to the end of each cell (Nelson 1969, Aalen 1978)."""
     return np.asarray(np.maximum(isotonic_projection(np.cumsum(_estimate_hazards(table, known))), 0.0))
 
 
@@ -362,7 +362,7 @@ def estimate_censoring_bias(table: AtRisk, censored: FloatArray, noise: AtRisk, 
 
 
 def find_inner_cells(table: AtRisk, censored: FloatArray, noise: AtRisk, noise_of_censored: FloatArray) -> BoolArray:
-    """Return a mask of the cells past which significantly many records are followed, and of the first cell, (cells,)."""
+    """Return a mask of the first cell and of cells past which significantly many records are followed, (cells,)."""
     remaining = table.records - table.events - censored
     error = noise.records - noise.events - noise_of_censored
     inner = np.logical_and.accumulate(remaining > DEVIATIONS * np.sqrt(np.mean(error**2, axis=0)) + LEAST_AT_RISK)

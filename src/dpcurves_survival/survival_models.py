@@ -176,7 +176,7 @@ class SurvivalModel(IntervalResult):
 
     @cached_property
     def brier(self) -> Estimate:
-        """The Brier score at the horizon, for scores that are event probabilities, as ``sksurv.metrics.brier_score``."""
+        """The Brier score at the horizon of scores that are event probabilities; see ``sksurv.metrics.brier_score``."""
         middles = self._score_midpoints
         return self._estimate_metric(f"Brier score at {self.horizon:g}", lambda found: found.brier_score(middles))
 

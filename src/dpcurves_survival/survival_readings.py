@@ -1,4 +1,4 @@
-"""Statistics of survival curves and their differences, with intervals, computed from released risk tables at no cost."""
+"""Statistics of survival curves and their differences, with intervals, computed from released risk tables."""
 
 from __future__ import annotations
 

@@ -293,7 +293,7 @@ class Shade(NamedTuple):
 
 
 def shade_opacity(words: str, ax: Axes) -> float:
-    """Return the opacity of a shade: lower for the population, whose intervals are wider; higher on a dark background."""
+    """Return the opacity of a shade: lower for the wider intervals for the population, higher on a dark background."""
     return (PALE if POPULATION in words else DEEP) * (DENSER if is_dark(ax) else 1.0)
 
 
