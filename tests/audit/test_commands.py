@@ -37,7 +37,7 @@ def run(*words: str) -> Result:
 
 
 def test_the_release_of_the_readme_is_flagged_by_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    section = (ROOT / "README.md").read_text("utf-8").partition("## Does a release keep")[2].partition("\n## ")[0]
+    section = (ROOT / "README.md").read_text("utf-8").partition("## Auditing a release")[2].partition("\n## ")[0]
     script, command = (re.findall(rf"^```{kind}\n(.*?)^```", section, re.M | re.S)[0] for kind in ("sh", "console"))
     assert len(script.splitlines()) <= 10
     monkeypatch.chdir(tmp_path)
