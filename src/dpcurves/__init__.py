@@ -81,18 +81,18 @@ _LAZY_NAMES = {
     "study": ("Study",),
 }  # fmt: skip
 _STAR_MODULES = ("curves", "shortcuts")
-"""Rooms of which all public names are found here."""
+"""Modules whose public names are all available here."""
 _EXTENSION_NAMES = {
     "Federation": "servers", "Local": "local", "Remote": "server", "audit": "audit", "local": "local", "pairs": "pairs",
     "postgres": "postgres", "spark": "spark", "spark_at": "spark", "sql": "sql", "streams": "streams",
 }  # fmt: skip
-"""Names of packages beside this one, which declare them as entry points, and the extra that installs their needs."""
-_MODULE_OF_NAME = {name: room for room, names in _LAZY_NAMES.items() for name in names}
+"""Names that other packages declare as entry points, and the extra that installs their dependencies."""
+_MODULE_OF_NAME = {name: module_name for module_name, names in _LAZY_NAMES.items() for name in names}
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name where it is used: the command line must answer before the heavy libraries are loaded."""
+    """Import a name at its first use, so that the command line starts before heavy libraries are loaded."""
     if name in _ADJACENCIES:
         return getattr(import_module(".privacy", __name__).Neighbours, name)
     if name in _MODULE_OF_NAME:
@@ -101,12 +101,12 @@ def __getattr__(name: str) -> Any:
         return _load_extension(name)
     if name == "__all__":
         return _list_names()
-    is_room = find_spec(f".{name}", __name__) is not None  # it is imported as a module, and nothing else for it
-    for room in () if is_room or name.startswith("_") else _STAR_MODULES:
-        module = import_module(f".{room}", __name__)
+    is_module = find_spec(f".{name}", __name__) is not None  # the import system finds it without loading anything else
+    for module_name in () if is_module or name.startswith("_") else _STAR_MODULES:
+        module = import_module(f".{module_name}", __name__)
         if name in module.__all__:
             return getattr(module, name)
-    if not is_room:
+    if not is_module:
         from .fields import load_field_object
 
         try:
@@ -117,19 +117,19 @@ def __getattr__(name: str) -> Any:
 
 
 def _load_extension(name: str) -> Any:
-    """Load a name that another package declares.
+    """Return the object that another package declares under this name.
 
     Raises:
-        NotInstalled: the package, or one that it needs, is not installed.
+        MissingPackage: the package, or one of its dependencies, is not installed.
     """
     from importlib.metadata import entry_points
 
     from .arguments import MissingPackage
 
     rule = f"it needs more packages; install dpcurves[{_EXTENSION_NAMES[name]}]"
-    for each in entry_points(group="dpcurves.wings", name=name):
+    for entry_point in entry_points(group="dpcurves.wings", name=name):
         try:
-            return each.load()
+            return entry_point.load()
         except ModuleNotFoundError as error:
             raise MissingPackage(name, f"{rule} ({error})") from error
     raise MissingPackage(name, rule)
@@ -142,6 +142,6 @@ def __dir__() -> list[str]:
 def _list_names() -> list[str]:
     from .fields import find_packages
 
-    rooms = (*(import_module(f".{room}", __name__) for room in _STAR_MODULES), *find_packages())
-    whole = (name for room in rooms for name in room.__all__)
-    return sorted([*_ADJACENCIES, *_MODULE_OF_NAME, *_EXTENSION_NAMES, *whole])
+    modules = (*(import_module(f".{module_name}", __name__) for module_name in _STAR_MODULES), *find_packages())
+    star_names = (name for module in modules for name in module.__all__)
+    return sorted([*_ADJACENCIES, *_MODULE_OF_NAME, *_EXTENSION_NAMES, *star_names])

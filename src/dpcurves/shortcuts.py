@@ -1,8 +1,7 @@
-"""Questions in one call, about arrays at hand and about a whole table: the shortest way to a private curve.
+"""Questions in one call, on arrays in memory: the shortest way to a private curve.
 
-Each function opens a ledger of its own in memory: **losses of several calls are not added up anywhere**. Two calls on
-the same records together lose the sum of their losses, which only you can keep track of. For more than one question
-open a `Session`.
+Each call opens a separate ledger in memory, so **losses of several calls are not added up**. Two calls on the same
+records lose the sum of their losses, which you must track yourself. For more than one question open a `Session`.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class Study:
         ... column = "stay"
         ... grid = "0:30:30"
         ... ''')
-        >>> [(each.name, str(each.share)) for each in study.questions]
+        >>> [(question.name, str(question.share)) for question in study.questions]
         [('cdf', '3/4'), ('histogram-2', '1/4')]
         """
         try:

@@ -188,7 +188,7 @@ def _require_times_on_grid(grid: Grid, until: float | None, at: tuple[float, ...
     """Reject times beyond the grid, and landmarks that are not after `since`."""
     import numpy as np
 
-    for name, time in (("until", until), ("since", since), *(("at", each) for each in at)):
+    for name, time in (("until", until), ("since", since), *(("at", landmark) for landmark in at)):
         if time is not None and not grid.edges[0] <= time <= grid.edges[-1]:
             raise Misuse(name, f"a time on the grid is needed, from {grid.edges[0]:g} to {grid.edges[-1]:g}")
     if since is not None and (grid.nearest_edge(np.array(at)) <= grid.nearest_edge(np.array([since]))).any():
@@ -210,7 +210,7 @@ class SurvivalReadingView(ResultView):
         told = describe_log_rank_test(curves, self.settings, self.weights or (0.0, 0.0)) if tested else ""
         found = self.compute_reading(curves)
         parts = found.items() if hasattr(found, "label_columns") else [("", found)]
-        tables = [super(SurvivalReadingView, self).tables(each)[0] for _, each in parts]
+        tables = [super(SurvivalReadingView, self).tables(part)[0] for _, part in parts]
         heads = [f"{curves.named(name)}: " if name != "" else "" for name, _ in parts]
         return [
             shown._replace(headline=f"{'' if place else told}{head}{shown.headline}")
@@ -243,7 +243,7 @@ class SurvivalReadingView(ResultView):
             return curves
         if not hasattr(curves, "label_columns"):
             return CumulativeHazard(curves)
-        return ByCategory(curves.columns, {name: CumulativeHazard(each) for name, each in curves.items()})
+        return ByCategory(curves.columns, {name: CumulativeHazard(curve) for name, curve in curves.items()})
 
 
 @dataclass(frozen=True)
@@ -311,8 +311,8 @@ class GroupedView(ResultView):
         """Return the tables of all categories, with the category in each headline."""
         found = [
             (curves.format_category(name), shown)
-            for name, each in curves.items()
-            for shown in ResultView.tables(self, each)
+            for name, curve in curves.items()
+            for shown in ResultView.tables(self, curve)
         ]
         return [shown._replace(headline=f"{name}: {shown.headline}") for name, shown in found]
 

@@ -65,7 +65,7 @@ ANY = "all causes together"
 
 def risk_table_from_counts(censored: FloatArray, events: Sequence[FloatArray], *, tied: bool) -> RiskTable:
     """Return risk tables from slots of a grid that counts values outside separately, each (..., cells + 2)."""
-    whole, inside = count_at_risk(np.sum(events, axis=0), censored), [count_censored_inside(each) for each in events]
+    whole, inside = count_at_risk(np.sum(events, axis=0), censored), [count_censored_inside(event) for event in events]
     fewest = whole.records if tied else whole.records - count_censored_inside(censored)
     return RiskTable(np.stack(inside, axis=-2), whole.records, fewest)
 
@@ -93,7 +93,7 @@ class CompetingRisks(IntervalResult):
     REPR_FACTS = "{label}, {causes_text}"
     ARRAYS = ("x", "at_risk")
     JSON_SCHEMAS = MappingProxyType(
-        {each: {"type": "object", "additionalProperties": display.NUMBERS} for each in ("incidence", "hazard")}
+        {name: {"type": "object", "additionalProperties": display.NUMBERS} for name in ("incidence", "hazard")}
     )
     INTERVAL_NAME = "band"
 
@@ -175,9 +175,10 @@ class CompetingRisks(IntervalResult):
         level, drawn = require_probability("level", level), READ.sample_group(self, 0, population=population)
         told = self._risk_table.bound_curves(drawn.known_cells, self._cell_bounds)
         ends = [
-            tuple(each.incidence.reshape(*each.incidence.shape[:-2], -1) for each in both) for both in (told, drawn[2:])
+            tuple(curves.incidence.reshape(*curves.incidence.shape[:-2], -1) for curves in both)
+            for both in (told, drawn[2:])
         ]
-        lower, upper = (each.reshape(self.incidence.shape) for each in band_over_orders(ends[0], ends[1], level))  # type: ignore[arg-type]
+        lower, upper = (bounds.reshape(self.incidence.shape) for bounds in band_over_orders(ends[0], ends[1], level))  # type: ignore[arg-type]
         lower = np.fmin(np.maximum.accumulate(lower, axis=1).clip(0, 1), self.incidence)
         upper = np.minimum.accumulate(upper[:, ::-1], axis=1)[:, ::-1].clip(0, 1)
         return np.stack([lower.ravel(), np.fmax(upper, self.incidence).ravel()], axis=1)
@@ -290,7 +291,7 @@ class CompetingRisks(IntervalResult):
         tables = [count_at_risk(np.sum(rows[1:], axis=0), rows[0]) for rows in (slots, noise)]
         events, records = (NoisyCounts(*pair) for pair in zip(*tables, strict=True))
         censored = NoisyCounts(count_censored_inside(slots[0]), count_censored_inside(noise[0]))
-        if max(float(np.mean(each.noise**2)) for each in (events, censored)) < QUIET**2:
+        if max(float(np.mean(counts.noise**2)) for counts in (events, censored)) < QUIET**2:
             return None
         return estimate_shrunken_hazards(
             events, censored, NoisyCounts(records.counts[0], records.noise[:, 0]), public_generator(None)
@@ -462,7 +463,7 @@ class CompetingRisksQuestion:
         label = format_axis_label(self.time, self.measured_in)
         groups = [tuple(parts[first : first + rows]) for first in range(0, len(parts), rows)]
         return collect_by_category(
-            self.by, [CompetingRisks.from_counts(each, self.causes, axis.grid, label, privacy) for each in groups]
+            self.by, [CompetingRisks.from_counts(group, self.causes, axis.grid, label, privacy) for group in groups]
         )  # fmt: skip
 
     def __str__(self) -> str:

@@ -114,7 +114,7 @@ def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> Floa
     for column, side in sides:
         values = np.asarray(records[column])
         if isinstance(side, Categories):
-            places.append(np.array([list(side.values).index(each) for each in values.tolist()]))
+            places.append(np.array([list(side.values).index(value) for value in values.tolist()]))
             shape.append(side.slots)
         else:
             apart = side.with_outside(Outside.APART)
@@ -257,14 +257,17 @@ def _time_law_from_curve(question: Any, curve: Survival) -> Law:
     watched = np.minimum.accumulate(np.clip(left / np.maximum(curve.extrapolated_survival, 1e-9), 0.0, 1.0))
     edges, values = curve.x, curve.grid.values
     happens, ends = (
-        normalise_weights(np.append(-np.diff(each), each[-1])) for each in (curve.extrapolated_survival, watched)
+        normalise_weights(np.append(-np.diff(survival), survival[-1]))
+        for survival in (curve.extrapolated_survival, watched)
     )
 
     def sample_records(draw: Generator, size: int) -> Table:
-        cell, until = (draw.choice(len(edges), size, p=each) for each in (happens, ends))
-        placed = [sample_within_cells(edges, values, np.minimum(each, len(edges) - 2), draw) for each in (cell, until)]
+        cell, until = (draw.choice(len(edges), size, p=masses) for masses in (happens, ends))
+        placed = [
+            sample_within_cells(edges, values, np.minimum(cells, len(edges) - 2), draw) for cells in (cell, until)
+        ]
         time, stop = (
-            np.where(each < len(edges) - 1, at, np.inf) for each, at in zip((cell, until), placed, strict=True)
+            np.where(cells < len(edges) - 1, at, np.inf) for cells, at in zip((cell, until), placed, strict=True)
         )
         came = (time <= stop) & np.isfinite(time)
         seen = np.minimum(np.minimum(time, stop), edges[-1])

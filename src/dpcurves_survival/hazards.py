@@ -148,11 +148,11 @@ def estimate_shrunken_hazards(
         generator: Random numbers for draws around the mode.
     """
     width = -(-len(events.counts) // MOST_BLOCKS)
-    blocks = [_sum_blocks(each, width) for each in (events, censored)]
-    beyond = records.counts - sum(each.counts.sum() for each in blocks)
-    noise_beyond = records.noise - sum(each.noise.sum(axis=1) for each in blocks)
-    found = np.concatenate([*(each.counts for each in blocks), [beyond]])
-    noise = np.cov(np.column_stack([*(each.noise for each in blocks), noise_beyond]), rowvar=False)
+    blocks = [_sum_blocks(counts, width) for counts in (events, censored)]
+    beyond = records.counts - sum(block.counts.sum() for block in blocks)
+    noise_beyond = records.noise - sum(block_counts.noise.sum(axis=1) for block_counts in blocks)
+    found = np.concatenate([*(block_counts.counts for block_counts in blocks), [beyond]])
+    noise = np.cov(np.column_stack([*(block_counts.noise for block_counts in blocks), noise_beyond]), rowvar=False)
     spread = float(np.std(records.noise))
     first = max(float(records.counts), spread, 1.0)
     model = _CountModel(found, noise, first, min(2 * spread / first, 1.0))
@@ -161,10 +161,10 @@ def estimate_shrunken_hazards(
         fitted = list(_fit_priors(model, np.concatenate([draws, -draws])))
     if not fitted:
         return None
-    best = max(each.evidence for each in fitted)
-    weights = np.exp([each.evidence - best for each in fitted])
-    kept = [(each, weight) for each, weight in zip(fitted, weights, strict=True) if weight > NEGLIGIBLE]
-    hazard = np.concatenate([_hazards_from_fit(each, events, censored, width) for each, _ in kept])
+    best = max(fit.evidence for fit in fitted)
+    weights = np.exp([fit.evidence - best for fit in fitted])
+    kept = [(fit, weight) for fit, weight in zip(fitted, weights, strict=True) if weight > NEGLIGIBLE]
+    hazard = np.concatenate([_hazards_from_fit(fit, events, censored, width) for fit, _ in kept])
     weight = np.repeat([weight for _, weight in kept], DRAWS)
     return HazardPosterior(hazard, weight / weight.sum())
 
@@ -306,7 +306,7 @@ def _sum_blocks(counts: NoisyCounts, width: int) -> NoisyCounts:
     if width == 1:
         return counts
     starts = np.arange(0, len(counts.counts), width)
-    return NoisyCounts(*(np.add.reduceat(each, starts, axis=-1) for each in counts))
+    return NoisyCounts(*(np.add.reduceat(count, starts, axis=-1) for count in counts))
 
 
 def _spread_over_cells(block_counts: FloatArray, counts: NoisyCounts, width: int) -> FloatArray:

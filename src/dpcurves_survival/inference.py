@@ -394,7 +394,7 @@ def compute_log_rank_score(first: AtRisk, second: AtRisk, *, weight: FloatArray 
 
     The variance is hypergeometric, cell by cell. Negative numbers count as zero. Cells may have weights.
     """
-    ones, others = (np.maximum(each.records, 0.0) for each in (first, second))
+    ones, others = (np.maximum(table.records, 0.0) for table in (first, second))
     records, events = ones + others, first.events + second.events
     share = np.divide(ones, records, out=np.full_like(records, 0.5), where=records > 0)
     left = np.clip(np.divide(records - events, records - 1, out=np.zeros_like(records), where=records > 1), 0.0, 1.0)
@@ -449,17 +449,17 @@ def log_rank(
         gamma: Power of one minus pooled survival.
     """
     found, null, noise = LogRankScore(np.zeros(()), np.zeros(())), LogRankScore(np.zeros(()), np.zeros(())), 0.0
-    for each in strata:
-        if not each.known_cells.any():
+    for stratum in strata:
+        if not stratum.known_cells.any():
             continue
-        first, second = (group.select_subset(each.known_cells) for group in each.groups)
+        first, second = (group.select_subset(stratum.known_cells) for group in stratum.groups)
         moved, weight = (
-            [noise.select_subset((..., each.known_cells)) for noise in each.noises],
-            each.fleming_harrington_weights(rho, gamma),
+            [noise.select_subset((..., stratum.known_cells)) for noise in stratum.noises],
+            stratum.fleming_harrington_weights(rho, gamma),
         )
         own = compute_log_rank_score(first, second, weight=weight)
         scattered = compute_log_rank_score(first.add_counts(moved[0]), second.add_counts(moved[1]), weight=weight)
-        if each.has_entries:
+        if stratum.has_entries:
             chance = np.sqrt(own.variance) * generator.standard_normal(len(moved[0].events))
             alike = LogRankScore(scattered.excess - own.excess + chance, scattered.variance)
         else:
@@ -468,7 +468,7 @@ def log_rank(
         noise += float(scattered.excess.var())
     if null.excess.ndim == 0:
         return TwoSampleTest(nan, nan)  # no cell is known to have records at risk in both groups
-    reached, shown = (each.excess**2 / np.maximum(each.variance + noise, LEAST_VARIANCE) for each in (found, null))
+    reached, shown = (score.excess**2 / np.maximum(score.variance + noise, LEAST_VARIANCE) for score in (found, null))
     return TwoSampleTest(float(reached), monte_carlo_p_value(float(reached), shown))
 
 
@@ -490,7 +490,7 @@ def estimate_log_rank_bias(
         noises_of_censored: Simulated noise of the censored.
     """
     added = tuple(map(AtRisk.add_counts, groups, noises))
-    gone = tuple(each + noise for each, noise in zip(censored, noises_of_censored, strict=True))
+    gone = tuple(counts + noise for counts, noise in zip(censored, noises_of_censored, strict=True))
     read, scattered = compute_log_rank_score(*groups), compute_log_rank_score(*added)
     move = _excess_with_even_censoring(groups, censored) - read.excess
     error = float(np.sqrt(np.mean((_excess_with_even_censoring(added, gone) - scattered.excess - move) ** 2)))
@@ -501,7 +501,7 @@ def estimate_log_rank_bias(
 
 def _excess_with_even_censoring(groups: Sequence[AtRisk], censored: Sequence[FloatArray]) -> FloatArray:
     """Return observed minus expected events if half of the censored records are not at risk."""
-    fewer = (each._replace(records=each.records - gone / 2) for each, gone in zip(groups, censored, strict=True))
+    fewer = (group._replace(records=group.records - gone / 2) for group, gone in zip(groups, censored, strict=True))
     return compute_log_rank_score(*fewer).excess
 
 
@@ -509,7 +509,7 @@ def _simulate_null_scores(
     groups: tuple[AtRisk, AtRisk], noises: list[AtRisk], weight: FloatArray | float, generator: np.random.Generator
 ) -> LogRankScore:
     hazard = _estimate_monotone_hazards(groups[0].add_counts(groups[1]))
-    first, second = (_sample_at_risk(each, hazard, len(noises[0].events), generator) for each in groups)
+    first, second = (_sample_at_risk(group, hazard, len(noises[0].events), generator) for group in groups)
     return compute_log_rank_score(first.add_counts(noises[0]), second.add_counts(noises[1]), weight=weight)
 
 
@@ -619,7 +619,7 @@ class RiskTable(NamedTuple):
             self.estimate_curves(known, cells[:, 1]),
             self.estimate_curves(known, cells[:, 0], censored_first=True),
         )
-        least, most = (np.diff(each.cumulative_hazard, axis=-1) for each in (late, early))
+        least, most = (np.diff(curves.cumulative_hazard, axis=-1) for curves in (late, early))
         first, low, high = int(known.sum()), early.survival.clip(0, 1), late.survival.clip(0, 1)
         come_low = _prepend_value(0.0, np.cumsum(low[..., None, :-1] * least, axis=-1))
         come_high = _prepend_value(0.0, np.cumsum(high[..., None, :-1] * most, axis=-1))
@@ -678,13 +678,13 @@ def band_over_orders(
         draws: Draws of both, (draws, points).
         level: Simultaneous confidence level.
     """
-    seen = [np.isfinite(each) for each in estimates]
+    seen = [np.isfinite(estimate) for estimate in estimates]
     (low, high), (down, up) = (
-        tuple(each[..., at] for each, at in zip(both, seen, strict=True)) for both in (estimates, draws)
+        tuple(values[..., at] for values, at in zip(both, seen, strict=True)) for both in (estimates, draws)
     )
     sides = np.maximum(low - down, 0.0), np.maximum(up - high, 0.0)
     error = simultaneous_errors([np.concatenate(sides, axis=1)], level)
-    ends = tuple(each.copy() for each in estimates)
+    ends = tuple(values.copy() for values in estimates)
     ends[0][seen[0]] -= error[: seen[0].sum()]
     ends[1][seen[1]] += error[seen[0].sum() :]
     return ends[0], ends[1]
@@ -709,7 +709,7 @@ def interval_over_orders(
         return -np.inf, np.inf
     if population:
         return -upper_quantile(-low, (1 + level) / 2), upper_quantile(high, (1 + level) / 2)
-    spread = max((float(np.ptp(np.quantile(each, (0.25, 0.75)))) for each in (low, high) if np.isfinite(each).all()),
+    spread = max((float(np.ptp(np.quantile(values, (0.25, 0.75)))) for values in (low, high) if np.isfinite(values).all()),
                  default=0.0) / (2 * NormalDist().inv_cdf(0.75))  # fmt: skip
     apart = float(np.median(high) - np.median(low))
     each = end_level(max(apart, 0.0) / max(spread, LEAST_SPREAD) if np.isfinite(apart) else np.inf, level)

@@ -260,7 +260,7 @@ class Survival(IntervalResult):
         told, noise = self._event_table, self._simulated_noise
         events = NoisyCounts(told.at_risk.events, noise.at_risk.events)
         censored = NoisyCounts(told.exits - events.counts, noise.exits - events.noise)
-        if max(float(np.mean(each.noise**2)) for each in (events, censored)) < QUIET**2:
+        if max(float(np.mean(counts.noise**2)) for counts in (events, censored)) < QUIET**2:
             return None
         records = NoisyCounts(told.at_risk.records[0], noise.at_risk.records[:, 0])
         return estimate_shrunken_hazards(events, censored, records, public_generator(None))

@@ -30,8 +30,12 @@ BELOW_TICKS = 22.0
 """Distance of the first row from the axis, in points."""
 AT_RISK = "number at risk"
 SURE = "number at risk (±: simultaneous 95% intervals for these records)"
-MOST, NARROW, LONGEST_NAME = 6, 2.8, 12
-"""Times that are told at most; inches below which there is no room for any; letters of a name."""
+MOST = 6
+"""Maximum number of times in an at-risk table."""
+NARROW = 2.8
+"""Width below which there is no room for an at-risk table, in inches."""
+LONGEST_NAME = 12
+"""Characters of a group name."""
 GROUP, DARK, PALE = "at risk", "#333333", "#cccccc"
 
 
@@ -81,7 +85,7 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
 
 
 def _write_below(ax: Axes, place: tuple[float, float], text: str, across: str = "axes fraction", **style: Any) -> None:
-    """Write text at this x position, so many points below the axis."""
+    """Write text at this x position, `place[1]` points below the axis."""
     ax.annotate(
         text, (place[0], 0.0), (0.0, place[1]), xycoords=(across, "axes fraction"), textcoords="offset points",
         fontsize=scale_font_size(LETTERS), verticalalignment="top", annotation_clip=False, parse_math=False, **style,
@@ -181,9 +185,9 @@ def draw_forest(
     scales = list(dict.fromkeys(scale for _, _, scale in rows))
     own = [[number for number, row in enumerate(rows) if row[2] == scale] for scale in scales]
     whole = canvas.prepare_axes(on.get("ax"), (7.4, HEAD + ROW * len(rows) + 0.6 * len(scales)))
-    panels, below = stack_panels(whole, [len(each) + 0.9 for each in own])
+    panels, below = stack_panels(whole, [len(panel_rows) + 0.9 for panel_rows in own])
     for panel, scale, numbers in zip(panels, scales, own, strict=True):
-        _draw_panel(panel, scale, [rows[each] for each in numbers], numbers, on.get("shades", ()))
+        _draw_panel(panel, scale, [rows[number] for number in numbers], numbers, on.get("shades", ()))
     handles, words = panels[0].get_legend_handles_labels()
     if handles:
         panels[0].legend(handles, words, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, fontsize=8, frameon=False)
@@ -199,12 +203,12 @@ def _draw_panel(
     places, color = np.arange(len(rows), dtype=float)[::-1], canvas.PALETTE[0]
     values = np.array([value for _, value, _ in rows])
     ends = [np.array([shade.endpoints[side][list(numbers)] for side in (0, 1)]) for shade in shades]
-    if ends and not any(np.isfinite(each).any() for each in ends):  # unknown values have no point
+    if ends and not any(np.isfinite(end).any() for end in ends):  # unknown values have no point
         values, ends = np.full(len(rows), np.nan), [np.full((2, len(rows)), np.nan)] * len(ends)
         ax.set_xticks([])
         for place in places:
             ax.text(0.5, place, "not known", transform=ax.get_yaxis_transform(), ha="center", va="center", fontsize=8)
-    seen = np.concatenate([values, *(each.ravel() for each in ends)])
+    seen = np.concatenate([values, *(bounds.ravel() for bounds in ends)])
     seen = seen[np.isfinite(seen) & ((seen > 0) if scale == "ratio" else True)]
     low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
     room = 0.08 * (high - low) or 0.1
@@ -221,9 +225,9 @@ def _draw_panel(
     ax.set(ylim=(-0.6, len(rows) - 0.4), xlim=limits)
     if scale == "ratio":
         ax.set_xscale("log")
-        coarse, fine = ([each for each in ticks if limits[0] <= each <= limits[1]] for ticks in RATIOS)
+        coarse, fine = ([tick for tick in ticks if limits[0] <= tick <= limits[1]] for ticks in RATIOS)
         ticks = coarse if len(coarse) > 2 else fine
-        ax.set_xticks(ticks, [f"{each:g}" for each in ticks])
+        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.minorticks_off()
     format_axes(ax)
     ax.tick_params(axis="x", labelsize=8)
@@ -340,7 +344,7 @@ def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, l
             place = (time - risk.edges[0]) / (risk.edges[-1] - risk.edges[0])
             _write_text(axes, float(place), down, words, theme.text, ha="left" if place < 0.02 else "center")
     down -= 1.4 * LINE if risks else 0.2 * LINE
-    for line in [part for each in lines if each for part in wrap(each, MOST_LETTERS)]:
+    for line in [part for text in lines if text for part in wrap(text, MOST_LETTERS)]:
         _write_text(axes, 0.0, down, line, theme.muted_text, size=7.0, ha="left")
         down -= 9.0
 

@@ -108,7 +108,7 @@ class HorizonCounts(NamedTuple):
     def event_fractions(self, starts: IntArray) -> FloatArray:
         """Return the share with an event before the horizon in each group of scores: (..., groups); NaN for empty
         groups."""
-        events, past = (np.add.reduceat(each, starts, axis=-1) for each in (self.events, self.survivors))
+        events, past = (np.add.reduceat(weights, starts, axis=-1) for weights in (self.events, self.survivors))
         whole = events + past
         return np.asarray(np.divide(events, whole, out=np.full_like(whole, np.nan), where=whole > LEAST_RECORDS))
 
@@ -189,7 +189,9 @@ class SurvivalModel(IntervalResult):
     def predicted(self) -> FloatArray:
         """Mean score of each group, NaN for groups that seem empty."""
         likely = self._records_by_score
-        sums, many = (np.add.reduceat(each, self._group_starts) for each in (likely * self._score_midpoints, likely))
+        sums, many = (
+            np.add.reduceat(values, self._group_starts) for values in (likely * self._score_midpoints, likely)
+        )
         return np.divide(sums, many, out=np.full_like(sums, np.nan), where=many > 0)
 
     @cached_property
@@ -254,7 +256,8 @@ class SurvivalModel(IntervalResult):
         The noise is that of the counts pooled over scores.
         """
         released, noise = (
-            count_at_risk_to_horizon(each.sum(axis=-1)) for each in (self._cell_counts.counts, self._cell_counts.noise)
+            count_at_risk_to_horizon(counts.sum(axis=-1))
+            for counts in (self._cell_counts.counts, self._cell_counts.noise)
         )
         return inference.find_followed_cells(released, noise)
 
@@ -340,7 +343,7 @@ class SurvivalModel(IntervalResult):
             if self._is_followed
             else [("follow-up", "not known" if end is None else f"known up to {format_number(end)}")]
         )
-        return [(each.name, format_number(each.value)) for each in (self.auc, self.brier)] + ended
+        return [(estimate.name, format_number(estimate.value)) for estimate in (self.auc, self.brier)] + ended
 
     @property
     def _follow_up_end(self) -> float | None:
@@ -461,7 +464,7 @@ class SurvivalModelQuestion:
         privacy = build_privacy_statement(found.releases, self.model, thresholds_for_times(self.time, BEYOND_HORIZON))
         parts = split_rows(found.counts, 2 * times.slots) if self.by is not None else [found.counts]
         facts = times, scores, self.groups, self.censoring_survival, privacy.with_notes(*notes_on_dependence(privacy))
-        return collect_by_category(self.by, [SurvivalModel(*facts, each) for each in parts])
+        return collect_by_category(self.by, [SurvivalModel(*facts, part) for part in parts])
 
     def __str__(self) -> str:
         return f"score {self.score} for {self.event} of {self.time} before {self.times.upper:g}"

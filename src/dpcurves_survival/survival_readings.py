@@ -70,7 +70,7 @@ class Estimate:
 
     @cached_property
     def _is_unknown(self) -> bool:
-        is_part_unknown = any(each._is_unknown for each in self.terms)
+        is_part_unknown = any(term._is_unknown for term in self.terms)
         return is_part_unknown or bool(
             is_uninformative(*self.find_endpoints(KNOWN_AT, False), self.minimum, self.maximum)
         )
@@ -171,25 +171,25 @@ def estimate_statistic(
     """Return a statistic of one group, between 0 and `maximum`, or its difference between two groups."""
 
     def read_difference(*curves: inference.Curves) -> FloatArray:
-        first, *second = (statistic(each) for each in curves)
+        first, *second = (statistic(curve) for curve in curves)
         return np.asarray(first - second[0] if second else first)
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        drawn = [reader.sample_group(each, place, population=population) for place, each in enumerate(groups)]
-        fewest = min(len(each.table.records) for each in drawn)
+        drawn = [reader.sample_group(group, place, population=population) for place, group in enumerate(groups)]
+        fewest = min(len(draws.table.records) for draws in drawn)
         sides = []
         for side in (1, -1):
             curves = [
                 each.lowest_curves if sign == side else each.highest_curves
                 for each, sign in zip(drawn, (1, -1), strict=False)
             ]
-            sides.append(np.asarray(read_difference(*(_take_draws(each, fewest) for each in curves))))
+            sides.append(np.asarray(read_difference(*(_take_draws(curve, fewest) for curve in curves))))
         return inference.interval_over_orders(sides[0], sides[1], level, population=population)
 
     value = float(read_difference(*map(reader.read_curves, groups)))
     if len(groups) == 1:
         return Estimate(name, value, find_endpoints, groups[0].privacy, scale, 0.0, maximum)
-    parts = tuple(estimate_statistic(name, (each,), statistic, scale, reader, maximum=maximum) for each in groups)
+    parts = tuple(estimate_statistic(name, (group,), statistic, scale, reader, maximum=maximum) for group in groups)
     return Estimate(name, value, find_endpoints, groups[0].privacy, scale, -maximum, maximum, parts)
 
 
@@ -209,15 +209,15 @@ def estimate_hazard_ratio(
     @cache
     def lacks_events() -> bool:
         """Return whether noise alone may explain all events of both groups, so that no hazard is known."""
-        events = sum(float(reader.read_table(each).events[cause_index, known].sum()) for each in groups)
-        noises = [reader.sample_noise(each, numbered_generator(PLACE + place)) for place, each in enumerate(groups)]
-        draws = min(len(each.records) for each in noises)
-        return bool(may_be_zero(events, sum(each.events[:draws, cause_index, known].sum(axis=-1) for each in noises)))
+        events = sum(float(reader.read_table(group).events[cause_index, known].sum()) for group in groups)
+        noises = [reader.sample_noise(group, numbered_generator(PLACE + place)) for place, group in enumerate(groups)]
+        draws = min(len(noise.records) for noise in noises)
+        return bool(may_be_zero(events, sum(table.events[:draws, cause_index, known].sum(axis=-1) for table in noises)))
 
     @cache
     def score_groups() -> ScoredRiskTables:
-        noises = [reader.sample_noise(each, numbered_generator(PLACE + place)) for place, each in enumerate(groups)]
-        told, noise = ([select_cause(each) for each in both] for both in (map(reader.read_table, groups), noises))
+        noises = [reader.sample_noise(group, numbered_generator(PLACE + place)) for place, group in enumerate(groups)]
+        told, noise = ([select_cause(table) for table in both] for both in (map(reader.read_table, groups), noises))
         leaving = not isinstance(groups[0], DelayedEntry)
         return ScoredRiskTables.from_tables(
             told, noise, numbered_generator(PLACE + 2), tied=tied, has_only_exits=leaving
@@ -618,10 +618,10 @@ class SurvivalNumbers(CompositeResult):
             else (self._estimate_group, self._compare_groups)
         )
         for name, curve in self.curves.items():
-            yield from (((name, each.name), each) for each in of_one(curve))
+            yield from (((name, estimate.name), estimate) for estimate in of_one(curve))
         if len(self.curves) == 2:
             against = " against ".join(self.curves)
-            yield from (((against, each.name), each) for each in of_two(*self.curves.values()))
+            yield from (((against, estimate.name), estimate) for estimate in of_two(*self.curves.values()))
 
     @property
     def _has_competing_risks(self) -> bool:
@@ -664,7 +664,7 @@ class SurvivalNumbers(CompositeResult):
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Return lower and upper endpoints of all `estimates`, each at `level` separately: shape ``(estimates, 2)``."""
-        return np.array([each.interval(level, population=population) for each in self.estimates.values()])
+        return np.array([estimate.interval(level, population=population) for estimate in self.estimates.values()])
 
     def to_frame(self, *, level: float | None = 0.95, population: bool = False) -> Any:
         """Return a row for each group and statistic, with the endpoints of its interval at `level`; None: no endpoints.
@@ -676,11 +676,13 @@ class SurvivalNumbers(CompositeResult):
     def _columns(self) -> dict[str, Any]:
         return {
             "group": [whose for whose, _ in self.estimates], "number": [words for _, words in self.estimates],
-            "value": [each.value for each in self.estimates.values()],
+            "value": [estimate.value for estimate in self.estimates.values()],
         }  # fmt: skip
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        rows = [(f"{whose}: {words}", each.value, each.scale) for (whose, words), each in self.estimates.items()]
+        rows = [
+            (f"{whose}: {words}", estimate.value, estimate.scale) for (whose, words), estimate in self.estimates.items()
+        ]
         return draw_forest(rows, shades=shades, **how)
 
     def _members(self) -> Mapping[str, Survival]:
@@ -698,7 +700,9 @@ class SurvivalNumbers(CompositeResult):
         return (f"{len(self.estimates)} numbers",)
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [(f"{whose}: {words}", format_number(each.value)) for (whose, words), each in self.estimates.items()]
+        return [
+            (f"{whose}: {words}", format_number(estimate.value)) for (whose, words), estimate in self.estimates.items()
+        ]
 
 
 def survival_numbers(

@@ -688,8 +688,8 @@ class SimulatedTurnbull(NamedTuple):
 
     def band(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return a simultaneous band: bias and spread are the worst of all three tables."""
-        added = np.stack([each.mean(axis=0) for each in self.errors])
-        half = np.max([simultaneous_errors([each - each.mean(axis=0)], level) for each in self.errors], axis=0)
+        added = np.stack([error.mean(axis=0) for error in self.errors])
+        half = np.max([simultaneous_errors([errors - errors.mean(axis=0)], level) for errors in self.errors], axis=0)
         return self.survival - added.max(axis=0) - half, self.survival - added.min(axis=0) + half
 
 
@@ -899,7 +899,7 @@ class IntervalCensoredQuestion:
         )
         parts = split_rows(found.counts, grid.slots) if self.by is not None else [found.counts]
         return collect_by_category(
-            self.by, [IntervalCensoredSurvival.from_counts(each, grid, label, privacy) for each in parts]
+            self.by, [IntervalCensoredSurvival.from_counts(part, grid, label, privacy) for part in parts]
         )
 
     def __str__(self) -> str:

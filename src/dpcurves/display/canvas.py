@@ -384,7 +384,7 @@ class Picture:
         self, edges: ArrayLike, lower: ArrayLike, upper: ArrayLike, words: str, alpha: float | None = None
     ) -> None:
         """Shade the area between two bounds over each cell."""
-        ends = (np.asarray(each, dtype=float) for each in (edges, lower, upper))
+        ends = (np.asarray(values, dtype=float) for values in (edges, lower, upper))
         dense, title = shade_opacity(words, self.ax) if alpha is None else alpha, deduplicate_label(self.ax, words)
         draw_between(self.ax, *ends, color=self.style.color, alpha=dense, title=title)
 

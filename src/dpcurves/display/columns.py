@@ -497,8 +497,8 @@ def draw_contingency(
         error: Error of the counts, of the same shape; None: not shown.
         ax: Axes to draw on; None: a new figure.
     """
-    rows, columns = (distinguish_labels(each, LONGEST_NAME) for each in names)
-    aside, below = (0.07 * max(map(len, each), default=0) for each in (rows, columns))
+    rows, columns = (distinguish_labels(name, LONGEST_NAME) for name in names)
+    aside, below = (0.07 * max(map(len, texts), default=0) for texts in (rows, columns))
     size = max(LANDSCAPE[0], 1.0 + aside + 0.8 * len(columns)), max(LANDSCAPE[1], 1.8 + 0.5 * len(rows))
     size = size[0], size[1] + (0.65 * below if below > ROOM_FOR_NAME else 0.0)
     if ax is not None:

@@ -96,7 +96,7 @@ def _shared_rules() -> dict[str, Rule]:
     privacy = STORED.rule_of_fields(PrivacyStatement)
     facts = {**privacy["properties"], "missing_rule": {"description": "What became of missing values.", **TEXT}}
     notes = facts.pop("notes")
-    facts["adjacency"] = {**facts["adjacency"], "enum": [each.value for each in Neighbours]}
+    facts["adjacency"] = {**facts["adjacency"], "enum": [member.value for member in Neighbours]}
     facts["unit"] = {**facts["unit"], "type": ["string", "null"]}
     question = {
         "label": TEXT, "score": TEXT, "by": {**TEXTS, "type": ["string", "array"]}, "labels": TEXTS, "columns": TEXTS,
@@ -282,7 +282,7 @@ def stack_frames(frames: Sequence[Any], labels: LabelColumns) -> Any:
             {**{name: np.full(len(frame), text) for name, text in texts.items()}, **frame_columns(frame)}
             for frame, texts in zip(frames, told, strict=True)
         ]
-        return _arrow_table({name: np.concatenate([each[name] for each in own]) for name in own[0]})
+        return _arrow_table({name: np.concatenate([columns[name] for columns in own]) for name in own[0]})
     parts = []
     for frame, texts in zip(map(nw.from_native, frames), told, strict=True):
         wider = frame.with_columns(nw.lit(text).alias(name) for name, text in texts.items())
@@ -306,8 +306,8 @@ def _arrow_table(arrays: Mapping[str, NDArray[Any]]) -> Any:
     from arro3.core import Array, DataType, Table
 
     held = [
-        Array(each.tolist(), DataType.string()) if each.dtype.kind in "UO" else Array.from_numpy(each)
-        for each in arrays.values()
+        Array(array.tolist(), DataType.string()) if array.dtype.kind in "UO" else Array.from_numpy(array)
+        for array in arrays.values()
     ]
     return Table.from_arrays(held, names=list(arrays))
 

@@ -56,7 +56,7 @@ def draw_forecast(
     from .artists import format_axes
 
     color, dash = style_of(ax, 0)
-    at, heights, low, high = (np.asarray(each, dtype=float) for each in (x, y, lower, upper))
+    at, heights, low, high = (np.asarray(values, dtype=float) for values in (x, y, lower, upper))
     if has_geometric_edges(at):
         ax.set_xscale("log")
     if is_curve:

@@ -213,7 +213,9 @@ def _format_account(balance: BalanceReport) -> str:
 def _format_refusals(refusals: Sequence[RefusalRow]) -> str:
     if not refusals:
         return ""
-    rows = "\n".join(f"<dt>{_format_cell(each.question)}</dt><dd>{_format_cell(each.reason)}</dd>" for each in refusals)
+    rows = "\n".join(
+        f"<dt>{_format_cell(refusal.question)}</dt><dd>{_format_cell(refusal.reason)}</dd>" for refusal in refusals
+    )
     return f'<section class="refused" aria-label="Refused questions"><h2>Refused</h2>\n<dl>\n{rows}\n</dl></section>'
 
 

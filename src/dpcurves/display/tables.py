@@ -44,7 +44,7 @@ def name_label_columns(names: Sequence[str], ours: Iterable[str]) -> list[str]:
     for place, name in enumerate(names):
         if place not in chosen:
             numbered = (f"{name}_category" if number == 1 else f"{name}_category_{number}" for number in count(1))
-            chosen[place] = next(each for each in numbered if each.casefold() not in taken)
+            chosen[place] = next(candidate for candidate in numbered if candidate.casefold() not in taken)
             taken.add(chosen[place].casefold())
     return [chosen[place] for place in range(len(names))]
 

@@ -111,8 +111,14 @@ class BalanceReport(NamedTuple):
             for line in statement.grants
         ]
         spenders = [
-            AllowanceRow(each.project, each.analyst or "all", str(each.limit), str(each.spent), str(each.remaining))
-            for each in statement.allowances
+            AllowanceRow(
+                allowance.project,
+                allowance.analyst or "all",
+                str(allowance.limit),
+                str(allowance.spent),
+                str(allowance.remaining),
+            )
+            for allowance in statement.allowances
         ]
         cap, spent = account.cap.delta, sum((line.loss.delta for line in statement.grants), start=Fraction(0))
         amounts = zip((account.limit, statement.spent, statement.remaining), (cap, spent, cap - spent), strict=True)

@@ -57,12 +57,12 @@ def read_coefficients(table: Any) -> dict[str, float]:
         with Path(table).open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         header = set(rows[0]) if rows else set()
-        name = next((each for each in NAMES if each in header), None)
-        estimate = next((each for each in ESTIMATES if each in header), None)
+        name = next((candidate for candidate in NAMES if candidate in header), None)
+        estimate = next((candidate for candidate in ESTIMATES if candidate in header), None)
         if name is None or estimate is None:
             raise InvalidArgument("table", "columns term and estimate are needed, as broom::tidy writes them")
         return {row[name]: _parse_coefficient(row[estimate], row[name]) for row in rows}
-    return {str(name): _parse_coefficient(each, str(name)) for name, each in dict(table).items()}
+    return {str(name): _parse_coefficient(coefficient, str(name)) for name, coefficient in dict(table).items()}
 
 
 def _parse_coefficient(given: Any, name: str) -> float:
@@ -206,7 +206,9 @@ def parse_sklearn_model(model: Any, ranges: Ranges) -> Parts:
     coefficients, intercept = _read_sklearn_coefficients(last)
     if len(coefficients) != len(design.features):
         raise InvalidArgument("model", f"it has {len(coefficients)} coefficients for {len(design.features)} columns")
-    scaled = [_scale_feature(feature, each) for each, feature in zip(coefficients, design.features, strict=True)]
+    scaled = [
+        _scale_feature(feature, coefficient) for coefficient, feature in zip(coefficients, design.features, strict=True)
+    ]
     added = [term for feature in scaled for term in feature if term.coefficient != 0]
     intercept += sum(term.coefficient for term in added if not term.factors)
     terms = tuple(term for term in added if term.factors)
@@ -216,7 +218,7 @@ def parse_sklearn_model(model: Any, ranges: Ranges) -> Parts:
         columns,
         terms,
         _find_sklearn_link(last),
-        tuple(sorted(design.others & {each.column for each in columns})),
+        tuple(sorted(design.others & {column.column for column in columns})),
     )
 
 
@@ -256,14 +258,14 @@ def _apply_step(step: Any, design: Design) -> Design:
 
 
 def _apply_column_transformer(step: Any, design: Design) -> Design:
-    names = [str(each) for each in step.feature_names_in_]
+    names = [str(name) for name in step.feature_names_in_]
     features: list[Feature] = []
     categories, others = dict(design.categories), design.others
     for _, inner, picked in step.transformers_:
         if isinstance(inner, str) and inner == "drop":
             continue
         chosen = [picked] if isinstance(picked, str) else list(picked)
-        places = [names.index(each) if isinstance(each, str) else int(each) for each in chosen]
+        places = [names.index(column) if isinstance(column, str) else int(column) for column in chosen]
         block = replace(design, features=tuple(design.features[place] for place in places))
         block = _apply_step(inner, block)
         features += block.features
@@ -281,8 +283,8 @@ def _apply_one_hot_encoder(step: Any, design: Design) -> Design:
     dropped = step.drop_idx_ if step.drop_idx_ is not None else [None] * len(step.categories_)
     for feature, values, left_out in zip(design.features, step.categories_, dropped, strict=True):
         column = _require_plain_column(feature).column
-        present = (each for each in values.tolist() if each is not None)
-        known = tuple(each for each in present if not (isinstance(each, float) and isnan(each)))
+        present = (value for value in values.tolist() if value is not None)
+        known = tuple(category for category in present if not (isinstance(category, float) and isnan(category)))
         categories[column] = known
         if step.handle_unknown == "ignore":
             others.add(column)
@@ -343,7 +345,9 @@ def _apply_function_transformer(step: Any, features: tuple[Feature, ...]) -> tup
         return features
     if step.func is not np.log1p:
         raise InvalidArgument("model", "np.log1p is the only supported function")
-    return tuple((Term(1.0, (replace(_require_plain_column(each), transform=Transform.LOG1P),)),) for each in features)
+    return tuple(
+        (Term(1.0, (replace(_require_plain_column(feature), transform=Transform.LOG1P),)),) for feature in features
+    )
 
 
 SCALERS: Mapping[str, Callable[[Any], tuple[Any, Any]]] = MappingProxyType(
@@ -413,15 +417,15 @@ class Scorecard(Predictor):
         object.__setattr__(self, "link", parse_choice("link", self.link, Link))
         if len(self.terms) > MOST_TERMS:
             raise InvalidArgument("terms", f"at most {MOST_TERMS} are added up, got {len(self.terms)}")
-        for each in self.columns:
-            require_type("columns", each, (NumericColumn, Categories), "a Ranged or Categories")
+        for column in self.columns:
+            require_type("columns", column, (NumericColumn, Categories), "a NumericColumn or Categories")
         self._require_declared()
         size = abs(self.intercept) + sum(self._bound_term(term) for term in self.terms)
         if not size <= LARGEST:
             raise InvalidArgument("terms", f"the sum could be beyond {LARGEST:g}; declare narrower ranges")
 
     def _require_declared(self) -> None:
-        named = {each.column: each for each in self.columns}
+        named = {column.column: column for column in self.columns}
         if len(named) < len(self.columns):
             raise InvalidArgument("columns", "each is declared once")
         used = {factor.column for term in self.terms for factor in term.factors}
@@ -439,7 +443,7 @@ class Scorecard(Predictor):
     def _bound_term(self, term: Term) -> float:
         """Return an upper bound of the absolute value of a term; each factor is largest at an endpoint of its range."""
         size = abs(term.coefficient)
-        ranges = {each.column: each for each in self.columns if isinstance(each, NumericColumn)}
+        ranges = {column.column: column for column in self.columns if isinstance(column, NumericColumn)}
         with np.errstate(over="ignore"):
             for factor in term.factors:
                 if isinstance(factor, Power):
@@ -449,7 +453,7 @@ class Scorecard(Predictor):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return tuple(Input(each.column, getattr(each, "values", None)) for each in self.columns)
+        return tuple(Input(column.column, getattr(column, "values", None)) for column in self.columns)
 
     @property
     def linear(self) -> Scorecard:
@@ -484,7 +488,7 @@ class Scorecard(Predictor):
         others = {"others": list(self.others)} if self.others else {}
         return {
             "link": self.link.value, "intercept": self.intercept,
-            "columns": {each.column: column_to_json(each) for each in self.columns},
+            "columns": {column.column: column_to_json(column) for column in self.columns},
             "terms": [{"coefficient": term.coefficient, "of": list(map(factor_to_json, term.factors))}
                       for term in self.terms], **others,
         }  # fmt: skip
@@ -497,8 +501,10 @@ class Scorecard(Predictor):
             ValueError: `facts` is not a valid scorecard.
         """
         require_known_fields(facts, ("link", "intercept", "columns", "terms", "others"))
-        columns = tuple(column_from_json(each, dict(given)) for each, given in dict(facts["columns"]).items())
-        terms = tuple(Term(each["coefficient"], tuple(map(factor_from_json, each["of"]))) for each in facts["terms"])
+        columns = tuple(
+            column_from_json(column, dict(declaration)) for column, declaration in dict(facts["columns"]).items()
+        )
+        terms = tuple(Term(fact["coefficient"], tuple(map(factor_from_json, fact["of"]))) for fact in facts["terms"])
         link = parse_choice("link", facts.get("link", "identity"), Link)
         return cls(name, facts.get("intercept", 0.0), columns, terms, link, tuple(facts.get("others", ())))
 

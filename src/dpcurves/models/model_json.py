@@ -101,7 +101,7 @@ def predictor_from_object(stored: Any) -> Predictor:
     kinds = {kind.KIND: kind for kind in KINDS}
     word = stored.get("dpcurves") if isinstance(stored, Mapping) else None
     is_own = isinstance(word, str) and word in {*kinds, Residual.KIND}
-    made = [] if is_own else [each.load() for each in entry_points(group=GROUP, name=str(word))]
+    made = [] if is_own else [entry_point.load() for entry_point in entry_points(group=GROUP, name=str(word))]
     if not is_own and not made:
         raise InvalidArgument("model", f"an object whose field dpcurves is one of {', '.join(kinds)} is needed")
     facts = {name: value for name, value in stored.items() if name not in {"dpcurves", "name"}}

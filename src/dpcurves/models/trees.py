@@ -49,10 +49,10 @@ class Tree:
     def __post_init__(self) -> None:
         for name in ("column", "left", "right"):
             given = require_sequence(name, getattr(self, name), "a list of whole numbers")
-            object.__setattr__(self, name, tuple(require_integer(name, each) for each in given))
+            object.__setattr__(self, name, tuple(require_integer(name, number) for number in given))
         for name in ("threshold", "value"):
             given = require_sequence(name, getattr(self, name), "a list of numbers")
-            object.__setattr__(self, name, tuple(require_number(name, each) for each in given))
+            object.__setattr__(self, name, tuple(require_number(name, number) for number in given))
         size = len(self.column)
         if size < 1 or {len(self.threshold), len(self.left), len(self.right), len(self.value)} != {size}:
             raise InvalidArgument("trees", "all lists of a tree need one length, of at least one node")
@@ -92,7 +92,7 @@ def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> Parts:
         return named, tuple(grown), base, float(model.learning_rate), link
     place = 1 if kind.endswith("Classifier") else -1
     members = [model] if kind in SINGLE else model.estimators_
-    return named, tuple(_convert_tree(each.tree_, place) for each in members), 0.0, 1 / len(members), Link.IDENTITY
+    return named, tuple(_convert_tree(member.tree_, place) for member in members), 0.0, 1 / len(members), Link.IDENTITY
 
 
 def _initial_prediction(model: Any) -> tuple[float, Link]:
@@ -237,7 +237,7 @@ class Trees(Predictor):
             ValueError: `facts` is not a valid sum of trees.
         """
         require_known_fields(facts, ("link", "base", "factor", "columns", "trees"))
-        trees = tuple(Tree(**{key: each[key] for key in Tree.__slots__}) for each in facts["trees"])
+        trees = tuple(Tree(**{key: fact[key] for key in Tree.__slots__}) for fact in facts["trees"])
         link = parse_choice("link", facts.get("link", "identity"), Link)
         return cls(name, tuple(facts["columns"]), trees, facts.get("base", 0.0), facts.get("factor", 1.0), link)
 
