@@ -211,7 +211,7 @@ class SurvivalReadingView(ResultView):
         found = self.compute_reading(curves)
         parts = found.items() if hasattr(found, "label_columns") else [("", found)]
         tables = [super(SurvivalReadingView, self).tables(part)[0] for _, part in parts]
-        heads = [f"{curves.named(name)}: " if name != "" else "" for name, _ in parts]
+        heads = [f"{curves.format_category(name)}: " if name != "" else "" for name, _ in parts]
         return [
             shown._replace(headline=f"{'' if place else told}{head}{shown.headline}")
             for place, (head, shown) in enumerate(zip(heads, tables, strict=True))
