@@ -60,8 +60,8 @@ class SurvivalView(ResultView):
     """View of a survival curve: an at-risk table with bands."""
 
     def tables(self, curve: Survival) -> list[ViewTable]:
-        fewest, most = curve.at_risk_intervals(self.settings.level).T
-        risk = {"at risk": curve.at_risk, "at least": fewest, "at most": most}
+        fewest, largest = curve.at_risk_intervals(self.settings.level).T
+        risk = {"at risk": curve.at_risk, "at least": fewest, "at most": largest}
         columns = {"time": curve.x, "survive to its start": curve._mask_unknown("y", curve.y)}
         head = f"{_describe_median(curve, self.settings.level)}\n"
         return [self.make_table(curve, columns, curve._interval_limits, "band", head=head, after=risk)]
@@ -107,12 +107,12 @@ def describe_log_rank_test(
     from .kaplan_meier import log_rank_test
 
     with suppress_curve_warnings():
-        found = log_rank_test(*([*each.values()] for each in within), rho=weights[0], gamma=weights[1])
+        test = log_rank_test(*([*each.values()] for each in within), rho=weights[0], gamma=weights[1])
     name = "log-rank" if weights == (0.0, 0.0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
     both = " and ".join(f"{group} {each}" for each in groups) + (f", strata of {', '.join(strata)}" if strata else "")
-    statistic = "not known" if isnan(found.statistic) else f"{found.statistic:.3g}"
-    words = f"{name}, {both}: chi-squared {statistic}, {describe_p_value(found.p_value)}"
-    return "".join(f"{line}\n" for line in (words, *found.notes))
+    statistic = "not known" if isnan(test.statistic) else f"{test.statistic:.3g}"
+    words = f"{name}, {both}: chi-squared {statistic}, {describe_p_value(test.p_value)}"
+    return "".join(f"{line}\n" for line in (words, *test.notes))
 
 
 READ = "survival", "hazard", "numbers", "figure"
@@ -167,10 +167,10 @@ class SurvivalReadingOptions(TimeReadingOptions):
         if rho is None or gamma is None or min(rho, gamma) < 0:
             raise Misuse("weights", "two numbers of at least 0 are needed, as in 1,0")
         of.parse_choice("theme", self.theme, dict.fromkeys(("light", "dark", "print")))
-        asked = self.parse_times(show, getattr(question, "grid", None), self.since)
+        times = self.parse_times(show, getattr(question, "grid", None), self.since)
         if show == "survival" and (rho, gamma) == (0.0, 0.0):
             return view
-        return SurvivalReadingView(view.settings, show=show, arguments=asked, weights=(rho, gamma), theme=self.theme)
+        return SurvivalReadingView(view.settings, show=show, arguments=times, weights=(rho, gamma), theme=self.theme)
 
 
 @dataclass(frozen=True)
@@ -180,8 +180,8 @@ class CompetingRisksReadingOptions(TimeReadingOptions):
     def adapt_view(self, view: ResultView, question: Any) -> ResultView:
         """Return the view of the requested result."""
         show = of.parse_choice("show", self.show, {word: word for word in ("incidence", "numbers")})
-        asked = self.parse_times(show, question.grid)
-        return view if show == "incidence" else SurvivalReadingView(view.settings, show=show, arguments=asked)
+        times = self.parse_times(show, question.grid)
+        return view if show == "incidence" else SurvivalReadingView(view.settings, show=show, arguments=times)
 
 
 def _require_times_on_grid(grid: Grid, until: float | None, at: tuple[float, ...], since: float | None) -> None:
@@ -207,14 +207,14 @@ class SurvivalReadingView(ResultView):
     def tables(self, curves: Any) -> list[ViewTable]:
         """Return the columns of the result with intervals, below the test of two groups, if requested."""
         tested = hasattr(curves, "label_columns") and self.weights is not None
-        told = describe_log_rank_test(curves, self.settings, self.weights or (0.0, 0.0)) if tested else ""
-        found = self.compute_reading(curves)
-        parts = found.items() if hasattr(found, "label_columns") else [("", found)]
-        tables = [super(SurvivalReadingView, self).tables(part)[0] for _, part in parts]
-        heads = [f"{curves.format_category(name)}: " if name != "" else "" for name, _ in parts]
+        test_lines = describe_log_rank_test(curves, self.settings, self.weights or (0.0, 0.0)) if tested else ""
+        result = self.compute_reading(curves)
+        members = result.items() if hasattr(result, "label_columns") else [("", result)]
+        tables = [super(SurvivalReadingView, self).tables(member)[0] for _, member in members]
+        heads = [f"{curves.format_category(name)}: " if name != "" else "" for name, _ in members]
         return [
-            shown._replace(headline=f"{'' if place else told}{head}{shown.headline}")
-            for place, (head, shown) in enumerate(zip(heads, tables, strict=True))
+            table._replace(headline=f"{'' if index else test_lines}{head}{table.headline}")
+            for index, (head, table) in enumerate(zip(heads, tables, strict=True))
         ]
 
     def draw(self, curves: Any) -> Axes:
@@ -310,11 +310,11 @@ class GroupedView(ResultView):
     def tables(self, curves: Any) -> list[ViewTable]:
         """Return the tables of all categories, with the category in each headline."""
         found = [
-            (curves.format_category(name), shown)
+            (curves.format_category(name), table)
             for name, curve in curves.items()
-            for shown in ResultView.tables(self, curve)
+            for table in ResultView.tables(self, curve)
         ]
-        return [shown._replace(headline=f"{name}: {shown.headline}") for name, shown in found]
+        return [table._replace(headline=f"{name}: {table.headline}") for name, table in found]
 
 
 class SurvivalModelView(ResultView):
@@ -331,8 +331,8 @@ class SurvivalModelView(ResultView):
                 lines.append(
                     f"{number.name} {format_number(number.value)}, {self.settings.level:.0%} interval {name}: {ends}"
                 )
-        (shown,) = super().tables(model)
-        return [shown._replace(headline="\n".join([*lines, shown.headline]))]
+        (table,) = super().tables(model)
+        return [table._replace(headline="\n".join([*lines, table.headline]))]
 
 
 VIEWS = [ResultView, GroupedView]

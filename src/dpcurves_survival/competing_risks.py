@@ -163,7 +163,7 @@ class CompetingRisks(IntervalResult):
 
     @property
     def at_risk(self) -> FloatArray:
-        """Unbiased number at risk in the cell that ends at each edge; first the number of all records: ``(cells + 1,)``."""
+        """Unbiased number at risk in the cell that ends at each edge; at the first edge all: ``(cells + 1,)``."""
         return np.append(self._risk_table.records[:1], self._risk_table.records)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
@@ -172,11 +172,11 @@ class CompetingRisks(IntervalResult):
         They are for the estimate from exact times of these records; with `population`, for the population, which needs
         independent units of one record each, and censoring that is independent of later events.
         """
-        level, drawn = require_probability("level", level), READ.sample_group(self, 0, population=population)
-        told = self._risk_table.bound_curves(drawn.known_cells, self._cell_bounds)
+        level, draws = require_probability("level", level), READ.sample_group(self, 0, population=population)
+        bounds_of_table = self._risk_table.bound_curves(draws.known_cells, self._cell_bounds)
         ends = [
             tuple(curves.incidence.reshape(*curves.incidence.shape[:-2], -1) for curves in both)
-            for both in (told, drawn[2:])
+            for both in (bounds_of_table, draws[2:])
         ]
         lower, upper = (bounds.reshape(self.incidence.shape) for bounds in band_over_orders(ends[0], ends[1], level))  # type: ignore[arg-type]
         lower = np.fmin(np.maximum.accumulate(lower, axis=1).clip(0, 1), self.incidence)
@@ -254,11 +254,11 @@ class CompetingRisks(IntervalResult):
         return risk_table_from_counts(censored, events, tied=self.grid.values is not None)
 
     def _sample_noise(self, draw: np.random.Generator) -> RiskTable:
-        drawn = [
+        noise = [
             simulate_cell_noise(turn.sums, turn.total, choose_draws(turn.sums.cells), draw)[:, 0]
             for turn in self.evidence
         ]
-        return risk_table_from_counts(drawn[0], drawn[1:], tied=self.grid.values is not None)
+        return risk_table_from_counts(noise[0], noise[1:], tied=self.grid.values is not None)
 
     @cached_property
     def _at_risk_with_noise(self) -> tuple[AtRisk, AtRisk]:
@@ -337,17 +337,19 @@ class CompetingRisks(IntervalResult):
 
     def _arrays(self) -> Mapping[str, object]:
         rows = {
-            name: dict(zip(map(str, self.causes), found, strict=True)) for name, found in self._known_curves.items()
+            name: dict(zip(map(str, self.causes), curves, strict=True)) for name, curves in self._known_curves.items()
         }
         return {**super()._arrays(), **rows}
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         ax, before, size = how["ax"], "" if how["name"] is None else f"{how['name']}, ", len(self.x)
         for row, cause in enumerate(self.causes):
-            own = [shade.select_rows(slice(row * size, (row + 1) * size)) for shade in shades]
+            cause_shades = [shade.select_rows(slice(row * size, (row + 1) * size)) for shade in shades]
             words: Any = {"label": self.label, "upwards": "share with an event", "share": True}
-            told: PlotArguments = {"privacy": how["privacy"], "ax": ax, "name": f"{before}{cause}"}
-            ax = draw_steps(self.x, self._known_curves["incidence"][row], shades=own, **words, **told)
+            plot_arguments: PlotArguments = {"privacy": how["privacy"], "ax": ax, "name": f"{before}{cause}"}
+            ax = draw_steps(
+                self.x, self._known_curves["incidence"][row], shades=cause_shades, **words, **plot_arguments
+            )
         return ax
 
     def _question(self) -> Mapping[str, object]:
@@ -376,13 +378,13 @@ class CompetingRisks(IntervalResult):
 
 def split_curves_by_cause(hazards: HazardPosterior, cause_fractions: FloatArray, event_times: FloatArray) -> Curves:
     """Return the curves of total hazards, divided between causes in each cell, (causes, cells)."""
-    left = np.cumprod(1 - hazards.hazard, axis=1)
-    before = np.concatenate([np.ones((len(left), 1)), left[:, :-1]], axis=1)
+    survival = np.cumprod(1 - hazards.hazard, axis=1)
+    before = np.concatenate([np.ones((len(survival), 1)), survival[:, :-1]], axis=1)
     come, hazard = (
-        np.cumsum(hazards.weight @ each * cause_fractions, axis=-1)
-        for each in (before * hazards.hazard, hazards.hazard)
+        np.cumsum(hazards.weight @ probabilities * cause_fractions, axis=-1)
+        for probabilities in (before * hazards.hazard, hazards.hazard)
     )
-    start, share = np.zeros((len(cause_fractions), 1)), np.append(1.0, hazards.weight @ left)
+    start, share = np.zeros((len(cause_fractions), 1)), np.append(1.0, hazards.weight @ survival)
     return Curves(
         share, np.hstack([start, come]), np.hstack([start, hazard]), event_times, event_times, share
     )  # fmt: skip
@@ -453,15 +455,15 @@ class CompetingRisksQuestion:
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table: counts of censored records and of events of each cause in each cell."""
         axis, rows = Axis(self.time, self.grid.with_outside(Outside.APART)), 1 + len(self.causes)
-        found = yield from ask_workload(
+        table = yield from ask_workload(
             PrefixWorkload(prepend_category_axes(self.by, self._event_categories(), axis)), ALL
         )
-        parts, privacy = (
-            split_rows(found.counts),
-            build_privacy_statement(found.releases, least=thresholds_for_times(self.time)),
+        rows_of_counts, privacy = (
+            split_rows(table.counts),
+            build_privacy_statement(table.releases, least=thresholds_for_times(self.time)),
         )
         label = format_axis_label(self.time, self.measured_in)
-        groups = [tuple(parts[first : first + rows]) for first in range(0, len(parts), rows)]
+        groups = [tuple(rows_of_counts[first : first + rows]) for first in range(0, len(rows_of_counts), rows)]
         return collect_by_category(
             self.by, [CompetingRisks.from_counts(group, self.causes, axis.grid, label, privacy) for group in groups]
         )  # fmt: skip

@@ -66,10 +66,10 @@ def _time_columns(question: SurvivalQuestion, sample: tuple[FloatArray, Bits]) -
 def survival_error(question: Any, curve: Survival, records: Columns, steps: FloatArray | None = None) -> float:
     """Return the root mean square difference to the Kaplan-Meier estimate from exact times or weights, over edges."""
     came = np.asarray(records[question.event]) == question.came
-    known, place = np.unique(np.asarray(records[question.time], dtype=np.float64), return_inverse=True)
-    left, events = np.bincount(place, steps), np.bincount(place, came if steps is None else steps * came)
-    share = np.append(1.0, np.cumprod(1 - events / np.maximum(np.cumsum(left[::-1])[::-1], 1e-9)))
-    return root_mean_square_error(curve.extrapolated_survival, share[np.searchsorted(known, curve.x, side="left")])
+    times, time_index = np.unique(np.asarray(records[question.time], dtype=np.float64), return_inverse=True)
+    leaving, events = np.bincount(time_index, steps), np.bincount(time_index, came if steps is None else steps * came)
+    share = np.append(1.0, np.cumprod(1 - events / np.maximum(np.cumsum(leaving[::-1])[::-1], 1e-9)))
+    return root_mean_square_error(curve.extrapolated_survival, share[np.searchsorted(times, curve.x, side="left")])
 
 
 PLAIN = ForecastKind(
@@ -120,9 +120,9 @@ def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> Floa
             apart = side.with_outside(Outside.APART)
             places.append(apart.cell_of(values.astype(np.float64)))
             shape.append(apart.slots)
-    found = np.zeros(shape)
-    np.add.at(found, tuple(places), 1.0)
-    return found
+    counts = np.zeros(shape)
+    np.add.at(counts, tuple(places), 1.0)
+    return counts
 
 
 def _cause_columns(question: Any, sample: Any) -> dict[str, Any]:
@@ -147,9 +147,9 @@ def _cause_error(question: Any, risks: CompetingRisks, records: Columns) -> floa
 def _entry_columns(question: Any, sample: Any) -> dict[str, Any]:
     """Return columns in which a third of the records enter at the start of the grid, and the others on the way to their
     exit."""
-    found = _time_columns(question, sample)
-    lower, way = question.grid.lower, np.arange(len(sample[0])) % 3 / 3
-    return {**found, question.entry: lower + (found[question.time] - lower) * way}
+    columns = _time_columns(question, sample)
+    lower, fractions = question.grid.lower, np.arange(len(sample[0])) % 3 / 3
+    return {**columns, question.entry: lower + (columns[question.time] - lower) * fractions}
 
 
 def _entry_error(question: Any, curve: variants.DelayedEntry, records: Columns) -> float:
@@ -170,9 +170,9 @@ def _interval_censored_columns(question: Any, sample: Any) -> dict[str, Any]:
     """Return events seen up to a quarter of the grid later, and last examinations of records without an event."""
     time, event = sample
     at, wide = interpolate_grid(question.grid, time), (question.grid.upper - question.grid.lower) / 4
-    look = np.arange(len(at)) % 4 / 4 * wide
-    last = np.where(event, at - wide / 8 - look / 2, at)
-    return {question.last: last, question.first: np.where(event, at + look / 2, np.inf)}
+    delay = np.arange(len(at)) % 4 / 4 * wide
+    last = np.where(event, at - wide / 8 - delay / 2, at)
+    return {question.last: last, question.first: np.where(event, at + delay / 2, np.inf)}
 
 
 def _interval_censored_error(question: Any, curve: variants.IntervalCensoredSurvival, records: Columns) -> float:
@@ -191,9 +191,9 @@ def _model_columns(question: Any, sample: Any) -> dict[str, Any]:
     before it."""
     bits, score = sample
     values = event_categories(question).values
-    way, upper = np.arange(len(bits)) % 16 / 16, question.times.upper
+    fractions, upper = np.arange(len(bits)) % 16 / 16, question.times.upper
     early = (bits == 1) | (np.arange(len(bits)) % 4 == 0)
-    time = np.where(early, question.times.lower + (upper - question.times.lower) * way, upper * 1.5 + 1)
+    time = np.where(early, question.times.lower + (upper - question.times.lower) * fractions, upper * 1.5 + 1)
     return {require_column_name(question.score): interpolate_grid(question.scores, score), question.time: time,
             question.event: np.array(values)[bits]}  # fmt: skip
 
@@ -213,9 +213,10 @@ def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float
     inside = counts[..., 1:-1]
     inside[..., 0] += counts[..., 0]
     inside[..., -1] += counts[..., -1]
-    known = None if model.censoring_survival is None else np.asarray(model.censoring_survival)
+    censoring = None if model.censoring_survival is None else np.asarray(model.censoring_survival)
     return abs(
-        model.auc.value - float(HorizonCounts.from_counts(inside, censored_first=False, censoring_survival=known).auc())
+        model.auc.value
+        - float(HorizonCounts.from_counts(inside, censored_first=False, censoring_survival=censoring).auc())
     )
 
 
@@ -253,12 +254,12 @@ def law_from_curve(question: Any, curve: Survival) -> tuple[Law, float] | None:
 def _time_law_from_curve(question: Any, curve: Survival) -> Law:
     """Return event times from the curve, and censoring times from the numbers at risk relative to the curve."""
     names = np.array(event_categories(question).values)
-    left = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
-    watched = np.minimum.accumulate(np.clip(left / np.maximum(curve.extrapolated_survival, 1e-9), 0.0, 1.0))
+    remaining = np.append(curve.at_risk[1:], 0.0) / max(float(curve.at_risk[0]), 1.0)
+    observed = np.minimum.accumulate(np.clip(remaining / np.maximum(curve.extrapolated_survival, 1e-9), 0.0, 1.0))
     edges, values = curve.x, curve.grid.values
     happens, ends = (
         normalise_weights(np.append(-np.diff(survival), survival[-1]))
-        for survival in (curve.extrapolated_survival, watched)
+        for survival in (curve.extrapolated_survival, observed)
     )
 
     def sample_records(draw: Generator, size: int) -> Table:

@@ -108,8 +108,8 @@ class ScoreErrors(NamedTuple):
     def departure_scores(self) -> FloatArray:
         """Scores of a log ratio that changes over time: linearly, and back and forth, (2, blocks)."""
         whole = max(float(self.information.sum()), LEAST_VARIANCE)
-        place = (np.cumsum(self.information) - self.information / 2) / whole
-        shapes = np.stack([np.sqrt(3) * (2 * place - 1), np.sqrt(5) * (6 * place**2 - 6 * place + 1)])
+        position = (np.cumsum(self.information) - self.information / 2) / whole
+        shapes = np.stack([np.sqrt(3) * (2 * position - 1), np.sqrt(5) * (6 * position**2 - 6 * position + 1)])
         shapes = shapes - (shapes @ self.information)[:, None] / whole
         return np.asarray(self.departure / np.sqrt(2) * shapes * self.information)
 
@@ -118,9 +118,9 @@ class ScoreErrors(NamedTuple):
         """Weights of the scores for the best linear predictor of the sum of true scores, (blocks,)."""
         true = np.diag(self.sampling_variances) + self.departure_scores.T @ self.departure_scores
         noise = np.atleast_2d(np.cov(self.noise, rowvar=False))
-        least = LEAST_VARIANCE * max(float(self.sampling_variances.max(initial=0.0)), 1.0)
-        seen = true + noise + least * np.eye(len(true))
-        return np.asarray(np.maximum(np.linalg.solve(seen, true.sum(axis=1) + least), 0.0))
+        smallest = LEAST_VARIANCE * max(float(self.sampling_variances.max(initial=0.0)), 1.0)
+        seen = true + noise + smallest * np.eye(len(true))
+        return np.asarray(np.maximum(np.linalg.solve(seen, true.sum(axis=1) + smallest), 0.0))
 
     def simulate_score(self, weights: FloatArray, *, population: bool) -> FloatArray:
         """Return draws of the weighted score at the ratio of the population, or at the ratio of these records,
@@ -242,11 +242,11 @@ class ScoredRiskTables:
         hazard = usual + weight * (events / np.maximum(exposed, LEAST_VARIANCE) - usual)
         hazard = self._repeat_over_cells(np.where(exposed > 0, np.maximum(hazard, 0.0), 0.0))
         died = (np.minimum(ratios * hazard, MOST_HAZARD) * self.at_risk).sum(axis=0)
-        wanted = float(died @ first_group_fraction(log_ratio, self.at_risk))
+        target = float(died @ first_group_fraction(log_ratio, self.at_risk))
         first, second, excess = log_ratio, log_ratio + SECANT, 0.0
         for step in range(SECANTS):
             events = split_events(second if step else first, died, self.at_risk)
-            before, excess = excess, float(events[0].sum()) - wanted
+            before, excess = excess, float(events[0].sum()) - target
             if step and abs(excess - before) > LEAST_VARIANCE:
                 move = excess * (second - first) / (excess - before)
                 first, second = second, second - min(max(move, -1.0), 1.0)

@@ -70,12 +70,12 @@ class HazardPrior(NamedTuple):
 
     def basis_matrix(self, cells: int) -> FloatArray:
         """Return the matrix that maps independent standard normal numbers to log hazards, (cells, numbers)."""
-        place = (np.arange(cells) + 0.5) / cells
-        columns = [np.full((cells, 1), self.level), self.slope * (np.log(place) + 1)[:, None]]
+        position = (np.arange(cells) + 0.5) / cells
+        columns = [np.full((cells, 1), self.level), self.slope * (np.log(position) + 1)[:, None]]
         if self.smooth:
-            variances, waves = np.linalg.eigh(np.exp(-0.5 * (np.subtract.outer(place, place) / self.length) ** 2))
-            kept = variances > NEGLIGIBLE * variances.max()
-            columns.append(self.smooth * waves[:, kept] * np.sqrt(variances[kept]))
+            variances, waves = np.linalg.eigh(np.exp(-0.5 * (np.subtract.outer(position, position) / self.length) ** 2))
+            retained = variances > NEGLIGIBLE * variances.max()
+            columns.append(self.smooth * waves[:, retained] * np.sqrt(variances[retained]))
         if self.rough:
             columns.append(self.rough * np.eye(cells))
         return np.hstack(columns)
@@ -151,21 +151,21 @@ def estimate_shrunken_hazards(
     blocks = [_sum_blocks(counts, width) for counts in (events, censored)]
     beyond = records.counts - sum(block.counts.sum() for block in blocks)
     noise_beyond = records.noise - sum(block_counts.noise.sum(axis=1) for block_counts in blocks)
-    found = np.concatenate([*(block_counts.counts for block_counts in blocks), [beyond]])
+    observed = np.concatenate([*(block_counts.counts for block_counts in blocks), [beyond]])
     noise = np.cov(np.column_stack([*(block_counts.noise for block_counts in blocks), noise_beyond]), rowvar=False)
     spread = float(np.std(records.noise))
     first = max(float(records.counts), spread, 1.0)
-    model = _CountModel(found, noise, first, min(2 * spread / first, 1.0))
-    draws = generator.standard_normal((DRAWS // 2, len(found) * 3))
+    model = _CountModel(observed, noise, first, min(2 * spread / first, 1.0))
+    draws = generator.standard_normal((DRAWS // 2, len(observed) * 3))
     with threadpool_limits(1, user_api="blas"):  # BLAS threads cost more than they save for such small matrices
         fitted = list(_fit_priors(model, np.concatenate([draws, -draws])))
     if not fitted:
         return None
     best = max(fit.evidence for fit in fitted)
     weights = np.exp([fit.evidence - best for fit in fitted])
-    kept = [(fit, weight) for fit, weight in zip(fitted, weights, strict=True) if weight > NEGLIGIBLE]
-    hazard = np.concatenate([_hazards_from_fit(fit, events, censored, width) for fit, _ in kept])
-    weight = np.repeat([weight for _, weight in kept], DRAWS)
+    retained = [(fit, weight) for fit, weight in zip(fitted, weights, strict=True) if weight > NEGLIGIBLE]
+    hazard = np.concatenate([_hazards_from_fit(fit, events, censored, width) for fit, _ in retained])
+    weight = np.repeat([weight for _, weight in retained], DRAWS)
     return HazardPosterior(hazard, weight / weight.sum())
 
 
@@ -181,11 +181,11 @@ def _fit_priors(model: _CountModel, draws: FloatArray) -> Iterator[_PosteriorFit
 def _hazards_from_fit(fit: _PosteriorFit, events: NoisyCounts, censored: NoisyCounts, width: int) -> FloatArray:
     """Return events over records at risk, times the probability that a record is at risk, (draws, cells)."""
     died = np.maximum(_spread_over_cells(fit.counts[:, 0], events, width), 0.0)
-    gone = died + np.maximum(_spread_over_cells(fit.counts[:, 1], censored, width), 0.0)
-    left = fit.records[:, None] - np.cumsum(gone, axis=1) + gone
+    leaving = died + np.maximum(_spread_over_cells(fit.counts[:, 1], censored, width), 0.0)
+    at_risk = fit.records[:, None] - np.cumsum(leaving, axis=1) + leaving
     deviation = fit.deviation[np.arange(died.shape[1]) // width]
-    anybody = ndtr((left - LEAST_AT_RISK) / deviation)
-    return np.asarray(np.clip(died / np.maximum(left, LEAST_AT_RISK), 0.0, 1.0) * anybody)
+    probability_at_risk = ndtr((at_risk - LEAST_AT_RISK) / deviation)
+    return np.asarray(np.clip(died / np.maximum(at_risk, LEAST_AT_RISK), 0.0, 1.0) * probability_at_risk)
 
 
 class _CountModel(NamedTuple):
@@ -239,16 +239,19 @@ class _CountModel(NamedTuple):
         curved = np.linalg.cholesky(_posterior_precision(factor, slopes @ basis))
         determinants = float(np.log(np.diag(factor[0])).sum() + np.log(np.diag(curved)).sum())
         sampling = self._sampling_covariance(expected)
-        kept = cho_solve(factor, sampling).T  # fraction of a difference from the expectation that is not noise
-        places = at + solve_triangular(curved.T, draws.T).T
-        drawn = self._expect_counts(usual + np.array([basis @ place for place in places]))
-        counts = drawn + (self.counts - drawn) @ kept.T
+        gain = cho_solve(factor, sampling).T  # fraction of a difference from the expectation that is not noise
+        parameter_draws = at + solve_triangular(curved.T, draws.T).T
+        expected_draws = self._expect_counts(usual + np.array([basis @ parameters for parameters in parameter_draws]))
+        counts = expected_draws + (self.counts - expected_draws) @ gain.T
         before = np.tril(np.ones((blocks, blocks)), -1)
-        gone, left = np.hstack([before, before]), (sampling - kept @ sampling)[:-1, :-1]
-        deviation = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", gone, left, gone), 1e-6))
+        cumulative, residual = np.hstack([before, before]), (sampling - gain @ sampling)[:-1, :-1]
+        deviation = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", cumulative, residual, cumulative), 1e-6))
         shares = counts[:, :-1].reshape(len(draws), 2, blocks)
         return _PosteriorFit(
-            -self._negative_log_posterior(factor, expected, at) - determinants, drawn.sum(axis=1), shares, deviation
+            -self._negative_log_posterior(factor, expected, at) - determinants,
+            expected_draws.sum(axis=1),
+            shares,
+            deviation,
         )
 
     def _expect_counts(self, logs: FloatArray) -> FloatArray:
@@ -257,9 +260,9 @@ class _CountModel(NamedTuple):
         hazards = np.exp(np.clip(logs[..., :-1], *RANGE)).reshape(*logs.shape[:-1], 2, blocks)
         both = hazards.sum(axis=-2)
         fallen = np.concatenate([np.zeros((*logs.shape[:-1], 1)), np.cumsum(both, axis=-1)], axis=-1)
-        left = self.initial_records * np.exp(np.clip(logs[..., -1:], -2, 2) - fallen)
-        gone = (left[..., :-1] * -np.expm1(-both))[..., None, :] * (hazards / both[..., None, :])
-        return np.concatenate([gone.reshape(*logs.shape[:-1], 2 * blocks), left[..., -1:]], axis=-1)
+        remaining = self.initial_records * np.exp(np.clip(logs[..., -1:], -2, 2) - fallen)
+        gone = (remaining[..., :-1] * -np.expm1(-both))[..., None, :] * (hazards / both[..., None, :])
+        return np.concatenate([gone.reshape(*logs.shape[:-1], 2 * blocks), remaining[..., -1:]], axis=-1)
 
     def _expect_counts_and_slopes(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return expected counts, and their derivatives by log hazards of both kinds and by the logarithm of the
@@ -267,25 +270,27 @@ class _CountModel(NamedTuple):
         blocks = len(self.counts) // 2
         hazards = np.exp(np.clip(logs[:-1], *RANGE)).reshape(2, blocks)
         both, expected = hazards.sum(axis=0), self._expect_counts(logs)
-        left = self.initial_records * np.exp(np.clip(logs[-1], -2, 2) - np.append(0.0, np.cumsum(both)))
+        remaining = self.initial_records * np.exp(np.clip(logs[-1], -2, 2) - np.append(0.0, np.cumsum(both)))
         stay, leave = np.exp(-both), -np.expm1(-both)
         earlier = np.tril(np.ones((blocks, blocks)), -1)
         slopes = np.zeros((len(expected), len(expected)))
         for column, hazard in enumerate(hazards):
             across = slice(column * blocks, (column + 1) * blocks)
             for row, of_row in enumerate(hazards):
-                part = of_row / both
+                block_index = of_row / both
                 counts = expected[row * blocks : (row + 1) * blocks, None]
-                own = left[:-1] * (stay * part + leave * ((row == column) - part) / both)
-                slopes[row * blocks : (row + 1) * blocks, across] = np.diag(own * hazard) - earlier * counts * hazard
-            slopes[-1, across] = -left[-1] * hazard
+                diagonal = remaining[:-1] * (stay * block_index + leave * ((row == column) - block_index) / both)
+                slopes[row * blocks : (row + 1) * blocks, across] = (
+                    np.diag(diagonal * hazard) - earlier * counts * hazard
+                )
+            slopes[-1, across] = -remaining[-1] * hazard
         slopes[:, -1] = expected
         return expected, slopes
 
     def _sampling_covariance(self, expected: FloatArray) -> FloatArray:
         """Return the multinomial covariance of the counts."""
-        own = np.diag(np.maximum(expected, LEAST_EXPECTED))
-        return np.asarray(own - np.outer(expected, expected) / expected.sum())
+        multinomial = np.diag(np.maximum(expected, LEAST_EXPECTED))
+        return np.asarray(multinomial - np.outer(expected, expected) / expected.sum())
 
     def _factor_covariance(self, expected: FloatArray) -> tuple[FloatArray, bool]:
         total = self._sampling_covariance(expected) + self.noise

@@ -97,7 +97,7 @@ def hazards_from_survival(survival: FloatArray) -> FloatArray:
 
 
 def estimate_cumulative_hazard(table: AtRisk, known: BoolArray) -> FloatArray:
-    """Return the nondecreasing sum of events over numbers at risk, to the end of each cell (Nelson 1969, Aalen 1978)."""
+    """Return the sum of events over numbers at risk, to each cell (Nelson 1969, Aalen 1978); nondecreasing."""
     return np.asarray(np.maximum(isotonic_projection(np.cumsum(_estimate_hazards(table, known))), 0.0))
 
 
@@ -209,18 +209,22 @@ def simulate_log_errors(
         sampling: From `sample_survival_errors`, for the population; None: for these records.
         before_next_event: Whether survival of the population just before its next event is meant.
     """
-    told, moved = table.select_subset(known), noise.select_subset((..., known))
+    released, known_noise = table.select_subset(known), noise.select_subset((..., known))
     # Without noise, survival of these records may be 0; survival of the population is positive.
-    floor = 1.0 if sampling is not None else np.minimum(np.sqrt(np.mean(moved.records**2, axis=0)), 1.0) + LEAST_FLOOR
-    read = np.log(_estimate_cell_survival(told.events, np.maximum(told.records, LEAST_AT_RISK), floor))
-    left = _estimate_cell_survival(told.events - moved.events, np.maximum(told.records - moved.records, 1.0), floor)
-    steps = np.log(left) - read
+    floor = (
+        1.0 if sampling is not None else np.minimum(np.sqrt(np.mean(known_noise.records**2, axis=0)), 1.0) + LEAST_FLOOR
+    )
+    log_survival = np.log(_estimate_cell_survival(released.events, np.maximum(released.records, LEAST_AT_RISK), floor))
+    simulated_survival = _estimate_cell_survival(
+        released.events - known_noise.events, np.maximum(released.records - known_noise.records, 1.0), floor
+    )
+    steps = np.log(simulated_survival) - log_survival
     if sampling is not None:
         steps = steps + sampling.increments[:, known]
     errors = np.cumsum(steps, axis=1)
     if sampling is not None and before_next_event:
         errors = errors + sampling.next_event[:, known]
-    return np.exp(np.cumsum(read)), np.asarray(errors)
+    return np.exp(np.cumsum(log_survival)), np.asarray(errors)
 
 
 def _estimate_cell_survival(events: FloatArray, records: FloatArray, floor: FloatArray | float = 1.0) -> FloatArray:
@@ -283,14 +287,14 @@ def median_cells(orders: TieOrders, known: BoolArray, level: float) -> tuple[int
         level: Confidence level.
     """
     cells = len(orders.events_first)
-    each, told = (1 + level) / 2, known
+    one_sided, is_known = (1 + level) / 2, known
     down, up = (np.zeros(cells) for _ in range(2))
-    down[known] = np.maximum(upper_quantiles(-orders.censored_first_errors, each), 0.0)
-    up[known] = np.maximum(upper_quantiles(orders.events_first_errors, each), 0.0)
+    down[known] = np.maximum(upper_quantiles(-orders.censored_first_errors, one_sided), 0.0)
+    up[known] = np.maximum(upper_quantiles(orders.events_first_errors, one_sided), 0.0)
     may_be_half = ~known | (orders.censored_first * np.exp(-down) <= HALF)
-    may_be_more = told & (orders.events_first * np.exp(up) > HALF)
+    may_be_more = is_known & (orders.events_first * np.exp(up) > HALF)
     last = int(np.flatnonzero(may_be_more)[-1]) if may_be_more.any() else -1
-    if not told.any() or last == np.flatnonzero(told)[-1]:
+    if not is_known.any() or last == np.flatnonzero(is_known)[-1]:
         last = cells - 1  # the curve may be constant past the known cells
     return int(np.argmax(np.append(may_be_half, True))), last + 1
 
@@ -397,8 +401,10 @@ def compute_log_rank_score(first: AtRisk, second: AtRisk, *, weight: FloatArray 
     ones, others = (np.maximum(table.records, 0.0) for table in (first, second))
     records, events = ones + others, first.events + second.events
     share = np.divide(ones, records, out=np.full_like(records, 0.5), where=records > 0)
-    left = np.clip(np.divide(records - events, records - 1, out=np.zeros_like(records), where=records > 1), 0.0, 1.0)
-    scatter = weight**2 * np.maximum(events, 0.0) * share * (1 - share) * left
+    remaining = np.clip(
+        np.divide(records - events, records - 1, out=np.zeros_like(records), where=records > 1), 0.0, 1.0
+    )
+    scatter = weight**2 * np.maximum(events, 0.0) * share * (1 - share) * remaining
     more = weight * (first.events - events * share)
     return LogRankScore(np.asarray(more.sum(axis=-1)), np.asarray(scatter.sum(axis=-1)))
 
@@ -426,8 +432,8 @@ class Stratum(NamedTuple):
         """
         if rho == gamma == 0:
             return 1.0
-        left = estimate_survival(self.groups[0].add_counts(self.groups[1]), self.known_cells)
-        before = np.append(1.0, left)[:-1][self.known_cells]
+        survival = estimate_survival(self.groups[0].add_counts(self.groups[1]), self.known_cells)
+        before = np.append(1.0, survival)[:-1][self.known_cells]
         return np.asarray(before**rho * (1 - before) ** gamma)
 
 
@@ -448,7 +454,7 @@ def log_rank(
         rho: Power of pooled survival in the weights of cells.
         gamma: Power of one minus pooled survival.
     """
-    found, null, noise = LogRankScore(np.zeros(()), np.zeros(())), LogRankScore(np.zeros(()), np.zeros(())), 0.0
+    released, null, noise = LogRankScore(np.zeros(()), np.zeros(())), LogRankScore(np.zeros(()), np.zeros(())), 0.0
     for stratum in strata:
         if not stratum.known_cells.any():
             continue
@@ -457,19 +463,21 @@ def log_rank(
             [noise.select_subset((..., stratum.known_cells)) for noise in stratum.noises],
             stratum.fleming_harrington_weights(rho, gamma),
         )
-        own = compute_log_rank_score(first, second, weight=weight)
+        group_draws = compute_log_rank_score(first, second, weight=weight)
         scattered = compute_log_rank_score(first.add_counts(moved[0]), second.add_counts(moved[1]), weight=weight)
         if stratum.has_entries:
-            chance = np.sqrt(own.variance) * generator.standard_normal(len(moved[0].events))
-            alike = LogRankScore(scattered.excess - own.excess + chance, scattered.variance)
+            chance = np.sqrt(group_draws.variance) * generator.standard_normal(len(moved[0].events))
+            alike = LogRankScore(scattered.excess - group_draws.excess + chance, scattered.variance)
         else:
             alike = _simulate_null_scores((first, second), moved, weight, generator)
-        found, null = (LogRankScore(*map(np.add, *both)) for both in ((found, own), (null, alike)))
+        released, null = (LogRankScore(*map(np.add, *both)) for both in ((released, group_draws), (null, alike)))
         noise += float(scattered.excess.var())
     if null.excess.ndim == 0:
         return TwoSampleTest(nan, nan)  # no cell is known to have records at risk in both groups
-    reached, shown = (score.excess**2 / np.maximum(score.variance + noise, LEAST_VARIANCE) for score in (found, null))
-    return TwoSampleTest(float(reached), monte_carlo_p_value(float(reached), shown))
+    reached, simulated = (
+        score.excess**2 / np.maximum(score.variance + noise, LEAST_VARIANCE) for score in (released, null)
+    )
+    return TwoSampleTest(float(reached), monte_carlo_p_value(float(reached), simulated))
 
 
 def estimate_log_rank_bias(
@@ -491,12 +499,12 @@ def estimate_log_rank_bias(
     """
     added = tuple(map(AtRisk.add_counts, groups, noises))
     gone = tuple(counts + noise for counts, noise in zip(censored, noises_of_censored, strict=True))
-    read, scattered = compute_log_rank_score(*groups), compute_log_rank_score(*added)
-    move = _excess_with_even_censoring(groups, censored) - read.excess
+    released_excess, scattered = compute_log_rank_score(*groups), compute_log_rank_score(*added)
+    move = _excess_with_even_censoring(groups, censored) - released_excess.excess
     error = float(np.sqrt(np.mean((_excess_with_even_censoring(added, gone) - scattered.excess - move) ** 2)))
-    deviation = float(np.sqrt(max(float(read.variance) + float(scattered.excess.var()), LEAST_VARIANCE)))
-    told = abs(float(move)) > max(DEVIATIONS * error, LEAST_MOVE * deviation)
-    return abs(float(move)) / deviation if told else 0.0
+    deviation = float(np.sqrt(max(float(released_excess.variance) + float(scattered.excess.var()), LEAST_VARIANCE)))
+    is_significant = abs(float(move)) > max(DEVIATIONS * error, LEAST_MOVE * deviation)
+    return abs(float(move)) / deviation if is_significant else 0.0
 
 
 def _excess_with_even_censoring(groups: Sequence[AtRisk], censored: Sequence[FloatArray]) -> FloatArray:
@@ -596,9 +604,11 @@ class RiskTable(NamedTuple):
             / np.maximum(self.fewest_records if censored_first else self.records, LEAST_RISK_OF_TABLES)[..., None, :]
         )
         share = np.where(known, share.clip(-1, 1), 0.0)
-        left = _prepend_value(1.0, np.cumprod(1 - share.sum(axis=-2).clip(-1, 1), axis=-1))
-        come = _prepend_value(0.0, np.cumsum(left[..., None, :-1] * share, axis=-1))
-        return Curves(left, come, _prepend_value(0.0, np.cumsum(share, axis=-1)), event_times, event_times, left)
+        survival = _prepend_value(1.0, np.cumprod(1 - share.sum(axis=-2).clip(-1, 1), axis=-1))
+        come = _prepend_value(0.0, np.cumsum(survival[..., None, :-1] * share, axis=-1))
+        return Curves(
+            survival, come, _prepend_value(0.0, np.cumsum(share, axis=-1)), event_times, event_times, survival
+        )
 
     def bound_curves(
         self, known: BoolArray, cells: FloatArray, sampling: HazardSamplingErrors | None = None
@@ -619,13 +629,15 @@ class RiskTable(NamedTuple):
             self.estimate_curves(known, cells[:, 1]),
             self.estimate_curves(known, cells[:, 0], censored_first=True),
         )
-        least, most = (np.diff(curves.cumulative_hazard, axis=-1) for curves in (late, early))
+        lowest_hazards, highest_hazards = (np.diff(curves.cumulative_hazard, axis=-1) for curves in (late, early))
         first, low, high = int(known.sum()), early.survival.clip(0, 1), late.survival.clip(0, 1)
-        come_low = _prepend_value(0.0, np.cumsum(low[..., None, :-1] * least, axis=-1))
-        come_high = _prepend_value(0.0, np.cumsum(high[..., None, :-1] * most, axis=-1))
-        whole = most.sum(axis=-2, keepdims=True).clip(0, MOST_HAZARD)
+        come_low = _prepend_value(0.0, np.cumsum(low[..., None, :-1] * lowest_hazards, axis=-1))
+        come_high = _prepend_value(0.0, np.cumsum(high[..., None, :-1] * highest_hazards, axis=-1))
+        whole = highest_hazards.sum(axis=-2, keepdims=True).clip(0, MOST_HAZARD)
         apart = np.divide(-np.log1p(-whole), whole, out=np.ones_like(whole), where=whole > 0)
-        more = _prepend_value(0.0, np.cumsum(most * np.where(cells[:, 0] < cells[:, 1], apart, 1.0), axis=-1))
+        more = _prepend_value(
+            0.0, np.cumsum(highest_hazards * np.where(cells[:, 0] < cells[:, 1], apart, 1.0), axis=-1)
+        )
         since = low.copy()
         if sampling is not None:
             low[..., 1:] *= np.exp(-sampling.next_any_event)
@@ -709,8 +721,8 @@ def interval_over_orders(
         return -np.inf, np.inf
     if population:
         return -upper_quantile(-low, (1 + level) / 2), upper_quantile(high, (1 + level) / 2)
-    spread = max((float(np.ptp(np.quantile(values, (0.25, 0.75)))) for values in (low, high) if np.isfinite(values).all()),
-                 default=0.0) / (2 * NormalDist().inv_cdf(0.75))  # fmt: skip
+    widths = [float(np.ptp(np.quantile(values, (0.25, 0.75)))) for values in (low, high) if np.isfinite(values).all()]
+    spread = max(widths, default=0.0) / (2 * NormalDist().inv_cdf(0.75))  # standard deviation of a normal law
     apart = float(np.median(high) - np.median(low))
     each = end_level(max(apart, 0.0) / max(spread, LEAST_SPREAD) if np.isfinite(apart) else np.inf, level)
     return -upper_quantile(-low, each), upper_quantile(high, each)

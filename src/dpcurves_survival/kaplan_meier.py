@@ -180,12 +180,12 @@ class Survival(IntervalResult):
         return cls(label, privacy, evidence, grid)._add_notes()
 
     def _add_notes(self) -> Self:
-        known, told, noises = self._known_cells, self._event_table, self._simulated_noise
+        known, released, noises = self._known_cells, self._event_table, self._simulated_noise
         # Declared values have a fixed order of ties.
         wide = (
             ()
             if self.grid.values is not None
-            else notes_on_wide_cells(told.select_subset(known), noises.select_subset((..., known)))
+            else notes_on_wide_cells(released.select_subset(known), noises.select_subset((..., known)))
         )
         noted = self.privacy.with_notes(*wide)
         lower, upper = self.band(LEVEL)
@@ -257,12 +257,12 @@ class Survival(IntervalResult):
     @cached_property
     def _shrunken_hazards(self) -> HazardPosterior | None:
         """Shrunken hazards; None if the noise is negligible."""
-        told, noise = self._event_table, self._simulated_noise
-        events = NoisyCounts(told.at_risk.events, noise.at_risk.events)
-        censored = NoisyCounts(told.exits - events.counts, noise.exits - events.noise)
+        released, noise = self._event_table, self._simulated_noise
+        events = NoisyCounts(released.at_risk.events, noise.at_risk.events)
+        censored = NoisyCounts(released.exits - events.counts, noise.exits - events.noise)
         if max(float(np.mean(counts.noise**2)) for counts in (events, censored)) < QUIET**2:
             return None
-        records = NoisyCounts(told.at_risk.records[0], noise.at_risk.records[:, 0])
+        records = NoisyCounts(released.at_risk.records[0], noise.at_risk.records[:, 0])
         return estimate_shrunken_hazards(events, censored, records, public_generator(None))
 
     @property
@@ -392,8 +392,8 @@ class Survival(IntervalResult):
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         error = np.diff(self.at_risk_intervals(LEVEL), axis=1)[1:, 0] / 2 if shades else None
         risk = AtRiskRow(self.x, self.at_risk[1:], error)
-        told: Any = {"label": self.label, "at_risk": risk, "weighted": self.WEIGHTED}
-        return draw_survival(self.x, self._mask_unknown("y", self.y), shades=shades, **told, **how)
+        plot_arguments: Any = {"label": self.label, "at_risk": risk, "weighted": self.WEIGHTED}
+        return draw_survival(self.x, self._mask_unknown("y", self.y), shades=shades, **plot_arguments, **how)
 
     def _question(self) -> dict[str, object]:
         return {"label": self.label, **declared_values_to_json(self.grid)}
@@ -489,12 +489,12 @@ class SurvivalQuestion:
     ) -> Needs[Any]:
         """Ask with a fraction of the budget; `earlier_releases` are added to the privacy statement."""
         axis = axis_type(self.time, self.grid.with_outside(Outside.APART))
-        found = yield from ask_workload(
+        table = yield from ask_workload(
             PrefixWorkload(prepend_category_axes(self.by, event_categories(self), axis)), budget_fraction
         )
         rows, privacy = (
-            split_rows(found.counts),
-            build_privacy_statement((*earlier_releases, *found.releases), least=thresholds_for_times(self.time)),
+            split_rows(table.counts),
+            build_privacy_statement((*earlier_releases, *table.releases), least=thresholds_for_times(self.time)),
         )
         label = format_axis_label(self.time, self.measured_in)
         curves = [
@@ -586,12 +586,12 @@ def log_rank_test(
         if not isinstance(power, (int, float)) or not 0 <= power < inf:
             raise InvalidArgument(name, "a number of at least 0 is needed")
     strata, notes, random = list[inference.Stratum](), dict[str, None](), public_generator(generator)
-    for one, other in zip(firsts, seconds, strict=True):
-        if not np.array_equal(one.x, other.x):
+    for first_curve, second_curve in zip(firsts, seconds, strict=True):
+        if not np.array_equal(first_curve.x, second_curve.x):
             raise InvalidArgument("second", "a curve on the same grid is needed")
         groups, noises = (
-            [curve._event_table for curve in (one, other)],
-            [curve._sample_noise(random) for curve in (one, other)],
+            [curve._event_table for curve in (first_curve, second_curve)],
+            [curve._sample_noise(random) for curve in (first_curve, second_curve)],
         )
         draws = min(len(noise.censored) for noise in noises)
         noises = [noise.select_subset(slice(draws)) for noise in noises]
@@ -601,7 +601,7 @@ def log_rank_test(
                 for group, noise in zip(groups, noises, strict=True)
             )
         )
-        if known.any() and one.grid.values is None:
+        if known.any() and first_curve.grid.values is None:
             inner = np.logical_and(
                 *(
                     inference.find_inner_cells(group.at_risk, group.censored, noise.at_risk, noise.censored)
@@ -614,7 +614,9 @@ def log_rank_test(
             )
             notes |= dict.fromkeys(stratum_notes)
         pairs = [(both[0].at_risk, both[1].at_risk) for both in (groups, noises)]
-        strata.append(inference.Stratum(pairs[0], pairs[1], known, has_entries=one.RELEASES > Survival.RELEASES))
+        strata.append(
+            inference.Stratum(pairs[0], pairs[1], known, has_entries=first_curve.RELEASES > Survival.RELEASES)
+        )
     draws = min(len(stratum.noises[0].events) for stratum in strata)
     first_draws = [
         (stratum.noises[0].select_subset(slice(draws)), stratum.noises[1].select_subset(slice(draws)))

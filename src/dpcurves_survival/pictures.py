@@ -126,8 +126,10 @@ def _fill_bands(picture: canvas.Picture, edges: FloatArray, max_height: float = 
     ax = picture.ax
     for shade in picture.shades:
         lower, upper = (np.minimum(end, max_height) for end in shade.endpoints)
-        look: Any = {"color": picture.style.color, "alpha": canvas.shade_opacity(shade.label, ax), "linewidth": 0}
-        ax.fill_between(edges, lower, upper, step="post", **look).set_label(canvas.deduplicate_label(ax, shade.label))
+        band_style: Any = {"color": picture.style.color, "alpha": canvas.shade_opacity(shade.label, ax), "linewidth": 0}
+        ax.fill_between(edges, lower, upper, step="post", **band_style).set_label(
+            canvas.deduplicate_label(ax, shade.label)
+        )
 
 
 def draw_steps(
@@ -183,10 +185,10 @@ def draw_forest(
     from dpcurves.display.artists import add_statement
 
     scales = list(dict.fromkeys(scale for _, _, scale in rows))
-    own = [[number for number, row in enumerate(rows) if row[2] == scale] for scale in scales]
+    panel_numbers = [[number for number, row in enumerate(rows) if row[2] == scale] for scale in scales]
     whole = canvas.prepare_axes(on.get("ax"), (7.4, HEAD + ROW * len(rows) + 0.6 * len(scales)))
-    panels, below = stack_panels(whole, [len(panel_rows) + 0.9 for panel_rows in own])
-    for panel, scale, numbers in zip(panels, scales, own, strict=True):
+    panels, below = stack_panels(whole, [len(panel_rows) + 0.9 for panel_rows in panel_numbers])
+    for panel, scale, numbers in zip(panels, scales, panel_numbers, strict=True):
         _draw_panel(panel, scale, [rows[number] for number in numbers], numbers, on.get("shades", ()))
     handles, words = panels[0].get_legend_handles_labels()
     if handles:
@@ -206,8 +208,10 @@ def _draw_panel(
     if ends and not any(np.isfinite(end).any() for end in ends):  # unknown values have no point
         values, ends = np.full(len(rows), np.nan), [np.full((2, len(rows)), np.nan)] * len(ends)
         ax.set_xticks([])
-        for place in places:
-            ax.text(0.5, place, "not known", transform=ax.get_yaxis_transform(), ha="center", va="center", fontsize=8)
+        for position in places:
+            ax.text(
+                0.5, position, "not known", transform=ax.get_yaxis_transform(), ha="center", va="center", fontsize=8
+            )
     seen = np.concatenate([values, *(bounds.ravel() for bounds in ends)])
     seen = seen[np.isfinite(seen) & ((seen > 0) if scale == "ratio" else True)]
     low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
@@ -216,8 +220,8 @@ def _draw_panel(
     none = NOTHING.get(scale)
     for shade, (lower, upper) in zip(shades, ends, strict=True):
         width, alpha = (THIN, 1.0) if canvas.POPULATION in shade.label else (THICK, WITHIN)
-        drawn = np.clip(lower, *limits), np.clip(upper, *limits)
-        ax.hlines(places, *drawn, color=color, linewidth=width, alpha=alpha, label=shade.label)
+        is_drawn = np.clip(lower, *limits), np.clip(upper, *limits)
+        ax.hlines(places, *is_drawn, color=color, linewidth=width, alpha=alpha, label=shade.label)
     ax.plot(values, places, "s", color=color, markersize=5, zorder=3)
     if none is not None and limits[0] < none < limits[1]:
         ax.axvline(none, color="#8a8a8a", linewidth=0.8, linestyle=":", zorder=0)
@@ -341,10 +345,10 @@ def _write_risk_table(axes: Axes, groups: Sequence[FigureGroup], theme: Theme, l
             cell = int(np.searchsorted(risk.edges, time, side="right")) - 1
             words = format_number(round(max(float(risk.records[cell]), 0.0)))
             words += "" if risk.error is None else f" ±{format_number(np.ceil(risk.error[cell]))}"
-            place = (time - risk.edges[0]) / (risk.edges[-1] - risk.edges[0])
-            _write_text(axes, float(place), down, words, theme.text, ha="left" if place < 0.02 else "center")
+            position = (time - risk.edges[0]) / (risk.edges[-1] - risk.edges[0])
+            _write_text(axes, float(position), down, words, theme.text, ha="left" if position < 0.02 else "center")
     down -= 1.4 * LINE if risks else 0.2 * LINE
-    for line in [part for text in lines if text for part in wrap(text, MOST_LETTERS)]:
+    for line in [line_part for text in lines if text for line_part in wrap(text, MOST_LETTERS)]:
         _write_text(axes, 0.0, down, line, theme.muted_text, size=7.0, ha="left")
         down -= 9.0
 

@@ -69,11 +69,11 @@ class HorizonCounts(NamedTuple):
         inside[..., 0, :] += counts[..., 0, :]
         censored, events = inside[..., 0, :, :], inside[..., 1, :, :]
         past = counts[..., -1, :].sum(axis=-2)
-        gone, died = censored.sum(axis=-1), events.sum(axis=-1)
-        left = (gone + died)[..., ::-1].cumsum(axis=-1)[..., ::-1] + past.sum(axis=-1)[..., None]
-        at_risk = np.maximum(left if censored_first else left - died, LEAST_RECORDS)
-        watched = np.cumprod(1 - (gone / at_risk).clip(0, 1), axis=-1)
-        before = np.concatenate([np.ones((*watched.shape[:-1], 1)), watched], axis=-1)
+        leaving, died = censored.sum(axis=-1), events.sum(axis=-1)
+        remaining = (leaving + died)[..., ::-1].cumsum(axis=-1)[..., ::-1] + past.sum(axis=-1)[..., None]
+        at_risk = np.maximum(remaining if censored_first else remaining - died, LEAST_RECORDS)
+        observed = np.cumprod(1 - (leaving / at_risk).clip(0, 1), axis=-1)
+        before = np.concatenate([np.ones((*observed.shape[:-1], 1)), observed], axis=-1)
         if censoring_survival is not None:
             before = np.broadcast_to(censoring_survival, before.shape)
         before = np.maximum(before, LEAST)
@@ -102,8 +102,8 @@ class HorizonCounts(NamedTuple):
 
     def brier_score(self, scores: FloatArray) -> FloatArray:
         """Return the Brier score at the horizon (Graf and others 1999) of these event probabilities: (...)."""
-        found = (self.events * (1 - scores) ** 2 + self.survivors * scores**2).sum(axis=-1)
-        return np.asarray(found / np.maximum(self.records.sum(axis=-1), LEAST_RECORDS))
+        loss = (self.events * (1 - scores) ** 2 + self.survivors * scores**2).sum(axis=-1)
+        return np.asarray(loss / np.maximum(self.records.sum(axis=-1), LEAST_RECORDS))
 
     def event_fractions(self, starts: IntArray) -> FloatArray:
         """Return the share with an event before the horizon in each group of scores: (..., groups); NaN for empty
@@ -189,10 +189,10 @@ class SurvivalModel(IntervalResult):
     def predicted(self) -> FloatArray:
         """Mean score of each group, NaN for groups that seem empty."""
         likely = self._records_by_score
-        sums, many = (
+        sums, sizes = (
             np.add.reduceat(values, self._group_starts) for values in (likely * self._score_midpoints, likely)
         )
-        return np.divide(sums, many, out=np.full_like(sums, np.nan), where=many > 0)
+        return np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0)
 
     @cached_property
     def observed(self) -> FloatArray:
@@ -207,22 +207,22 @@ class SurvivalModel(IntervalResult):
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Return lower and upper endpoints of `observed`, each at `level` separately: shape ``(groups, 2)``."""
-        level, drawn = require_probability("level", level), self._cell_counts.simulate_counts(population)
+        level, simulated = require_probability("level", level), self._cell_counts.simulate_counts(population)
         if not self._is_followed:
             return np.tile([0.0, 1.0], (len(self._group_starts), 1))
         ends = []
         for early in self._tie_orders:
-            found, likely = (
+            released, likely = (
                 self._weight_counts(each, censored_first=early).event_fractions(self._group_starts)
                 for each in (self._cell_counts.counts, self._plausible_counts)
             )
-            moved = self._weight_counts(drawn, censored_first=early).event_fractions(self._group_starts) - likely
+            moved = self._weight_counts(simulated, censored_first=early).event_fractions(self._group_starts) - likely
             ends.append(
-                [_find_interval(*each, level, population=population) for each in zip(found, moved.T, strict=True)]
+                [_find_interval(*each, level, population=population) for each in zip(released, moved.T, strict=True)]
             )
         low, high = np.min(ends, axis=0)[:, 0], np.max(ends, axis=0)[:, 1]
-        told = np.nan_to_num(self.observed, nan=0.5)
-        return np.stack([np.minimum(low, told), np.maximum(high, told)], axis=1).clip(0.0, 1.0)
+        estimates = np.nan_to_num(self.observed, nan=0.5)
+        return np.stack([np.minimum(low, estimates), np.maximum(high, estimates)], axis=1).clip(0.0, 1.0)
 
     def _estimate_metric(
         self,
@@ -271,8 +271,8 @@ class SurvivalModel(IntervalResult):
         return bool(followed.any() and share[int(followed.sum()) - 1] == 0)
 
     def _weight_counts(self, counts: FloatArray, *, censored_first: bool = False) -> HorizonCounts:
-        known = None if self.censoring_survival is None else np.asarray(self.censoring_survival)
-        return HorizonCounts.from_counts(counts, censored_first=censored_first, censoring_survival=known)
+        censoring = None if self.censoring_survival is None else np.asarray(self.censoring_survival)
+        return HorizonCounts.from_counts(counts, censored_first=censored_first, censoring_survival=censoring)
 
     @property
     def _tie_orders(self) -> tuple[bool, ...]:
@@ -312,9 +312,9 @@ class SurvivalModel(IntervalResult):
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         seen = np.isfinite(self.predicted)
-        told = [shade.select_rows(seen) for shade in shades]
+        plot_arguments = [shade.select_rows(seen) for shade in shades]
         observed = self._mask_unknown("observed", self.observed)[seen]
-        ax = display.draw_calibration(self.predicted[seen], observed, self.records[seen], shades=told, **how)
+        ax = display.draw_calibration(self.predicted[seen], observed, self.records[seen], shades=plot_arguments, **how)
         ax.set(xlabel=f"predicted chance of an event before {self.horizon:g}", ylabel="share with an event, weighted")
         return ax
 
@@ -460,11 +460,11 @@ class SurvivalModelQuestion:
         axes = prepend_category_axes(
             self.by, event_categories(self), Axis(self.time, times), Axis(self.score, count_outside(scores))
         )
-        found = yield from ask_workload(PrefixWorkload(axes), ALL)
-        privacy = build_privacy_statement(found.releases, self.model, thresholds_for_times(self.time, BEYOND_HORIZON))
-        parts = split_rows(found.counts, 2 * times.slots) if self.by is not None else [found.counts]
+        table = yield from ask_workload(PrefixWorkload(axes), ALL)
+        privacy = build_privacy_statement(table.releases, self.model, thresholds_for_times(self.time, BEYOND_HORIZON))
+        rows_of_counts = split_rows(table.counts, 2 * times.slots) if self.by is not None else [table.counts]
         facts = times, scores, self.groups, self.censoring_survival, privacy.with_notes(*notes_on_dependence(privacy))
-        return collect_by_category(self.by, [SurvivalModel(*facts, part) for part in parts])
+        return collect_by_category(self.by, [SurvivalModel(*facts, part) for part in rows_of_counts])
 
     def __str__(self) -> str:
         return f"score {self.score} for {self.event} of {self.time} before {self.times.upper:g}"

@@ -137,8 +137,8 @@ class RiskTableReader(NamedTuple):
 
 def _point_estimates(curve: Survival) -> inference.Curves:
     """Return the curves as shown, with events in the middle of their cells or at declared values."""
-    left, middle = curve.y, curve._cell_bounds.mean(axis=1)
-    return inference.Curves(left, (1 - left)[None], curve.cumulative_hazard[None], middle, middle, left)
+    survival, middle = curve.y, curve._cell_bounds.mean(axis=1)
+    return inference.Curves(survival, (1 - survival)[None], curve.cumulative_hazard[None], middle, middle, survival)
 
 
 ONE_CAUSE = RiskTableReader(
@@ -175,13 +175,13 @@ def estimate_statistic(
         return np.asarray(first - second[0] if second else first)
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        drawn = [reader.sample_group(group, place, population=population) for place, group in enumerate(groups)]
-        fewest = min(len(draws.table.records) for draws in drawn)
+        group_draws = [reader.sample_group(group, index, population=population) for index, group in enumerate(groups)]
+        fewest = min(len(draws.table.records) for draws in group_draws)
         sides = []
         for side in (1, -1):
             curves = [
-                each.lowest_curves if sign == side else each.highest_curves
-                for each, sign in zip(drawn, (1, -1), strict=False)
+                draws_.lowest_curves if sign == side else draws_.highest_curves
+                for draws_, sign in zip(group_draws, (1, -1), strict=False)
             ]
             sides.append(np.asarray(read_difference(*(_take_draws(curve, fewest) for curve in curves))))
         return inference.interval_over_orders(sides[0], sides[1], level, population=population)
@@ -189,8 +189,8 @@ def estimate_statistic(
     value = float(read_difference(*map(reader.read_curves, groups)))
     if len(groups) == 1:
         return Estimate(name, value, find_endpoints, groups[0].privacy, scale, 0.0, maximum)
-    parts = tuple(estimate_statistic(name, (group,), statistic, scale, reader, maximum=maximum) for group in groups)
-    return Estimate(name, value, find_endpoints, groups[0].privacy, scale, -maximum, maximum, parts)
+    estimates = tuple(estimate_statistic(name, (group,), statistic, scale, reader, maximum=maximum) for group in groups)
+    return Estimate(name, value, find_endpoints, groups[0].privacy, scale, -maximum, maximum, estimates)
 
 
 def estimate_hazard_ratio(
@@ -210,22 +210,22 @@ def estimate_hazard_ratio(
     def lacks_events() -> bool:
         """Return whether noise alone may explain all events of both groups, so that no hazard is known."""
         events = sum(float(reader.read_table(group).events[cause_index, known].sum()) for group in groups)
-        noises = [reader.sample_noise(group, numbered_generator(PLACE + place)) for place, group in enumerate(groups)]
+        noises = [reader.sample_noise(group, numbered_generator(PLACE + index)) for index, group in enumerate(groups)]
         draws = min(len(noise.records) for noise in noises)
         return bool(may_be_zero(events, sum(table.events[:draws, cause_index, known].sum(axis=-1) for table in noises)))
 
     @cache
     def score_groups() -> ScoredRiskTables:
-        noises = [reader.sample_noise(group, numbered_generator(PLACE + place)) for place, group in enumerate(groups)]
-        told, noise = ([select_cause(table) for table in both] for both in (map(reader.read_table, groups), noises))
+        noises = [reader.sample_noise(group, numbered_generator(PLACE + index)) for index, group in enumerate(groups)]
+        released, noise = ([select_cause(table) for table in both] for both in (map(reader.read_table, groups), noises))
         leaving = not isinstance(groups[0], DelayedEntry)
         return ScoredRiskTables.from_tables(
-            told, noise, numbered_generator(PLACE + 2), tied=tied, has_only_exits=leaving
+            released, noise, numbered_generator(PLACE + 2), tied=tied, has_only_exits=leaving
         )
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        for each in groups if population else ():
-            require_independent(each.privacy)
+        for group_ in groups if population else ():
+            require_independent(group_.privacy)
         if not known.any() or lacks_events():
             return 0.0, inf
         lower, upper = score_groups().interval(level, population=population)
@@ -348,8 +348,8 @@ def cumulative_hazard_at(curve: Survival, time: float) -> Estimate:
 
 
 def _require_same_grid(first: Survival, second: Survival) -> None:
-    for name, each in (("first", first), ("second", second)):
-        require_type(name, each, Survival, A_CURVE)
+    for name, curve in (("first", first), ("second", second)):
+        require_type(name, curve, Survival, A_CURVE)
     if not np.array_equal(first.x, second.x):
         raise InvalidArgument("second", "a curve on the same grid is needed")
 
@@ -529,11 +529,17 @@ class CumulativeHazard(IntervalResult):
         The largest studentised error is bounded, under the least favourable order inside each cell: hazards are largest
         if all censoring precedes the events. Infinite where nothing is known.
         """
-        level, drawn = require_probability("level", level), ONE_CAUSE.sample_group(self.curve, 0, population=population)
-        told = ONE_CAUSE.read_table(self.curve).bound_curves(drawn.known_cells, self.curve._cell_bounds)
-        draws = drawn.lowest_curves.cumulative_hazard[:, 0], drawn.highest_curves.cumulative_hazard[:, 0]
+        level, draws_of_curve = (
+            require_probability("level", level),
+            ONE_CAUSE.sample_group(self.curve, 0, population=population),
+        )
+        released = ONE_CAUSE.read_table(self.curve).bound_curves(draws_of_curve.known_cells, self.curve._cell_bounds)
+        draws = (
+            draws_of_curve.lowest_curves.cumulative_hazard[:, 0],
+            draws_of_curve.highest_curves.cumulative_hazard[:, 0],
+        )
         lower, upper = inference.band_over_orders(
-            (told[0].cumulative_hazard[0], told[1].cumulative_hazard[0]), draws, level
+            (released[0].cumulative_hazard[0], released[1].cumulative_hazard[0]), draws, level
         )
         upper, lower = np.minimum.accumulate(upper[::-1])[::-1], np.maximum.accumulate(np.maximum(lower, 0.0))
         return np.stack([np.fmin(lower, self.y), np.fmax(upper, self.y)], axis=1)
@@ -600,8 +606,8 @@ class SurvivalNumbers(CompositeResult):
         self, curves: Any, *, until: float | None = None, at: Sequence[float] = (), since: float | None = None
     ) -> None:
         named = getattr(curves, "format_category", str)
-        given = curves if isinstance(curves, Mapping) else {"all": curves}
-        self.curves = {named(key): curve for key, curve in given.items()}
+        members = curves if isinstance(curves, Mapping) else {"all": curves}
+        self.curves = {named(key): curve for key, curve in members.items()}
         self.until, self.at, self.since = until, tuple(at), since
         for curve in self.curves.values():
             require_type("curves", curve, CauseSpecificEstimates if self._has_competing_risks else Survival, A_CURVE)
@@ -632,10 +638,10 @@ class SurvivalNumbers(CompositeResult):
         return [*means, *(survival_at(curve, time, self.since) for time in self.at)]
 
     def _compare_groups(self, one: Survival, other: Survival) -> list[Estimate]:
-        found = [] if self.until is None else [restricted_mean_difference(one, other, self.until)]
+        estimates = [] if self.until is None else [restricted_mean_difference(one, other, self.until)]
         for time in self.at:
-            found += [survival_difference(one, other, time), number_needed_to_treat(one, other, time)]
-        return [*found, hazard_ratio(one, other)]
+            estimates += [survival_difference(one, other, time), number_needed_to_treat(one, other, time)]
+        return [*estimates, hazard_ratio(one, other)]
 
     def _estimate_causes(self, risks: CauseSpecificEstimates) -> list[Estimate]:
         lost = [] if self.until is None else [risks.time_lost(cause, self.until) for cause in risks.causes]
@@ -648,8 +654,8 @@ class SurvivalNumbers(CompositeResult):
     @property
     def privacy(self) -> PrivacyStatement:
         """The privacy statement of the curves."""
-        found: PrivacyStatement = next(iter(self.curves.values())).privacy
-        return found
+        statements: PrivacyStatement = next(iter(self.curves.values())).privacy
+        return statements
 
     def log_rank(self, *, rho: float = 0.0, gamma: float = 0.0) -> LogRankTest:
         """Return the log-rank test of both groups; see `log_rank_test`.
@@ -768,25 +774,27 @@ def survival_figure(
     >>> len(dp.survival_figure({"early": early, "late": late}).lines) >= 2
     True
     """
-    named, given = getattr(curves, "format_category", str), curves if isinstance(curves, Mapping) else {"all": curves}
-    one, *_ = each = list(given.values())
-    population = population and one.privacy.rows_per_unit == 1
+    named, curves_by_name = (
+        getattr(curves, "format_category", str),
+        curves if isinstance(curves, Mapping) else {"all": curves},
+    )
+    first_curve, *_ = all_curves = list(curves_by_name.values())
+    population = population and first_curve.privacy.rows_per_unit == 1
     groups = []
-    for key, curve in given.items():
+    for key, curve in curves_by_name.items():
         require_type("curves", curve, Survival, A_CURVE)
         error = np.diff(curve.at_risk_intervals(level), axis=1)[1:, 0] / 2
         risk = AtRiskRow(curve.x, curve.at_risk[1:], error)
         groups.append(FigureGroup(named(key), curve.y, curve.band(level, population=population), risk))
     test = ""
-    if len(each) == 2 and one.privacy.rows_per_unit == 1:
-        found = log_rank_test(*each, rho=weights[0], gamma=weights[1])
+    if len(all_curves) == 2 and first_curve.privacy.rows_per_unit == 1:
+        outcome = log_rank_test(*all_curves, rho=weights[0], gamma=weights[1])
         name = "Log-rank" if weights == (0, 0) else f"Fleming-Harrington ({weights[0]:g}, {weights[1]:g})"
-        chance_of_it = f"p {'< 0.001' if found.p_value < 0.001 else f'= {found.p_value:.2g}'} (noise included)"
-        test = f"{name} test: {'not known' if isnan(found.p_value) else chance_of_it}"
-    covers = (
-        f"Shaded: {describe_interval(level, one.INTERVAL_NAME, display.POPULATION if population else display.RECORDS)}."
-    )
+        chance_of_it = f"p {'< 0.001' if outcome.p_value < 0.001 else f'= {outcome.p_value:.2g}'} (noise included)"
+        test = f"{name} test: {'not known' if isnan(outcome.p_value) else chance_of_it}"
+    coverage = display.POPULATION if population else display.RECORDS
+    covers = f"Shaded: {describe_interval(level, first_curve.INTERVAL_NAME, coverage)}."
     return draw_figure(
-        one.x, groups, one.privacy, label=one.label, upwards="share without an event", test=test, covers=covers,
-        theme=theme, ax=ax,
+        first_curve.x, groups, first_curve.privacy, label=first_curve.label, upwards="share without an event",
+        test=test, covers=covers, theme=theme, ax=ax,
     )  # fmt: skip

@@ -210,13 +210,13 @@ class WeightedSurvivalQuestion:
         """Ask for sums of weights of censored records and of events in each cell, and of squared weights in groups of
         cells."""
         axis, weights = Axis(self.time, self.grid.with_outside(Outside.APART)), Weights(self.weight, self.weight_cap)
-        release, told, starts = yield from ask_weight_sums((event_categories(self), axis), weights, setting)
+        release, squares_release, starts = yield from ask_weight_sums((event_categories(self), axis), weights, setting)
         squares, pair = (
-            SquaredWeights(weights, Evidence.from_release(told), starts),
+            SquaredWeights(weights, Evidence.from_release(squares_release), starts),
             tuple(split_rows(Evidence.from_release(release))),
         )
         caps = float(Evidence.from_release(release).unbiased_cells.sum()) / Weights.STEPS
-        privacy = build_privacy_statement([release, told], least=thresholds_for_times(self.time)).with_notes(
+        privacy = build_privacy_statement([release, squares_release], least=thresholds_for_times(self.time)).with_notes(
             note_on_weights(squares, caps)
         )
         return WeightedSurvival(
@@ -273,9 +273,9 @@ def notes_on_entries(counts: tuple[Evidence, ...]) -> tuple[str, ...]:
     """
     prefixes, variance = np.zeros(0), np.zeros(0)
     for evidence, sign in zip(counts, (1, 1, -1), strict=True):
-        own = sign * np.cumsum(evidence.unbiased_cells[0])
+        noise_deviation = sign * np.cumsum(evidence.unbiased_cells[0])
         own_variance = evidence.sums.prefix_variances(evidence.total is not None)[0, 1:]
-        prefixes = own if not len(prefixes) else prefixes + own
+        prefixes = noise_deviation if not len(prefixes) else prefixes + noise_deviation
         variance = own_variance if not len(variance) else variance + own_variance
     inner = slice(0, len(prefixes) - 1)  # before every edge, except the last slot, which holds times above the grid
     deviation = np.sqrt(variance[inner])
@@ -427,18 +427,20 @@ class DelayedEntryQuestion:
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for counts of exits in each cell, and then of entries."""
         grid = self.grid.with_outside(Outside.APART)
-        left = yield from ask_workload(
+        exit_table = yield from ask_workload(
             PrefixWorkload(prepend_category_axes(self.by, event_categories(self), Axis(self.time, grid))), 1 - ENTRIES
         )
-        came = yield from ask_workload(PrefixWorkload(prepend_category_axes(self.by, Axis(self.entry, grid))), ENTRIES)
-        exits, entries = split_rows(left.counts), split_rows(came.counts)
-        usual = thresholds_for_late_entries(self.entry, self.time)
-        privacy = build_privacy_statement((*left.releases, *came.releases), least=usual)
+        entry_table = yield from ask_workload(
+            PrefixWorkload(prepend_category_axes(self.by, Axis(self.entry, grid))), ENTRIES
+        )
+        exits, entries = split_rows(exit_table.counts), split_rows(entry_table.counts)
+        thresholds = thresholds_for_late_entries(self.entry, self.time)
+        privacy = build_privacy_statement((*exit_table.releases, *entry_table.releases), least=thresholds)
         label = format_axis_label(self.time, self.measured_in)
-        parts: list[tuple[Evidence, ...]] = list(zip(exits[::2], exits[1::2], entries, strict=True))
-        if left.is_paid:
-            privacy = privacy.with_notes(*(note for part in parts for note in notes_on_entries(part)))
-        curves = [DelayedEntry(label, privacy, rows, grid, self.entry_ties)._add_notes() for rows in parts]
+        tables: list[tuple[Evidence, ...]] = list(zip(exits[::2], exits[1::2], entries, strict=True))
+        if exit_table.is_paid:
+            privacy = privacy.with_notes(*(note for table in tables for note in notes_on_entries(table)))
+        curves = [DelayedEntry(label, privacy, rows, grid, self.entry_ties)._add_notes() for rows in tables]
         return collect_by_category(self.by, curves)
 
     def __str__(self) -> str:
@@ -489,12 +491,12 @@ class AutoRangeSurvivalQuestion:
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Search for the range of times, and ask as a `SurvivalQuestion` does."""
-        found = yield from ask_workload(AutomaticGridWorkload(self.time, CELLS), LOOKED)
-        edges = [0.0, *(edge for edge in found.chosen_grid.edges.tolist() if edge > 0)]
+        search = yield from ask_workload(AutomaticGridWorkload(self.time, CELLS), LOOKED)
+        edges = [0.0, *(edge for edge in search.chosen_grid.edges.tolist() if edge > 0)]
         grid = Grid.from_edges(edges if len(edges) > 1 else [0.0, 1.0], outside=Outside.APART)
         return (
             yield from self.with_grid(grid).ask_with_budget_fraction(
-                ALL - LOOKED, add_empty_range_note(found), DurationAxis
+                ALL - LOOKED, add_empty_range_note(search), DurationAxis
             )
         )
 
@@ -543,10 +545,10 @@ def collapse_pairs(slots: FloatArray, *, round_down: bool) -> FloatArray:
     alike = last == first  # both in one cell: the event lies there
     begin, end = np.where(alike, np.clip(last, 0, cells), begin), np.where(alike, np.clip(last, 0, cells), end)
     end = np.where((last < first) | alike, np.maximum(end, begin), -1)
-    found = np.zeros((*slots.shape[:-2], cells + 1, cells + 1))
+    collapsed = np.zeros((*slots.shape[:-2], cells + 1, cells + 1))
     for row, column in zip(*np.nonzero(end >= 0), strict=True):
-        found[..., begin[row, column], end[row, column]] += slots[..., row, column]
-    return found
+        collapsed[..., begin[row, column], end[row, column]] += slots[..., row, column]
+    return collapsed
 
 
 def count_followed(slots: FloatArray) -> FloatArray:
@@ -578,10 +580,10 @@ def project_pair_counts(counts: FloatArray) -> FloatArray:
     size = counts.shape[-1]
     possible = np.triu(np.ones((size, size), dtype=np.bool_))
     rows = counts.reshape(-1, size, size)
-    found = np.zeros_like(rows)
-    for row, given in zip(found, rows, strict=True):
+    projected = np.zeros_like(rows)
+    for row, given in zip(projected, rows, strict=True):
         row[possible] = project_to_simplex(given[possible], max(float(given[possible].sum()), 1.0))
-    return found.reshape(counts.shape)
+    return projected.reshape(counts.shape)
 
 
 def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
@@ -597,9 +599,9 @@ def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
     seen = counts > STANDS_OUT * noise.std(axis=0)
     if not seen.any():
         return project_pair_counts(counts)
-    found = np.zeros_like(counts)
-    found[seen] = project_to_simplex(counts[seen], max(float(counts.sum()), 1.0))
-    return found
+    significant = np.zeros_like(counts)
+    significant[seen] = project_to_simplex(counts[seen], max(float(counts.sum()), 1.0))
+    return significant
 
 
 def rescale_pair_counts(counts: FloatArray) -> FloatArray:
@@ -607,8 +609,8 @@ def rescale_pair_counts(counts: FloatArray) -> FloatArray:
 
     The counts of `project_pair_counts` have fewer records in rare pairs, so these counts err in the opposite direction.
     """
-    found = np.maximum(counts, 0.0)
-    return found * (max(float(counts.sum()), 1.0) / max(float(found.sum()), LEAST))
+    scaled = np.maximum(counts, 0.0)
+    return scaled * (max(float(counts.sum()), 1.0) / max(float(scaled.sum()), LEAST))
 
 
 def estimate_turnbull_masses(
@@ -648,8 +650,8 @@ def event_fractions_past_cells(mass: FloatArray) -> FloatArray:
     below = np.append(0.0, np.cumsum(mass + LEAST))
     first, last, past = np.ogrid[: len(mass), : len(mass), : len(mass) - 1]
     whole = below[last + 1] - below[first]
-    found = below[last + 1] - below[np.clip(past + 1, first, last + 1)]
-    return np.asarray(np.divide(found, whole, out=np.zeros(found.shape), where=whole > 0))
+    fractions = below[last + 1] - below[np.clip(past + 1, first, last + 1)]
+    return np.asarray(np.divide(fractions, whole, out=np.zeros(fractions.shape), where=whole > 0))
 
 
 class SimulatedTurnbull(NamedTuple):
@@ -675,15 +677,19 @@ class SimulatedTurnbull(NamedTuple):
             moved = noise
             if generator is not None:
                 people = max(round(float(table.sum())), 1)
-                many = generator.multinomial(people, table.ravel() / max(float(table.sum()), 1.0), size=len(noise))
-                moved = noise + (many.reshape(noise.shape) - table)
-            found = estimate_turnbull_masses(table)
+                record_counts = generator.multinomial(
+                    people, table.ravel() / max(float(table.sum()), 1.0), size=len(noise)
+                )
+                moved = noise + (record_counts.reshape(noise.shape) - table)
+            masses = estimate_turnbull_masses(table)
             again = estimate_turnbull_masses(
-                project_pair_counts(table + moved), np.broadcast_to(found, (len(noise), len(found))), STEPS_OF_DRAWS
+                project_pair_counts(table + moved), np.broadcast_to(masses, (len(noise), len(masses))), STEPS_OF_DRAWS
             )
-            errors.append((np.cumsum(found) - np.cumsum(again, axis=-1))[:, :-1])
+            errors.append((np.cumsum(masses) - np.cumsum(again, axis=-1))[:, :-1])
             if table is spread:
-                errors.append(np.tensordot(moved, event_fractions_past_cells(found), 2) / max(float(counts.sum()), 1.0))
+                errors.append(
+                    np.tensordot(moved, event_fractions_past_cells(masses), 2) / max(float(counts.sum()), 1.0)
+                )
         return cls(estimate_turnbull_survival(project_pair_counts(counts)), tuple(errors))
 
     def band(self, level: float) -> tuple[FloatArray, FloatArray]:
@@ -758,10 +764,10 @@ class IntervalCensoredSurvival(IntervalResult):
     def _followed_cells(self) -> BoolArray:
         """The cells up to the last one to which significantly many records were followed, (cells,)."""
         noise = simulate_cell_noise(self.evidence.sums, self.evidence.total, DRAWS, numbered_generator(PLACE))
-        released, drawn = (
+        released, draws = (
             count_followed(each.reshape(-1, *self._pair_counts.shape)) for each in (self._pair_counts, noise)
         )
-        return find_followed_cells(AtRisk(np.zeros(len(released[0])), released[0]), AtRisk(drawn, drawn))
+        return find_followed_cells(AtRisk(np.zeros(len(released[0])), released[0]), AtRisk(draws, draws))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Return bounds of a band that is simultaneous at `level`, of shape ``(cells + 1, 2)``.
@@ -879,8 +885,8 @@ class IntervalCensoredQuestion:
     measured_in: str = ""
 
     def __post_init__(self) -> None:
-        most, counted = MOST_IN_PAIRS, "counted in pairs"
-        require_times(self.last, self.grid, self.measured_in, self.by, max_cells=most, verb=counted)
+        largest_cells, counted = MOST_IN_PAIRS, "counted in pairs"
+        require_times(self.last, self.grid, self.measured_in, self.by, max_cells=largest_cells, verb=counted)
         for name, column in (("last", self.last), ("first", self.first)):
             require_type(name, column, str, "a column")
         if self.first == self.last:
@@ -890,16 +896,16 @@ class IntervalCensoredQuestion:
         """Ask for one table: counts of each pair of cells."""
         grid = self.grid.with_outside(Outside.APART)
         axes = prepend_category_axes(self.by, Axis(self.last, grid), Axis(self.first, grid))
-        found = yield from ask_workload(CellWorkload(axes), ALL)
+        table = yield from ask_workload(CellWorkload(axes), ALL)
         never_seen = {(self.last, Side.BELOW): inf, (self.first, Side.ABOVE): inf}
-        privacy = build_privacy_statement(found.releases, least={**thresholds_for_times(self.last), **never_seen})
+        privacy = build_privacy_statement(table.releases, least={**thresholds_for_times(self.last), **never_seen})
         privacy, label = (
-            privacy.with_notes(*notes_on_swapped_columns(found, grid.slots)),
+            privacy.with_notes(*notes_on_swapped_columns(table, grid.slots)),
             format_axis_label(self.first, self.measured_in),
         )
-        parts = split_rows(found.counts, grid.slots) if self.by is not None else [found.counts]
+        tables = split_rows(table.counts, grid.slots) if self.by is not None else [table.counts]
         return collect_by_category(
-            self.by, [IntervalCensoredSurvival.from_counts(part, grid, label, privacy) for part in parts]
+            self.by, [IntervalCensoredSurvival.from_counts(pair_table, grid, label, privacy) for pair_table in tables]
         )
 
     def __str__(self) -> str:

@@ -65,9 +65,9 @@ def read_coefficients(table: Any) -> dict[str, float]:
     return {str(name): _parse_coefficient(coefficient, str(name)) for name, coefficient in dict(table).items()}
 
 
-def _parse_coefficient(given: Any, name: str) -> float:
+def _parse_coefficient(coefficient: Any, name: str) -> float:
     try:
-        return float(given)
+        return float(coefficient)
     except (TypeError, ValueError):
         raise InvalidArgument("table", f"the coefficient of {name!r} is no number") from None
 
@@ -92,36 +92,36 @@ def _declare_columns(
     terms: Iterable[Term], ranges: Ranges, categories: Levels
 ) -> tuple[NumericColumn | Categories, ...]:
     """Return the columns that these terms use, in order of appearance."""
-    found: list[NumericColumn | Categories] = []
+    declared: list[NumericColumn | Categories] = []
     for name in dict.fromkeys(factor.column for term in terms for factor in term.factors):
         if name not in categories and name not in ranges:
             raise InvalidArgument(
                 "ranges", f"declare the range of {name!r}, as in ranges={{{name!r}: (lower, upper)}}", name
             )
-        found.append(
+        declared.append(
             Categories(name, tuple(categories[name])) if name in categories else NumericColumn(name, *ranges[name])
         )
-    return tuple(found)
+    return tuple(declared)
 
 
 def _split_interaction(name: str) -> list[str]:
     """Split a name at its colons, except inside brackets, into the factors of an interaction."""
-    parts, depth = [""], 0
+    factors, depth = [""], 0
     for letter in name:
         depth += (letter in "([") - (letter in ")]")
         if letter == ":" and depth == 0:
-            parts.append("")
+            factors.append("")
         else:
-            parts[-1] += letter
-    return [part.strip().strip("`") for part in parts]
+            factors[-1] += letter
+    return [factor.strip().strip("`") for factor in factors]
 
 
 def _parse_factor(part: str, ranges: Ranges, categories: Levels) -> Power | Level:
-    found: list[Power | Level] = [*_parse_powers(part, ranges), *_parse_levels(part, categories)]
-    if len(found) != 1:
-        ways = "two ways" if found else "no way; declare its range or its categories"
+    matches: list[Power | Level] = [*_parse_powers(part, ranges), *_parse_levels(part, categories)]
+    if len(matches) != 1:
+        ways = "two ways" if matches else "no way; declare its range or its categories"
         raise InvalidArgument("table", f"the coefficient {describe_value(part)} is understood in {ways}")
-    return found[0]
+    return matches[0]
 
 
 def _parse_powers(part: str, ranges: Ranges) -> list[Power]:
@@ -141,14 +141,14 @@ def _parse_levels(part: str, categories: Levels) -> list[Level]:
     bracketed = fullmatch(r"(.+)\[(?:T\.)?(.+)\]", part)
     forms = [(bracketed[1], bracketed[2])] if bracketed else []
     forms += [(part[:cut], part[cut:]) for cut in range(1, len(part))]
-    found = {
+    levels = {
         Level(column, value)
-        for left, right in forms
-        for column in [sub(r"^(?:C|factor|as\.factor)\((.+?)(?:,.*)?\)$", r"\1", left).strip("` ")]
+        for column_text, level_text in forms
+        for column in [sub(r"^(?:C|factor|as\.factor)\((.+?)(?:,.*)?\)$", r"\1", column_text).strip("` ")]
         for value in categories.get(column, ())
-        if right == str(value) or (isinstance(value, bool) and right == str(value).upper())
+        if level_text == str(value) or (isinstance(value, bool) and level_text == str(value).upper())
     }
-    return list(found)
+    return list(levels)
 
 
 def find_statsmodels_link(result: Any) -> Link:
@@ -160,8 +160,8 @@ def find_statsmodels_link(result: Any) -> Link:
     model = getattr(result, "model", None)
     family = getattr(model, "family", None)
     word = type(family.link).__name__.lower() if family is not None else ""
-    known = {"Logit": "logit", "Poisson": "log", "OLS": "identity", "WLS": "identity", "GLS": "identity"}
-    word = word or known.get(type(model).__name__, "")
+    is_known = {"Logit": "logit", "Poisson": "log", "OLS": "identity", "WLS": "identity", "GLS": "identity"}
+    word = word or is_known.get(type(model).__name__, "")
     if word not in LINKS:
         raise InvalidArgument(
             "result", f"links are {', '.join(LINKS)}; got {describe_value(word or type(model).__name__)}"
@@ -225,10 +225,10 @@ def parse_sklearn_model(model: Any, ranges: Ranges) -> Parts:
 def _read_sklearn_coefficients(last: Any) -> tuple[list[float], float]:
     if not hasattr(last, "coef_"):
         raise InvalidArgument("model", f"{type(last).__name__} has no coefficients; was it fitted?")
-    found, base = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64)), np.ravel(last.intercept_)
-    if len(found) != 1 or len(base) != 1:
+    coefficients, base = np.atleast_2d(np.asarray(last.coef_, dtype=np.float64)), np.ravel(last.intercept_)
+    if len(coefficients) != 1 or len(base) != 1:
         raise InvalidArgument("model", "one prediction for each record is needed: two classes, or one number")
-    return found[0].tolist(), float(base[0])
+    return coefficients[0].tolist(), float(base[0])
 
 
 def _find_sklearn_link(last: Any) -> Link:
@@ -265,8 +265,8 @@ def _apply_column_transformer(step: Any, design: Design) -> Design:
         if isinstance(inner, str) and inner == "drop":
             continue
         chosen = [picked] if isinstance(picked, str) else list(picked)
-        places = [names.index(column) if isinstance(column, str) else int(column) for column in chosen]
-        block = replace(design, features=tuple(design.features[place] for place in places))
+        indices = [names.index(column) if isinstance(column, str) else int(column) for column in chosen]
+        block = replace(design, features=tuple(design.features[place] for place in indices))
         block = _apply_step(inner, block)
         features += block.features
         categories |= block.categories
@@ -284,14 +284,14 @@ def _apply_one_hot_encoder(step: Any, design: Design) -> Design:
     for feature, values, left_out in zip(design.features, step.categories_, dropped, strict=True):
         column = _require_plain_column(feature).column
         present = (value for value in values.tolist() if value is not None)
-        known = tuple(category for category in present if not (isinstance(category, float) and isnan(category)))
-        categories[column] = known
+        declared = tuple(category for category in present if not (isinstance(category, float) and isnan(category)))
+        categories[column] = declared
         if step.handle_unknown == "ignore":
             others.add(column)
         features += [
-            (Term(1.0, (Level(column, each),)) if each in known else Term(0.0, ()),)
-            for place, each in enumerate(values.tolist())
-            if place != left_out
+            (Term(1.0, (Level(column, level),)) if level in declared else Term(0.0, ()),)
+            for index, level in enumerate(values.tolist())
+            if index != left_out
         ]
     return Design(tuple(features), categories, frozenset(others))
 
@@ -326,18 +326,18 @@ def _apply_scaler(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ..
 
 
 def _apply_polynomial_features(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
-    found = []
+    products = []
     for powers in step.powers_.tolist():
         product: Feature = (Term(1.0, ()),)
         for feature, power in zip(features, powers, strict=True):
             for _ in range(power):
                 product = tuple(
-                    Term(one.coefficient * other.coefficient, (*one.factors, *other.factors))
-                    for one in product
-                    for other in feature
+                    Term(term.coefficient * factor.coefficient, (*term.factors, *factor.factors))
+                    for term in product
+                    for factor in feature
                 )
-        found.append(product)
-    return tuple(found)
+        products.append(product)
+    return tuple(products)
 
 
 def _apply_function_transformer(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
@@ -462,22 +462,22 @@ class Scorecard(Predictor):
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
         categories = {each.column: each.values for each in self.columns if isinstance(each, Categories)}
-        read = {
+        inputs = {
             each.column: self._clip_column(each, column) for each, column in zip(self.columns, columns, strict=True)
         }
-        found = np.full(len(columns[0]) if columns else 0, self.intercept)
+        total = np.full(len(columns[0]) if columns else 0, self.intercept)
         with np.errstate(all="ignore"):
             for term in self.terms:
-                product = np.full(len(found), term.coefficient)
+                product = np.full(len(total), term.coefficient)
                 for factor in term.factors:
-                    read_as = read[factor.column]
+                    read_as = inputs[factor.column]
                     if isinstance(factor, Power):
                         product = product * factor.evaluate(read_as)
                     else:
                         is_there = (read_as == categories[factor.column].index(factor.category)).astype(np.float64)
                         product = product * np.where(np.isnan(read_as), np.nan, is_there)
-                found = found + product
-        return self.link.response(found)
+                total = total + product
+        return self.link.response(total)
 
     def _clip_column(self, column: NumericColumn | Categories, values: FloatArray) -> FloatArray:
         if isinstance(column, NumericColumn):
@@ -534,8 +534,8 @@ class Scorecard(Predictor):
         categories: Mapping[str, Sequence[Category]] | None = None,
     ) -> Scorecard:
         """Import a linear or generalised linear model of statsmodels, like `from_r_table`, with its link."""
-        read = parse_formula(dict(result.params), ranges, categories or {})
-        return cls(name, *read, find_statsmodels_link(result))
+        coefficients = parse_formula(dict(result.params), ranges, categories or {})
+        return cls(name, *coefficients, find_statsmodels_link(result))
 
     @classmethod
     def from_r_table(
@@ -561,8 +561,8 @@ class Scorecard(Predictor):
         Raises:
             ValueError: a name matches no column or level, or is ambiguous.
         """
-        read = parse_formula(read_coefficients(table), ranges, categories or {})
-        return cls(name, *read, parse_choice("link", link, Link))
+        coefficients = parse_formula(read_coefficients(table), ranges, categories or {})
+        return cls(name, *coefficients, parse_choice("link", link, Link))
 
 
 def _require_matching_column(factor: Power | Level, column: NumericColumn | Categories) -> None:

@@ -101,15 +101,15 @@ def predictor_from_object(stored: Any) -> Predictor:
     kinds = {kind.KIND: kind for kind in KINDS}
     word = stored.get("dpcurves") if isinstance(stored, Mapping) else None
     is_own = isinstance(word, str) and word in {*kinds, Residual.KIND}
-    made = [] if is_own else [entry_point.load() for entry_point in entry_points(group=GROUP, name=str(word))]
-    if not is_own and not made:
+    entry_classes = [] if is_own else [entry_point.load() for entry_point in entry_points(group=GROUP, name=str(word))]
+    if not is_own and not entry_classes:
         raise InvalidArgument("model", f"an object whose field dpcurves is one of {', '.join(kinds)} is needed")
     facts = {name: value for name, value in stored.items() if name not in {"dpcurves", "name"}}
     try:
         if word == Residual.KIND:
             return Residual(facts["outcome"], predictor_from_object(facts["model"]))
-        if made:
-            found: Predictor = made[0].of_facts(facts)
+        if entry_classes:
+            found: Predictor = entry_classes[0].of_facts(facts)
             return found
         return kinds[str(word)].from_facts(stored.get("name", ""), facts)
     except InvalidArgument:

@@ -48,11 +48,11 @@ class Tree:
 
     def __post_init__(self) -> None:
         for name in ("column", "left", "right"):
-            given = require_sequence(name, getattr(self, name), "a list of whole numbers")
-            object.__setattr__(self, name, tuple(require_integer(name, number) for number in given))
+            numbers = require_sequence(name, getattr(self, name), "a list of whole numbers")
+            object.__setattr__(self, name, tuple(require_integer(name, number) for number in numbers))
         for name in ("threshold", "value"):
-            given = require_sequence(name, getattr(self, name), "a list of numbers")
-            object.__setattr__(self, name, tuple(require_number(name, number) for number in given))
+            numbers = require_sequence(name, getattr(self, name), "a list of numbers")
+            object.__setattr__(self, name, tuple(require_number(name, number) for number in numbers))
         size = len(self.column)
         if size < 1 or {len(self.threshold), len(self.left), len(self.right), len(self.value)} != {size}:
             raise InvalidArgument("trees", "all lists of a tree need one length, of at least one node")
