@@ -93,12 +93,12 @@ def format_axes(ax: Axes, across: str = "") -> None:
 def _fit_tick_count(ax: Axes, ticks: ticker.MaxNLocator) -> int:
     """Return the number of tick labels that fit along x."""
     low, high = sorted(ax.get_xlim())
-    shown = [place for place in ticks.tick_values(low, high) if low <= place <= high]
-    letters = max((len(text) for text in format_numbers(np.asarray(shown, dtype=np.float64))), default=1)
+    visible = [location for location in ticks.tick_values(low, high) if low <= location <= high]
+    letters = max((len(text) for text in format_numbers(np.asarray(visible, dtype=np.float64))), default=1)
     inches = ax.get_position().width * float(ax.figure.bbox.width) / ax.figure.dpi
     if ax.get_aspect() != "auto":
         inches = min(inches, ax.get_position().height * float(ax.figure.bbox.height) / ax.figure.dpi)
-    return MOST_TICKS if len(shown) * letters * DIGIT <= inches else max(2, int(inches / (letters * DIGIT)) - 1)
+    return MOST_TICKS if len(visible) * letters * DIGIT <= inches else max(2, int(inches / (letters * DIGIT)) - 1)
 
 
 SIZE = 7.0
@@ -154,10 +154,10 @@ class Footnote(Annotation):
     def add(self, privacy: PrivacyStatement, name: str | None) -> None:
         """Add the statement of a curve."""
         self.curves += 1
-        own = [] if name is None else [format_label(name)]
-        self.claims.setdefault(footer(privacy), []).extend(own)
+        names = [] if name is None else [format_label(name)]
+        self.claims.setdefault(footer(privacy), []).extend(names)
         for note in privacy.notes:
-            self.notes.setdefault(f"Note: {format_label(note, LONGEST_NOTE)}", []).extend(own)
+            self.notes.setdefault(f"Note: {format_label(note, LONGEST_NOTE)}", []).extend(names)
         if privacy.seeded:
             self.set_color(self._warning)
         claims = list(self.claims) if len(self.claims) == 1 else _prefix_names(self.claims)

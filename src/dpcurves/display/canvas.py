@@ -177,8 +177,8 @@ def select_visible_points(x: FloatArray, y: FloatArray, finest: int = BLOCKS) ->
 
 
 def _pixels(values: FloatArray, finest: int) -> FloatArray:
-    known = values[np.isfinite(values)]
-    low, high = (known.min(), known.max()) if len(known) else (0.0, 1.0)
+    finite = values[np.isfinite(values)]
+    low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
     rows: FloatArray = np.floor((values - low) / (high - low or 1.0) * finest)
     return rows
 

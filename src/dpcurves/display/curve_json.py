@@ -76,9 +76,9 @@ def curve_schema() -> dict[str, Any]:
         release = {"if": {"required": [key]}, "then": _reference(key), "else": release}
     shared["release"] = {"type": "object", **release}
     for name, among in ((ANY, [*kinds, SEVERAL]), (SINGLE, [*kinds])):
-        told = [{"if": {"required": ["kind"], "properties": {"kind": {"const": kind}}}, "then": _reference(kind)}
+        branches = [{"if": {"required": ["kind"], "properties": {"kind": {"const": kind}}}, "then": _reference(kind)}
                 for kind in among]  # fmt: skip
-        shared[name] = {"properties": {"kind": {"enum": among}}, "allOf": told}
+        shared[name] = {"properties": {"kind": {"enum": among}}, "allOf": branches}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:dpcurves:curve:1"}
     return deepcopy({**head, **shared.pop(DOCUMENT), "$defs": {**shared, **STORED.definitions, **laws, **kinds}})
 
@@ -156,20 +156,20 @@ def _resolve_reference(name: str, value: Any) -> Rule:
     laws."""
     if name not in {"release", ANY, SINGLE}:
         return STORED.definitions.get(name) or _shared_rules()[name]
-    given: Mapping[str, Any] = value if isinstance(value, dict) else {}
+    mapping: Mapping[str, Any] = value if isinstance(value, dict) else {}
     if name == "release":
-        return {"type": "object", "allOf": [json_schema_of(given)]}
-    if "kind" not in given:
+        return {"type": "object", "allOf": [json_schema_of(mapping)]}
+    if "kind" not in mapping:
         return {}
-    kind, also = given["kind"], [SEVERAL] if name == ANY else []
+    kind, also = mapping["kind"], [SEVERAL] if name == ANY else []
     form = _find_form(kind) if isinstance(kind, str) and (kind != SEVERAL or also) else None
     return form or {"properties": {"kind": {"enum": [*_kind_schemas(), *also]}}}
 
 
 def extra_lengths(kind: str) -> Mapping[str, int]:
     """Return by how many items each array of a kind is longer than its shortest array."""
-    parts = (_find_form(kind) or {}).get("properties", {})
-    return {name: part[LONGER] for name, part in parts.items() if LONGER in part}
+    properties = (_find_form(kind) or {}).get("properties", {})
+    return {name: property_rule[LONGER] for name, property_rule in properties.items() if LONGER in property_rule}
 
 
 def check_document(document: object) -> None:
@@ -276,18 +276,20 @@ def stack_frames(frames: Sequence[Any], labels: LabelColumns) -> Any:
     import narwhals as nw
 
     names = name_label_columns([name for name, _ in labels], frame_columns(frames[0]))
-    told = [dict(zip(names, texts, strict=True)) for texts in zip(*(texts for _, texts in labels), strict=True)]
+    label_columns = [
+        dict(zip(names, texts, strict=True)) for texts in zip(*(texts for _, texts in labels), strict=True)
+    ]
     if type(frames[0]).__module__.startswith("arro3"):
-        own = [
+        tables = [
             {**{name: np.full(len(frame), text) for name, text in texts.items()}, **frame_columns(frame)}
-            for frame, texts in zip(frames, told, strict=True)
+            for frame, texts in zip(frames, label_columns, strict=True)
         ]
-        return _arrow_table({name: np.concatenate([columns[name] for columns in own]) for name in own[0]})
-    parts = []
-    for frame, texts in zip(map(nw.from_native, frames), told, strict=True):
+        return _arrow_table({name: np.concatenate([columns[name] for columns in tables]) for name in tables[0]})
+    stacked = []
+    for frame, texts in zip(map(nw.from_native, frames), label_columns, strict=True):
         wider = frame.with_columns(nw.lit(text).alias(name) for name, text in texts.items())
-        parts.append(wider.select(*texts, *frame.columns))
-    return nw.concat(parts).to_native()
+        stacked.append(wider.select(*texts, *frame.columns))
+    return nw.concat(stacked).to_native()
 
 
 def frame_columns(frame: Any) -> dict[str, NDArray[Any]]:
@@ -388,10 +390,10 @@ def parse_curve(text: str, kind: str) -> CurveDocument:
         ValueError: the text is not a curve of this kind, or is damaged; the message has the path.
     """
     document = _parse_json(text)
-    found, schema = document.get("kind"), document.get("schema")
-    if found != kind:
+    found_kind, schema = document.get("kind"), document.get("schema")
+    if found_kind != kind:
         raise InvalidArgument(
-            "curve.kind", f"{kind!r} is needed" + (f", got {found[:40]!r}" if isinstance(found, str) else "")
+            "curve.kind", f"{kind!r} is needed" + (f", got {found_kind[:40]!r}" if isinstance(found_kind, str) else "")
         )
     if type(schema) is int and schema > SCHEMA:
         raise InvalidArgument(
@@ -452,10 +454,10 @@ def _parse_integer(text: str) -> int:
 def _check_lengths(document: Mapping[str, Any]) -> None:
     for curve in document["curves"].values() if document["kind"] == "curves" else ():
         _check_lengths(curve)
-    known = extra_lengths(document["kind"])
-    lengths = {len(document[name]) - more for name, more in known.items() if name in document}
+    arrays = extra_lengths(document["kind"])
+    lengths = {len(document[name]) - more for name, more in arrays.items() if name in document}
     if len(lengths) > 1:
-        raise InvalidArgument("curve", f"{', '.join(known)} do not fit together in length")
+        raise InvalidArgument("curve", f"{', '.join(arrays)} do not fit together in length")
 
 
 def _to_array(value: Any) -> Any:

@@ -100,8 +100,8 @@ def draw_means(
         halves: First and third quartile of each group, (groups, 2), drawn as thin lines; None: not drawn.
         ax: Axes to draw on; None: a new figure, with room for all groups.
     """
-    many = len(names) > MOST_LABELLED
-    size = LANDSCAPE[0], max(LANDSCAPE[1], 1.5 + (TIGHT_ROW if many else MEANS_ROW) * len(names))
+    is_tight = len(names) > MOST_LABELLED
+    size = LANDSCAPE[0], max(LANDSCAPE[1], 1.5 + (TIGHT_ROW if is_tight else MEANS_ROW) * len(names))
     if ax is not None:
         enlarge_figure(ax, size)
     picture, values, rows = Picture(size, privacy, shades=shades, ax=ax), np.asarray(means, float), range(len(names))
@@ -109,12 +109,12 @@ def draw_means(
         picture.ax.hlines(rows, *halves.T, color=GREY, linewidth=scale_line_width(0.9), label=HALF)
     for shade, thick in picture.shades_with_widths():
         picture.draw_bars(rows, shade.endpoints, shade.label, width=thick, alpha=shade_opacity(shade.label, picture.ax))
-    picture.draw_points(values, rows, markersize=4 if many else 5)
+    picture.draw_points(values, rows, markersize=4 if is_tight else 5)
     low, high = shades[-1].endpoints if shades else (values, values)
     for value, row, known in zip(values, rows, high - low, strict=True) if len(rows) <= MOST_LABELLED else ():
         picture.annotate_point(value, row, format_number(float(value), float(known) if np.isfinite(known) else 0.0), 6)
     picture.ax.set_yticks(rows, distinguish_labels(names, LONGEST_NAME), parse_math=False)
-    if many:
+    if is_tight:
         picture.ax.tick_params(axis="y", labelsize=scale_font_size(8))
     above = picture.ax.figure.get_layout_engine() is not None
     picture.ax.set(ylim=(len(rows) - 0.4, -0.9 - (0.0 if above else LEGEND * (len(rows) + 1))), xmargin=0.12)
@@ -153,12 +153,12 @@ def draw_small_multiples(
     if len(whole.figure.axes) == 1:
         whole.figure.set_size_inches(*size)  # type: ignore[union-attr]
     small, below = _split_into_panels(whole, down, across, len(draw))
-    for each, name, fill in zip(small, distinguish_labels(names, 30), draw, strict=True):
-        fill(each)
-        note = Footnote.from_axes(each)
+    for panel, name, fill in zip(small, distinguish_labels(names, 30), draw, strict=True):
+        fill(panel)
+        note = Footnote.from_axes(panel)
         if note is not None:
             note.remove()
-        _format_panel(each, name)
+        _format_panel(panel, name)
     _add_shared_legend(small)
     add_statement(below, privacy, None)
     return small[0]
@@ -169,8 +169,8 @@ def _split_into_panels(whole: Axes, down: int, across: int, many: int) -> tuple[
     figure, grid = whole.figure, _make_grid(whole, [1.0] * down, across)
     first = figure.add_subplot(grid[0, 0])
     rest = [figure.add_subplot(grid[divmod(number, across)], sharex=first, sharey=first) for number in range(1, many)]
-    for number, each in enumerate([first, *rest]):
-        each.tick_params(labelbottom=number + across >= many, labelleft=number % across == 0)
+    for number, axes in enumerate([first, *rest]):
+        axes.tick_params(labelbottom=number + across >= many, labelleft=number % across == 0)
     below = figure.add_subplot(grid[down, :])
     _hide_axes(below)
     return [first, *rest], below
@@ -189,10 +189,10 @@ def stack_panels(whole: Axes, heights: Sequence[float]) -> tuple[list[Axes], Axe
 
 def _make_grid(whole: Axes, heights: Sequence[float], across: int = 1) -> GridSpecBase:
     """Replace axes by a grid with a row of height 0 below."""
-    place, figure = whole.get_subplotspec(), whole.figure
+    position, figure = whole.get_subplotspec(), whole.figure
     whole.remove()
-    made: Any = figure.add_gridspec if place is None else place.subgridspec
-    cells: GridSpecBase = made(len(heights) + 1, across, height_ratios=[*heights, 0.01])
+    grid: Any = figure.add_gridspec if position is None else position.subgridspec
+    cells: GridSpecBase = grid(len(heights) + 1, across, height_ratios=[*heights, 0.01])
     return cells
 
 
@@ -217,8 +217,8 @@ def _format_panel(ax: Axes, name: str) -> None:
 
 
 def _add_shared_legend(small: Sequence[Axes]) -> None:
-    for each in small:
-        legend = each.get_legend()
+    for panel in small:
+        legend = panel.get_legend()
         if legend is not None:
             legend.remove()
     handles, words = small[0].get_legend_handles_labels()

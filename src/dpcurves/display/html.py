@@ -49,14 +49,16 @@ def html_summary(
         text: Text before the plot; an empty line starts a paragraph.
     """
     name, statement = escape(format_label(title, 160)), "<br>".join(map(escape, footer(privacy).splitlines()))
-    paragraphs = (f"<p>{escape(' '.join(part.split()))}</p>" for part in text.split("\n\n") if part.strip())
-    parts = [
+    paragraphs = (
+        f"<p>{escape(' '.join(paragraph.split()))}</p>" for paragraph in text.split("\n\n") if paragraph.strip()
+    )
+    sections = [
         STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
         WARNING if privacy.seeded else "", "".join(paragraphs), f'<div class="picture">{svg}</div>',
         _format_table([*rows, *(("note", note) for note in privacy.notes)]),
         f"<details><summary>{statement}</summary>{_format_table(statement_rows(privacy))}</details>", "</figure>",
     ]  # fmt: skip
-    return "\n".join(filter(None, parts))
+    return "\n".join(filter(None, sections))
 
 
 def summary_facts(title: str, rows: Sequence[tuple[str, str]], privacy: PrivacyStatement) -> dict[str, Any]:
@@ -150,8 +152,10 @@ def render_report(
         refusals: Questions that were not answered.
     """
     name = escape(format_label(title, 160))
-    paragraphs = [f"<p>{escape(' '.join(part.split()))}</p>" for part in introduction.split("\n\n") if part.strip()]
-    shown = [prefix_ids(text.replace(STYLE, ""), f"c{number}") for number, text in enumerate(curves, 1)]
+    paragraphs = [
+        f"<p>{escape(' '.join(paragraph.split()))}</p>" for paragraph in introduction.split("\n\n") if paragraph.strip()
+    ]
+    sections = [prefix_ids(text.replace(STYLE, ""), f"c{number}") for number, text in enumerate(curves, 1)]
     return "\n".join(
         [
             '<!DOCTYPE html>', '<html lang="en">', "<head>", '<meta charset="utf-8">',
@@ -160,7 +164,7 @@ def render_report(
             STYLE, PAGE_STYLE, "</head>", "<body>", f"<header><h1>{name}</h1>",
             WARNING if any(WARNING in text for text in curves) else "", "\n".join(paragraphs), "</header>", "<main>",
             _format_accounts(balances), _format_refusals(refusals),
-            f'<section aria-label="Curves"><h2>Curves</h2>\n<div class="curves">{"".join(shown)}</div></section>',
+            f'<section aria-label="Curves"><h2>Curves</h2>\n<div class="curves">{"".join(sections)}</div></section>',
             "</main>", "</body>", "</html>", "",
         ]
     )  # fmt: skip
@@ -177,10 +181,10 @@ def account_summary(balance: BalanceReport, guarantee: str) -> str:
     rows = [("budget", balance.budget), ("spent", balance.spent), ("left", balance.remaining), ("promise", guarantee)]
     paid = [(f"{charge.when}, {charge.price}", charge.question) for charge in balance.charges[-MOST_CHARGES:]]
     more = len(balance.charges) - len(paid)
-    told = [*rows, *([("earlier charges", str(more))] if more else []), *paid]
+    facts = [*rows, *([("earlier charges", str(more))] if more else []), *paid]
     return "\n".join([
         STYLE, f'<figure class="dpcurves" aria-label="{name}">', f"<figcaption>{name}</figcaption>",
-        _format_table(told),
+        _format_table(facts),
         "</figure>",
     ])  # fmt: skip
 
@@ -201,12 +205,14 @@ def _format_account(balance: BalanceReport) -> str:
         for charge in balance.charges
     )
     heads = "".join(f'<th scope="col">{word}</th>' for word in ("question", "price", "request", "when (UTC)"))
-    left = f'<tr><th scope="row">left</th><td class="price" colspan="3">{_format_cell(balance.remaining)}</td></tr>'
+    remaining_row = (
+        f'<tr><th scope="row">left</th><td class="price" colspan="3">{_format_cell(balance.remaining)}</td></tr>'
+    )
     return (
         f'<h3 class="budget">{name} <span>({summary})</span></h3>\n'
         f'<div class="scroll" role="region" tabindex="0" aria-label="Account of {name}">\n'
         f'<table class="account">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n'
-        f"<tfoot>{left}</tfoot>\n</table>\n</div>"
+        f"<tfoot>{remaining_row}</tfoot>\n</table>\n</div>"
     )
 
 

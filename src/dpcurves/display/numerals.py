@@ -36,10 +36,10 @@ def distinguish_labels(names: Sequence[object], most: int) -> list[str]:
     ['1: a long...', '2: a long...']
     """
     names = [name if format_label(name) else BLANK for name in names]
-    ways = (format_label(name, most) for name in names), (_cut_middle(name, most) for name in names)
-    for way in map(list, ways):
-        if len({normalize("NFC", text) for text in way}) == len(way):  # different code points may look the same
-            return way
+    candidates = (format_label(name, most) for name in names), (_cut_middle(name, most) for name in names)
+    for texts in map(list, candidates):
+        if len({normalize("NFC", text) for text in texts}) == len(texts):  # different code points may look the same
+            return texts
     return [format_label(f"{number}: {format_label(name)}", most) for number, name in enumerate(names, 1)]
 
 
@@ -49,8 +49,8 @@ def format_distinct_labels(values: Sequence[object], most: int = LONGEST_LABEL) 
     >>> format_distinct_labels(["a", "a ", " ", "a"], 12), format_distinct_labels(["x" * 70 + "1", "x" * 70 + "2"], 12)
     (['1: a', '2: a', '3: (blank)', '1: a'], ['xxxxx...xxx1', 'xxxxx...xxx2'])
     """
-    known = list(dict.fromkeys(map(str, values)))
-    words = dict(zip(known, distinguish_labels(known, most), strict=True))
+    used = list(dict.fromkeys(map(str, values)))
+    words = dict(zip(used, distinguish_labels(used, most), strict=True))
     return [words[str(value)] for value in values]
 
 
@@ -201,8 +201,8 @@ def format_numbers(values: ArrayLike) -> list[str]:
         return [f"{value:.{FIGURES}g}" if isfinite(value) else format_number(value) for value in array.tolist()]
     if len(plain) < len(finite):  # outliers must not take digits from the others
         return [format_number(value) for value in array.tolist()]
-    place = -_count_decimals(plain, largest)
-    return [_round_to_power(value, place) if isfinite(value) else format_number(value) for value in array.tolist()]
+    power = -_count_decimals(plain, largest)
+    return [_round_to_power(value, power) if isfinite(value) else format_number(value) for value in array.tolist()]
 
 
 def _count_decimals(values: NDArray[np.float64], largest: float) -> int:
@@ -214,8 +214,8 @@ def _count_decimals(values: NDArray[np.float64], largest: float) -> int:
         max(_decimals_for_figures(largest, FIGURES), _decimals_for_figures(step, 2)),
         _decimals_for_figures(largest, MOST_FIGURES),
     )
-    shown = (digits for digits in range(enough) if np.allclose(np.round(values, digits), values, rtol=1e-12, atol=0))
-    return next(shown, enough)
+    figures = (digits for digits in range(enough) if np.allclose(np.round(values, digits), values, rtol=1e-12, atol=0))
+    return next(figures, enough)
 
 
 def _decimals_for_figures(value: float, figures: int) -> int:

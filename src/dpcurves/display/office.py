@@ -103,12 +103,12 @@ def find_wide_intervals(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, s
 
 def suppress_rows(columns: Mapping[str, ArrayLike], names: Sequence[str], rows: BoolArray) -> dict[str, Any]:
     """Return the columns with ``..`` in these rows of the named columns."""
-    found: dict[str, Any] = dict(columns)
+    suppressed: dict[str, Any] = dict(columns)
     for name in names:
         column = np.array(np.asarray(columns[name]).tolist(), dtype=object)
         column[rows] = SUPPRESSED
-        found[name] = column
-    return found
+        suppressed[name] = column
+    return suppressed
 
 
 def require_workbooks() -> None:
@@ -139,8 +139,8 @@ def build_workbook(columns: Mapping[str, ArrayLike], facts: Sequence[tuple[str, 
     require_workbooks()
     from xlsxwriter import Workbook
 
-    made = BytesIO()
-    book = Workbook(made, {"in_memory": True})
+    buffer = BytesIO()
+    book = Workbook(buffer, {"in_memory": True})
     book.set_properties({"created": MADE})
     bold = book.add_format({"bold": True})
     arrays = {name: np.asarray(column) for name, column in columns.items()}
@@ -155,7 +155,7 @@ def build_workbook(columns: Mapping[str, ArrayLike], facts: Sequence[tuple[str, 
                 _write_cell(sheet, row, place, value)
     _write_statement(book, bold, facts, render_png(picture))
     book.close()
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def _write_cell(sheet: Any, row: int, column: int, value: object) -> None:
@@ -173,23 +173,23 @@ def _write_statement(book: Any, bold: Any, facts: Sequence[tuple[str, str]], pic
     sheet = book.add_worksheet("statement")
     sheet.set_column(0, 0, 24)
     sheet.set_column(1, 1, 96, book.add_format({"text_wrap": True, "valign": "top"}))
-    for row, (name, told) in enumerate(facts):
+    for row, (name, text) in enumerate(facts):
         sheet.write_string(row, 0, name[:LONGEST_TEXT], bold)
-        sheet.write_string(row, 1, told[:LONGEST_TEXT])
+        sheet.write_string(row, 1, text[:LONGEST_TEXT])
     sheet.insert_image(len(facts) + 1, 0, "picture.png", {"image_data": BytesIO(picture)})
 
 
 def render_png(picture: Axes, dots: int = PRINTED) -> bytes:
     """Return the plot as PNG with this resolution."""
-    made = BytesIO()
-    save_axes(picture, made, ".png", dots)
-    return made.getvalue()
+    buffer = BytesIO()
+    save_axes(picture, buffer, ".png", dots)
+    return buffer.getvalue()
 
 
 def statement_facts(
     title: str, line: str, summary: Sequence[tuple[str, str]], privacy: PrivacyStatement
 ) -> list[tuple[str, str]]:
     """Return rows of name and text about a result: what it is, the privacy statement, and notes."""
-    told = [("statement", part) for part in footer(privacy).splitlines()]
+    facts = [("statement", fact) for fact in footer(privacy).splitlines()]
     notes = [("note", note) for note in privacy.notes]
-    return [("title", title), ("result", line), *told, *summary, *notes, *statement_rows(privacy)]
+    return [("title", title), ("result", line), *facts, *summary, *notes, *statement_rows(privacy)]

@@ -470,8 +470,8 @@ def draw_binned_residuals(
         for bound, label in ((upper, picture.legend_label(words)), (lower, "")):
             # A single bin gives a line of length zero, so a marker is drawn.
             picture.draw_points(across, bound, style.dash, linewidth=0.9, marker="_", alpha=0.7, label=label)
-    parts = np.clip(sizes, 0, None) / np.fmax.reduce(sizes, initial=1.0)
-    areas = SMALLEST_MARK + (LARGEST_MARK - SMALLEST_MARK) * parts
+    fractions = np.clip(sizes, 0, None) / np.fmax.reduce(sizes, initial=1.0)
+    areas = SMALLEST_MARK + (LARGEST_MARK - SMALLEST_MARK) * fractions
     ax.scatter(
         across, upwards, s=areas, color=style.color, label=picture.legend_label("mean residual of a bin"), zorder=3
     )

@@ -35,17 +35,17 @@ def name_label_columns(names: Sequence[str], ours: Iterable[str]) -> list[str]:
     >>> name_label_columns(["sex", "SEX", "value", "value_category"], ["value"])
     ['sex', 'SEX_category', 'value_category_2', 'value_category']
     """
-    taken = {f"{name}{ending}".casefold() for name in ours for ending in ENDINGS} | set(RESERVED)
+    used = {f"{name}{ending}".casefold() for name in ours for ending in ENDINGS} | set(RESERVED)
     chosen: dict[int, str] = {}
     for place, name in enumerate(names):  # assign unchanged names first, so that no renamed column takes them
-        if name.casefold() not in taken:
-            taken.add(name.casefold())
+        if name.casefold() not in used:
+            used.add(name.casefold())
             chosen[place] = name
     for place, name in enumerate(names):
         if place not in chosen:
             numbered = (f"{name}_category" if number == 1 else f"{name}_category_{number}" for number in count(1))
-            chosen[place] = next(candidate for candidate in numbered if candidate.casefold() not in taken)
-            taken.add(chosen[place].casefold())
+            chosen[place] = next(candidate for candidate in numbered if candidate.casefold() not in used)
+            used.add(chosen[place].casefold())
     return [chosen[place] for place in range(len(names))]
 
 
@@ -98,9 +98,9 @@ def convert_date_columns(
         edges: The columns with cell edges.
     """
     dates = {name: np.array(format_in_iso(columns[name], label), dtype=object) for name, label in axes.items()}
-    found = {**columns, **dates}
-    bounding = [[not isinstance(edge, str) for edge in found[name]] for name in axes if name in edges]
+    converted = {**columns, **dates}
+    bounding = [[not isinstance(edge, str) for edge in converted[name]] for name in axes if name in edges]
     if not bounding:
-        return found
+        return converted
     inside = ~np.all(bounding, axis=0)
-    return {name: column[inside] for name, column in found.items()}
+    return {name: column[inside] for name, column in converted.items()}
