@@ -449,7 +449,7 @@ class Forecast:
         place = int(np.argmax(widths)) if distribution is None else names.index(distribution)
         known = f"{names[place]}, {self.size:,} records; {self.interval_label}: ± {float(f'{widths[place]:.2g}'):,g}"
         words = "95% band for these records" if self.is_joined else "95% intervals for these records"
-        how: dict[str, Any] = {"labels": self.axis_labels, "title": known, "joined": self.is_joined, "words": words}
+        how: dict[str, Any] = {"labels": self.axis_labels, "title": known, "is_curve": self.is_joined, "words": words}
         with display.use_style(style, ax):
             return display.draw_forecast(*self.curves[place], ax=ax, **how)
 
