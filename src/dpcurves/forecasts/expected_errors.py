@@ -504,7 +504,7 @@ def forecast(
     >>> import dpcurves as dp
     >>> question, loss = dp.HistogramQuestion("age", dp.Grid(0, 100, cells=20)), dp.PrivacyLoss.pure("0.5")
     >>> found = dp.forecast(question, loss, dp.REPLACE_ONE, records=2000, rehearsals=3)
-    >>> found.words, 1 < found.low < found.high < 9
+    >>> found.error_label, 1 < found.low < found.high < 9
     ('records in a cell, root mean square', True)
     """
     kind = find_forecast_kind(question)

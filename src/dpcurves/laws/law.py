@@ -128,7 +128,7 @@ class Noise:
     def sum_over_draws(self, draws: int) -> Noise:
         """The sum of so many independent draws of this noise.
 
-        >>> Noise(Family.LAPLACE, Fraction(10), 2).times(3).parties
+        >>> Noise(Family.LAPLACE, Fraction(10), 2).sum_over_draws(3).parties
         6
         """
         return self.sum_over_parties(self.parties * draws)

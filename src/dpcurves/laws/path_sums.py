@@ -69,7 +69,7 @@ class PathSums(CountLaw):
 
         >>> from fractions import Fraction
         >>> from dpcurves.laws import Family
-        >>> PathSums(6, (), 3, Noise(Family.LAPLACE, Fraction(2)), None).path(6)
+        >>> PathSums(6, (), 3, Noise(Family.LAPLACE, Fraction(2)), None).blocks_on_path(6)
         ((0, 5), (1, 2), (2, 1))
         """
         return tuple((level, (threshold - 1) >> level) for level in range(self.levels)) if threshold else ()

@@ -180,7 +180,7 @@ def find_best_shape(
     >>> find_best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True).widths
     (256, 16, 1)
     >>> little = Noise(Family.LAPLACE, Fraction(1, 5))
-    >>> find_best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True, alone=little).widths
+    >>> find_best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True, single_level_noise=little).widths
     (64, 1)
     """
     if (

@@ -44,7 +44,7 @@ class Randomness:
 
         Whoever knows the seed can subtract the noise, so what is drawn from here is not private.
 
-        >>> Randomness.from_seed(7).octets(4) == Randomness.from_seed(7).octets(4)
+        >>> Randomness.from_seed(7).random_bytes(4) == Randomness.from_seed(7).random_bytes(4)
         True
         """
         return cls(_open_key_stream(sha256(str(int(seed)).encode()).digest()), is_seeded=True)

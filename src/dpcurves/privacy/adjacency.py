@@ -125,7 +125,7 @@ class ReplaceOne:
     def public_record_count(self) -> int | None:
         """The number of records counted, where it is public: each unit then fills exactly one cell.
 
-        >>> ReplaceOne(EACH_RECORD, 7).total, ReplaceOne(Unit("patient", 2), 7).total
+        >>> ReplaceOne(EACH_RECORD, 7).public_record_count, ReplaceOne(Unit("patient", 2), 7).public_record_count
         (7, None)
         """
         return self.units if self.unit.records == 1 else None
@@ -180,7 +180,7 @@ class AdjacencyWithoutBound:
 class Neighbours(Enum):
     """A kind of adjacency, before the unit and the number of units are known.
 
-    >>> Neighbours.REPLACE_ONE.among(EACH_RECORD, units=10)
+    >>> Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, units=10)
     ReplaceOne(unit=Unit(column='', records=1), units=10)
     """
 
