@@ -178,8 +178,8 @@ def _measure_departures(law: IntervalSums, values: FloatArray, total: int | None
 
 def _departure_fraction(layer: Layer, binomial_variance: FloatArray, squares: FloatArray) -> FloatArray:
     """Return the fraction of its departures that each family keeps: by their size, at least the binomial fraction."""
-    binomial_variance = layer.sum_children(binomial_variance)
     noise = layer.sum_children(layer.variance + np.zeros_like(binomial_variance))
+    binomial_variance = layer.sum_children(binomial_variance)
     return np.maximum(shrinkage_factors(squares, layer.children - 1), binomial_variance / (binomial_variance + noise))
 
 
