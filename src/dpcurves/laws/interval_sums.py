@@ -438,15 +438,19 @@ def build_layers(bounds: Sequence[IntArray], variances: Sequence[float]) -> tupl
     return tuple(reversed(layers))
 
 
-def _build_layer(bounds: IntArray, parent: IntArray, level_bounds: float, children_variance: FloatArray) -> Layer:
+def _build_layer(bounds: IntArray, parent: IntArray, own_variance: float, children_variance: FloatArray) -> Layer:
     first_child = np.searchsorted(bounds, parent)
     if not np.array_equal(bounds.take(first_child, mode="clip"), parent) or np.any(np.diff(bounds) < 1):
         raise InvalidArgument("law", "every interval must be a union of intervals of the next level")
-    variance = 1 / (1 / level_bounds + 1 / children_variance)
+    variance = 1 / (1 / own_variance + 1 / children_variance)
     return Layer(
-        width=np.diff(bounds), first=first_child[:-1], children=np.diff(first_child), own_weight=1 / (1 + level_bounds / children_variance),
-        variance=variance, parent_variance=np.add.reduceat(variance, first_child[:-1]),
-    )  # fmt: skip
+        width=np.diff(bounds),
+        first=first_child[:-1],
+        children=np.diff(first_child),
+        own_weight=1 / (1 + own_variance / children_variance),
+        variance=variance,
+        parent_variance=np.add.reduceat(variance, first_child[:-1]),
+    )
 
 
 def split_into_parts(law: NoisySums, values: FloatArray) -> tuple[list[FloatArray], FloatArray]:
