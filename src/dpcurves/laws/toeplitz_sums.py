@@ -282,8 +282,8 @@ def causal_product(left: FloatArray, right: FloatArray, length: int) -> FloatArr
 def _adjust_to_total(
     law: ToeplitzSums, prefixes: FloatArray, missing: FloatArray, total: int
 ) -> tuple[FloatArray, FloatArray]:
-    total = total_variance(law)
-    residual = (total - prefixes[..., -1].sum(axis=-1) - missing) / (total if total > 0 else 1.0)
+    variance = total_variance(law)
+    residual = (total - prefixes[..., -1].sum(axis=-1) - missing) / (variance if variance > 0 else 1.0)
     missing_variance = 0.0 if law.missing is None else law.missing.variance
     return prefixes + total_covariances(law) * residual[..., None, None], missing + missing_variance * residual
 
