@@ -75,9 +75,14 @@ def largest_half_width(found: curves.CDF | curves.Quantiles, population: bool) -
 
 
 WEIGHTED = ForecastKind(
-    PLACES, _fill_weighted_columns, _weighted_error, "share of the weight below an edge or a quantile", largest_half_width,
-    "the band, at its widest", quarter_of_shares,
-)  # fmt: skip
+    PLACES,
+    _fill_weighted_columns,
+    _weighted_error,
+    "share of the weight below an edge or a quantile",
+    largest_half_width,
+    "the band, at its widest",
+    quarter_of_shares,
+)
 
 
 def _fill_summed_columns(question: Any, places: FloatArray) -> Table:
@@ -105,9 +110,16 @@ def _uninformative_width(question: Any, size: int) -> float:
 
 
 WEIGHTED_NUMBER = ForecastKind(
-    PLACES, _fill_summed_columns, _weighted_number_error, "the weighted number, mean error", read.number_half_width, "the number",
-    _uninformative_width, OF_ONE_NUMBER, MORE_WIDTHS,
-)  # fmt: skip
+    PLACES,
+    _fill_summed_columns,
+    _weighted_number_error,
+    "the weighted number, mean error",
+    read.number_half_width,
+    "the number",
+    _uninformative_width,
+    OF_ONE_NUMBER,
+    MORE_WIDTHS,
+)
 
 
 # Columns without a range: records lie between 1 and 1000.
@@ -132,17 +144,25 @@ def _rank_error(question: Any, found: curves.CDF | curves.Quantiles, records: re
 
 
 UNBOUNDED = ForecastKind(
-    PLACES, _fill_unbounded_column, _rank_error, "share below a quantile, mean error", largest_half_width,
-    "the band, at its widest", quarter_of_shares,
-)  # fmt: skip
+    PLACES,
+    _fill_unbounded_column,
+    _rank_error,
+    "share below a quantile, mean error",
+    largest_half_width,
+    "the band, at its widest",
+    quarter_of_shares,
+)
 
 
 UNBOUNDED_HISTOGRAM = ForecastKind(
-    PLACES, _fill_unbounded_column,
+    PLACES,
+    _fill_unbounded_column,
     lambda question, found, records: read.histogram_error(question.with_grid(found.grid), found, records),
-    "records in a cell, root mean square", read.interval_half_width, "each cell, simultaneously",
+    "records in a cell, root mean square",
+    read.interval_half_width,
+    "each cell, simultaneously",
     lambda question, size: size / 4,
-)  # fmt: skip
+)
 NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.AutoRangeSumQuestion: lambda question, size: size * SPREAD / 4,
     curves.AutoRangeMeanQuestion: lambda question, size: SPREAD / 4,
@@ -150,9 +170,15 @@ NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.AutoRangeSummaryQuestion: lambda question, size: SPREAD / 4,
 }
 UNBOUNDED_SCORES = ForecastKind(
-    CLASSES, lambda question, drawn: fill_class_columns(question.with_grid(HUNDREDTHS), drawn), read.scores_error, AREA,
-    read.area_half_width, "the area", quarter_of_shares, OF_SLOW,
-)  # fmt: skip
+    CLASSES,
+    lambda question, drawn: fill_class_columns(question.with_grid(HUNDREDTHS), drawn),
+    read.scores_error,
+    AREA,
+    read.area_half_width,
+    "the area",
+    quarter_of_shares,
+    OF_SLOW,
+)
 
 
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
@@ -166,11 +192,18 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         curves.AutoRangeHistogramQuestion: UNBOUNDED_HISTOGRAM,
         **{
             kind: ForecastKind(
-                PLACES, _fill_unbounded_column, read.number_error, f"{name}, mean error", read.number_half_width, f"the {name}",
-                nothing, OF_ONE_AREA, MORE_WIDTHS,
+                PLACES,
+                _fill_unbounded_column,
+                read.number_error,
+                f"{name}, mean error",
+                read.number_half_width,
+                f"the {name}",
+                nothing,
+                OF_ONE_AREA,
+                MORE_WIDTHS,
             )
             for kind, nothing in NUMBERS.items()
             for name in [kind.BOUNDED_QUESTION.STATISTIC]
         },
     }
-)  # fmt: skip
+)
