@@ -433,7 +433,8 @@ def project_isotonic_l1(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -
         ArithmeticError: numbers or variances are too far apart for the precision of doubles.
 
     >>> from dpcurves.smoothing import AtMost, build_noise_graph
-    >>> graph = build_noise_graph(4, first=[0, 0, 2, 0, 1, 2, 3], last=[4, 2, 4, 1, 2, 3, 4], variance=[1, 1, 1, 4, 4, 4, 4])
+    >>> first, last = [0, 0, 2, 0, 1, 2, 3], [4, 2, 4, 1, 2, 3, 4]
+    >>> graph = build_noise_graph(4, first=first, last=last, variance=[1, 1, 1, 4, 4, 4, 4])
     >>> project_isotonic_l1([-2, 3, 4, 9], graph, AtMost(8)).round(6).tolist()
     [0.0, 3.0, 4.0, 8.0]
     """
