@@ -37,7 +37,7 @@ def test_groups_of_many_are_found_and_the_rest_is_together(adjacency: Any, loss:
     totals = [curve.count.sum() for curve in found.values()]
     assert totals == pytest.approx([600, 400, 1], abs=25)
     assert (found.privacy.loss, found.privacy.delta) == (str(loss), 1e-6)
-    assert any("2 are told" in note for note in found.notes)
+    assert any("2 are released" in note for note in found.notes)
     assert json.loads(found.to_json())["privacy"]["delta"] == 1e-6
     assert dp.ByCategory.from_json(found.to_json()).privacy == found.privacy
 

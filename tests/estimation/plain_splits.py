@@ -11,13 +11,11 @@ from scipy.special import roots_genlaguerre
 from dpcurves.estimation.binary_tree import WHOLE, Halving, Layout, Measurements
 from dpcurves.estimation.empirical_bayes import (
     END_PRIOR,
-    EVEN,
     LEFTOVER,
     PRIOR,
-    ROUGH,
     ROUGHNESS,
     SMOOTH,
-    TELLING,
+    TUNING,
     NoisySplits,
     kindwise_posterior,
 )
@@ -107,7 +105,7 @@ def plain_estimate(known: Measurements, total: float) -> Plain:
     ascent = _upwards(known)
     uneven, odds = _uneven(known, ascent, total)
     even = _even(known, ascent, total)
-    chance = 1 / (1 + np.exp(min(-odds, 700)) * (1 - EVEN) / EVEN)
+    chance = 1 / (1 + np.exp(min(-odds, 700)) * (1 - TUNING.even_probability) / TUNING.even_probability)
     counts = (1 - chance) * uneven.counts + chance * even.counts
     variance = (1 - chance) * uneven.variance + chance * even.variance
     for halving in known.layout.halvings:
@@ -146,7 +144,7 @@ def _uneven(known: Measurements, ascent: Ascent, total: float) -> tuple[Plain, f
             variance[parent] = _doubted(split, max(square - mean**2, 0.0), weights[kind], doubt[parent])
             doubt[left] = split.share**2 * doubt[parent] + variance[parent]
             doubt[right] = (1 - split.share) ** 2 * doubt[parent] + variance[parent]
-            is_rough = square > ROUGH * split.size**2 * split.share * (1 - split.share)
+            is_rough = square > TUNING.rough_share * split.size**2 * split.share * (1 - split.share)
             rough[left] = rough[right] = rough[parent] if halving.is_end_cell else is_rough
     return Plain(counts, variance, 0.0), odds
 
@@ -224,7 +222,7 @@ def _split(known: Measurements, ascent: Ascent, counts: FloatArray, family: Fami
 
 def _tells(split: Split) -> bool:
     largest = (split.size**2 + split.size) * split.share * (1 - split.share)
-    return largest > 0 and largest >= TELLING * split.variance
+    return largest > 0 and largest >= TUNING.informative_ratio * split.variance
 
 
 def _learned(likelihood: list[FloatArray], prior: FloatArray) -> FloatArray:

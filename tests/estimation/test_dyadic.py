@@ -77,7 +77,7 @@ def test_tilings_are_found_by_their_bounds_and_an_interval_is_always_the_same_no
     ],
 )
 def test_other_intervals_are_refused(layout: DyadicLayout, bounds: list[int]) -> None:
-    with pytest.raises(ValueError, match="no interval of this tree"):
+    with pytest.raises(ValueError, match="are not an interval of this tree"):
         layout.find_nodes(np.array(bounds))
 
 
@@ -92,5 +92,5 @@ def test_ends_leave_their_neighbours_a_third_of_the_way_down() -> None:
 
 def test_a_layout_needs_a_cell() -> None:
     for make in (DyadicLayout.from_cells, DyadicLayout.from_cells_with_ends):
-        with pytest.raises(ValueError, match="cells: at least 1"):
+        with pytest.raises(ValueError, match="cells: must be at least 1"):
             make(0)

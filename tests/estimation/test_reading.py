@@ -109,15 +109,15 @@ def test_without_its_total_a_row_is_what_is_not_missing() -> None:
 
 def test_without_anything_that_tells_a_total_nothing_can_be_read() -> None:
     for law, total in ((replace(HAAR, top=None), 5), (replace(HAAR, rows=1, top=None), None)):
-        with pytest.raises(ValueError, match="without totals"):
+        with pytest.raises(ValueError, match="must have totals"):
             estimate_unbiased(law, [0] * law.size, total)
-        with pytest.raises(ValueError, match="without totals"):
+        with pytest.raises(ValueError, match="must have totals"):
             law.prefix_variances(total_is_public=total is not None)
 
 
 def test_values_that_do_not_fit_the_law_are_refused() -> None:
     for law in (HAAR, ROOT):
-        with pytest.raises(ValueError, match="values: 1?[0-9] are needed"):
+        with pytest.raises(ValueError, match="values: must be 1?[0-9] to fit"):
             estimate_unbiased(law, [1, 2], None)
 
 

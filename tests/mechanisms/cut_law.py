@@ -26,7 +26,9 @@ def law_of_choice(penalties: tuple[int, ...], rate: Fraction) -> tuple[float, ..
 
 
 class Path:
-    """Answers `selection.sample_exponential_mechanism` from a list, and notes what was offered and how likely the answers were."""
+    """Answers `selection.sample_exponential_mechanism` from a list, and notes what was offered and how likely the
+    answers were.
+    """
 
     def __init__(self) -> None:
         self.taken: list[int] = []

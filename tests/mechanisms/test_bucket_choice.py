@@ -107,9 +107,9 @@ def test_rounding_is_paid_for() -> None:
     """A loss that does not pay for the errors of the chances is refused."""
     query = query_of(1024)
     assert 2 * deviation_rate(query, PURE, AddRemove(EACH_RECORD)) < Fraction(3, 2)
-    with pytest.raises(UnsupportedQuery, match="too little"):
+    with pytest.raises(UnsupportedQuery, match="too small"):
         ExponentialPartition().plan(query, PrivacyLoss.pure("1e-12"), PUBLIC)
-    with pytest.raises(UnsupportedQuery, match="too little"):
+    with pytest.raises(UnsupportedQuery, match="too small"):
         ExponentialPartition().plan(query, PURE * Fraction(0), PUBLIC)
 
 

@@ -7,6 +7,7 @@ they decide what is counted. Records lie at the ends of their cells, where their
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, reduce
 from math import inf
@@ -37,7 +38,6 @@ from dpcurves.mechanisms import AUTO
 from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import QuantileCutsQuery, Query, SumQuery
 from dpcurves.strategies import ranks
-from dpcurves.strategies import ranks as groups
 from dpcurves.strategies.ranks import choose_cut_levels
 from dpcurves.trust import Central, run_conversation
 
@@ -67,9 +67,7 @@ COUNTED = (0, 300)
 @pytest.fixture(autouse=True)
 def few_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """ROC curves of many records have too many pieces to walk through all cuts, those of few have no cuts."""
-    monkeypatch.setattr(ranks, "FEW", 0.0)
-    monkeypatch.setattr(ranks, "MANY", 0.0)
-    monkeypatch.setattr(ranks, "MOST_LEVELS", 2)
+    monkeypatch.setattr(ranks, "TUNING", replace(ranks.TUNING, few_ratio=0.0, many_ratio=0.0, most_cut_levels=2))
     monkeypatch.setattr(ranks, "choose_cut_levels", lambda *given: max(choose_cut_levels(*given), 1))
 
 
@@ -205,7 +203,7 @@ def test_finer_cells_for_the_area_lose_no_more(
 def test_few_records_of_a_roc_curve_are_not_cut_and_lose_no_more(
     name: str, adjacency: Adjacency, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranks, "FEW", 64.0)
+    monkeypatch.setattr(ranks, "TUNING", replace(ranks.TUNING, few_ratio=64.0))
     loss = LOSSES[kind]
     (step,) = talk(QUESTIONS[name], loss, adjacency, 0, ())
     plan = AUTO.plan(step.query, loss, adjacency)
@@ -225,10 +223,8 @@ def test_a_look_at_scores_and_all_that_follows_lose_no_more(
 ) -> None:
     loss, question, turns = LOSSES[kind], QUESTIONS[name], LOOKS[name] + (adjacency.public_record_count is None)
     granted = float(loss.rho if loss.epsilon is None else loss.epsilon)
-    for constant, value in (("MANY", inf), ("MERGED", 0.0), ("CROWDED", 1.0)):
-        monkeypatch.setattr(ranks, constant, value)
-    monkeypatch.setattr(groups, "INTERVALS", 1)
-    monkeypatch.setattr(groups, "CROWDED", 1.0)
+    tuning = replace(ranks.TUNING, many_ratio=inf, merge_factor=0.0, crowded=1.0, group_intervals=1)
+    monkeypatch.setattr(ranks, "TUNING", tuning)
     for counted in COUNTED:
         steps = talk(question, loss, adjacency, counted, ())
         assert len(steps) == turns
@@ -236,8 +232,7 @@ def test_a_look_at_scores_and_all_that_follows_lose_no_more(
         plans = [AUTO.plan(step.query, loss * step.budget_fraction, adjacency) for step in steps]
         lost = reduce(add, (lost_in_sums(plan, adjacency) for plan in plans)).max() / granted
         assert 0.8 < lost <= 1 + 1e-9
-    for module in (ranks, groups):
-        monkeypatch.setattr(module, "CROWDED", 0.0)
+    monkeypatch.setattr(ranks, "TUNING", replace(tuning, crowded=0.0))
     assert {len(way.others) for way, _ in losses(question, loss, adjacency, COUNTED[0])} == {turns}
     worst = part_lost(question, kind, adjacency)
     assert worst <= 1 + 1e-9

@@ -163,7 +163,9 @@ def named(case: TickQuery | PrivacyLoss) -> str:
 
 
 def block_of(tree: PrefixTree, start: int, counts: IntArray) -> Any:
-    """The noise of a block, by `sample_block_noise`, if the noise of each node is what its ticks count less: ``z = -R x``."""
+    """The noise of a block, by `sample_block_noise`, if the noise of each node is what its ticks count less: ``z = -R
+    x``.
+    """
     levels = iter(zip(tree.noises, tree.widths, strict=True))
 
     def draws(law: Noise, size: int, randomness: Randomness) -> IntArray:

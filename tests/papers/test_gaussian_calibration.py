@@ -130,7 +130,7 @@ def test_a_sensitivity_is_at_least_one(squared: int) -> None:
 def test_wrong_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="epsilon: a number above zero"):
         gaussian_variance(0, 1e-6, 1)
-    with pytest.raises(ValueError, match="delta: a chance strictly between 0 and 1"):
+    with pytest.raises(ValueError, match="delta: must be a probability strictly between 0 and 1"):
         gaussian_variance(1, 0, 1)
     with pytest.raises(ValueError, match="variance: a number above zero"):
         delta_of_gaussian(0, 1, [1])

@@ -97,19 +97,19 @@ def test_the_largest_rho_is_a_short_rational() -> None:
 
 @pytest.mark.parametrize("delta", [0, 1, -0.1, 2, nan, inf])
 def test_delta_lies_strictly_between_0_and_1(delta: float) -> None:
-    with pytest.raises(ValueError, match="delta: a chance strictly between 0 and 1"):
+    with pytest.raises(ValueError, match="delta: must be a probability strictly between 0 and 1"):
         epsilon_of_zcdp(1, delta)
-    with pytest.raises(ValueError, match="delta: a chance strictly between 0 and 1"):
+    with pytest.raises(ValueError, match="delta: must be a probability strictly between 0 and 1"):
         rho_for(1, delta)
 
 
 @pytest.mark.parametrize("number", [-1, nan, inf])
 def test_epsilon_and_rho_are_finite_and_not_negative(number: float) -> None:
-    with pytest.raises(ValueError, match="rho: a finite number"):
+    with pytest.raises(ValueError, match="rho: must be a finite number"):
         epsilon_of_zcdp(number, 1e-6)
-    with pytest.raises(ValueError, match="epsilon: a finite number"):
+    with pytest.raises(ValueError, match="epsilon: must be a finite number"):
         delta_of_zcdp(1, number)
-    with pytest.raises(ValueError, match="epsilon: a finite number"):
+    with pytest.raises(ValueError, match="epsilon: must be a finite number"):
         rho_for(number, 1e-6)
 
 

@@ -75,7 +75,7 @@ def test_a_loss_is_a_finite_number_above_zero(value: Exact) -> None:
 
 
 def test_no_loss_is_negative() -> None:
-    with pytest.raises(ValueError, match="never negative"):
+    with pytest.raises(ValueError, match="epsilon, rho: must be at least 0"):
         PrivacyLoss.pure(1) * Fraction(-1)
 
 
@@ -126,7 +126,7 @@ def test_more_releases_never_cost_less(accountant: str) -> None:
 @pytest.mark.parametrize("accountant", ["zcdp", "pld"])
 def test_delta_is_a_chance(delta: float, accountant: str) -> None:
     for loss in (PrivacyLoss.pure(1), PrivacyLoss.zcdp(1)):
-        with pytest.raises(ValueError, match="delta: a chance strictly between 0 and 1"):
+        with pytest.raises(ValueError, match="delta: must be a probability strictly between 0 and 1"):
             loss.epsilon_at(delta, accountant=accountant)
 
 

@@ -1,4 +1,4 @@
-"""Empirical Bayes on a binary tree: splits drawn towards even ones as far as a mixture prior and the noise say."""
+"""Empirical Bayes on a binary tree: splits are shrunk towards even ones, as a mixture prior and the noise imply."""
 
 from __future__ import annotations
 
@@ -13,32 +13,59 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray
 from .binary_tree import WHOLE, Halving, Layout, Measurements
 
-# The mixture prior of a split between two halves: nine kinds, and the chance of each, given a noisy split.
+# The mixture prior of a split between two halves: nine kinds of splits, and the posterior given a noisy split.
 
 
 ROUGHNESS = np.array([0.0, *(4.0**-k for k in range(6, 0, -1))])
-"""Variances of smooth splits, beyond the binomial one, in squared counts of the parent."""
+"""Variances of smooth splits beyond the binomial variance, in squared counts of the parent."""
 LEFTOVER = 1 / 16
-"""Scale of what a one-sided split leaves on the other side, in counts of the parent; or it leaves nothing."""
+"""Scale of the smaller half of a one-sided split, in counts of the parent; one kind has no leftover at all."""
 SMOOTH = len(ROUGHNESS)
+"""Number of smooth kinds."""
 KINDS = SMOOTH + 2
+"""Number of kinds: smooth ones, one-sided without a leftover, one-sided with a leftover."""
 
-PSEUDO = 1.0  # splits that the prior of the weights weighs as much as
-ROUNDS = 12
-_AT_ONCE = 2**13  # rows: what is worked on fits in the cache
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the estimate; `strategies.prefixes` says on which data they were chosen.
+
+    Attributes:
+        prior_splits: Splits. Weight of the prior of the kinds.
+        rounds: Iterations of expectation maximisation.
+        rough_share: Share of its maximum that the expected square of a rough split exceeds. Its halves form a class.
+        informative_ratio: Prior variance over noise variance below which a split is not informative.
+        even_probability: Prior probability that records lie evenly over the whole grid.
+        variance_inflation: Factor on the variances of splits when an estimate is used to weight another one.
+        negligible_probability: Posterior probability of evenness below which that model is left out.
+    """
+
+    prior_splits: float = 1.0
+    rounds: int = 12
+    rough_share: float = 0.25
+    informative_ratio: float = 0.01
+    even_probability: float = 0.5
+    variance_inflation: float = 5.0
+    negligible_probability: float = 1e-9
+
+
+TUNING = Tuning()
+_AT_ONCE = 2**13
+"""Rows that are processed at once: their arrays fit in the cache."""
 _LEAST_EXCESS = 1e-6
+"""Excess kurtosis below which noise is treated as Gaussian."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NoisySplits:
-    """Deviations of left halves from an even split, with noise. All arrays are of shape (splits,).
+    """Noisy deviations of left halves from an even split. All arrays are of shape (splits,).
 
     Attributes:
-        deviation: How far the noisy count of the left half is from the even split.
-        variance: The variance of its noise.
-        excess_kurtosis: Fourth cumulant of its noise, in squared variances: from 0, Gaussian, to 3, Laplace.
-        count: The count of the parent, as estimated.
-        left_fraction: What part of the parent's cells the left half has; the even split gives it this part of the count.
+        deviation: Noisy count of the left half minus its even share.
+        variance: Variance of its noise.
+        excess_kurtosis: Excess kurtosis of its noise, from 0 (Gaussian) to 3 (Laplace).
+        count: Estimated count of the parent.
+        left_fraction: Fraction of the parent's cells in the left half, which is its share in an even split.
     """
 
     deviation: FloatArray
@@ -49,8 +76,12 @@ class NoisySplits:
 
     def __getitem__(self, rows: slice | NDArray[np.intp]) -> NoisySplits:
         return NoisySplits(
-            self.deviation[rows], self.variance[rows], self.excess_kurtosis[rows], self.count[rows], self.left_fraction[rows],
-        )  # fmt: skip
+            self.deviation[rows],
+            self.variance[rows],
+            self.excess_kurtosis[rows],
+            self.count[rows],
+            self.left_fraction[rows],
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,10 +89,10 @@ class KindwisePosterior:
     """Posterior moments of the splits under each kind. All arrays are of shape (splits, kinds).
 
     Attributes:
-        likelihood: The likelihood of the noisy split; of each split, that of the likeliest kind is 1.
-        best_log_likelihood: The logarithm of the likelihood of the likeliest kind, (splits,).
-        mean: The mean of the true deviation.
-        second_moment: Its second moment.
+        likelihood: Likelihood of the noisy split, relative to that of the most likely kind of the split.
+        best_log_likelihood: Log-likelihood under the most likely kind, of shape (splits,).
+        mean: Posterior mean of the true deviation.
+        second_moment: Posterior second moment of the true deviation.
     """
 
     likelihood: FloatArray
@@ -70,178 +101,191 @@ class KindwisePosterior:
     second_moment: FloatArray
 
     def mix_kinds(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and second moment of the deviation, (splits,) each, if kinds have these weights, (splits, kinds)."""
-        chance = weights * self.likelihood
-        chance /= chance.sum(axis=1, keepdims=True)
-        return (chance * self.mean).sum(axis=1), (chance * self.second_moment).sum(axis=1)
+        """Return mean and second moment of the deviation, (splits,) each, for weights of the kinds, (splits, kinds)."""
+        probability = weights * self.likelihood
+        probability /= probability.sum(axis=1, keepdims=True)
+        return (probability * self.mean).sum(axis=1), (probability * self.second_moment).sum(axis=1)
 
 
 def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
-    """By Bayes' rule, under each kind alone.
+    """Return the posterior under each kind.
 
-    *Smooth* kinds: the deviation is Gaussian around 0, with the binomial variance and a roughness. *One-sided* kinds:
-    one half has all but a leftover, which is 0, or the size of a Gaussian deviation of scale `LEFTOVER`. The noise is
-    a mixture of two Gaussian laws that has its first six moments, if it is a sum of equal Laplace draws.
+    *Smooth* kinds: the deviation is Gaussian around 0, with the binomial variance plus a roughness. *One-sided* kinds:
+    one half holds all records but a leftover, which is 0 or half-normal with scale `LEFTOVER`. The noise is modelled as
+    a mixture of two Gaussian laws with its first six moments, if it is a sum of equal Laplace draws.
     """
-    likelihood, mean, second = np.empty((3, KINDS, len(splits.deviation)))  # of each kind, all splits lie side by side
-    best = np.empty(len(splits.deviation))
+    shape = (3, KINDS, len(splits.deviation))
+    likelihood, mean, second_moment = np.empty(shape)  # the splits of a kind are contiguous in memory
+    best_log_likelihood = np.empty(len(splits.deviation))
     for start in range(0, len(splits.deviation), _AT_ONCE):
         rows = slice(start, start + _AT_ONCE)
-        log_likelihood, mean[:, rows], second[:, rows] = _moments_of_kinds(splits[rows])
-        best[rows] = log_likelihood.max(axis=0)
-        np.exp(log_likelihood - best[rows], out=likelihood[:, rows])
-    return KindwisePosterior(likelihood.T, best, mean.T, second.T)
+        log_likelihood, mean[:, rows], second_moment[:, rows] = _moments_of_kinds(splits[rows])
+        best_log_likelihood[rows] = log_likelihood.max(axis=0)
+        np.exp(log_likelihood - best_log_likelihood[rows], out=likelihood[:, rows])
+    return KindwisePosterior(likelihood.T, best_log_likelihood, mean.T, second_moment.T)
 
 
 def log_likelihood_of_shares(splits: NoisySplits, share: FloatArray, excess: float) -> FloatArray:
-    """The logarithm of the likelihood of splits, (splits,), if records fall into the left half with this chance.
+    """Return the log-likelihood of each split, (splits,), if each record falls into the left half with probability
+    `share`.
 
-    Args:
-        splits: Any number of splits, all of which tell something.
-        share: The chance of each, (splits,).
-        excess: How many times more than binomial ones they scatter.
+    Arguments:
+        splits: Informative splits.
+        share: Probability of the left half for each split, (splits,).
+        excess: Variance factor over the binomial variance.
     """
-    variance, log_chance = _gaussian_parts(splits)
-    spread = variance + excess * splits.count * share * (1 - share)
-    square = (splits.deviation + (splits.left_fraction - share) * splits.count) ** 2
-    each = log_chance - (square / spread + np.log(spread)) / 2
-    return np.asarray(np.logaddexp.reduce(each, axis=0))
+    variance, log_probability = _gaussian_parts(splits)
+    total_variance = variance + excess * splits.count * share * (1 - share)
+    squared_error = (splits.deviation + (splits.left_fraction - share) * splits.count) ** 2
+    log_likelihood = log_probability - (squared_error / total_variance + np.log(total_variance)) / 2
+    return np.asarray(np.logaddexp.reduce(log_likelihood, axis=0))
 
 
 def smooth_prior_variance(count: FloatArray, share: FloatArray) -> FloatArray:
-    """Prior variance of the deviation under each smooth kind, (SMOOTH, splits).
+    """Return the prior variance of the deviation under each smooth kind, (SMOOTH, splits).
 
-    A roughness is a change of the odds of the two halves; an uneven share lessens it like the binomial variance.
+    Roughness is a change of the odds of the two halves; an uneven share reduces it like the binomial variance.
     """
     binomial = share * (1 - share)
     return np.asarray(count * binomial + (4 * count * binomial) ** 2 * ROUGHNESS[:, None])
 
 
 def prior_second_moment(splits: NoisySplits, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
-    """Expected square of deviations of which only the weights of their kinds are known.
+    """Return the expected squared deviation of splits under given weights of the kinds.
 
-    Args:
+    Arguments:
         splits: Any number of splits.
-        weights: The weights of the kinds, in each of a few groups: (groups, kinds).
-        group: The group of each split, (splits,).
+        weights: Weights of the kinds in each class, (classes, kinds).
+        group: Class of each split, (splits,).
     """
     linear = weights[:, :SMOOTH].sum(axis=1)[group] * splits.count * splits.left_fraction * (1 - splits.left_fraction)
     return np.asarray(linear + prior_moment_growth(splits.left_fraction, weights, group) * splits.count**2)
 
 
 def prior_moment_growth(share: FloatArray, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
-    """The growth of the same square with each squared count of the parent."""
+    """Return the coefficient of the parent's squared count in `prior_second_moment`."""
     binomial = share * (1 - share)
     smooth = (weights[:, :SMOOTH] @ ROUGHNESS)[group] * (4 * binomial) ** 2
     return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1)[group] * binomial)
 
 
 def even_split_moments(splits: NoisySplits, excess: float = 1.0) -> tuple[FloatArray, FloatArray]:
-    """Mean and second moment of the deviation, (splits,) each, if all records lie evenly: the first kind alone.
+    """Return mean and second moment of the deviation, (splits,) each, if all records lie evenly (the first kind).
 
-    Args:
+    Arguments:
         splits: Any number of splits.
-        excess: How many times more than binomial ones they scatter.
+        excess: Variance factor over the binomial variance.
     """
     binomial = excess * splits.count * splits.left_fraction * (1 - splits.left_fraction)
-    mean, second = np.zeros_like(binomial), binomial.copy()
-    known = np.flatnonzero((binomial > 0) & np.isfinite(splits.variance))
-    _, (mean[known],), (second[known],) = _smooth_moments(
-        splits[known], binomial[None, known], *_gaussian_parts(splits[known])
+    mean, second_moment = np.zeros_like(binomial), binomial.copy()
+    informative = np.flatnonzero((binomial > 0) & np.isfinite(splits.variance))
+    _, (mean[informative],), (second_moment[informative],) = _smooth_moments(
+        splits[informative], binomial[None, informative], *_gaussian_parts(splits[informative])
     )
-    return mean, second
+    return mean, second_moment
 
 
 def leave_one_out_weights(likelihood: FloatArray, weights: FloatArray, prior: FloatArray) -> FloatArray:
-    """For each split, what the others and the prior make of the weights of the kinds: (splits, kinds).
+    """Estimate the weights of the kinds for each split from the other splits and the prior, (splits, kinds).
 
-    A split must not tell twice what it is: of few, each would confirm itself.
+    A split must not influence its own prior: among few splits, each would confirm itself.
     """
-    chance = weights * likelihood
-    chance /= chance.sum(axis=1, keepdims=True)
-    others = np.maximum(chance.sum(axis=0) - chance, 0)
-    return np.asarray((others + PSEUDO * prior) / (len(likelihood) - 1 + PSEUDO))
+    probability = weights * likelihood
+    probability /= probability.sum(axis=1, keepdims=True)
+    others = np.maximum(probability.sum(axis=0) - probability, 0)
+    return np.asarray((others + TUNING.prior_splits * prior) / (len(likelihood) - 1 + TUNING.prior_splits))
 
 
 def fit_mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray:
-    """Weights of the kinds, (kinds,), by expectation and maximisation; `prior` weighs as much as one split."""
+    """Fit the weights of the kinds, (kinds,), by expectation maximisation."""
     weights = prior
-    for _ in range(ROUNDS if len(likelihood) else 0):  # of no split nothing is learned
-        each = weights * (likelihood.T @ (1 / (likelihood @ weights)))  # the chances of the kinds, over all splits
-        weights = (each + PSEUDO * prior) / (len(likelihood) + PSEUDO)
+    for _ in range(TUNING.rounds if len(likelihood) else 0):  # without splits the prior remains
+        expected_counts = weights * (likelihood.T @ (1 / (likelihood @ weights)))
+        weights = (expected_counts + TUNING.prior_splits * prior) / (len(likelihood) + TUNING.prior_splits)
     return weights
 
 
 MeanAndSquares = tuple[FloatArray, FloatArray, FloatArray]
-"""Logarithm of the likelihood, mean and second moment."""
+"""Log-likelihood, mean and second moment."""
 
 
 def _moments_of_kinds(splits: NoisySplits) -> MeanAndSquares:
-    """Under each kind: (kinds, splits) each."""
-    variance, log_chance = _gaussian_parts(splits)
+    """Return the moments under each kind, (kinds, splits) each."""
+    variance, log_probability = _gaussian_parts(splits)
     prior = smooth_prior_variance(splits.count, splits.left_fraction)
-    parts = [_smooth_moments(splits, prior, variance, log_chance), *_one_sided_moments(splits, variance, log_chance)]
-    log_likelihood, mean, second = zip(*parts, strict=True)
-    return np.vstack(log_likelihood), np.vstack(mean), np.vstack(second)
+    parts = [
+        _smooth_moments(splits, prior, variance, log_probability),
+        *_one_sided_moments(splits, variance, log_probability),
+    ]
+    log_likelihood, mean, second_moment = zip(*parts, strict=True)
+    return np.vstack(log_likelihood), np.vstack(mean), np.vstack(second_moment)
 
 
 def _gaussian_parts(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
-    """Variances and logarithms of the chances of the Gaussian laws of which the noise is mixed, (parts, splits).
+    """Return variances and log-probabilities of the Gaussian components of the noise, (components, splits) each.
 
-    A sum of k Laplace draws is Gaussian with a variance that has a gamma law of shape k; this is its Gauss quadrature.
+    A sum of k Laplace draws is a Gaussian with gamma distributed variance of shape k; this is its Gauss quadrature.
     """
     if splits.excess_kurtosis.max(initial=0) < _LEAST_EXCESS:
         return splits.variance[None], np.zeros((1, len(splits.variance)))
     shape = 3 / np.maximum(splits.excess_kurtosis, _LEAST_EXCESS)
-    below, above = 1 - np.sqrt(shape + 1) / shape + 1 / shape, 1 + np.sqrt(shape + 1) / shape + 1 / shape
-    chance = (above - 1) / (above - below)
-    return np.stack([below, above]) * splits.variance, np.log(np.stack([chance, 1 - chance]))
+    lower, upper = 1 - np.sqrt(shape + 1) / shape + 1 / shape, 1 + np.sqrt(shape + 1) / shape + 1 / shape
+    probability = (upper - 1) / (upper - lower)
+    return np.stack([lower, upper]) * splits.variance, np.log(np.stack([probability, 1 - probability]))
 
 
 def _smooth_moments(
-    splits: NoisySplits, prior: FloatArray, variance: FloatArray, log_chance: FloatArray
+    splits: NoisySplits, prior: FloatArray, variance: FloatArray, log_probability: FloatArray
 ) -> MeanAndSquares:
-    """Moments of deviations that are Gaussian around 0, with the variances of `prior`, (kinds, splits)."""
-    noise, square = variance[:, None], splits.deviation**2
-    spread = prior + noise
-    trust, log_likelihood = prior / spread, np.log(spread)
-    log_likelihood += np.divide(square, spread, out=spread)
+    """Return moments of deviations that are Gaussian around 0 with variances `prior`, (kinds, splits)."""
+    noise_variance, square = variance[:, None], splits.deviation**2
+    total_variance = prior + noise_variance
+    shrinkage, log_likelihood = prior / total_variance, np.log(total_variance)
+    log_likelihood += np.divide(square, total_variance, out=total_variance)
     log_likelihood *= -0.5
-    log_likelihood += log_chance[:, None]
-    second = np.multiply(trust, square, out=spread)  # in place: to give memory back and ask again takes longer
-    second += noise
-    second *= trust
-    log_likelihood, trust, second = _mix_moments(log_likelihood, trust, second)
-    return log_likelihood, trust * splits.deviation, second
+    log_likelihood += log_probability[:, None]
+    # In place, because allocating new arrays takes longer.
+    second_moment = np.multiply(shrinkage, square, out=total_variance)
+    second_moment += noise_variance
+    second_moment *= shrinkage
+    log_likelihood, shrinkage, second_moment = _mix_moments(log_likelihood, shrinkage, second_moment)
+    return log_likelihood, shrinkage * splits.deviation, second_moment
 
 
-def _one_sided_moments(splits: NoisySplits, variance: FloatArray, log_chance: FloatArray) -> list[MeanAndSquares]:
-    """With nothing left, and with a leftover; (splits,) each. Either half may have it all."""
-    odds, prior = log_chance - log(2), (LEFTOVER * splits.count) ** 2
-    nothing, some = [], []
-    for side, part in ((-1.0, 1 - splits.left_fraction), (1.0, -splits.left_fraction)):
-        end = part * splits.count  # the deviation that leaves nothing
-        left = side * (splits.deviation - end)
-        log_likelihood = odds - (left**2 / variance + np.log(variance)) / 2
-        nothing.append((_mix_moments(log_likelihood, variance, variance)[0], end, end**2))
-        log_likelihood, mean, second = _half_normal_moments(left, variance, prior, odds)  # of the leftover
-        some.append((log_likelihood, end + side * mean, end**2 + 2 * end * side * mean + second))
-    return [_mix_moments(*(np.stack(each) for each in zip(*sides, strict=True))) for sides in (nothing, some)]
+def _one_sided_moments(splits: NoisySplits, variance: FloatArray, log_probability: FloatArray) -> list[MeanAndSquares]:
+    """Return moments without and with a leftover, (splits,) each; either half may hold the records."""
+    log_weight, prior = log_probability - log(2), (LEFTOVER * splits.count) ** 2
+    without_leftover, with_leftover = [], []
+    for side, fraction in ((-1.0, 1 - splits.left_fraction), (1.0, -splits.left_fraction)):
+        extreme = fraction * splits.count  # the deviation without a leftover
+        leftover = side * (splits.deviation - extreme)
+        log_likelihood = log_weight - (leftover**2 / variance + np.log(variance)) / 2
+        without_leftover.append((_mix_moments(log_likelihood, variance, variance)[0], extreme, extreme**2))
+        log_likelihood, mean, second_moment = _half_normal_moments(leftover, variance, prior, log_weight)
+        with_leftover.append(
+            (log_likelihood, extreme + side * mean, extreme**2 + 2 * extreme * side * mean + second_moment)
+        )
+    return [
+        _mix_moments(*(np.stack(moments) for moments in zip(*sides, strict=True)))
+        for sides in (without_leftover, with_leftover)
+    ]
 
 
-def _half_normal_moments(left: FloatArray, noise: FloatArray, prior: FloatArray, odds: FloatArray) -> MeanAndSquares:
-    """Moments of a leftover that is the size of a Gaussian deviation of variance `prior`."""
-    spread = prior + noise
-    trust = prior / spread
-    mean, scale = left * trust, np.sqrt(trust * noise)
-    log_chance, hazard = normal_tail(mean / scale)
-    log_likelihood = odds + log(2) + log_chance - (left**2 / spread + np.log(spread)) / 2
+def _half_normal_moments(
+    leftover: FloatArray, noise_variance: FloatArray, prior: FloatArray, log_weight: FloatArray
+) -> MeanAndSquares:
+    """Return moments of a leftover with a half-normal prior of variance `prior`, given a noisy leftover."""
+    total_variance = prior + noise_variance
+    shrinkage = prior / total_variance
+    mean, scale = leftover * shrinkage, np.sqrt(shrinkage * noise_variance)
+    log_probability, hazard = normal_tail(mean / scale)
+    log_likelihood = log_weight + log(2) + log_probability - (leftover**2 / total_variance + np.log(total_variance)) / 2
     expected = np.maximum(mean + scale * hazard, 0)
     return _mix_moments(log_likelihood, expected, np.maximum(scale**2 + mean * expected, expected**2))
 
 
 def _mix_moments(log_likelihood: FloatArray, mean: FloatArray, second: FloatArray) -> MeanAndSquares:
-    """Moments of a mixture of the laws along the first axis, one or two."""
+    """Return moments of a mixture of the laws along the first axis, of one or two."""
     if len(log_likelihood) == 1:
         return log_likelihood[0], mean[0], second[0]
     one, other = log_likelihood
@@ -264,6 +308,7 @@ def _interpolate_arrays(both: FloatArray, trust: FloatArray) -> FloatArray:
 
 
 _TURN = 3.75
+"""Point that the substitution (x - _TURN) / (x + _TURN) maps to 0."""
 _COEFFICIENTS = (
     1.8207953144217294e-08, 8.506913358851907e-09, -2.1759244986628574e-07, -2.7657093836640687e-08,
     1.7029934016673209e-06, -1.0085305819264207e-06, -1.1407979622076559e-05, 2.2410222381498155e-05,
@@ -271,15 +316,15 @@ _COEFFICIENTS = (
     -0.009746580495721479, 0.028362276745721345, -0.05869339849573224, 0.09230432122781818, -0.10880393014607208,
     0.08227673848703723, 0.0035854154855230586, -0.14024059858550464, 1.2375126308378275,
 )  # fmt: skip
-"""Coefficients, highest first, in (x - _TURN) / (x + _TURN), of (1 + 2x) exp(x**2) erfc(x) for x from 0 on."""
+"""Coefficients, highest first, in (x - _TURN) / (x + _TURN), of (1 + 2x) exp(x**2) erfc(x) for x >= 0."""
 
 
 class NormalTail(NamedTuple):
-    """The tail of the standard Gaussian law, at each point.
+    """The lower tail of the standard normal law at each point.
 
     Attributes:
-        log_probability: Logarithm of the chance to be below.
-        hazard: Density, divided by that chance: how far beyond the point such draws are taken back to 0 on average.
+        log_probability: Log-probability to be below the point.
+        hazard: Density over that probability: the mean of a truncated normal law minus its location.
     """
 
     log_probability: FloatArray
@@ -287,69 +332,56 @@ class NormalTail(NamedTuple):
 
 
 def normal_tail(points: FloatArray) -> NormalTail:
-    """The chance below a point and the density there, to 14 digits, also where both are too small to be written.
+    """Return the log-probability below each point, and the hazard, to 14 digits, also where both underflow.
 
-    SciPy, which has it too, takes long to be loaded.
+    Used instead of SciPy, which takes long to import.
 
-    The scaled complement of the error function is a polynomial on the whole half line, as in Shepherd and Laframboise
-    1981; the coefficients are those of the interpolation at 21 Chebyshev nodes.
+    The scaled complementary error function is approximated by a polynomial on the half line (Shepherd and Laframboise
+    1981), with coefficients from interpolation at 21 Chebyshev nodes.
 
-    >>> normal_tail(np.array([0.0, -40.0])).log_chance.round(3).tolist()
+    >>> normal_tail(np.array([0.0, -40.0])).log_probability.round(3).tolist()
     [-0.693, -804.608]
     """
     x = np.abs(points) / np.sqrt(2)
-    place = (x - _TURN) / (x + _TURN)
-    scaled = np.full_like(place, _COEFFICIENTS[0])
+    position = (x - _TURN) / (x + _TURN)
+    scaled = np.full_like(position, _COEFFICIENTS[0])
     for coefficient in _COEFFICIENTS[1:]:
-        scaled *= place
+        scaled *= position
         scaled += coefficient
     scaled /= 1 + 2 * x
     square = x * x
     bell = np.exp(-square)
-    rest = bell * scaled / 2  # the chance beyond the point, on the side that is further out
-    low = points <= 0
-    log_chance = np.where(low, np.log(scaled / 2) - square, np.log1p(-rest))
-    density = np.where(low, 1.0, bell)
-    return NormalTail(log_chance, np.sqrt(1 / (2 * np.pi)) * density / np.where(low, scaled / 2, 1 - rest))
+    tail = bell * scaled / 2  # the probability beyond the point, on the outer side
+    is_low = points <= 0
+    log_probability = np.where(is_low, np.log(scaled / 2) - square, np.log1p(-tail))
+    density = np.where(is_low, 1.0, bell)
+    return NormalTail(log_probability, np.sqrt(1 / (2 * np.pi)) * density / np.where(is_low, scaled / 2, 1 - tail))
 
 
-# Counts drawn towards even splits where noise is larger than structure, as far as the splits themselves tell.
+# Estimates of counts that are shrunk towards even splits where noise exceeds structure, as the splits themselves imply.
 #
-# Two passes over a binary tree. Upwards: least squares. Downwards: of each node, the count is split between its halves
-# as the mixture of kinds above makes of the noisy split; how frequent a kind is, is estimated on each level, from all
-# its other splits. Beside this stands the plain assumption that records lie evenly all over the grid: all splits
-# together tell how likely that is, and the two estimates are averaged accordingly. Cells are never negative, and they
-# add up to the total that was given.
+# Two passes over a binary tree. Upwards: least squares. Downwards: the count of each node is split between its halves
+# by the posterior under the mixture prior; the frequency of each kind is estimated on each level from all other splits.
+# The alternative model is that records lie evenly over the whole grid: all splits together give its posterior
+# probability, and the two estimates are averaged with it. Cells are never negative, and they add up to the given total.
 
-
-ROUGH = 0.25
-"""A split is rough whose expected square is above this part of the largest one. Its halves are judged apart."""
-TELLING = 0.01
-"""A split of which the prior variance is a smaller part of the noise tells nothing."""
 
 PRIOR = np.array([3.0, 2.0, 1.5, 1.0, 1.0, 0.7, 0.5, 4.0, 0.5]) / 14.2
-"""Weights of the kinds of `mixture` before anything is known: nearly even splits are likelier than rough ones."""
+"""Prior weights of the kinds: nearly even splits are more likely than rough ones."""
 END_PRIOR = np.array([0.1 / SMOOTH] * SMOOTH + [0.7, 0.2])
-"""The prior of cells at the ends, which asks whether they hold anything, not whether as much as any other cell."""
-EVEN = 0.5
-"""Chance that records lie evenly all over the grid, before anything is known."""
-DOUBT = 5.0
-"""So many times the variance of its splits is an estimate mistrusted where it is used to make a better one."""
-NEGLIGIBLE = 1e-9
-"""With a smaller chance, that they do is not considered."""
+"""Prior weights for outermost cells, of which it is open whether they hold anything rather than how much."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeEstimate:
-    """An estimate of all counts, from the whole to single cells. Arrays are over the nodes of the layout.
+    """An estimate of all counts, from the root to single cells. Arrays are over the nodes of the layout.
 
     Attributes:
-        layout: Which intervals the nodes are.
-        counts: The count of each node, not negative. Halves add up to their parent.
-        variance: The variance of the split of each node between its halves, given all that was measured.
-        even_probability: The chance that records lie evenly all over the grid: that all splits are binomial.
-        law_log_odds: The logarithm of how much likelier the splits are as those of a given law than as they are estimated
-            here; minus infinity where none was given.
+        layout: The tree of intervals.
+        counts: Count of each node, not negative. Halves add up to their parent.
+        variance: Posterior variance of the split of each node between its halves.
+        even_probability: Posterior probability that records lie evenly over the whole grid (all splits binomial).
+        law_log_odds: Log-likelihood ratio of a given law of records and the estimate; minus infinity without a law.
     """
 
     layout: Layout
@@ -360,32 +392,32 @@ class TreeEstimate:
 
     @property
     def cells(self) -> FloatArray:
-        """The count of each cell, (cells,)."""
+        """Count of each cell, (cells,)."""
         return self.counts[self.layout.cell_nodes]
 
-    def keep_significant_counts(self, doubts: float) -> FloatArray:
-        """The count of each node, (nodes,), but 0 where that is unclear.
+    def keep_significant_counts(self, z: float) -> FloatArray:
+        """Return the count of each node, (nodes,), or 0 where it is not significant.
 
-        From the whole downwards: where one half has more than so many standard deviations of its split, and the other
-        one has not, all below the other one is taken to hold nothing; where neither has, both are kept. So records that
-        are clear together stay, though no cell of theirs is clear by itself.
+        From the root downwards: if one half exceeds `z` standard deviations of its split and the other does not, the
+        nodes below the other are set to 0; if neither does, both are kept. So records that are significant together
+        remain, though none of their cells is significant by itself.
         """
-        kept = np.ones(self.layout.nodes, dtype=np.bool_)
+        is_kept = np.ones(self.layout.nodes, dtype=np.bool_)
         for parent, left, right, _ in self.layout.halvings:
-            least = doubts * np.sqrt(self.variance[parent])
-            clear = [self.counts[half] > least for half in (left, right)]
-            neither = ~(clear[0] | clear[1])
-            for half, own in zip((left, right), clear, strict=True):
-                kept[half] = kept[parent] & (own | neither)
-        return np.where(kept, self.counts, 0.0)
+            threshold = z * np.sqrt(self.variance[parent])
+            is_significant = [self.counts[half] > threshold for half in (left, right)]
+            neither = ~(is_significant[0] | is_significant[1])
+            for half, significant in zip((left, right), is_significant, strict=True):
+                is_kept[half] = is_kept[parent] & (significant | neither)
+        return np.where(is_kept, self.counts, 0.0)
 
 
 class PriorLaw(NamedTuple):
-    """A law of records along the axis, of which other assumptions are held against.
+    """A law of records along the axis, with which the estimate is compared.
 
     Attributes:
-        mass: The chance of each node.
-        overdispersion: How many times more than by chance records scatter about it.
+        mass: Probability of each node.
+        overdispersion: Variance factor of counts over the binomial variance.
     """
 
     mass: FloatArray
@@ -393,7 +425,7 @@ class PriorLaw(NamedTuple):
 
 
 class UpwardEstimate(NamedTuple):
-    """Each node as seen from itself and all below it: least squares. Arrays are as in `Measurements`."""
+    """Least squares estimates of nodes from their own counts and those below. Arrays are as in `Measurements`."""
 
     precision: FloatArray
     value: FloatArray
@@ -401,13 +433,13 @@ class UpwardEstimate(NamedTuple):
 
 
 class DownwardPass(NamedTuple):
-    """Estimates of the pass downwards. Arrays are over nodes, and filled level by level.
+    """Estimates of the downward pass. Arrays are over nodes, and filled level by level.
 
     Attributes:
         counts: See `TreeEstimate`.
         variance: See `TreeEstimate`.
         count_variance: Variance of the count of each node.
-        is_rough: 1 where the split of the parent is rough: the class of the node.
+        is_rough: 1 if the split of the parent is rough: the class of the node.
     """
 
     counts: FloatArray
@@ -417,14 +449,14 @@ class DownwardPass(NamedTuple):
 
     @classmethod
     def from_total(cls, layout: Layout, total: float) -> DownwardPass:
-        """At its beginning."""
-        counts, variance, doubt = np.zeros((3, layout.nodes))
+        """Start the pass with the total at the root."""
+        counts, variance, count_variance = np.zeros((3, layout.nodes))
         counts[WHOLE] = max(float(total), 0.0)
-        return cls(counts, variance, doubt, np.zeros(layout.nodes, dtype=np.int8))
+        return cls(counts, variance, count_variance, np.zeros(layout.nodes, dtype=np.int8))
 
 
 class SplitMoments(NamedTuple):
-    """Mean and expected square of the deviation of each split from an even one, (splits,) each."""
+    """Mean and expected square of the deviation of each split from an even split, (splits,) each."""
 
     mean: FloatArray
     second_moment: FloatArray
@@ -434,8 +466,8 @@ class KindWeights(NamedTuple):
     """Weights of the kinds of splits.
 
     Attributes:
-        by_class: The chances at the level, (2, kinds): of splits whose parent is not rough, and of those where it is.
-        by_split: For each telling split, as the others make them, (telling, kinds).
+        by_class: Weights on the level, (2, kinds): for splits whose parent is not rough, and for the others.
+        by_split: Weights for each informative split, estimated from the others, (informative, kinds).
     """
 
     by_class: FloatArray
@@ -443,13 +475,13 @@ class KindWeights(NamedTuple):
 
 
 class LevelPosterior(NamedTuple):
-    """Noisy splits of one level, with the posterior chances of each kind for those that are informative.
+    """Noisy splits of one level, with the posterior of the informative ones.
 
     Attributes:
-        splits: All of them.
-        informative: The numbers of those that tell something.
-        uninformative: The chances of those that do not.
-        posterior: The chances of the telling ones.
+        splits: All splits of the level.
+        informative: Indices of the informative splits.
+        uninformative: Indices of the others.
+        posterior: Posterior of the informative splits.
     """
 
     splits: NoisySplits
@@ -459,36 +491,41 @@ class LevelPosterior(NamedTuple):
 
     @classmethod
     def from_splits(cls, splits: NoisySplits) -> LevelPosterior:
-        """Those splits tell something whose parent has some size, and that are not hidden in noise."""
+        """Compute the posterior of splits whose parent is not empty and whose noise is not too large."""
         largest = (splits.count**2 + splits.count) * splits.left_fraction * (1 - splits.left_fraction)
-        told = (largest > 0) & (largest >= TELLING * splits.variance)
-        telling = np.flatnonzero(told)
-        return cls(splits, telling, np.flatnonzero(~told), kindwise_posterior(splits[telling]))
+        is_informative = (largest > 0) & (largest >= TUNING.informative_ratio * splits.variance)
+        informative = np.flatnonzero(is_informative)
+        return cls(splits, informative, np.flatnonzero(~is_informative), kindwise_posterior(splits[informative]))
 
     def learn_weights(self, rough: NDArray[np.int8], prior: FloatArray) -> KindWeights:
-        """From all splits of each class; for a split, from the others."""
+        """Fit the weights of the kinds for each class, and for each split from the others."""
         likelihood, rough = self.posterior.likelihood, rough[self.informative]
-        found = KindWeights(np.empty((2, KINDS)), np.empty_like(likelihood))
-        for kind in (0, 1):
-            alike = np.flatnonzero(rough == kind)
-            own = likelihood.T[:, alike].T  # a kind's splits stay side by side
-            found.by_class[kind] = fit_mixture_weights(own, prior[kind])
-            found.by_split.T[:, alike] = leave_one_out_weights(own, found.by_class[kind], prior[kind]).T
-        return found
+        result = KindWeights(np.empty((2, KINDS)), np.empty_like(likelihood))
+        for class_index in (0, 1):
+            members = np.flatnonzero(rough == class_index)
+            class_likelihood = likelihood.T[:, members].T  # keeps the splits of a kind contiguous
+            result.by_class[class_index] = fit_mixture_weights(class_likelihood, prior[class_index])
+            result.by_split.T[:, members] = leave_one_out_weights(
+                class_likelihood, result.by_class[class_index], prior[class_index]
+            ).T
+        return result
 
     def split_moments(self, weights: KindWeights, rough: NDArray[np.int8]) -> SplitMoments:
-        """Under these weights of the kinds; splits that tell nothing have the moments of the prior."""
-        found = SplitMoments(np.zeros_like(self.splits.count), np.empty_like(self.splits.count))
-        found.mean[self.informative], found.second_moment[self.informative] = self.posterior.mix_kinds(weights.by_split)
-        found.second_moment[self.uninformative] = prior_second_moment(
+        """Return the moments under these weights of the kinds; uninformative splits have prior moments."""
+        result = SplitMoments(np.zeros_like(self.splits.count), np.empty_like(self.splits.count))
+        result.mean[self.informative], result.second_moment[self.informative] = self.posterior.mix_kinds(
+            weights.by_split
+        )
+        result.second_moment[self.uninformative] = prior_second_moment(
             self.splits[self.uninformative], weights.by_class, rough[self.uninformative]
         )
-        return found
+        return result
 
     def log_odds_of_law(self, law: PriorLaw, halving: Halving, weights: KindWeights) -> FloatArray:
-        """Logarithms of how much likelier splits are by a law, and if all are binomial, than each as others are, (2,).
+        """Return log-likelihood ratios of a law, and of binomial splits, over the mixture, (2,).
 
-        A split is judged by weights that the others make: prior ones would know less than a law that was fitted.
+        The mixture weights of a split are estimated from the others: prior weights would be less informed than a fitted
+        law.
         """
         likelihood = self.posterior.likelihood
         mixed = self.posterior.best_log_likelihood + np.log((weights.by_split * likelihood).sum(axis=1))
@@ -499,250 +536,270 @@ class LevelPosterior(NamedTuple):
         return np.array([np.sum(by_law - mixed), np.sum(even - mixed)])
 
     def log_odds_of_evenness(self, rough: NDArray[np.int8], prior: FloatArray) -> float:
-        """The logarithm of how much likelier splits are if all are binomial, rather than of weights (2, kinds)."""
+        """Return the log-likelihood ratio of binomial splits over a mixture with the prior weights, (2, kinds)."""
         likelihood = self.posterior.likelihood
         mixed = np.take_along_axis(likelihood @ prior.T, rough[self.informative, None].astype(np.intp), axis=1)
         return float(np.sum(np.log(np.maximum(likelihood[:, :1], np.finfo(np.float64).tiny)) - np.log(mixed)))
 
 
-def least_squares_total(known: Measurements) -> tuple[float, float]:
-    """The best unbiased count of all records, and one over its variance; both are 0 if nothing was measured."""
-    ascent = run_upward_pass(known)
-    return float(ascent.value[WHOLE]), float(ascent.precision[WHOLE])
+def least_squares_total(measurements: Measurements) -> tuple[float, float]:
+    """Return the best linear unbiased count of all records and its precision; both are 0 without measurements."""
+    upward = run_upward_pass(measurements)
+    return float(upward.value[WHOLE]), float(upward.precision[WHOLE])
 
 
-def reweighted_total(known: Measurements, before: TreeEstimate) -> float:
-    """The count of all records, to which intervals that seem to hold little add little noise: see `reestimate_tree`."""
-    return float(run_upward_pass(known, lambda below, halving: _weight_halves(below, halving, before)).value[WHOLE])
+def reweighted_total(measurements: Measurements, estimate: TreeEstimate) -> float:
+    """Return the count of all records in which seemingly empty intervals add little noise: see `reestimate_tree`."""
+    return float(
+        run_upward_pass(measurements, lambda below, halving: _weight_halves(below, halving, estimate)).value[WHOLE]
+    )
 
 
-def estimate_tree(known: Measurements, total: float, law: PriorLaw | None = None) -> TreeEstimate:
-    """The expected counts, given all that is known.
+def estimate_tree(measurements: Measurements, total: float, law: PriorLaw | None = None) -> TreeEstimate:
+    """Return the expected counts given all measurements.
 
-    Args:
-        known: What was measured; any integers, with any noise.
-        total: How many records there are: public, or estimated. Below 0 it is taken as 0.
-        law: What splits are also to be judged by: see `TreeEstimate.law_log_odds`. The counts do not depend on it.
+    Empirical Bayes (Robbins 1956) along a tree, with a mixture prior of smooth and one-sided splits, and with the tails
+    of Laplace noise. Post-processing without randomness; linear in the cells.
 
-    The scheme is empirical Bayes (Robbins 1956) along a tree, here with a mixture that knows smooth and one-sided
-    splits, and with the heavier tails of Laplace noise. Costs no privacy; no randomness; linear in the cells.
+    Arguments:
+        measurements: Noisy counts of nodes.
+        total: Public or estimated number of records. Below 0 it is taken as 0.
+        law: Law that the splits are compared with: see `TreeEstimate.law_log_odds`. It does not change the counts.
 
     >>> estimate_tree(Measurements.empty(Layout.from_tilings([np.array([0, 3])])), total=6).cells
     array([2., 2., 2.])
     """
-    return _run_downward_pass(known.layout, run_upward_pass(known), total, law)
+    return _run_downward_pass(measurements.layout, run_upward_pass(measurements), total, law)
 
 
-def reestimate_tree(known: Measurements, total: float, before: TreeEstimate) -> TreeEstimate:
-    """LeastSquares once more, with what the first estimate has found: a second pass upwards, and one downwards.
+def reestimate_tree(measurements: Measurements, total: float, estimate: TreeEstimate) -> TreeEstimate:
+    """Estimate once more with an estimate as prior knowledge of the splits: one upward and one downward pass.
 
-    Least squares add up the counts of two halves, and their noises. If one half has nothing, its count is noise alone:
-    then the other half tells better what both have. So halves are weighed here by how the first estimate splits their
-    parent, which is believed up to `DOUBT` times the variance that it has.
+    Least squares add up the counts of two halves, and their noise. If one half is empty, its count is noise alone, and
+    the other half measures both better. So here halves are weighted by how the given estimate splits their parent,
+    which is trusted up to `Tuning.variance_inflation` times its variance.
 
-    Args:
-        known: What was measured.
+    Arguments:
+        measurements: Noisy counts of nodes.
         total: See `estimate_tree`.
-        before: What `estimate_tree` made of it.
+        estimate: Result of `estimate_tree` for the same measurements.
     """
 
     def join_halves(below: UpwardEstimate, halving: Halving) -> UpwardEstimate:
-        return _weight_halves(below, halving, before)
+        return _weight_halves(below, halving, estimate)
 
-    return _run_downward_pass(known.layout, run_upward_pass(known, join_halves), total)
+    return _run_downward_pass(measurements.layout, run_upward_pass(measurements, join_halves), total)
 
 
 def estimate_by_law(
-    layout: Layout, ascent: UpwardEstimate, law: PriorLaw, below: FloatArray, known: NDArray[np.bool_]
+    layout: Layout, upward: UpwardEstimate, law: PriorLaw, counts_below: FloatArray, is_known: NDArray[np.bool_]
 ) -> FloatArray:
-    """The count of each cell, (cells,), if all splits are those of a law.
+    """Return the count of each cell, (cells,), if all splits follow a law.
 
-    Args:
+    Arguments:
         layout: Intervals along an axis.
-        ascent: What `run_upward_pass` makes of what was measured.
-        law: Each half has its share of its parent but for chance; what was measured tells how far.
-        below: How many records lie below each edge of the cells, where that is known better than so.
-        known: The nodes whose halves are known better, (nodes,).
+        upward: Result of `run_upward_pass`.
+        law: Law of the splits; the measurements decide the deviations from it.
+        counts_below: Number of records below each edge of the cells, used for nodes of `is_known`.
+        is_known: Nodes whose halves are known from `counts_below`, (nodes,).
     """
-    descent = DownwardPass.from_total(layout, below[-1])
+    downward = DownwardPass.from_total(layout, counts_below[-1])
     for halving in layout.halvings:
         parent, left, _, _ = halving
-        even = _compute_noisy_splits(layout, ascent, descent, halving)
-        share = np.divide(law.mass[left], law.mass[parent], out=even.left_fraction.copy(), where=law.mass[parent] > 0)
-        deviation = even.deviation + (even.left_fraction - share) * even.count
-        splits = NoisySplits(deviation, even.variance, even.excess_kurtosis, even.count, share)
-        mean, square = even_split_moments(splits, law.overdispersion)
-        there = below[layout.begin[left] + layout.width[left]] - below[layout.begin[left]]
-        mean = np.where(known[parent], there - share * even.count, mean)
-        _set_halves(descent, halving, splits, mean, square)
-    return descent.counts[layout.cell_nodes]
+        even_splits = _compute_noisy_splits(layout, upward, downward, halving)
+        share = np.divide(
+            law.mass[left], law.mass[parent], out=even_splits.left_fraction.copy(), where=law.mass[parent] > 0
+        )
+        deviation = even_splits.deviation + (even_splits.left_fraction - share) * even_splits.count
+        splits = NoisySplits(deviation, even_splits.variance, even_splits.excess_kurtosis, even_splits.count, share)
+        mean, second_moment = even_split_moments(splits, law.overdispersion)
+        left_count = counts_below[layout.begin[left] + layout.width[left]] - counts_below[layout.begin[left]]
+        mean = np.where(is_known[parent], left_count - share * even_splits.count, mean)
+        _set_halves(downward, halving, splits, mean, second_moment)
+    return downward.counts[layout.cell_nodes]
 
 
 def _run_downward_pass(
-    layout: Layout, ascent: UpwardEstimate, total: float, law: PriorLaw | None = None
+    layout: Layout, upward: UpwardEstimate, total: float, law: PriorLaw | None = None
 ) -> TreeEstimate:
-    uneven, evidence, of_law = _estimate_by_mixture(layout, ascent, total, law)
-    even = float(np.exp(-np.logaddexp(0.0, np.log(1 / EVEN - 1) - evidence)))
-    if even < NEGLIGIBLE:
-        return TreeEstimate(layout, uneven.counts, uneven.variance, even, of_law)
-    return _average_estimates(layout, uneven, _estimate_evenly(layout, ascent, total), even, of_law)
+    uneven, evidence, law_log_odds = _estimate_by_mixture(layout, upward, total, law)
+    prior_log_odds = np.log(1 / TUNING.even_probability - 1)
+    even_probability = float(np.exp(-np.logaddexp(0.0, prior_log_odds - evidence)))
+    if even_probability < TUNING.negligible_probability:
+        return TreeEstimate(layout, uneven.counts, uneven.variance, even_probability, law_log_odds)
+    return _average_estimates(layout, uneven, _estimate_evenly(layout, upward, total), even_probability, law_log_odds)
 
 
 def _estimate_by_mixture(
-    layout: Layout, ascent: UpwardEstimate, total: float, law: PriorLaw | None
+    layout: Layout, upward: UpwardEstimate, total: float, law: PriorLaw | None
 ) -> tuple[DownwardPass, float, float]:
-    """By the mixture of all kinds; and what its splits say for evenness, and for a law over the better of both."""
-    descent, evidence, of_law = DownwardPass.from_total(layout, total), 0.0, np.zeros(2)
+    """Estimate with the mixture prior; return log-likelihood ratios of evenness, and of a law over the better model."""
+    downward, evidence, law_log_odds = DownwardPass.from_total(layout, total), 0.0, np.zeros(2)
     prior = np.stack([PRIOR, PRIOR])
     for halving in layout.halvings:
-        splits = _compute_noisy_splits(layout, ascent, descent, halving)
-        judged, rough = LevelPosterior.from_splits(splits), descent.is_rough[halving.parent]
-        if halving.is_end_cell:  # of two ends nothing can be learned but from each other
-            prior, kept = np.stack([END_PRIOR, END_PRIOR]), prior
-            weights = KindWeights(prior, np.broadcast_to(END_PRIOR, judged.posterior.likelihood.shape))
+        splits = _compute_noisy_splits(layout, upward, downward, halving)
+        posterior, is_rough = LevelPosterior.from_splits(splits), downward.is_rough[halving.parent]
+        if halving.is_end_cell:  # the two outermost cells have no other splits to learn from
+            prior, next_prior = np.stack([END_PRIOR, END_PRIOR]), prior
+            weights = KindWeights(prior, np.broadcast_to(END_PRIOR, posterior.posterior.likelihood.shape))
         else:
-            weights = judged.learn_weights(rough, prior)
-            kept = _smooth_prior(weights.by_class)
-        moments = judged.split_moments(weights, rough)
-        evidence += judged.log_odds_of_evenness(rough, prior)
+            weights = posterior.learn_weights(is_rough, prior)
+            next_prior = _smooth_prior(weights.by_class)
+        moments = posterior.split_moments(weights, is_rough)
+        evidence += posterior.log_odds_of_evenness(is_rough, prior)
         if law is not None:
-            of_law += judged.log_odds_of_law(law, halving, weights)
-        variance = _inflate_variances(splits, moments, weights.by_class, rough, descent.count_variance[halving.parent])
-        _set_halves(descent, halving, splits, moments.mean, variance)
+            law_log_odds += posterior.log_odds_of_law(law, halving, weights)
+        variance = _inflate_variances(
+            splits, moments, weights.by_class, is_rough, downward.count_variance[halving.parent]
+        )
+        _set_halves(downward, halving, splits, moments.mean, variance)
         if not halving.is_end_cell:
-            large = ROUGH * splits.count**2 * splits.left_fraction * (1 - splits.left_fraction)
-            rough = (moments.second_moment > large).astype(np.int8)
-        descent.is_rough[halving.left_half] = descent.is_rough[halving.right_half] = rough
-        prior = kept
-    return descent, evidence, -inf if law is None else float(of_law[0] - max(of_law[1], 0.0))
+            large = TUNING.rough_share * splits.count**2 * splits.left_fraction * (1 - splits.left_fraction)
+            is_rough = (moments.second_moment > large).astype(np.int8)
+        downward.is_rough[halving.left_half] = downward.is_rough[halving.right_half] = is_rough
+        prior = next_prior
+    return downward, evidence, -inf if law is None else float(law_log_odds[0] - max(law_log_odds[1], 0.0))
 
 
-def _estimate_evenly(layout: Layout, ascent: UpwardEstimate, total: float) -> DownwardPass:
-    """If all splits are binomial."""
-    descent = DownwardPass.from_total(layout, total)
+def _estimate_evenly(layout: Layout, upward: UpwardEstimate, total: float) -> DownwardPass:
+    """Estimate if all splits are binomial."""
+    downward = DownwardPass.from_total(layout, total)
     for halving in layout.halvings:
-        splits = _compute_noisy_splits(layout, ascent, descent, halving)
-        mean, square = even_split_moments(splits)
-        _set_halves(descent, halving, splits, mean, np.maximum(square - mean**2, 0))
-    return descent
+        splits = _compute_noisy_splits(layout, upward, downward, halving)
+        mean, second_moment = even_split_moments(splits)
+        _set_halves(downward, halving, splits, mean, np.maximum(second_moment - mean**2, 0))
+    return downward
 
 
 def _average_estimates(
-    layout: Layout, uneven: DownwardPass, even: DownwardPass, even_probability: float, of_law: float
+    layout: Layout, uneven: DownwardPass, even: DownwardPass, even_probability: float, law_log_odds: float
 ) -> TreeEstimate:
-    """The mean of two estimates, the second of which holds with this chance."""
+    """Average two estimates, the second with its posterior probability."""
     counts = uneven.counts + even_probability * (even.counts - uneven.counts)
     variance = uneven.variance + even_probability * (even.variance - uneven.variance)
-    apart = even.counts - uneven.counts
+    difference = even.counts - uneven.counts
     for parent, left, _, _ in layout.halvings:
-        split = apart[left] - layout.width[left] / layout.width[parent] * apart[parent]
-        variance[parent] += even_probability * (1 - even_probability) * split**2
-    return TreeEstimate(layout, counts, variance, even_probability, of_law)
+        split_difference = difference[left] - layout.width[left] / layout.width[parent] * difference[parent]
+        variance[parent] += even_probability * (1 - even_probability) * split_difference**2
+    return TreeEstimate(layout, counts, variance, even_probability, law_log_odds)
 
 
 def run_upward_pass(
-    known: Measurements, join_halves: Callable[[UpwardEstimate, Halving], UpwardEstimate] | None = None
+    measurements: Measurements, join_halves: Callable[[UpwardEstimate, Halving], UpwardEstimate] | None = None
 ) -> UpwardEstimate:
-    """Each node from its own count and from its halves, which are `join_halves` to one count: added up, if not said."""
-    found = UpwardEstimate(known.precision.copy(), known.value.copy(), known.fourth_cumulant.copy())
-    for halving in reversed(known.layout.halvings):
+    """Estimate each node from its own count and its halves, which `join_halves` combines (by addition if None)."""
+    result = UpwardEstimate(
+        measurements.precision.copy(), measurements.value.copy(), measurements.fourth_cumulant.copy()
+    )
+    for halving in reversed(measurements.layout.halvings):
         parent = halving.parent
-        below, own = (join_halves or _add_halves)(found, halving), found.precision[parent]
-        both = own + below.precision
-        trust = np.divide(below.precision, both, out=np.zeros_like(both), where=both > 0)
-        found.value[parent] += trust * (below.value - found.value[parent])
-        found.fourth_cumulant[parent] = (1 - trust) ** 4 * found.fourth_cumulant[
+        halves, own_precision = (join_halves or _add_halves)(result, halving), result.precision[parent]
+        precision = own_precision + halves.precision
+        weight = np.divide(halves.precision, precision, out=np.zeros_like(precision), where=precision > 0)
+        result.value[parent] += weight * (halves.value - result.value[parent])
+        result.fourth_cumulant[parent] = (1 - weight) ** 4 * result.fourth_cumulant[
             parent
-        ] + trust**4 * below.fourth_cumulant
-        found.precision[parent] = both
-    return found
+        ] + weight**4 * halves.fourth_cumulant
+        result.precision[parent] = precision
+    return result
 
 
-def _add_halves(below: UpwardEstimate, halving: Halving) -> UpwardEstimate:
+def _add_halves(halves: UpwardEstimate, halving: Halving) -> UpwardEstimate:
     _, left, right, _ = halving
     with np.errstate(divide="ignore"):
-        precision = 1 / (1 / below.precision[left] + 1 / below.precision[right])  # 0 if either half is unknown
+        precision = 1 / (1 / halves.precision[left] + 1 / halves.precision[right])  # 0 if either half is unknown
     return UpwardEstimate(
-        precision, below.value[left] + below.value[right], below.fourth_cumulant[left] + below.fourth_cumulant[right]
+        precision,
+        halves.value[left] + halves.value[right],
+        halves.fourth_cumulant[left] + halves.fourth_cumulant[right],
     )
 
 
-def _weight_halves(below: UpwardEstimate, halving: Halving, splits: TreeEstimate) -> UpwardEstimate:
-    """The best linear estimate of a parent from its halves, if something is known of how it is split.
+def _weight_halves(upward: UpwardEstimate, halving: Halving, splits: TreeEstimate) -> UpwardEstimate:
+    """Return the best linear estimate of a parent from its halves, given an estimate of its split.
 
-    With a share m of the parent, plus an unknown shift of variance t, in the left half, and noises of variances u and v
-    on the halves, the halves have the weights ``m * v + t`` and ``(1 - m) * u + t``, over ``m**2 * v + (1 - m)**2 * u +
-    t`` (generalised least squares). Where nothing is known, t is infinite, and both weights are 1.
+    If the left half has a share m of the parent plus an unknown shift of variance t, and the noise variances of the
+    halves are u and v, the halves have the weights ``m * v + t`` and ``(1 - m) * u + t`` over ``m**2 * v +
+    (1 - m)**2 * u + t`` (generalised least squares). Without knowledge t is infinite, and both weights are 1.
     """
     parent, left, right, _ = halving
-    plain = _add_halves(below, halving)
+    unweighted = _add_halves(upward, halving)
     with np.errstate(divide="ignore", invalid="ignore"):
-        m, t = splits.counts[left] / splits.counts[parent], DOUBT * splits.variance[parent]
-        u, v = 1 / below.precision[left], 1 / below.precision[right]
+        m, t = splits.counts[left] / splits.counts[parent], TUNING.variance_inflation * splits.variance[parent]
+        u, v = 1 / upward.precision[left], 1 / upward.precision[right]
         scale = m**2 * v + (1 - m) ** 2 * u + t
         first, second = (m * v + t) / scale, ((1 - m) * u + t) / scale
         precision = scale / (u * v + t * (u + v))
-    some = np.isfinite(first) & np.isfinite(second) & np.isfinite(precision)  # else empty, not measured, or exact
+    # Not finite: empty, not measured, or exact.
+    is_finite = np.isfinite(first) & np.isfinite(second) & np.isfinite(precision)
     return UpwardEstimate(
-        np.where(some, precision, plain.precision),
-        np.where(some, first * below.value[left] + second * below.value[right], plain.value),
+        np.where(is_finite, precision, unweighted.precision),
+        np.where(is_finite, first * upward.value[left] + second * upward.value[right], unweighted.value),
         np.where(
-            some,
-            first**4 * below.fourth_cumulant[left] + second**4 * below.fourth_cumulant[right],
-            plain.fourth_cumulant,
+            is_finite,
+            first**4 * upward.fourth_cumulant[left] + second**4 * upward.fourth_cumulant[right],
+            unweighted.fourth_cumulant,
         ),
     )
 
 
 def _compute_noisy_splits(
-    layout: Layout, ascent: UpwardEstimate, descent: DownwardPass, halving: Halving
+    layout: Layout, upward: UpwardEstimate, downward: DownwardPass, halving: Halving
 ) -> NoisySplits:
-    """Compare two noisy halves, given their sum. Where neither was measured, the variance is infinite."""
+    """Return noisy splits of known counts. If neither half was measured, the variance is infinite."""
     parent, left, right, _ = halving
-    count = descent.counts[parent]
+    count = downward.counts[parent]
     share = layout.width[left] / layout.width[parent]
-    first, second = (np.where(layout.width[half] > 0, ascent.precision[half], 0) for half in (left, right))
-    both = first + second
+    left_precision, right_precision = (
+        np.where(layout.width[half] > 0, upward.precision[half], 0) for half in (left, right)
+    )
+    precision = left_precision + right_precision
     with np.errstate(divide="ignore"):
-        variance = 1 / both
-    trust = np.divide(first, both, out=np.zeros_like(both), where=both > 0)
-    noisy = trust * ascent.value[left] + (1 - trust) * (count - ascent.value[right])
-    fourth = trust**4 * ascent.fourth_cumulant[left] + (1 - trust) ** 4 * ascent.fourth_cumulant[right]
-    excess = np.divide(fourth, variance**2, out=np.zeros_like(both), where=both > 0)
-    return NoisySplits(noisy - share * count, variance, excess, count, share)
+        variance = 1 / precision
+    left_weight = np.divide(left_precision, precision, out=np.zeros_like(precision), where=precision > 0)
+    left_count = left_weight * upward.value[left] + (1 - left_weight) * (count - upward.value[right])
+    fourth_cumulant = (
+        left_weight**4 * upward.fourth_cumulant[left] + (1 - left_weight) ** 4 * upward.fourth_cumulant[right]
+    )
+    excess_kurtosis = np.divide(fourth_cumulant, variance**2, out=np.zeros_like(precision), where=precision > 0)
+    return NoisySplits(left_count - share * count, variance, excess_kurtosis, count, share)
 
 
 def _smooth_prior(weights: FloatArray) -> FloatArray:
-    """The prior of the next level: half the same weights, half of them with less roughness."""
-    less = weights.copy()
-    less[:, : SMOOTH - 1] = weights[:, 1:SMOOTH]
-    less[:, 0] += weights[:, 0]
-    less[:, SMOOTH - 1] = 0
-    return (weights + less) / 2
+    """Return the prior of the next level: the mean of these weights and of the same with one step less roughness."""
+    smoother = weights.copy()
+    smoother[:, : SMOOTH - 1] = weights[:, 1:SMOOTH]
+    smoother[:, 0] += weights[:, 0]
+    smoother[:, SMOOTH - 1] = 0
+    return (weights + smoother) / 2
 
 
 def _inflate_variances(
-    splits: NoisySplits, moments: SplitMoments, weights: FloatArray, rough: NDArray[np.int8], doubt: FloatArray
+    splits: NoisySplits,
+    moments: SplitMoments,
+    weights: FloatArray,
+    is_rough: NDArray[np.int8],
+    count_variance: FloatArray,
 ) -> FloatArray:
-    """Variances of the splits, if the counts of the parents are known up to these variances.
+    """Return variances of the splits that allow for the variances of the counts of the parents.
 
-    An interval that seems to hold little may hold more, and what its halves then hold is not known at all. That it may
-    hold many times as much is left out: with little loss to spend there would be too many such intervals.
+    An interval that seems nearly empty may hold more records, and their split is then unknown. That it may hold many
+    times as many is ignored: with little loss to spend there would be too many intervals of this kind.
     """
     variance = np.maximum(moments.second_moment - moments.mean**2, 0)
-    before = prior_second_moment(splits, weights, rough)
-    kept = np.divide(variance, before, out=np.ones_like(before), where=before > 0).clip(0, 1)
-    more = prior_moment_growth(splits.left_fraction, weights, rough) * np.minimum(doubt, splits.count**2)
-    return np.asarray(variance + more * kept**2)
+    prior_moment = prior_second_moment(splits, weights, is_rough)
+    ratio = np.divide(variance, prior_moment, out=np.ones_like(prior_moment), where=prior_moment > 0).clip(0, 1)
+    growth = prior_moment_growth(splits.left_fraction, weights, is_rough) * np.minimum(count_variance, splits.count**2)
+    return np.asarray(variance + growth * ratio**2)
 
 
 def _set_halves(
-    descent: DownwardPass, halving: Halving, splits: NoisySplits, mean: FloatArray, variance: FloatArray
+    downward: DownwardPass, halving: Halving, splits: NoisySplits, mean: FloatArray, variance: FloatArray
 ) -> None:
-    """The halves, from the mean deviations and the variances of the splits."""
+    """Set the halves from the mean deviations and the variances of the splits."""
     parent, left, right, _ = halving
-    descent.counts[left] = np.clip(splits.left_fraction * splits.count + mean, 0, splits.count)
-    descent.counts[right] = splits.count - descent.counts[left]
-    descent.variance[parent] = variance
-    descent.count_variance[left] = splits.left_fraction**2 * descent.count_variance[parent] + variance
-    descent.count_variance[right] = (1 - splits.left_fraction) ** 2 * descent.count_variance[parent] + variance
+    downward.counts[left] = np.clip(splits.left_fraction * splits.count + mean, 0, splits.count)
+    downward.counts[right] = splits.count - downward.counts[left]
+    downward.variance[parent] = variance
+    downward.count_variance[left] = splits.left_fraction**2 * downward.count_variance[parent] + variance
+    downward.count_variance[right] = (1 - splits.left_fraction) ** 2 * downward.count_variance[parent] + variance

@@ -22,9 +22,9 @@ from .smooth_density import BINS, estimate_cells
 
 
 def estimate_unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> LeastSquares:
-    """The best linear unbiased counts, from all values of a release together.
+    """Return the best linear unbiased counts from all values of a release.
 
-    Args:
+    Arguments:
         law: The law of the values.
         values: The released values, in the order of the law.
         total: See `NoisySums.reconstruct`.
@@ -37,16 +37,16 @@ def estimate_unbiased(law: NoisySums, values: Sequence[int] | NDArray[np.int64],
 
 
 def smooth_cells(law: IntervalSums, values: Values, total: int | None, *, along_axis: bool = False) -> FloatArray:
-    """Cells (rows, cells) of flat histograms, trees or partitions, row by row as `estimate_tree` reads them: never negative.
+    """Return nonnegative empirical Bayes estimates of cells, (rows, cells), from flat histograms, trees or partitions.
 
-    What noise explains is taken back, as far as the splits of a row tell; totals are those of least squares. Costs no
-    privacy, whoever added the noise.
+    Each row is estimated by `estimate_tree`, with the total of least squares. Post-processing, whoever added the noise.
 
-    Args:
+    Arguments:
         law: The law of the values.
         values: The released values, in the order of the law.
         total: See `least_squares`.
-        along_axis: Whether cells lie along an axis, where few of them may have a smooth density: see `estimate_cells`.
+        along_axis: Whether cells lie along an axis, where a small number of them may have a smooth density: see
+            `estimate_cells`.
 
     Raises:
         ValueError: the values do not fit the law, or its levels are not nested.
@@ -61,12 +61,14 @@ def smooth_cells(law: IntervalSums, values: Values, total: int | None, *, along_
     layout = Layout.from_tilings([level.bounds(law.cells) for level in law.levels])
     tables, _ = split_into_parts(law, np.asarray(values, dtype=np.float64))
     row = law.one_row
-    known = (merge_measurements(layout, [(row, own)]) for own in np.concatenate(tables, axis=-1))
-    rows = zip(known, counts.tolist(), strict=True)
+    measured = (merge_measurements(layout, [(row, table)]) for table in np.concatenate(tables, axis=-1))
+    rows = zip(measured, counts.tolist(), strict=True)
     return np.stack(
         [
-            estimate_cells(*each, again=False) if along_axis and law.cells <= BINS else estimate_tree(*each).cells
-            for each in rows
+            estimate_cells(*arguments, again=False)
+            if along_axis and law.cells <= BINS
+            else estimate_tree(*arguments).cells
+            for arguments in rows
         ]
     )
 
@@ -79,33 +81,35 @@ def shrink_estimate(
     along_axis: bool = False,
     scale: float = 1.0,
 ) -> FloatArray:
-    """Cells of shape (rows, cells), with differences shrunk that noise alone explains; meant to be cumulated.
+    """Return cells, (rows, cells), whose noise is shrunk; meant to be cumulated.
 
-    Nested sums are read as `smooth_cells` says, all others as their law does.
+    Nested sums are estimated by `smooth_cells`, others by the method of their law.
 
-    Args:
+    Arguments:
         law: The law of the values.
         values: The released values, in the order of the law.
         total: See `least_squares`.
         along_axis: See `smooth_cells`.
-        scale: The amount of the values that stands for one record: cells are counted in records.
+        scale: Amount of the values per record: cells are returned in records.
     """
-    known = np.asarray(values, dtype=np.float64)
+    measured = np.asarray(values, dtype=np.float64)
     if law.is_nested and scale != 1:
-        few: Any = None if total is None else total / scale
+        scaled_total: Any = None if total is None else total / scale
         return smooth_cells(
             _scale_law(law.nested_law.require_type(IntervalSums), scale),
-            law.debias(known) / scale,
-            few,
+            law.debias(measured) / scale,
+            scaled_total,
             along_axis=along_axis,
         )
     if law.is_nested:
-        return smooth_cells(law.nested_law.require_type(IntervalSums), law.debias(known), total, along_axis=along_axis)
-    return law.shrink_cells(known, total)
+        return smooth_cells(
+            law.nested_law.require_type(IntervalSums), law.debias(measured), total, along_axis=along_axis
+        )
+    return law.shrink_cells(measured, total)
 
 
 def _scale_law(law: IntervalSums, scale: float) -> IntervalSums:
-    """About the law of values over `scale`: by which they are weighed, not their noise simulated."""
+    """Return the approximate law of values over `scale`, used to weight them, not to simulate their noise."""
     unit = Fraction(scale)
 
     def scale_noise(noise: Noise) -> Noise:
@@ -116,21 +120,21 @@ def _scale_law(law: IntervalSums, scale: float) -> IntervalSums:
 
 
 MOST_INTERVALS = 512
-"""A tiling of more intervals than these is left out: what is counted once more tells most where it is wide."""
+"""Number of intervals above which an earlier tiling is ignored: earlier counts help most where intervals are wide."""
 NEARLY_NOTHING = 1e-9
-"""Variance that a count is taken to have at least, as a part of the largest one: nested counts repeat others."""
-Told = tuple[int, int, float, float]
-"""A measurement: the first cell, the cell behind the last, the number of records, and its variance."""
+"""Ratio to the largest variance. Lower limit of variances, because nested counts may be collinear."""
+PrefixMeasurement = tuple[int, int, float, float]
+"""A measurement: first cell, cell behind the last, number of records, variance."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointEstimate:
-    """The joint estimate of several turns on one row of cells, each on intervals that halve each other.
+    """The joint estimate of several rounds on one row of cells, on nested intervals.
 
     Attributes:
-        rounds: Evidence of nested partitions of the same cells, at least one; noises are independent.
-        layout: How the cells are halved; None: as intervals along one axis are.
-        edges: The ends of the cells along an axis, (cells + 1,), if they are uneven, and it is of interest.
+        rounds: Evidence of nested partitions of the same cells, at least one, with independent noise.
+        layout: Binary tree of the cells; None: that of intervals along one axis.
+        edges: Endpoints of uneven cells along an axis, (cells + 1,); None: cells are even.
     """
 
     rounds: tuple[Evidence, ...]
@@ -138,51 +142,51 @@ class JointEstimate:
     edges: FloatArray | None = None
 
     @classmethod
-    def from_releases(cls, releases: Sequence[Release], halved: Layout | None = None) -> JointEstimate:
-        """Take up the answers as they came."""
-        return cls(tuple(Evidence.from_release(release) for release in releases), halved)
+    def from_releases(cls, releases: Sequence[Release], layout: Layout | None = None) -> JointEstimate:
+        """Build the estimate from releases in order."""
+        return cls(tuple(Evidence.from_release(release) for release in releases), layout)
 
     @cached_property
     def measurements(self) -> Measurements:
-        """The measurements of all turns, merged by inverse variance."""
+        """Measurements of all rounds, merged by inverse variance."""
         layout = self.layout or build_layout(self.rounds[0].interval_sums.cells)
         return merge_measurements(layout, [(turn.interval_sums, turn.values) for turn in self.rounds])
 
     @cached_property
     def total(self) -> float:
-        """The number of records with a value: the best unbiased estimate, but never below 0."""
-        counted, precision = least_squares_total(self.measurements)
+        """Best unbiased estimate of the number of records with a value, at least 0."""
+        estimate, precision = least_squares_total(self.measurements)
         public = self.rounds[0].total
         if public is not None:
-            missing, exactness = self._missing
-            counted = (counted * precision + (public - missing) * exactness) / (precision + exactness)
-        return max(counted, 0.0)
+            missing, missing_precision = self._missing
+            estimate = (estimate * precision + (public - missing) * missing_precision) / (precision + missing_precision)
+        return max(estimate, 0.0)
 
     @cached_property
     def tree_estimate(self) -> TreeEstimate:
-        """The counts of all intervals, by empirical Bayes."""
+        """Empirical Bayes estimates of the counts of all intervals."""
         return estimate_tree(self.measurements, self.total)
 
     @cached_property
     def cells(self) -> FloatArray:
-        """The best count of each cell, (cells,): by empirical Bayes once more, along an axis by a density too."""
+        """Best estimate of each cell, (cells,), by a second empirical Bayes pass and, along an axis, a density."""
         if self.layout is None or self.edges is not None:
             return estimate_cells(self.measurements, self.total, again=True, edges=self.edges)
         return reestimate_tree(self.measurements, self.total, self.tree_estimate).cells
 
     @property
     def noise(self) -> Noise:
-        """The noise of each count of the first turn."""
+        """Noise of each count of the first round."""
         return self.rounds[0].interval_sums.levels[0].noise
 
     @property
     def missing(self) -> float:
-        """The number of records without a value, from all turns."""
+        """Estimated number of records without a value, from all rounds."""
         return self._missing[0]
 
     @cached_property
     def _missing(self) -> tuple[float, float]:
-        """The number of records without a value, and one over its variance."""
+        """Estimated number of records without a value, and its precision."""
         noises = [turn.interval_sums.missing for turn in self.rounds]
         weights = [0.0 if noise is None else 1 / max(noise.variance, LEAST_VARIANCE) for noise in noises]
         values = sum(weight * turn.values[-1] for weight, turn in zip(weights, self.rounds, strict=True))
@@ -191,17 +195,17 @@ class JointEstimate:
 
 @lru_cache(maxsize=4)  # a pure function of public facts
 def build_layout(cells: int) -> DyadicLayout:
-    """Lay halvings over so many cells, the first and the last of which stand alone."""
+    """Build the tree of `cells` cells along an axis, with separate outermost cells."""
     return DyadicLayout.from_cells_with_ends(cells)
 
 
 @dataclass(frozen=True, eq=False)
 class ConvolvedEstimate:
-    """The joint estimate of several turns on one row of cells, of which the last one was convolved.
+    """The joint estimate of several rounds on one row of cells, the last of which has convolved noise.
 
-    The prefixes of the last turn have noise of a known covariance; the intervals that were counted before are
-    differences of prefixes with independent noise. Both together: generalised least squares. Where the number of
-    records is public, each count of the missing ones tells of all others.
+    Prefixes of the last round have noise of known covariance; intervals of earlier rounds are differences of prefixes
+    with independent noise. Both are combined by generalised least squares. If the number of records is public, each
+    count of missing records measures the number of others.
 
     Attributes:
         earlier_rounds: Evidence of nested partitions of the same cells.
@@ -213,12 +217,12 @@ class ConvolvedEstimate:
 
     @cached_property
     def cells(self) -> FloatArray:
-        """The best linear count of each cell, (cells,)."""
+        """Best linear estimate of each cell, (cells,)."""
         return np.diff(self._prefixes, prepend=0.0)
 
     @property
     def total(self) -> float:
-        """The number of records with a value, but never below 0."""
+        """Estimated number of records with a value, at least 0."""
         return max(float(self._prefixes[-1]), 0.0)
 
     @cached_property
@@ -227,20 +231,24 @@ class ConvolvedEstimate:
 
     @cached_property
     def _prefixes(self) -> FloatArray:
-        law, (starts, ends, values, variances) = (
+        law, (starts, stops, values, variances) = (
             self._law,
-            (np.array(each) for each in zip(*self._list_prefix_measurements(), strict=True)),
+            (np.array(column) for column in zip(*self._list_prefix_measurements(), strict=True)),
         )
-        alone = np.cumsum(law.reconstruct(np.asarray(self.last_round.values, dtype=np.float64), None)[0][0])
-        noise = _noise_weights(law.kernel, starts, ends)
-        against = causal_product(noise, law.kernel, law.points) * law.variance  # covariances with all prefixes
-        own = _prefix_differences(against, starts, ends)
-        least = max(NEARLY_NOTHING * own.diagonal().max(), LEAST_VARIANCE)
-        own[np.diag_indices(len(own))] += np.maximum(variances, least)
-        return np.asarray(alone + against.T @ np.linalg.solve(own, values - _prefix_differences(alone, starts, ends)))
+        last_estimate = np.cumsum(law.reconstruct(np.asarray(self.last_round.values, dtype=np.float64), None)[0][0])
+        noise_weights = _noise_weights(law.kernel, starts, stops)
+        # Covariances of the earlier measurements with all prefixes of the last round.
+        covariances = causal_product(noise_weights, law.kernel, law.points) * law.variance
+        covariance = _prefix_differences(covariances, starts, stops)
+        least_variance = max(NEARLY_NOTHING * covariance.diagonal().max(), LEAST_VARIANCE)
+        covariance[np.diag_indices(len(covariance))] += np.maximum(variances, least_variance)
+        return np.asarray(
+            last_estimate
+            + covariances.T @ np.linalg.solve(covariance, values - _prefix_differences(last_estimate, starts, stops))
+        )
 
-    def _list_prefix_measurements(self) -> Iterator[Told]:
-        """Everything known of prefixes but for the counts of the last turn."""
+    def _list_prefix_measurements(self) -> Iterator[PrefixMeasurement]:
+        """Generate all measurements of differences of prefixes except the counts of the last round."""
         for turn in self.earlier_rounds:
             yield from _list_interval_measurements(turn.interval_sums, turn.values)
         for law, turn in ((self._law, self.last_round), *((turn.interval_sums, turn) for turn in self.earlier_rounds)):
@@ -255,14 +263,14 @@ def combine_rounds(
     *,
     uses_all_rounds: bool = False,
 ) -> JointEstimate | ConvolvedEstimate:
-    """The joint estimate of all turns, of the kind that the last one needs.
+    """Return the joint estimate of all rounds, of the type that the last round requires.
 
-    Args:
+    Arguments:
         rounds: Counts of the same cells.
-        pilot_queries: So many of the first ones chose the cells: their intervals say how these are halved. 0: as intervals
-            along one axis are.
-        edges: The ends of all cells, where looks chose them.
-        uses_all_rounds: Whether the intervals of all turns say how cells are halved, not those of looks alone.
+        pilot_queries: Number of first rounds that chose the cells: their intervals define the binary tree. 0: the tree
+            of intervals along one axis.
+        edges: Endpoints of all cells if pilot queries chose them.
+        uses_all_rounds: Whether the intervals of all rounds define the tree, not those of pilot queries alone.
     """
     if rounds[-1].sums.is_convolved:
         return ConvolvedEstimate(rounds[:-1], rounds[-1])
@@ -274,31 +282,33 @@ def combine_rounds(
 
 
 def build_nested_layout(rounds: Sequence[Evidence]) -> Layout:
-    """The tree over cells that has all intervals of these counts: of two that meet one holds the other."""
+    """Build the binary tree that contains all intervals of these counts; any two are nested or disjoint."""
     tilings = [level.bounds(turn.interval_sums.cells) for turn in rounds for level in turn.interval_sums.levels]
-    ends = np.unique(np.concatenate([np.stack([bounds[:-1], -bounds[1:]], axis=1) for bounds in tilings]), axis=0)
-    around: list[int] = []
-    depths = np.empty(len(ends), dtype=np.int64)
-    for place, (first, end) in enumerate(ends.tolist()):  # those that begin together: the longest one first
-        while around and around[-1] <= first:
-            around.pop()
-        depths[place] = len(around)
-        around.append(-end)
-    return Layout.from_tilings([np.unique(np.abs(ends[depths <= depth])) for depth in range(int(depths.max()) + 1)])
+    intervals = np.unique(np.concatenate([np.stack([bounds[:-1], -bounds[1:]], axis=1) for bounds in tilings]), axis=0)
+    enclosing: list[int] = []
+    depths = np.empty(len(intervals), dtype=np.int64)
+    for index, (first, end) in enumerate(intervals.tolist()):  # of equal starts, the longest first
+        while enclosing and enclosing[-1] <= first:
+            enclosing.pop()
+        depths[index] = len(enclosing)
+        enclosing.append(-end)
+    return Layout.from_tilings(
+        [np.unique(np.abs(intervals[depths <= depth])) for depth in range(int(depths.max()) + 1)]
+    )
 
 
-def _list_interval_measurements(law: IntervalSums, values: tuple[int, ...]) -> Iterator[Told]:
-    first = 0
+def _list_interval_measurements(law: IntervalSums, values: tuple[int, ...]) -> Iterator[PrefixMeasurement]:
+    offset = 0
     for level in law.levels:
-        ends = (*level.starts[1:], law.cells)
-        told = zip(level.starts, ends, values[first : first + len(ends)], strict=True)
-        first += len(ends)
-        if len(ends) <= MOST_INTERVALS:
-            yield from ((start, end, value, level.noise.variance) for start, end, value in told)
+        stops = (*level.starts[1:], law.cells)
+        intervals = zip(level.starts, stops, values[offset : offset + len(stops)], strict=True)
+        offset += len(stops)
+        if len(stops) <= MOST_INTERVALS:
+            yield from ((start, end, value, level.noise.variance) for start, end, value in intervals)
 
 
 def _noise_weights(kernel: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:
-    """Weights of the noise of each value in the counts of cells from starts to ends: (counts, values)."""
+    """Return the weights of the noise of each value in the counts of cells from starts to ends, (counts, values)."""
     rows = np.zeros((len(starts), len(kernel)))
     for row, start, end in zip(rows, starts.tolist(), ends.tolist(), strict=True):
         row[:end] = kernel[:end][::-1]
@@ -307,6 +317,6 @@ def _noise_weights(kernel: FloatArray, starts: IntArray, ends: IntArray) -> Floa
 
 
 def _prefix_differences(prefixes: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:
-    """Estimates of the cells from starts to ends from prefixes of 1, 2, ... cells, along the last axis."""
-    before = np.where(starts > 0, prefixes[..., starts - 1], 0.0)
-    return np.asarray(prefixes[..., ends - 1] - before)
+    """Return the counts of cells from starts to ends as differences of prefixes along the last axis."""
+    prefixes_before = np.where(starts > 0, prefixes[..., starts - 1], 0.0)
+    return np.asarray(prefixes[..., ends - 1] - prefixes_before)

@@ -1,16 +1,17 @@
-"""A smooth density for records along an axis, from noisy counts of intervals; and how many records it puts below each.
+"""Fit a smooth density to records along an axis, from noisy counts of intervals, and estimate counts below each edge.
 
-The third assumption of `empirical_bayes`, beside splits of all kinds and even ones: records are drawn from a density
-whose logarithm is a line, a parabola, logarithms of the distances from both ends, and waves that fade; the first and
-the last cell, which hold what was clamped, may have more or less. Normal, exponential, gamma and beta laws need no
-waves. How large waves are is averaged over by marginal likelihood, as with log-splines (Kooperberg and Stone 1991).
+The third model of `empirical_bayes`, beside splits of all kinds and even splits: records are drawn from a density whose
+logarithm is a line, a parabola, logarithms of the distances from both ends, and cosine waves of decreasing size; the
+first and the last cell, which hold clipped values, may have more or less. Normal, exponential, gamma and beta laws need
+no waves. The size of waves is averaged over by marginal likelihood, as with log-splines (Kooperberg and Stone 1991).
 
-Constants were chosen on the laws, shapes and histograms of `benchmarks/smooth_laws.py` and `benchmarks/regimes.py` that
-are there to choose on, but for `FULL`, which the histogram MEDCOST asked for.
+The tuning constants were chosen on the laws, shapes and histograms of `benchmarks/smooth_laws.py` and
+`benchmarks/regimes.py` that are reserved for that, except `largest_bin_share`, which the histogram MEDCOST required.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -29,62 +30,88 @@ from .empirical_bayes import (
 )
 
 BINS = 128
-"""Stretches in which the density is taken to be even, at most, beside the first and the last cell."""
-FRONTIER = 64
-"""Nodes of no more than such a part of the cells are read together with all below them."""
-FEWEST_CELLS, FEWEST_COUNTS = 32, 4
-EXACT = 1.0
-"""Variance below which a count is as good as exact: no density knows more."""
-WAVES = 12
-LINE, PARABOLA, ENDS, CLAMPED = 5.0, 8.0, 1.5, 3.0
-"""Standard deviations of coefficients: of Legendre polynomials, of logarithms, and of the logarithms of how much more
-the end cells have. They hardly matter."""
-FADING = 2.0
-"""The standard deviation of a wave falls with such a power of its number."""
-AMPLITUDES = 0.1, 0.7, 4.0
-"""Standard deviations of the first wave, averaged over."""
-PILOT = 2.0
-"""That of the rounds before, by which residuals are judged."""
-EXCESSES = 1.0, 2.0, 5.0, 15.0
-"""Ratios of the scatter of records about the density to that by chance, of which the likeliest is taken."""
-MOST_EXCESS = 2.0
-"""A density tells little of data that scatter more."""
-NO_BETTER = 4.0
-"""A first fit is no better than even records, if it gains less of the logarithm of the likelihood."""
-DOUBT = 2.0
-"""The logarithm of odds against a smooth density, before anything is known."""
-CERTAIN = 0.99
-"""With a higher chance, what splits alone say is not considered."""
-LEAST_NOISE = 1e-6
-"""Variance of a count, in records, below which it is taken to be exact: what is nested could not be told apart."""
-LITTLE = 0.1
-"""Variance by chance, in that of noise, below which counts of narrow nodes tell nothing."""
-LAPLACE_EXCESS = 3.0
-CLEARLY = 2.0
-"""Standard deviations of splits that records have where uneven cells are taken to hold some."""
-BEYOND = 0.001
-"""The part of the records on either side that uneven cells at the ends may have."""
-WELL_KNOWN = 100.0
-"""Deviations of noise that records of a stretch are on average, from which on uneven cells have no smooth density."""
-HOPELESS = 6.0
-"""Squared residuals of a first fit, in those that are expected: from here on no density is worth more rounds."""
-FULL = 0.08
-"""A bin of several cells that has a larger part of the records is too wide: what lies in it is no straight line."""
-STEPS = 8, 2, 20
-"""Steps of Gauss and Newton, at most, in two rounds that judge the noise and in the last one."""
-CLOSE, LEAST_GAIN, LEAST_STEP = 1e-2, 1e-4, 1e-3
-"""A step is taken if it promises more of the logarithm of the likelihood, and if it has such a part of that; it is
-shortened to no less than such a part."""
+"""Maximum number of bins of constant density, besides the first and the last cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer the fit.
+
+    Attributes:
+        frontier: Nodes with at most 1 / `frontier` of the cells are read together with all nodes below them.
+        fewest_cells: Cells below which no density is fitted.
+        fewest_counts: Counts below which no density is fitted.
+        exact_variance: Squared records. Variance below which counts are nearly exact, so that a density adds nothing.
+        waves: Number of cosine waves.
+        line_deviation: Prior standard deviation of the coefficient of the line; this and the next three hardly matter.
+        parabola_deviation: Prior standard deviation of the coefficient of the parabola.
+        end_deviation: Prior standard deviation of the coefficients of the logarithms of distances from the ends.
+        clipped_deviation: Prior standard deviation of the log-ratio by which the outermost cells hold more.
+        fading: Power of the wave number with which the prior standard deviation of waves falls.
+        amplitudes: Prior standard deviations of the first wave, averaged over.
+        pilot_amplitude: The same in the rounds that fit the noise.
+        overdispersions: Candidate variance factors of records over multinomial variation; the most likely is used.
+        largest_overdispersion: Variance factor above which a density says little about the data.
+        least_gain: Log-likelihood that the first fit must gain over even records.
+        prior_log_odds: Prior log-odds against a smooth density.
+        certain: Posterior probability above which estimates from splits alone are not averaged in.
+        least_variance: Squared records per record. Lower limit of variances, below which nested counts are collinear.
+        negligible_scatter: Multinomial variance over noise variance below which counts of narrow nodes are ignored.
+        laplace_kurtosis: Excess kurtosis of Laplace noise.
+        occupied_z: Standard deviations of splits above which uneven cells are taken to hold records.
+        tail_share: Share of the records on either side that may lie beyond the scale of uneven cells.
+        precise_ratio: Records per bin over the noise standard deviation above which uneven cells get no density.
+        largest_misfit: Squared residuals of the first fit over their expectation above which no density is fitted.
+        largest_bin_share: Share of the records in a bin of several cells above which the bin is too wide: the density
+            within it is not constant.
+        steps: Maximum numbers of Gauss-Newton steps, in two rounds that fit the noise and in the last round.
+        least_promise: Log-likelihood gain that a Gauss-Newton step must promise to be taken.
+        gain_share: Share of the promised gain that a step must realise.
+        least_length: Shortest length of a step, as a fraction of the full step.
+    """
+
+    frontier: int = 64
+    fewest_cells: int = 32
+    fewest_counts: int = 4
+    exact_variance: float = 1.0
+    waves: int = 12
+    line_deviation: float = 5.0
+    parabola_deviation: float = 8.0
+    end_deviation: float = 1.5
+    clipped_deviation: float = 3.0
+    fading: float = 2.0
+    amplitudes: tuple[float, ...] = (0.1, 0.7, 4.0)
+    pilot_amplitude: float = 2.0
+    overdispersions: tuple[float, ...] = (1.0, 2.0, 5.0, 15.0)
+    largest_overdispersion: float = 2.0
+    least_gain: float = 4.0
+    prior_log_odds: float = 2.0
+    certain: float = 0.99
+    least_variance: float = 1e-6
+    negligible_scatter: float = 0.1
+    laplace_kurtosis: float = 3.0
+    occupied_z: float = 2.0
+    tail_share: float = 0.001
+    precise_ratio: float = 100.0
+    largest_misfit: float = 6.0
+    largest_bin_share: float = 0.08
+    steps: tuple[int, int, int] = (8, 2, 20)
+    least_promise: float = 1e-2
+    gain_share: float = 1e-4
+    least_length: float = 1e-3
+
+
+TUNING = Tuning()
 
 
 class SmoothPosterior(NamedTuple):
     """The posterior of counts under a smooth density, given noisy counts.
 
     Attributes:
-        cumulative_shares: The share of the law below each edge of a cell, (cells + 1,).
-        counts_below: How many of the records lie below each edge, (cells + 1,): those of the law, drawn to what was counted.
-        overdispersion: How many times more than by chance they scatter about the law.
-        log_occam_factor: The logarithm of what the density costs for having been fitted: of its prior chance near the best one.
+        cumulative_shares: Share of the density below each edge of a cell, (cells + 1,).
+        counts_below: Conditional mean of the number of records below each edge, (cells + 1,), given the counts.
+        overdispersion: Variance factor of records over multinomial variation about the density.
+        log_occam_factor: Log-probability cost of fitting the density (Laplace approximation).
     """
 
     cumulative_shares: FloatArray
@@ -93,30 +120,30 @@ class SmoothPosterior(NamedTuple):
     log_occam_factor: float
 
     def node_law(self, layout: Layout) -> PriorLaw:
-        """Chances of nodes."""
+        """Return the law of the nodes of a tree."""
         return PriorLaw(
             self.cumulative_shares[layout.begin + layout.width] - self.cumulative_shares[layout.begin],
             self.overdispersion,
         )
 
-    def estimate_cells(self, layout: Layout, ascent: UpwardEstimate, law: PriorLaw) -> FloatArray:
-        """The count of each cell, (cells,): in narrow nodes also drawn to what was counted there, where that tells."""
-        narrow = layout.width * FRONTIER <= layout.cells
-        some = narrow & (layout.width > 0)
-        scatter = self.overdispersion * self.counts_below[-1] * law.mass[some]
-        if (scatter * ascent.precision[some]).max(initial=0) < LITTLE:
+    def estimate_cells(self, layout: Layout, upward: UpwardEstimate, law: PriorLaw) -> FloatArray:
+        """Return the count of each cell, (cells,); counts of narrow nodes correct it where they are informative."""
+        narrow = layout.width * TUNING.frontier <= layout.cells
+        is_narrow = narrow & (layout.width > 0)
+        scatter = self.overdispersion * self.counts_below[-1] * law.mass[is_narrow]
+        if (scatter * upward.precision[is_narrow]).max(initial=0) < TUNING.negligible_scatter:
             return np.diff(self.counts_below)
-        return estimate_by_law(layout, ascent, law, self.counts_below, ~narrow)
+        return estimate_by_law(layout, upward, law, self.counts_below, ~narrow)
 
 
 class IntervalCounts(NamedTuple):
     """Counts of intervals with independent noise.
 
     Attributes:
-        begin, end: The cells of each.
-        value: The count.
-        variance: That of its noise.
-        laplace_weight: From 0, Gaussian noise, to 1, a single Laplace draw.
+        begin, end: First cell of each interval, and the cell behind its last one.
+        value: Noisy counts.
+        variance: Variance of their noise.
+        laplace_weight: From 0 for Gaussian noise to 1 for a single Laplace draw.
     """
 
     begin: IntArray
@@ -127,14 +154,14 @@ class IntervalCounts(NamedTuple):
 
 
 class _Basis(NamedTuple):
-    """Bins of cells, and functions of which a logarithm of a density is made.
+    """Bins of cells, and functions whose linear combination is a log-density.
 
     Attributes:
-        edges: The cells between which bins lie, (bins + 1,).
-        functions: In the middles of bins, (bins, functions).
-        prior: One over the variance of each coefficient, but for waves.
-        waves: One over the variance of each coefficient of waves of amplitude 1.
-        width: Parts of the cells that bins have, (bins,).
+        edges: Edges of the bins, in cells, (bins + 1,).
+        functions: Values at the middles of bins, (bins, functions).
+        prior: Prior precision of each coefficient, 0 for waves.
+        waves: Prior precision of the coefficients of waves of amplitude 1, 0 for others.
+        width: Shares of the cells in bins, (bins,).
     """
 
     edges: FloatArray
@@ -152,253 +179,288 @@ class _Fit(NamedTuple):
 
 
 class _WhitenedCounts(NamedTuple):
-    """Counts with noise of variance 1, and what is expected of them: a design times the chances of bins."""
+    """Counts whitened to unit variance, and their expectation: a design matrix times the probabilities of bins."""
 
     design: FloatArray
     values: FloatArray
     basis: _Basis
 
     def fit(self, amplitude: float, start: FloatArray, steps: int) -> _Fit:
-        """The likeliest coefficients, by Gauss and Newton, and what they cost by the Laplace approximation."""
+        """Find the most likely coefficients by Gauss-Newton, and their cost by the Laplace approximation."""
         precision = self.basis.prior + self.basis.waves / amplitude**2
-        coefficients, (loss, chance, residual) = start, self._evaluate(start, precision)
+        coefficients, (loss, probabilities, residual) = start, self._evaluate(start, precision)
         for _ in range(steps):
-            slope, curvature = self._jacobian(chance, precision)
-            gradient = slope.T @ residual - precision * coefficients
+            jacobian, curvature = self._jacobian(probabilities, precision)
+            gradient = jacobian.T @ residual - precision * coefficients
             step = np.linalg.solve(curvature, gradient)
             gain, length = float(step @ gradient), 1.0
-            if gain < CLOSE:
+            if gain < TUNING.least_promise:
                 break
-            tried = self._evaluate(coefficients + step, precision)
-            while tried[0] > loss - LEAST_GAIN * length * gain and length > LEAST_STEP:
+            candidate = self._evaluate(coefficients + step, precision)
+            while candidate[0] > loss - TUNING.gain_share * length * gain and length > TUNING.least_length:
                 length /= 2
-                tried = self._evaluate(coefficients + length * step, precision)
-            if tried[0] >= loss:
+                candidate = self._evaluate(coefficients + length * step, precision)
+            if candidate[0] >= loss:
                 break
-            coefficients, (loss, chance, residual) = coefficients + length * step, tried
-        _, log_determinant = np.linalg.slogdet(self._jacobian(chance, precision)[1])
-        occam = (np.log(precision).sum() - log_determinant - (precision * coefficients) @ coefficients) / 2
-        return _Fit(coefficients, chance, residual, float(occam))
+            coefficients, (loss, probabilities, residual) = coefficients + length * step, candidate
+        _, log_determinant = np.linalg.slogdet(self._jacobian(probabilities, precision)[1])
+        log_occam_factor = (np.log(precision).sum() - log_determinant - (precision * coefficients) @ coefficients) / 2
+        return _Fit(coefficients, probabilities, residual, float(log_occam_factor))
 
     def _evaluate(self, coefficients: FloatArray, precision: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Half the squares of residuals and coefficients; chances; residuals."""
+        """Return half the squares of residuals and coefficients, probabilities of bins, and residuals."""
         logarithm = self.basis.functions @ coefficients
-        chance = self.basis.width * np.exp(logarithm - logarithm.max())
-        chance /= chance.sum()
-        residual = self.values - self.design @ chance
-        return float(residual @ residual + (precision * coefficients) @ coefficients) / 2, chance, residual
+        probabilities = self.basis.width * np.exp(logarithm - logarithm.max())
+        probabilities /= probabilities.sum()
+        residual = self.values - self.design @ probabilities
+        return float(residual @ residual + (precision * coefficients) @ coefficients) / 2, probabilities, residual
 
-    def _jacobian(self, chance: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _jacobian(self, probabilities: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
         functions = self.basis.functions
-        slope = (self.design * chance) @ (functions - chance @ functions)
-        return slope, slope.T @ slope + np.diag(precision)
+        jacobian = (self.design * probabilities) @ (functions - probabilities @ functions)
+        return jacobian, jacobian.T @ jacobian + np.diag(precision)
 
 
 def fit_smooth_density(
     interval_counts: IntervalCounts, cells: int, total: float, places: FloatArray | None = None
 ) -> SmoothPosterior | None:
-    """Fit a smooth density; None if cells or counts are few or exact, no density is near them, or it is too steep.
+    """Fit a smooth density; None if cells or counts are few or exact, or no density fits, or it is too steep.
 
-    Generalised least squares, where records scatter about the density as multinomial ones do, or more than that by a
-    factor that is fitted. Laplace noise is a mixture of Gaussian laws: large residuals are given larger variances by
-    expectation and maximisation, which tells nearly twice as much of the density as least squares do. What is returned
-    of the records is their conditional mean, given the density and what was counted.
+    Generalised least squares, where records scatter about the density multinomially or more by a fitted factor. Laplace
+    noise is a mixture of Gaussian laws: large residuals get larger variances by expectation maximisation, which yields
+    nearly twice the information about the density that least squares yield. The returned counts are conditional means
+    given the density and the noisy counts.
 
-    Where cells are uneven, `places` says where their edges lie on a scale along which the density is smooth: from 0 to
-    a number of stretches as wide as each other, the first and the last of which may have more or less than it.
+    For uneven cells, `positions` are their edges on a scale along which the density is smooth: from 0 to a number of
+    stretches of equal width, the first and the last of which may have more or less records than the density.
 
-    Formal guarantees: all arguments are released or public, and nothing else is read.
+    Formal guarantees: a pure function of released and public numbers.
 
     >>> counts = np.array([95.0, 85.0, 75.0, 60.0, 45.0, 25.0, 10.0, 5.0])
-    >>> told = IntervalCounts(np.arange(0, 64, 8), np.arange(8, 65, 8), counts, np.full(8, 9.0), np.zeros(8))
-    >>> fit_smooth_density(told, 64, 400.0).below[::16].round().tolist()
+    >>> intervals = IntervalCounts(np.arange(0, 64, 8), np.arange(8, 65, 8), counts, np.full(8, 9.0), np.zeros(8))
+    >>> fit_smooth_density(intervals, 64, 400.0).counts_below[::16].round().tolist()
     [0.0, 180.0, 315.0, 385.0, 400.0]
     """
-    at = np.arange(cells + 1.0) if places is None else places
-    begin, end, stretches = at[interval_counts.begin], at[interval_counts.end], round(float(at[-1]))
+    positions = np.arange(cells + 1.0) if places is None else places
+    begin, end, stretches = (
+        positions[interval_counts.begin],
+        positions[interval_counts.end],
+        round(float(positions[-1])),
+    )
     if (
-        stretches < FEWEST_CELLS
-        or len(interval_counts.value) < FEWEST_COUNTS
+        stretches < TUNING.fewest_cells
+        or len(interval_counts.value) < TUNING.fewest_counts
         or total <= 1
-        or interval_counts.variance.min() < EXACT
+        or interval_counts.variance.min() < TUNING.exact_variance
     ):
         return None
     basis = _build_basis(stretches)
-    shared = np.minimum(end[:, None], basis.edges[1:]) - np.maximum(begin[:, None], basis.edges[:-1])
-    inside = np.clip(shared / np.diff(basis.edges), 0, 1)  # the part of each bin in each interval
-    interval_counts = interval_counts._replace(variance=np.maximum(interval_counts.variance, LEAST_NOISE * total))
-    chance, variance, excess = basis.width, interval_counts.variance, 1.0
+    overlap = np.minimum(end[:, None], basis.edges[1:]) - np.maximum(begin[:, None], basis.edges[:-1])
+    bin_fractions = np.clip(overlap / np.diff(basis.edges), 0, 1)  # fraction of each bin in each interval
+    least_variance = TUNING.least_variance * total
+    interval_counts = interval_counts._replace(variance=np.maximum(interval_counts.variance, least_variance))
+    probabilities, variance, overdispersion = basis.width, interval_counts.variance, 1.0
     coefficients = np.zeros(basis.functions.shape[1])
     fits: list[_Fit] = []
-    even = interval_counts.value
-    for turn, steps in enumerate(STEPS):
-        mean = inside @ chance
-        scatter = total * ((inside * chance) @ inside.T - np.outer(mean, mean))
-        if turn == 2:
-            excess = _fit_overdispersion(scatter, variance, interval_counts.value - total * inside @ chance)
-            if excess > MOST_EXCESS:
+    even_residual = interval_counts.value
+    for round_index, steps in enumerate(TUNING.steps):
+        mean = bin_fractions @ probabilities
+        scatter = total * ((bin_fractions * probabilities) @ bin_fractions.T - np.outer(mean, mean))
+        if round_index == 2:
+            overdispersion = _fit_overdispersion(
+                scatter, variance, interval_counts.value - total * bin_fractions @ probabilities
+            )
+            if overdispersion > TUNING.largest_overdispersion:
                 return None
-        white = np.linalg.inv(np.linalg.cholesky(excess * scatter + np.diag(variance)))
-        counts = _WhitenedCounts(white @ (total * inside), white @ interval_counts.value, basis)
-        if turn == 0:
-            even = counts.values - counts.design @ chance
+        whitening = np.linalg.inv(np.linalg.cholesky(overdispersion * scatter + np.diag(variance)))
+        counts = _WhitenedCounts(whitening @ (total * bin_fractions), whitening @ interval_counts.value, basis)
+        if round_index == 0:
+            even_residual = counts.values - counts.design @ probabilities
         fits = []
-        for amplitude in AMPLITUDES if turn == 2 else (PILOT,):
+        for amplitude in TUNING.amplitudes if round_index == 2 else (TUNING.pilot_amplitude,):
             fits.append(counts.fit(amplitude, coefficients, steps))
             coefficients = fits[-1].coefficients
-        chance, residual = fits[-1].probabilities, fits[-1].residual
-        squares = float(residual @ residual)
-        if turn == 0 and (squares > HOPELESS * len(residual) or even @ even - squares < 2 * NO_BETTER):
+        probabilities, residual = fits[-1].probabilities, fits[-1].residual
+        squared_residuals = float(residual @ residual)
+        if round_index == 0:
+            is_misfit = squared_residuals > TUNING.largest_misfit * len(residual)
+            if is_misfit or even_residual @ even_residual - squared_residuals < 2 * TUNING.least_gain:
+                return None
+        if cells > BINS and probabilities[1:-1].max() > TUNING.largest_bin_share:
             return None
-        if cells > BINS and chance[1:-1].max() > FULL:
-            return None
-        if turn < 2:
-            variance = _reweight_variances(interval_counts, variance, white, residual)
+        if round_index < 2:
+            variance = _reweight_variances(interval_counts, variance, whitening, residual)
     evidence = np.array([fit.log_occam_factor - fit.residual @ fit.residual / 2 for fit in fits])
     weight = np.exp(evidence - evidence.max())
     weight /= weight.sum()
-    chance = np.sum([own * fit.probabilities for own, fit in zip(weight, fits, strict=True)], axis=0)
-    pull = inside.T @ (white.T @ (counts.values - counts.design @ chance))
-    drawn = np.maximum(total * chance * (1 + excess * (pull - chance @ pull)), 0.0)
-    occam = float(weight @ [fit.log_occam_factor for fit in fits])
-    shares, below = (np.interp(at, basis.edges, np.append(0.0, np.cumsum(each))) for each in (chance, drawn))
-    return SmoothPosterior(shares, below * (total / max(below[-1], 1e-9)), excess, occam)
+    probabilities = np.sum([weight * fit.probabilities for weight, fit in zip(weight, fits, strict=True)], axis=0)
+    correction = bin_fractions.T @ (whitening.T @ (counts.values - counts.design @ probabilities))
+    counts_in_bins = np.maximum(
+        total * probabilities * (1 + overdispersion * (correction - probabilities @ correction)), 0.0
+    )
+    log_occam_factor = float(weight @ [fit.log_occam_factor for fit in fits])
+    shares, counts_below = (
+        np.interp(positions, basis.edges, np.append(0.0, np.cumsum(masses)))
+        for masses in (probabilities, counts_in_bins)
+    )
+    return SmoothPosterior(
+        shares, counts_below * (total / max(counts_below[-1], 1e-9)), overdispersion, log_occam_factor
+    )
 
 
 @lru_cache(maxsize=8)  # a pure function of a public number
 def _build_basis(cells: int) -> _Basis:
-    wide = 1 << max(0, (cells - 1).bit_length() - BINS.bit_length() + 1)  # as the nodes of a heap: edges meet
-    inner, bins = np.arange(wide, cells, wide, dtype=np.float64), -(-cells // wide)
+    # Bins have the widths of heap nodes, so that their edges are edges of nodes.
+    bin_width = 1 << max(0, (cells - 1).bit_length() - BINS.bit_length() + 1)
+    inner, bins = np.arange(bin_width, cells, bin_width, dtype=np.float64), -(-cells // bin_width)
     edges = np.concatenate([[0.0, 1.0], inner[(inner > 1) & (inner < cells - 1)], [cells - 1.0, cells]])
-    at = (edges[1:] + edges[:-1]) / 2 / cells
-    line, number = 2 * at - 1, np.arange(1, WAVES + 1)
-    first, last = np.zeros((2, len(at)))
-    first[0] = last[-1] = 1.0
-    shape = [line, (3 * line**2 - 1) / 2, np.log(np.maximum(at, 0.5 / bins)), np.log(np.maximum(1 - at, 0.5 / bins))]
-    waves = np.sqrt(2) * np.cos(np.pi * np.outer(at, number))
-    deviations = np.array([LINE, PARABOLA, ENDS, ENDS, CLAMPED, CLAMPED])
+    middle = (edges[1:] + edges[:-1]) / 2 / cells
+    line, number = 2 * middle - 1, np.arange(1, TUNING.waves + 1)
+    first_bin, last_bin = np.zeros((2, len(middle)))
+    first_bin[0] = last_bin[-1] = 1.0
+    log_distances = [np.log(np.maximum(distance, 0.5 / bins)) for distance in (middle, 1 - middle)]
+    shape = [line, (3 * line**2 - 1) / 2, *log_distances]
+    waves = np.sqrt(2) * np.cos(np.pi * np.outer(middle, number))
+    ends, clipped = [TUNING.end_deviation] * 2, [TUNING.clipped_deviation] * 2
+    deviations = np.array([TUNING.line_deviation, TUNING.parabola_deviation, *ends, *clipped])
     return _Basis(
         edges,
-        np.column_stack([*shape, first, last, waves]),
-        np.append(1 / deviations**2, np.zeros(WAVES)),
-        np.append(np.zeros(len(deviations)), number ** (2 * FADING)),
+        np.column_stack([*shape, first_bin, last_bin, waves]),
+        np.append(1 / deviations**2, np.zeros(TUNING.waves)),
+        np.append(np.zeros(len(deviations)), number ** (2 * TUNING.fading)),
         np.diff(edges) / cells,
     )
 
 
 def _fit_overdispersion(scatter: FloatArray, variance: FloatArray, residual: FloatArray) -> float:
-    def log_likelihood(excess: float) -> float:
-        root = np.linalg.cholesky(excess * scatter + np.diag(variance))
-        white = np.linalg.solve(root, residual)
-        return float(-white @ white / 2 - np.log(root.diagonal()).sum())
+    def log_likelihood(overdispersion: float) -> float:
+        root = np.linalg.cholesky(overdispersion * scatter + np.diag(variance))
+        whitening = np.linalg.solve(root, residual)
+        return float(-whitening @ whitening / 2 - np.log(root.diagonal()).sum())
 
-    return max(EXCESSES, key=log_likelihood)
+    return max(TUNING.overdispersions, key=log_likelihood)
 
 
 def _reweight_variances(
-    interval_counts: IntervalCounts, variance: FloatArray, white: FloatArray, residual: FloatArray
+    interval_counts: IntervalCounts, variance: FloatArray, whitening: FloatArray, residual: FloatArray
 ) -> FloatArray:
-    """Variances of the Gaussian laws that made each noise, as far as residuals tell.
+    """Return variances of the Gaussian components of each noise, estimated from residuals.
 
-    Args:
+    Arguments:
         interval_counts: The counts.
-        variance: What was believed so far.
-        white: What makes noise and scatter of the counts independent, of variance 1.
-        residual: How far the counts are from what is expected, made so.
+        variance: Variances used so far.
+        whitening: Matrix that makes noise and scatter of the counts independent with variance 1.
+        residual: Whitened counts minus their expectation.
     """
-    noise = variance * (white.T @ residual)
-    square = noise**2 + np.maximum(variance - variance**2 * (white**2).sum(axis=0), 0)
+    noise = variance * (whitening.T @ residual)
+    second_moment = noise**2 + np.maximum(variance - variance**2 * (whitening**2).sum(axis=0), 0)
     return np.asarray(
         interval_counts.variance
         * (
             1
             - interval_counts.laplace_weight
-            + interval_counts.laplace_weight * np.sqrt(square / (2 * interval_counts.variance))
+            + interval_counts.laplace_weight * np.sqrt(second_moment / (2 * interval_counts.variance))
         )
     )
 
 
-def collect_interval_counts(known: Measurements, below: UpwardEstimate) -> IntervalCounts:
-    """Independent counts: of wide nodes by themselves, and of narrower ones by all below them."""
-    layout = known.layout
-    wide = layout.width * FRONTIER > layout.cells
-    reached, opened = np.zeros((2, layout.nodes), dtype=np.bool_)
-    reached[WHOLE] = True
+def collect_interval_counts(measurements: Measurements, upward: UpwardEstimate) -> IntervalCounts:
+    """Collect independent counts: wide nodes by themselves, narrow nodes with all nodes below them."""
+    layout = measurements.layout
+    is_wide = layout.width * TUNING.frontier > layout.cells
+    is_reached, is_opened = np.zeros((2, layout.nodes), dtype=np.bool_)
+    is_reached[WHOLE] = True
     for parent, left, right, _ in layout.halvings:
-        opened[parent] = reached[parent] & wide[parent]
-        reached[left] = reached[right] = opened[parent]
-    found = []
-    for nodes, own in ((opened, known), (reached & ~opened, below)):
-        at = np.flatnonzero(nodes & (own.precision > 0) & np.isfinite(own.precision))
-        begin, variance = layout.begin[at], 1 / own.precision[at]
-        found.append((begin, begin + layout.width[at], own.value[at], variance, own.fourth_cumulant[at]))
-    begin, end, value, variance, fourth = (np.concatenate(each) for each in zip(*found, strict=True))
-    return IntervalCounts(begin, end, value, variance, np.clip(fourth / variance**2 / LAPLACE_EXCESS, 0, 1))
+        is_opened[parent] = is_reached[parent] & is_wide[parent]
+        is_reached[left] = is_reached[right] = is_opened[parent]
+    parts = []
+    for nodes, estimates in ((is_opened, measurements), (is_reached & ~is_opened, upward)):
+        index = np.flatnonzero(nodes & (estimates.precision > 0) & np.isfinite(estimates.precision))
+        begin, variance = layout.begin[index], 1 / estimates.precision[index]
+        parts.append(
+            (begin, begin + layout.width[index], estimates.value[index], variance, estimates.fourth_cumulant[index])
+        )
+    begin, end, value, variance, fourth_cumulant = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    laplace_weight = np.clip(fourth_cumulant / variance**2 / TUNING.laplace_kurtosis, 0, 1)
+    return IntervalCounts(begin, end, value, variance, laplace_weight)
 
 
-def estimate_cells(known: Measurements, total: float, again: bool, edges: FloatArray | None = None) -> FloatArray:
-    """The best count of each cell, (cells,): by splits alone, and by a smooth density as far as splits are like it.
+def estimate_cells(
+    measurements: Measurements, total: float, again: bool, edges: FloatArray | None = None
+) -> FloatArray:
+    """Return the best count of each cell, (cells,): from splits, and from a smooth density as far as it fits them.
 
-    The density is judged by how likely it makes each split, beside the kinds of splits with the weights that other
-    splits give them, and beside even records, and by what it costs for having been fitted. Where it is unlikely, the
-    counts are those of `estimate_tree` and `reestimate_tree`.
+    The posterior probability of the density follows from its likelihood for each split, relative to the mixture of
+    kinds with weights from the other splits and to even records, and from the cost of fitting it. If it is unlikely,
+    the counts are those of `estimate_tree` and `reestimate_tree`.
 
-    Args:
-        known: What was measured, of intervals along an axis.
+    Arguments:
+        measurements: Noisy counts of intervals along an axis.
         total: See `estimate_tree`.
-        again: Whether what splits alone tell is estimated once more.
-        edges: The ends of uneven cells, (cells + 1,), between which the density is smooth along logarithms of values.
+        again: Whether estimates from splits are improved by `reestimate_tree`.
+        edges: Endpoints of uneven cells, (cells + 1,), between which the density is smooth in the logarithm of values.
             None: it is smooth along the cells.
     """
-    ascent = run_upward_pass(known)
-    told = collect_interval_counts(known, ascent)
-    places = None
+    upward = run_upward_pass(measurements)
+    interval_counts = collect_interval_counts(measurements, upward)
+    positions = None
     if edges is not None:
-        first = reestimate_tree(known, total, estimate_tree(known, total))
-        places = _scale_positions(edges, first.keep_significant_counts(CLEARLY)[known.layout.cell_nodes])
-    known_well = edges is not None and total > WELL_KNOWN * BINS * np.sqrt(told.variance.min(initial=np.inf))
+        estimate = reestimate_tree(measurements, total, estimate_tree(measurements, total))
+        counts = estimate.keep_significant_counts(TUNING.occupied_z)[measurements.layout.cell_nodes]
+        positions = _scale_positions(edges, counts)
+    deviation = np.sqrt(interval_counts.variance.min(initial=np.inf))
+    is_precise = edges is not None and total > TUNING.precise_ratio * BINS * deviation
     try:
-        smooth = None if known_well else fit_smooth_density(told, known.layout.cells, total, places)
-    except np.linalg.LinAlgError:  # counts that nearly repeat each other, as where most lies in a cell of one number
-        smooth = None
-    if smooth is None:
-        splits, chance, by_density = estimate_tree(known, total), 0.0, np.zeros(known.layout.cells)
+        density = (
+            None if is_precise else fit_smooth_density(interval_counts, measurements.layout.cells, total, positions)
+        )
+    except np.linalg.LinAlgError:  # nearly collinear counts, for instance if most records lie on a single number
+        density = None
+    if density is None:
+        splits, probability, density_cells = (
+            estimate_tree(measurements, total),
+            0.0,
+            np.zeros(measurements.layout.cells),
+        )
     else:
-        law = smooth.node_law(known.layout)
-        splits = estimate_tree(known, total, law)
-        chance, by_density = _density_probability(splits, smooth), smooth.estimate_cells(known.layout, ascent, law)
-        if chance > CERTAIN:
-            return by_density
-    cells = (reestimate_tree(known, total, splits) if again else splits).cells
-    return cells + chance * (by_density - cells)
+        law = density.node_law(measurements.layout)
+        splits = estimate_tree(measurements, total, law)
+        probability, density_cells = (
+            _density_probability(splits, density),
+            density.estimate_cells(measurements.layout, upward, law),
+        )
+        if probability > TUNING.certain:
+            return density_cells
+    cells = (reestimate_tree(measurements, total, splits) if again else splits).cells
+    return cells + probability * (density_cells - cells)
 
 
 def _scale_positions(edges: FloatArray, counts: FloatArray) -> FloatArray:
-    """The places of the edges of uneven cells: those between which nearly all records seem to lie, by logarithms.
+    """Return positions of the edges of uneven cells: logarithmic in the range of nearly all records.
 
-    What lies below or above them is in the first and in the last stretch.
+    Records below or above this range are in the first and the last stretch.
 
     >>> edges, counts = np.array([-np.inf, 0.0, 1.0, 10.0, 100.0, np.inf]), np.array([0.0, 0.0, 5.0, 5.0, 0.0])
     >>> _scale_positions(edges, counts).round(1).tolist()
     [0.0, 0.5, 1.0, 64.0, 127.0, 128.0]
     """
-    below = np.append(0.0, np.cumsum(counts)) / max(float(counts.sum()), LITTLE)
-    first = max(int(np.searchsorted(below, BEYOND, side="right")) - 1, 1)
-    last = min(int(np.searchsorted(below, 1 - BEYOND)), len(edges) - 2)
-    places = np.empty(len(edges))
-    places[: first + 1] = np.linspace(0.0, 1.0, first + 1)
-    places[last:] = np.linspace(BINS - 1.0, BINS, len(edges) - last)
+    below = np.append(0.0, np.cumsum(counts)) / max(float(counts.sum()), 0.1)  # 0.1 records: no division by 0
+    first = max(int(np.searchsorted(below, TUNING.tail_share, side="right")) - 1, 1)
+    last = min(int(np.searchsorted(below, 1 - TUNING.tail_share)), len(edges) - 2)
+    positions = np.empty(len(edges))
+    positions[: first + 1] = np.linspace(0.0, 1.0, first + 1)
+    positions[last:] = np.linspace(BINS - 1.0, BINS, len(edges) - last)
     if last > first:
-        within = edges[first : last + 1]
-        if within[0] > 0 or within[-1] < 0:
-            within = np.sign(within[0]) * np.log(np.abs(within))
-        if not within[0] < within[-1]:  # all that seems to be there is one number
-            within = np.arange(float(len(within)))
-        places[first : last + 1] = 1.0 + (BINS - 2.0) * (within - within[0]) / (within[-1] - within[0])
-    return places
+        inner = edges[first : last + 1]
+        if inner[0] > 0 or inner[-1] < 0:
+            inner = np.sign(inner[0]) * np.log(np.abs(inner))
+        if not inner[0] < inner[-1]:  # all records seem to lie on one number
+            inner = np.arange(float(len(inner)))
+        positions[first : last + 1] = 1.0 + (BINS - 2.0) * (inner - inner[0]) / (inner[-1] - inner[0])
+    return positions
 
 
-def _density_probability(splits: TreeEstimate, smooth: SmoothPosterior) -> float:
-    """That the density is better than what splits alone say."""
-    odds = splits.law_log_odds + smooth.log_occam_factor - DOUBT
+def _density_probability(splits: TreeEstimate, density: SmoothPosterior) -> float:
+    """Return the posterior probability that the density fits better than splits alone."""
+    odds = splits.law_log_odds + density.log_occam_factor - TUNING.prior_log_odds
     return float(np.exp(-np.logaddexp(0.0, -odds)))

@@ -1,9 +1,11 @@
-"""Estimates from noisy counts of positives and negatives in cells of scores: counts, and shares of positives that are
-shrunk towards a smooth curve as far as noise alone explains their spread."""
+"""Estimates from noisy counts of positives and negatives in cells of scores: smoothed counts, and shares of
+positives.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -24,51 +26,56 @@ from ..laws.interval_sums import (
 from ..summaries.two_classes import isotonic_projection
 from .joint_estimate import shrink_estimate
 
-FAN = 4  # no interval is compared with more siblings at once than 3: small shifts over long stretches must be seen
+FAN = 4
+"""Largest number of intervals that are compared at once: small shifts over long stretches must remain visible."""
 
 
-def insert_levels(readings: Sequence[LevelMeasurement]) -> Iterator[LevelMeasurement]:
-    """Put unmeasured levels between readings where a parent has more than `FAN` children."""
-    parent = readings[0].bounds[[0, -1]]
-    for reading in readings:
-        yield from _join_siblings(parent, reading)
-        yield reading
-        parent = reading.bounds
+def insert_levels(measurements: Sequence[LevelMeasurement]) -> Iterator[LevelMeasurement]:
+    """Insert unmeasured levels between measurements where a parent has more than `FAN` children."""
+    parent = measurements[0].bounds[[0, -1]]
+    for measurement in measurements:
+        yield from _join_siblings(parent, measurement)
+        yield measurement
+        parent = measurement.bounds
 
 
-def _join_siblings(parent: NDArray[np.int64], reading: LevelMeasurement) -> Iterator[LevelMeasurement]:
-    """Levels whose intervals join 4, 16, 64, ... siblings, from coarse to fine."""
-    first = np.searchsorted(reading.bounds, parent)
+def _join_siblings(parent: NDArray[np.int64], measurement: LevelMeasurement) -> Iterator[LevelMeasurement]:
+    """Generate levels whose intervals join 4, 16, 64, ... siblings, from coarse to fine."""
+    first = np.searchsorted(measurement.bounds, parent)
     children = np.diff(first)
-    place = np.arange(len(reading.bounds) - 1) - np.repeat(first[:-1], children)  # of each child in its family
-    joined = FAN
-    steps = []
-    while joined < children.max():
-        steps.append(joined)
-        joined *= FAN
-    for step in reversed(steps):
-        bounds = reading.bounds[np.append(place % step == 0, True)]
-        yield LevelMeasurement(bounds, np.inf, np.zeros((*reading.values.shape[:-1], len(bounds) - 1)))
+    # Index of each child among its siblings.
+    child = np.arange(len(measurement.bounds) - 1) - np.repeat(first[:-1], children)
+    siblings = FAN
+    group_sizes = []
+    while siblings < children.max():
+        group_sizes.append(siblings)
+        siblings *= FAN
+    for group_size in reversed(group_sizes):
+        bounds = measurement.bounds[np.append(child % group_size == 0, True)]
+        yield LevelMeasurement(bounds, np.inf, np.zeros((*measurement.values.shape[:-1], len(bounds) - 1)))
 
 
-# Counts of two classes in cells of scores, read together: what noise alone explains is taken back to a smooth curve.
+# Counts of two classes in cells of scores are combined and shrunk towards a smooth curve.
 #
-# The curve is fitted, and then doubted twice where the counts say otherwise: its departures are kept as far as they are
-# larger than noise makes them, and the less the whole fit explains, the more of the unbiased counts is read.
+# The fitted curve is corrected twice where the counts contradict it: departures are kept as far as they exceed noise,
+# and the worse the whole fit is, the larger the weight of the unbiased counts.
 
 
-LEAST_RECORDS = 0.5  # records that a class is taken to have, so that its share has odds
-EXACT = 1e-6  # variance of a count that the fit takes as without noise
-STEEPEST = 30.0  # log-odds, beyond which doubles would say that a class is empty
+LEAST_RECORDS = 0.5
+"""Records. Lower limit of the size of the classes together, so that shares have odds."""
+EXACT = 1e-6
+"""Squared records. Lower limit of variances in the fit."""
+STEEPEST = 30.0
+"""Largest absolute log-odds: beyond, doubles would round a probability to 0 or 1."""
 
 
 class Departures(NamedTuple):
     """Departures of the counts from the fit.
 
     Attributes:
-        cells: Departures that are believed: (2, cells).
-        squares: Squares of all departures, each in units of its variance, summed.
-        degrees_of_freedom: How many squares these are.
+        cells: Shrunk departures, (2, cells).
+        squares: Sum of all squared departures over their variances.
+        degrees_of_freedom: Number of these squares.
     """
 
     cells: FloatArray
@@ -77,24 +84,24 @@ class Departures(NamedTuple):
 
 
 def estimate_two_classes(law: NoisySums, values: Sequence[int], total: int | None) -> FloatArray:
-    """Cells (2, cells) of negatives and positives, meant to be cumulated; some may be negative.
+    """Return cells (2, cells) of negatives and positives, meant to be cumulated; some may be negative.
 
-    The log-odds of a record to be positive are fitted as a straight line in the normal score of its rank among all
-    records: this has the shape of two normal laws of like spread, whatever the scale of the scores. Departures of the
-    counts from the fit are then taken level by level of the tree, from the top: each family keeps the share of its
-    level that `shrinkage.remaining` tells, but no less than binomial chance deserves beside the noise.
+    The log-odds of a positive are fitted as a line in the normal score of the rank among all records. This has the
+    shape of two normal laws of similar spread on any scale of scores. Departures of the counts from the fit are
+    estimated level by level of the tree, from the top: each family keeps the fraction of `shrinkage_factors`, but at
+    least the ratio of binomial variance to total variance.
 
-    What comes out is averaged with the unbiased counts. It has the weight ``d / s``, at most 1, after James and Stein
-    (1961): s are the squared departures of all counts from the fit, in units of their variance, and d are as many as
-    noise alone would make, half of all, for the fit takes the sums of both classes from the counts. Two normal laws
-    are a guess; where the counts contradict it, little of it is left. Totals are those of least squares. Sums that are
-    not over intervals are read by `shrink_estimate`.
+    The result is averaged with the unbiased counts. Its weight is ``d / s``, at most 1, after James and Stein (1961): s
+    is the sum of squared departures of all counts from the fit over their variances, and d is their expected sum under
+    noise alone, half of their number, because the fit takes the sums of both classes from the counts. Two normal laws
+    are an assumption; if the counts contradict it, it gets little weight. Totals are those of least squares. Sums that
+    are not over intervals are estimated by `shrink_estimate`.
 
-    Formal guarantees: law, values and total are public, and nothing else is read. So the weight may depend on them: it
-    is one more function of the answer, and costs no privacy.
+    Formal guarantees: a pure function of the law, released values and the public total, so the data-dependent weight
+    costs no privacy.
 
-    Args:
-        law: How the values scatter, of two rows: negatives and positives.
+    Arguments:
+        law: Law of the values, with two rows: negatives and positives.
         values: The released values, in the order of the law.
         total: See `least_squares`.
 
@@ -103,131 +110,162 @@ def estimate_two_classes(law: NoisySums, values: Sequence[int], total: int | Non
     """
     if not law.is_nested:
         return shrink_estimate(law, values, total)
-    known, nested = law.debias(np.asarray(values, dtype=np.float64)), law.nested_law.require_type(IntervalSums)
-    counts = least_squares(nested, known, total).cells
-    fit = fit_logistic_line(nested, known, counts)
-    apart = _measure_departures(nested, known, total, fit)
-    trust = min(1.0, apart.degrees_of_freedom / 2 / max(apart.squares, EXACT))
-    return counts + trust * (fit + apart.cells - counts)
+    debiased, nested = law.debias(np.asarray(values, dtype=np.float64)), law.nested_law.require_type(IntervalSums)
+    counts = least_squares(nested, debiased, total).cells
+    fit = fit_logistic_line(nested, debiased, counts)
+    departures = _measure_departures(nested, debiased, total, fit)
+    weight = min(1.0, departures.degrees_of_freedom / 2 / max(departures.squares, EXACT))
+    return counts + weight * (fit + departures.cells - counts)
 
 
 def fit_logistic_line(law: IntervalSums, values: FloatArray, counts: FloatArray) -> FloatArray:
-    """The smooth curve of `estimate_two_classes`, as cells: the least squares of all values, each weighed by its noise."""
-    from scipy.optimize import least_squares as fit_of
+    """Fit the curve of `estimate_two_classes` by least squares of all values, weighted by their noise; return cells."""
+    from scipy.optimize import least_squares as fit_least_squares
     from scipy.special import expit, logit, ndtri
 
-    both = _project_monotone(counts.sum(axis=0))
-    size = max(both.sum(), LEAST_RECORDS)
-    score = ndtri(np.clip((np.cumsum(both) - both / 2) / size, EXACT, 1 - EXACT))
-    readings, _ = split_by_level(law, values)
+    records = _project_monotone(counts.sum(axis=0))
+    size = max(records.sum(), LEAST_RECORDS)
+    score = ndtri(np.clip((np.cumsum(records) - records / 2) / size, EXACT, 1 - EXACT))
+    measurements, _ = split_by_level(law, values)
 
     def cells_from_line(line: FloatArray) -> FloatArray:
         positive = expit(np.clip(line[0] + line[1] * score, -STEEPEST, STEEPEST))
-        return np.stack([both * (1 - positive), both * positive])
+        return np.stack([records * (1 - positive), records * positive])
 
     def weighted_residuals(line: FloatArray) -> FloatArray:
-        off = (
-            (_sum_intervals(cells_from_line(line), each) - each.values) / np.sqrt(max(each.variance, EXACT))
-            for each in readings
+        residuals = (
+            (_sum_intervals(cells_from_line(line), measurement) - measurement.values)
+            / np.sqrt(max(measurement.variance, EXACT))
+            for measurement in measurements
         )
-        return np.concatenate([np.ravel(each) for each in off])
+        return np.concatenate([np.ravel(level) for level in residuals])
 
     start = float(logit(np.clip(counts[1].sum() / size, 1e-4, 1 - 1e-4)))
-    return cells_from_line(np.asarray(fit_of(weighted_residuals, [start, 0.0]).x))
+    return cells_from_line(np.asarray(fit_least_squares(weighted_residuals, [start, 0.0]).x))
 
 
 def _measure_departures(law: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray) -> Departures:
-    readings, _ = split_by_level(law, values)
-    levels = list(insert_levels([each._replace(values=each.values - _sum_intervals(fit, each)) for each in readings]))
-    ascent = run_upward_pass(levels)
-    totals, _ = adjust_rows_to_total(
-        law, ascent, split_into_parts(law, values)[1], None if total is None else total - fit.sum()
+    measurements, _ = split_by_level(law, values)
+    levels = list(
+        insert_levels(
+            [
+                measurement._replace(values=measurement.values - _sum_intervals(fit, measurement))
+                for measurement in measurements
+            ]
+        )
     )
-    counts, squares, freedom = totals[..., None], 0.0, 0
-    for layer, estimate, sums, level in zip(*ascent, levels, strict=True):
+    upward = run_upward_pass(levels)
+    totals, _ = adjust_rows_to_total(
+        law, upward, split_into_parts(law, values)[1], None if total is None else total - fit.sum()
+    )
+    counts, squares, degrees_of_freedom = totals[..., None], 0.0, 0
+    for layer, estimate, sums, level in zip(*upward, levels, strict=True):
         node = _sum_intervals(fit, level)
-        share = _fraction_of_parent(layer, node)
-        like_fit = share * layer.repeat_for_children(counts)
-        apart = estimate + layer.residual_fraction * layer.repeat_for_children(counts - sums) - like_fit
-        of_family = layer.sum_children(apart**2 / layer.variance)
-        counts = like_fit + layer.repeat_for_children(_departure_fraction(layer, node * (1 - share), of_family)) * apart
-        squares, freedom = squares + float(of_family.sum()), freedom + len(fit) * int((layer.children - 1).sum())
-    return Departures(spread_over_cells(counts, ascent.layers[-1].width), squares, freedom)
+        fraction = _fraction_of_parent(layer, node)
+        fitted = fraction * layer.repeat_for_children(counts)
+        departure = estimate + layer.residual_fraction * layer.repeat_for_children(counts - sums) - fitted
+        family_squares = layer.sum_children(departure**2 / layer.variance)
+        counts = (
+            fitted
+            + layer.repeat_for_children(_departure_fraction(layer, node * (1 - fraction), family_squares)) * departure
+        )
+        squares, degrees_of_freedom = (
+            squares + float(family_squares.sum()),
+            degrees_of_freedom + len(fit) * int((layer.children - 1).sum()),
+        )
+    return Departures(spread_over_cells(counts, upward.layers[-1].width), squares, degrees_of_freedom)
 
 
-def _departure_fraction(layer: Layer, chance: FloatArray, squares: FloatArray) -> FloatArray:
-    """The share of its departures that each family keeps: as told by their size, at least as chance would make them."""
-    chance, noise = layer.sum_children(chance), layer.sum_children(layer.variance + np.zeros_like(chance))
-    return np.maximum(shrinkage_factors(squares, layer.children - 1), chance / (chance + noise))
+def _departure_fraction(layer: Layer, binomial_variance: FloatArray, squares: FloatArray) -> FloatArray:
+    """Return the fraction of its departures that each family keeps: by their size, at least the binomial fraction."""
+    noise = layer.sum_children(layer.variance + np.zeros_like(binomial_variance))
+    binomial_variance = layer.sum_children(binomial_variance)
+    return np.maximum(shrinkage_factors(squares, layer.children - 1), binomial_variance / (binomial_variance + noise))
 
 
 def _fraction_of_parent(layer: Layer, node: FloatArray) -> FloatArray:
-    """The part of its parent's fitted count that each interval has; by width where the parent has none."""
+    """Return the fraction of its parent's fitted count in each interval; by width if the parent has no records."""
     parent = layer.repeat_for_children(layer.sum_children(node))
-    even = np.asarray(layer.width_fraction + np.zeros_like(node))
-    return np.asarray(np.divide(node, parent, out=even, where=parent > 0))
+    fraction = np.asarray(layer.width_fraction + np.zeros_like(node))
+    return np.asarray(np.divide(node, parent, out=fraction, where=parent > 0))
 
 
-def _sum_intervals(cells: FloatArray, reading: LevelMeasurement) -> FloatArray:
-    return np.asarray(np.add.reduceat(cells, reading.bounds[:-1], axis=-1))
+def _sum_intervals(cells: FloatArray, measurement: LevelMeasurement) -> FloatArray:
+    return np.asarray(np.add.reduceat(cells, measurement.bounds[:-1], axis=-1))
 
 
 def _project_monotone(cells: FloatArray) -> FloatArray:
-    """Cells that are not negative, whose cumulated counts are the nearest to those given; the total is kept."""
+    """Return nonnegative cells whose cumulated counts are closest to the given ones, with the same total."""
     below, total = np.cumsum(cells)[:-1], max(float(cells.sum()), 0.0)
     inner = np.clip(isotonic_projection(below), 0, total) if len(below) else below
     return np.diff(inner, prepend=0.0, append=total)
 
 
-AMPLITUDES = 0.0, 0.02, 0.05, 0.1, 0.2, 0.4
-"""Standard deviations of a curve from its line, of which the likeliest is taken."""
-REACH = 0.2
-"""The distance of scores over which a curve bends."""
-LINE = 1.0
-"""Standard deviation of the level of the line, and of its slope around 1."""
-LEAST_CHANCE = 0.02
-LEAST_IN_GROUP = 1.0
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Numbers that steer `smooth_shares`.
+
+    Attributes:
+        amplitudes: Share. Candidate standard deviations of a curve from its line; the most likely is used.
+        reach: Scores. Length scale of the bends of a curve.
+        line_deviation: Prior standard deviation of the level of the line, and of its slope around 1.
+        least_probability: Least probability of a class in binomial variances.
+        least_group: Records. Least size of a group in binomial variances.
+    """
+
+    amplitudes: tuple[float, ...] = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
+    reach: float = 0.2
+    line_deviation: float = 1.0
+    least_probability: float = 0.02
+    least_group: float = 1.0
+
+
+TUNING = Tuning()
 
 
 def smooth_shares(scores: FloatArray, positive: FloatArray, negative: FloatArray, variance: float) -> FloatArray:
-    """The share of positives in each group, in [0, 1].
+    """Return the share of positives in each group, in [0, 1], by a Gaussian process prior.
 
-    Chances are taken as a Gaussian process in the score: a line whose level and slope are next to free, and a bend
-    about it, whose size is the likeliest of `AMPLITUDES` (empirical Bayes). The shares of these records scatter about
-    their chances as binomial ones do, and what was counted of them as its noise does; what is returned is the mean of
-    the shares, given the counts. Where noise is small that is what was counted. Where it is large a group borrows from
-    its neighbours; where there is nothing but noise, chances are all but a line.
+    Probabilities are a Gaussian process in the score: a line with vague level and slope, plus a bend whose amplitude is
+    the most likely of `Tuning.amplitudes` (empirical Bayes). The shares of these records scatter binomially about the
+    probabilities, and the counts scatter about the shares by their noise; the posterior mean of the shares is returned.
+    With little noise these are the counted shares. With more noise a group borrows from its neighbours, and with noise
+    alone the probabilities are close to a line.
 
-    Reach and scale were chosen on even, hilly and crowded scores whose chances are the score, a steep step or a wave;
-    they are judged by the other laws of `benchmarks/accuracy/diagnostics.py`.
+    Reach and scale were chosen on even, hilly and crowded scores whose probabilities are the score, a steep step or a
+    wave, and judged on the other laws of `benchmarks/accuracy/diagnostics.py`.
 
-    Formal guarantees: all arguments are public, and nothing else is read.
+    Formal guarantees: a pure function of released and public numbers.
 
-    Args:
-        scores: The mean score of each group, (groups,).
-        positive, negative: Counts of each group, not below zero, some of them positive.
-        variance: That of the noise of each of these counts.
+    Arguments:
+        scores: Mean score of each group, (groups,).
+        positive, negative: Nonnegative counts of each group, not all zero.
+        variance: Variance of the noise of each count.
 
     >>> counts = np.array([10.0, 60.0, 40.0]), np.array([90.0, 40.0, 60.0])
     >>> [smooth_shares(np.array([0.1, 0.5, 0.9]), *counts, noise).round(2).tolist() for noise in (0.0, 1000.0)]
     [[0.1, 0.6, 0.4], [0.16, 0.41, 0.53]]
     """
     count = positive + negative
-    whole, size = float(positive.sum() / count.sum()), np.maximum(count, LEAST_IN_GROUP)
-    chance = float(np.clip(whole, LEAST_CHANCE, 1 - LEAST_CHANCE))
-    apart = scores - float(scores @ count / count.sum())
-    of_line = LINE**2 * (1 + np.outer(apart, apart))
-    bend = np.exp(-((scores[:, None] - scores) ** 2) / (2 * REACH**2))
-    sampled = np.diag(chance * (1 - chance) / size)
-    noise = np.diag(variance * (chance**2 + (1 - chance) ** 2) / size**2)
-    line = whole + apart
-    counted = np.divide(positive, count, out=np.full(count.shape, whole), where=count > 0)
-    believed = [of_line + amplitude**2 * bend + sampled for amplitude in AMPLITUDES]
-    likeliest = max((each + noise for each in believed), key=lambda each: _log_likelihood(counted - line, each))
-    return np.asarray(np.clip(counted - noise @ np.linalg.solve(likeliest, counted - line), 0, 1))
+    overall_share, size = float(positive.sum() / count.sum()), np.maximum(count, TUNING.least_group)
+    least = TUNING.least_probability
+    probability = float(np.clip(overall_share, least, 1 - least))
+    centred = scores - float(scores @ count / count.sum())
+    line_covariance = TUNING.line_deviation**2 * (1 + np.outer(centred, centred))
+    bend_covariance = np.exp(-((scores[:, None] - scores) ** 2) / (2 * TUNING.reach**2))
+    sampling = np.diag(probability * (1 - probability) / size)
+    noise_covariance = np.diag(variance * (probability**2 + (1 - probability) ** 2) / size**2)
+    line = overall_share + centred
+    shares = np.divide(positive, count, out=np.full(count.shape, overall_share), where=count > 0)
+    priors = [line_covariance + amplitude**2 * bend_covariance + sampling for amplitude in TUNING.amplitudes]
+    covariance = max(
+        (prior + noise_covariance for prior in priors),
+        key=lambda candidate: _log_likelihood(shares - line, candidate),
+    )
+    return np.asarray(np.clip(shares - noise_covariance @ np.linalg.solve(covariance, shares - line), 0, 1))
 
 
 def _log_likelihood(values: FloatArray, covariance: FloatArray) -> float:
-    """The log likelihood of normal values around zero, but for a constant."""
+    """Return the log-likelihood of normal values with mean zero, up to a constant."""
     _, log_determinant = np.linalg.slogdet(covariance)
     return float(-(values @ np.linalg.solve(covariance, values) + log_determinant) / 2)

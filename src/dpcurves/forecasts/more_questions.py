@@ -1,4 +1,4 @@
-"""Forecasts of questions about survey weights, and of questions about columns of which no range is known."""
+"""Forecasts of questions about survey weights, and of questions without a range."""
 
 from __future__ import annotations
 
@@ -25,24 +25,27 @@ from .expected_errors import (
 )
 from .reference_laws import CLASSES, PLACES, interpolate_grid
 
-LEAST, MOST = 0.1, 0.5
-"""Made-up weights lie between these parts of the cap, evenly and apart from all values."""
+LEAST = 0.1
+"""Least simulated weight, as a fraction of the cap; weights are uniform and independent of values."""
+MOST = 0.5
+"""Largest simulated weight, as a fraction of the cap."""
 APART = 0.6180339887498949
+"""Golden ratio minus 1: its multiples modulo 1 are evenly spread."""
 
 
 def synthesise_weights(question: Any, size: int) -> FloatArray:
-    """Weights of so many made-up records."""
+    """Return weights of `size` simulated records."""
     return np.asarray(question.weight_cap * (LEAST + (MOST - LEAST) * (np.arange(size) * APART % 1)))
 
 
 def weight_steps(question: Any, records: read.Columns) -> FloatArray:
-    """The steps in which weights of records are counted; 0 of those that are missing."""
+    """Return weights in the steps in which they are counted; 0 if missing."""
     weights = np.asarray(records[question.weight], dtype=np.float64)
     return np.maximum(Weights(question.weight, question.weight_cap).to_steps(weights), 0).astype(np.float64)
 
 
 def _weight_share_below(question: Any, edges: FloatArray, grid: Grid, records: read.Columns) -> FloatArray:
-    """The share of the weight below each edge."""
+    """Return the share of the weight below each edge."""
     values, steps = np.asarray(records[question.column], dtype=np.float64), weight_steps(question, records)
     known = ~np.isnan(values)
     values, steps = np.clip(values[known], grid.lower, np.nextafter(grid.upper, -np.inf)), steps[known]
@@ -59,7 +62,7 @@ def _fill_weighted_columns(question: Any, places: FloatArray) -> Table:
 
 
 def _weighted_error(question: Any, found: curves.CDF | curves.Quantiles, records: read.Columns) -> float:
-    """Root mean square over edges of a curve; of quantiles, the mean distance of shares below from those asked for."""
+    """Return the root mean square error over edges of a curve, or the mean absolute error in share of quantiles."""
     if isinstance(found, curves.Quantiles):
         edges = np.unique(np.concatenate([found.cells.ravel(), found.x]))
         edges = edges[np.isfinite(edges)]
@@ -69,15 +72,20 @@ def _weighted_error(question: Any, found: curves.CDF | curves.Quantiles, records
 
 
 def largest_half_width(found: curves.CDF | curves.Quantiles, population: bool) -> float:
-    """Half of the band at its widest."""
+    """Return half the largest width of the band."""
     curve: Any = found.curve if isinstance(found, curves.Quantiles) else found
     return float(read.band_half_widths(curve, population).max())
 
 
 WEIGHTED = ForecastKind(
-    PLACES, _fill_weighted_columns, _weighted_error, "share of the weight below an edge or a quantile", largest_half_width,
-    "the band, at its widest", quarter_of_shares,
-)  # fmt: skip
+    PLACES,
+    _fill_weighted_columns,
+    _weighted_error,
+    "share of the weight below an edge or a quantile",
+    largest_half_width,
+    "the band, at its widest",
+    quarter_of_shares,
+)
 
 
 def _fill_summed_columns(question: Any, places: FloatArray) -> Table:
@@ -99,22 +107,31 @@ def _weighted_number_error(question: Any, found: curves.WeightedSummary, records
 
 
 def _uninformative_width(question: Any, size: int) -> float:
-    """A quarter of the bounds; of sums, of all weights that are possible."""
+    """Return a quarter of the range of a mean, or of the possible range of a weighted count or sum."""
     each = 1.0 if question.statistic == "count" else float(question.upper - question.lower)
     return each / 4 * (1.0 if question.statistic == "mean" else size * question.weight_cap)
 
 
 WEIGHTED_NUMBER = ForecastKind(
-    PLACES, _fill_summed_columns, _weighted_number_error, "the weighted number, mean error", read.number_half_width, "the number",
-    _uninformative_width, OF_ONE_NUMBER, MORE_WIDTHS,
-)  # fmt: skip
+    PLACES,
+    _fill_summed_columns,
+    _weighted_number_error,
+    "the weighted number, mean error",
+    read.number_half_width,
+    "the number",
+    _uninformative_width,
+    OF_ONE_NUMBER,
+    MORE_WIDTHS,
+)
 
 
-# Columns without a range: records lie between 1 and 1000.
+# Columns without a range: simulated values lie between 1 and 1000.
 
 
 DECILES = np.linspace(0.1, 0.9, 9)
+"""Levels at which errors of curves are measured."""
 SPREAD = 999.0
+"""Range of the simulated values."""
 
 
 def _fill_unbounded_column(question: Any, places: FloatArray) -> Table:
@@ -122,7 +139,7 @@ def _fill_unbounded_column(question: Any, places: FloatArray) -> Table:
 
 
 def _rank_error(question: Any, found: curves.CDF | curves.Quantiles, records: read.Columns) -> float:
-    """Mean absolute error in rank of the quantiles that are asked for, or of the deciles of a curve."""
+    """Return the mean absolute error in rank of the requested quantiles, or of the deciles of a curve."""
     values = np.asarray(records[question.column], dtype=np.float64)
     ordered = np.sort(values[~np.isnan(values)])
     shares = found.p if isinstance(found, curves.Quantiles) else DECILES
@@ -132,17 +149,25 @@ def _rank_error(question: Any, found: curves.CDF | curves.Quantiles, records: re
 
 
 UNBOUNDED = ForecastKind(
-    PLACES, _fill_unbounded_column, _rank_error, "share below a quantile, mean error", largest_half_width,
-    "the band, at its widest", quarter_of_shares,
-)  # fmt: skip
+    PLACES,
+    _fill_unbounded_column,
+    _rank_error,
+    "share below a quantile, mean error",
+    largest_half_width,
+    "the band, at its widest",
+    quarter_of_shares,
+)
 
 
 UNBOUNDED_HISTOGRAM = ForecastKind(
-    PLACES, _fill_unbounded_column,
+    PLACES,
+    _fill_unbounded_column,
     lambda question, found, records: read.histogram_error(question.with_grid(found.grid), found, records),
-    "records in a cell, root mean square", read.interval_half_width, "each cell, simultaneously",
+    "records in a cell, root mean square",
+    read.interval_half_width,
+    "each cell, simultaneously",
     lambda question, size: size / 4,
-)  # fmt: skip
+)
 NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.AutoRangeSumQuestion: lambda question, size: size * SPREAD / 4,
     curves.AutoRangeMeanQuestion: lambda question, size: SPREAD / 4,
@@ -150,9 +175,15 @@ NUMBERS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.AutoRangeSummaryQuestion: lambda question, size: SPREAD / 4,
 }
 UNBOUNDED_SCORES = ForecastKind(
-    CLASSES, lambda question, drawn: fill_class_columns(question.with_grid(HUNDREDTHS), drawn), read.scores_error, AREA,
-    read.area_half_width, "the area", quarter_of_shares, OF_SLOW,
-)  # fmt: skip
+    CLASSES,
+    lambda question, drawn: fill_class_columns(question.with_grid(HUNDREDTHS), drawn),
+    read.scores_error,
+    AREA,
+    read.area_half_width,
+    "the area",
+    quarter_of_shares,
+    OF_SLOW,
+)
 
 
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
@@ -166,11 +197,18 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         curves.AutoRangeHistogramQuestion: UNBOUNDED_HISTOGRAM,
         **{
             kind: ForecastKind(
-                PLACES, _fill_unbounded_column, read.number_error, f"{name}, mean error", read.number_half_width, f"the {name}",
-                nothing, OF_ONE_AREA, MORE_WIDTHS,
+                PLACES,
+                _fill_unbounded_column,
+                read.number_error,
+                f"{name}, mean error",
+                read.number_half_width,
+                f"the {name}",
+                nothing,
+                OF_ONE_AREA,
+                MORE_WIDTHS,
             )
             for kind, nothing in NUMBERS.items()
             for name in [kind.BOUNDED_QUESTION.STATISTIC]
         },
     }
-)  # fmt: skip
+)

@@ -1,4 +1,4 @@
-"""Public records that answers are rehearsed on: from laws of reference, or drawn from a released curve alone."""
+"""Distributions of simulated public records: reference laws, or laws that follow from a released curve."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from ..fields import find_packages
 
 Generator = np.random.Generator
 Places = Callable[[Generator, int], FloatArray]
-"""So many places along a grid, from 0 to 1."""
+"""Function that draws positions along a grid, from 0 to 1."""
 Bits = NDArray[np.int64]
 ClassesAndScores = Callable[[Generator, int], tuple[Bits, FloatArray]]
-"""Classes, 0 or 1, and scores from 0 to 1, of so many records."""
+"""Function that draws classes, 0 or 1, and scores from 0 to 1."""
 Points = Callable[[Generator, int], tuple[FloatArray, FloatArray]]
-"""So many points."""
+"""Function that draws points of a plane."""
 TIES = 40
+"""Number of round values along a grid on which tied values lie."""
 
 
 def _sample_long_tail(draw: Generator, size: int) -> FloatArray:
@@ -33,7 +34,7 @@ def _sample_long_tail(draw: Generator, size: int) -> FloatArray:
 
 
 def _sample_zero_inflated(draw: Generator, size: int) -> FloatArray:
-    """A third at the lower end, as wages of all; the others in a long tail, most of them on round numbers."""
+    """Draw a third at the lower end, like wages; the others from a long tail, most of them on round numbers."""
     tail = _sample_long_tail(draw, size)
     heaped = np.where(draw.random(size) < 0.7, np.floor(tail * TIES) / TIES, tail)
     return np.where(draw.random(size) < 1 / 3, 0.0, heaped)
@@ -44,7 +45,7 @@ PLACES: Mapping[str, Places] = MappingProxyType(
         "a hill": lambda draw, size: np.clip(draw.normal(0.5, 0.125, size), 0, 1),
         "a long tail": _sample_long_tail,
         "tied values": lambda draw, size: np.floor(draw.beta(2, 3, size) * TIES) / TIES,
-        # Nine of ten within a hundredth of the grid.
+        # Nine of ten records within a hundredth of the grid.
         "a narrow peak": lambda draw, size: np.where(
             draw.random(size) < 0.9, draw.normal(0.3, 0.0025, size), draw.random(size)
         ),
@@ -54,7 +55,7 @@ PLACES: Mapping[str, Places] = MappingProxyType(
 
 
 def _pair_sampler(lean: float) -> Points:
-    """Two places, of which the second follows the first as far as `lean` says."""
+    """Return a sampler of two positions; `lean` is the weight of the first in the second."""
 
     def sample_pairs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
         first = draw.beta(1, 2, size)
@@ -78,12 +79,12 @@ PAIRS = MappingProxyType(
 
 
 def _class_sampler(positive: float, apart: float, steps: int = 0) -> ClassesAndScores:
-    """Scores are the chances to be positive, of classes so many standard deviations apart; in steps, if there are any.
+    """Return a sampler of classes, and of scores that are the probabilities of being positive.
 
-    Args:
-        positive: What part of the records is positive.
-        apart: How far apart the classes are.
-        steps: Into how many steps the scores are rounded; 0: none.
+    Arguments:
+        positive: Share of positive records.
+        apart: Distance of the classes in standard deviations.
+        steps: Number of steps to which scores are rounded; 0: no rounding.
     """
 
     def sample_classes(draw: Generator, size: int) -> tuple[Bits, FloatArray]:
@@ -128,7 +129,7 @@ POINTS: Mapping[str, Points] = MappingProxyType(
 
 
 def _residual_sampler(spread: Callable[[Generator, FloatArray], FloatArray]) -> Points:
-    """Predictions, in their units, with residuals in theirs."""
+    """Return a sampler of predictions and residuals, in their units."""
 
     def sample_residuals(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
         predicted = draw.normal(0, 3, size)
@@ -147,7 +148,7 @@ RESIDUALS = MappingProxyType(
 
 
 Hidden = tuple[Generator, int, float]
-"""Maker of a regression: random numbers, the number of records, and the size of the effect."""
+"""Parameters of a simulated regression: random numbers, number of records, size of the effect."""
 
 
 def _effect_sampler(strength: float) -> Callable[[Generator, int], Hidden]:
@@ -164,29 +165,32 @@ EFFECTS = MappingProxyType(
 
 
 def interpolate_grid(grid: Grid, places: FloatArray) -> FloatArray:
-    """Values at these places of a grid, by the numbers of its cells: so they are as even along any kind of grid."""
+    """Return values at these positions of a grid, interpolated by cell index, for any kind of grid."""
     position = np.clip(places, 0, 1) * grid.cells
     cell = np.minimum(position.astype(np.int64), grid.cells - 1)
     left, right = grid.edge(cell), grid.edge(cell + 1)
     return np.asarray(left + (position - cell) * (right - left))
 
 
-# What packages of fields, and the file of more questions, say of their own kinds of questions and results.
+# Forecasts of question types of other packages, and of the module `more_questions`.
 
 
-FORECASTS, LIKE = "FORECASTS", "LIKE"
-"""Names of tables in such a file: forecasts by kinds of questions, and laws like results by kinds of results."""
+FORECASTS = "FORECASTS"
+"""Name of the table of forecasts by question types in these modules."""
+LIKE = "LIKE"
+"""Name of the table of functions that return laws from results, by result types."""
 MORE = "more_questions"
+"""Module of this package with further question types."""
 
 
 def import_forecast_modules() -> Iterator[ModuleType]:
-    """The file of more questions, and ``forecasts`` of all packages of fields."""
+    """Import `more_questions`, and the module ``forecasts`` of all packages of fields."""
     yield import_module(f".{MORE}", __package__)
     yield from (import_module(f"{package.__name__}.forecasts") for package in find_packages())
 
 
 def find_entry(kind: type[Any], table: str) -> Any:
-    """The entry of a kind, or of the nearest kind above it, in the table of this name; None: there is none."""
+    """Return the entry of a type, or of its nearest base class, in the table of this name, or None."""
     owners = {package.__name__: package for package in find_packages()}
     for each in kind.__mro__:
         package = each.__module__.partition(".")[0]
@@ -203,13 +207,13 @@ DRAWN_FROM = (curves.CDF, curves.Histogram, curves.Scores, curves.ROC, curves.Co
 
 
 def law_from_curve(question: Any, curve: object, needed: str) -> tuple[Law, float]:
-    """The law of records that a curve says they have, in the columns of a question, and how many it says there are.
+    """Return the law of the records of a released curve, in the columns of a question, and their number.
 
-    Records lie evenly within cells, for nothing was counted there; with declared values they lie on them.
+    Records are uniform within cells; with declared values they lie on these.
 
     Raises:
-        TypeError: this is no curve that says how records lie.
-        ValueError: it says so of other columns than the question is about.
+        TypeError: the curve does not describe the distribution of records.
+        ValueError: the curve describes other columns than those of the question.
     """
     drawn: Callable[[Any, Any], tuple[Law, float] | None] | None = find_entry(type(curve), LIKE)
     if not isinstance(curve, DRAWN_FROM) and drawn is None:
@@ -233,13 +237,13 @@ def law_from_curve(question: Any, curve: object, needed: str) -> tuple[Law, floa
 
 
 def normalise_weights(weights: FloatArray) -> FloatArray:
-    """Shares that add up to 1, by weights; all equal where there is no weight."""
+    """Return nonnegative weights scaled to sum 1; equal shares if all weights are 0."""
     weights = np.maximum(np.nan_to_num(np.asarray(weights, dtype=np.float64).ravel()), 0.0)
     return weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
 
 
 def sample_within_cells(edges: FloatArray, values: FloatArray | None, cell: Any, draw: Generator) -> FloatArray:
-    """A place in each of these cells."""
+    """Draw a position in each of these cells."""
     if values is not None:
         return np.asarray(values[cell])
     return np.asarray(edges[cell] + (edges[cell + 1] - edges[cell]) * draw.random(len(cell)))
@@ -259,7 +263,7 @@ def _column_law(column: str, weights: FloatArray, grid: Grid) -> Law:
 
 
 def _class_law(question: Any, counts: FloatArray, grid: Grid) -> tuple[Law, float]:
-    """Scores outside the grid, where they are counted apart, lie at its ends."""
+    """Return the law of classes and scores; scores outside the grid are placed at its ends."""
     names = np.array(parse_class_labels(question.label, question.pos_label, question.neg_label).values)
     slots, chances, edges = counts.shape[1], normalise_weights(counts), grid.edges
 

@@ -1,4 +1,4 @@
-"""Rehearsed answers about public records, and their errors against these records."""
+"""Simulated answers about public records, and their errors against these records."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from ..trust import Central, Curator
 Curve = TypeVar("Curve")
 Axes = Sequence[Axis | Categories]
 KEY = bytes(32)
-"""The key of public records: nothing about them is secret."""
+"""Key for public records, which need no secret."""
 
 
 def rehearse_answers(
     question: curves.Question[Curve], table: Mapping[str, Any], loss: PrivacyLoss, neighbours: Neighbours, seed: int
 ) -> Iterator[Curve]:
-    """Answers to a question about public records, one after the other, each with noise of its own.
+    """Generate answers to a question about public records, each with new noise.
 
-    Plans, turns, noise and estimates are those of a session with one curator. No ledger is kept, because nothing is
-    protected, and what was counted once is not counted again. Never for confidential records: no charge is made.
+    Plans, rounds, noise and estimates are those of a session with one curator. No ledger is kept, because nothing is
+    protected, and exact counts are cached. Never use it for confidential records: no charge is made.
 
     Raises:
         ValueError: as of `Session.ask`.
@@ -58,7 +58,9 @@ def rehearse_answers(
 
 
 def count_confirming_subsets(question: curves.VerifyQuestion, table: Mapping[str, Any]) -> int:
-    """In how many subsets public records confirm a claim: the subsets are those of `rehearse_answers`."""
+    """Return the number of subsets of public records that confirm a claim; the subsets are those of
+    `rehearse_answers`.
+    """
     (plan,) = plan_question(question, PrivacyLoss.pure(1), Neighbours.ADD_REMOVE.to_adjacency(EACH_RECORD, None))
     records = open_records(table, unit=EACH_RECORD, key=KEY)
     try:
@@ -68,10 +70,10 @@ def count_confirming_subsets(question: curves.VerifyQuestion, table: Mapping[str
 
 
 class _RehearsedReplies:
-    """A conversation's replies: a part is opened when it is paid for, and asked again under the same payment."""
+    """Replies of a conversation: a part is opened when it is paid for, and later queries reuse the payment."""
 
     def __init__(self, records: Records, trust: Central, adjacency: Any, randomness: Randomness) -> None:
-        self._of = records, trust, adjacency, randomness
+        self._setting = records, trust, adjacency, randomness
         self._memories: dict[int, InProcessMemory] = {}
         self._paid: dict[int, Release] = {}
 
@@ -83,42 +85,42 @@ class _RehearsedReplies:
         return self._paid[part] if query == query.charged_query else self._run(query, allotment)
 
     def _run(self, query: Query, allotment: Allotment) -> Release:
-        records, trust, adjacency, randomness = self._of
+        records, trust, adjacency, randomness = self._setting
         plan = trust.plan_query(query, allotment.loss, adjacency)
         return trust.run(plan, [Curator(records, self._memories[allotment.part])], allotment, randomness)
 
 
 def _cache_counts(records: Records) -> Records:
-    """These public records, of which what was counted is kept: most answers begin with the same counts."""
-    kept = dict[Any, Any]()
+    """Wrap public records so that exact counts are cached: most answers begin with the same counts."""
+    cache = dict[Any, Any]()
 
-    def look_up(name: str, *asked: Any) -> Any:
-        key = name, *(tuple(each) if isinstance(each, Iterable) else each for each in asked)
-        if key not in kept:
-            kept[key] = getattr(records, name)(*asked)
-        return kept[key]
+    def look_up(name: str, *arguments: Any) -> Any:
+        key = name, *(tuple(argument) if isinstance(argument, Iterable) else argument for argument in arguments)
+        if key not in cache:
+            cache[key] = getattr(records, name)(*arguments)
+        return cache[key]
 
-    counted = ("check", "counts", "sums", "squares", "prefixes", "weighted_sums", "count_confirming_subsets", "units")
-    return cast("Records", SimpleNamespace(**{name: partial(look_up, name) for name in counted}))
+    methods = ("check", "counts", "sums", "squares", "prefixes", "weighted_sums", "count_confirming_subsets", "units")
+    return cast("Records", SimpleNamespace(**{name: partial(look_up, name) for name in methods}))
 
 
 Columns = Mapping[str, Any]
 Traced = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-"""Places of a curve, its heights, and the lower and upper ends of its band or intervals at `LEVEL`, of one shape."""
+"""Positions of a curve, its heights, and the lower and upper ends of its band or intervals at `LEVEL`, of one shape."""
 Half = Callable[[Any, bool], float]
-"""Half width of an interval of a curve at `LEVEL`: for its records, or for the population."""
+"""Function that returns the half width of an interval at `LEVEL`, for these records or for the population."""
 LEVEL = 0.95
-"""The level of intervals that are printed."""
+"""Confidence level of intervals."""
 
 
 def cdf_error(question: Any, curve: curves.CDF, records: Columns) -> float:
-    """Root mean square over edges, in shares of the records."""
+    """Return the root mean square error over edges, in shares of the records."""
     below = _shares_below(_column_values(records, question.column), curve.x, question.grid)
     return root_mean_square_error(curve.y, below)
 
 
 def quantiles_error(question: Any, curve: curves.Quantiles, records: Columns) -> float:
-    """Mean absolute error in rank: the share of the records below a quantile, less the one asked for."""
+    """Return the mean absolute error in rank: the share of the records below a quantile minus the requested share."""
     values = _column_values(records, question.column)
     edges = _surrounding_edges(curve.x, question.grid)
     below = _shares_below(values, edges, question.grid)
@@ -126,13 +128,13 @@ def quantiles_error(question: Any, curve: curves.Quantiles, records: Columns) ->
 
 
 def histogram_error(question: Any, curve: curves.Histogram, records: Columns) -> float:
-    """Root mean square over cells, in records."""
+    """Return the root mean square error over cells, in records."""
     truth = np.diff(_count_below(_column_values(records, question.column), curve.x, question.grid))
     return root_mean_square_error(np.maximum(curve.unbiased_counts, 0.0), truth)
 
 
 def bounds_error(question: curves.BoundsQuestion, bounds: curves.Bounds, records: Columns) -> float:
-    """By how many records the interval covers fewer than the share that was asked for; 0 where it covers enough."""
+    """Return the number of records that the interval lacks to cover the requested share, at least 0."""
     values = _column_values(records, question.column)
     values = values[~np.isnan(values)]
     covered = np.count_nonzero(np.abs(values) <= bounds.bound)
@@ -140,18 +142,18 @@ def bounds_error(question: curves.BoundsQuestion, bounds: curves.Bounds, records
 
 
 def plane_bounds_error(question: Any, plane_bounds: curves.PlaneBounds, records: Columns) -> float:
-    """The mean of both columns."""
-    both = (question.x, plane_bounds.x), (question.y, plane_bounds.y)
-    return float(np.mean([bounds_error(asked, each, records) for asked, each in both]))
+    """Return the mean error of both columns."""
+    pairs = (question.x, plane_bounds.x), (question.y, plane_bounds.y)
+    return float(np.mean([bounds_error(axis_question, axis_bounds, records) for axis_question, axis_bounds in pairs]))
 
 
 def verification_error(question: curves.VerifyQuestion, verification: curves.Verification, exact: int) -> float:
-    """Absolute error of the share of these subsets that confirm the claim: the released count less its noise."""
+    """Return the absolute error of the share of subsets that confirm the claim."""
     return abs(verification.share - exact / question.subsets)
 
 
 def roc_error(question: Any, curve: curves.ROC | curves.SmoothAuc, records: Columns) -> float:
-    """Absolute error of the area under the curve, against the exact scores; of what is not known, half its interval."""
+    """Return the absolute error of the exact area under the curve; half its interval if the area is unknown."""
     score, positive = _scores_and_labels(question, records)
     if isinstance(curve, curves.ROC) and np.isnan(curve.auc):
         return mean_half_width(curve.auc_interval(LEVEL))
@@ -159,29 +161,29 @@ def roc_error(question: Any, curve: curves.ROC | curves.SmoothAuc, records: Colu
 
 
 def calibration_error(question: Any, curve: curves.Calibration, records: Columns) -> float:
-    """Mean absolute error of the shares of positives, each group with the weight of its records."""
+    """Return the mean absolute error of shares of positives, weighted by the records of groups."""
     score, positive = _scores_and_labels(question, records)
     return _mean_error(curve.edges, score, positive.astype(np.float64), curve.prob_true)
 
 
 def binned_residuals_error(question: Any, curve: curves.BinnedResiduals, records: Columns) -> float:
-    """Mean absolute error of the mean residuals, each bin with the weight of its records.
+    """Return the mean absolute error of mean residuals, weighted by the records of bins.
 
-    A mean residual that is not known errs by half of all that it can be.
+    The error of an unknown mean residual is half its possible range.
     """
     score, positive = _scores_and_labels(question, records)
     return _mean_error(curve.edges, score, positive - score, curve.residual, unknown=1.0)
 
 
 def scores_error(question: Any, scores: curves.Scores, records: Columns) -> float:
-    """Absolute error of the area under the curve, against the exact scores; of what is not known, half its interval."""
+    """Return the absolute error of the exact area under the curve; half its interval if the area is unknown."""
     score, positive = _scores_and_labels(question, records)
     area = scores.value(curves.Metric.AUC)
     return area_half_width(scores, False) if np.isnan(area) else abs(area - _exact_area(score, positive))
 
 
 def positives_error(question: Any, groups: curves.HosmerLemeshow, records: Columns) -> float:
-    """Mean absolute error of the positives of a group."""
+    """Return the mean absolute error of the positives of a group."""
     score, positive = _scores_and_labels(question, records)
     inside = (score >= groups.edges[0]) & (score <= groups.edges[-1])
     place = np.minimum(np.searchsorted(groups.edges, score[inside], side="right") - 1, len(groups.observed) - 1)
@@ -190,7 +192,7 @@ def positives_error(question: Any, groups: curves.HosmerLemeshow, records: Colum
 
 
 def number_error(question: Any, summary: curves.Summary, records: Columns) -> float:
-    """Absolute error of the number, of values cut off at the bounds; of what is not known, half of their interval."""
+    """Return the absolute error of a number of clipped values; half its interval if the number is unknown."""
     values = _column_values(records, question.column)
     values = np.clip(values, getattr(question, "lower", None), getattr(question, "upper", None))
     values = values[~np.isnan(values)]
@@ -200,66 +202,66 @@ def number_error(question: Any, summary: curves.Summary, records: Columns) -> fl
 
 
 def table_error(question: Any, table: curves.Contingency, records: Columns) -> float:
-    """Root mean square over pairs of categories, in records."""
+    """Return the root mean square error over pairs of categories, in records."""
     sides = (question.rows, question.columns)
-    places = [np.array([list(side.values).index(each) for each in records[side.column].tolist()]) for side in sides]
+    indices = [np.array([list(side.values).index(value) for value in records[side.column].tolist()]) for side in sides]
     truth = np.zeros((question.rows.slots, question.columns.slots))
-    np.add.at(truth, tuple(places), 1)
+    np.add.at(truth, tuple(indices), 1)
     return root_mean_square_error(np.maximum(table.unbiased_counts, 0.0), truth)
 
 
 def root_mean_square_error(estimates: FloatArray, truth: FloatArray) -> float:
-    """The root mean square of errors."""
+    """Return the root mean square of errors."""
     return float(np.sqrt(np.mean((estimates - truth) ** 2)))
 
 
 def mean_half_width(ends: ArrayLike) -> float:
-    """Half of an interval, or of several on average."""
+    """Return half the width of an interval, or the mean over several intervals."""
     return float(np.diff(ends, axis=-1).mean()) / 2
 
 
 def number_half_width(summary: curves.Summary, population: bool) -> float:
-    """Half of the interval of the number that was asked for."""
+    """Return half the width of the interval of the requested number."""
     return mean_half_width(summary.interval(LEVEL, population=population))
 
 
 def area_half_width(scores: curves.Scores, population: bool) -> float:
-    """Half of the interval of the area."""
+    """Return half the width of the interval of the area."""
     return mean_half_width(scores.interval(curves.Metric.AUC, LEVEL, population=population))
 
 
 def interval_half_width(curve: Any, population: bool) -> float:
-    """Half of the intervals on average."""
+    """Return half the mean width of the intervals."""
     return mean_half_width(curve.intervals(LEVEL, population=population))
 
 
 def quantiles_half_width(quantiles: curves.Quantiles, population: bool) -> float:
-    """Half of the intervals on average, within the grid."""
+    """Return half the mean width of the intervals within the grid."""
     x = quantiles.curve.x
     return mean_half_width(np.clip(quantiles.intervals(LEVEL, population=population), x[0], x[-1]))
 
 
 def band_half_widths(curve: Any, population: bool) -> FloatArray:
-    """Half of the band at each edge."""
+    """Return half the width of the band at each edge."""
     lower, upper = curve.band(LEVEL, population=population)
     return np.asarray(upper - lower) / 2
 
 
 def missed_records(bounds: curves.Bounds, population: bool) -> float:
-    """The number of records that the interval may miss; nothing is said of a population."""
+    """Return the number of records that the interval may miss; NaN for a population."""
     return nan if population else bounds.alpha
 
 
 def plane_error(question: Any, curve: curves.Histogram2D, records: Columns) -> float:
-    """Mean absolute error of the shares below and left of the corners of cells."""
-    across = _clip_to_grid(_column_values(records, question.x), question.x_grid)
-    upwards = _clip_to_grid(_column_values(records, question.y), question.y_grid)
-    truth, _, _ = np.histogram2d(across, upwards, bins=[curve.x_edges, curve.y_edges])
-    return _mean_corner_error(curve.count / max(float(curve.count.sum()), 1.0), truth / len(across))
+    """Return the mean absolute error of the shares below and left of the corners of cells."""
+    x = _clip_to_grid(_column_values(records, question.x), question.x_grid)
+    y = _clip_to_grid(_column_values(records, question.y), question.y_grid)
+    truth, _, _ = np.histogram2d(x, y, bins=[curve.x_edges, curve.y_edges])
+    return _mean_corner_error(curve.count / max(float(curve.count.sum()), 1.0), truth / len(x))
 
 
 def residual_plot_error(question: Any, curve: curves.ResidualPlot, records: Columns) -> float:
-    """Mean absolute error of the shares below and left of the corners of cells, within the bounds that were found."""
+    """Return the same error within the private bounds of the plot."""
     predicted, residual = (_column_values(records, name) for name in (question.predicted, question.residual))
     truth, _, _ = np.histogram2d(predicted, residual, bins=[curve.x_edges, curve.y_edges])
     return _mean_corner_error(curve.density * (1 - curve.outside), truth / len(predicted))
@@ -280,13 +282,13 @@ def _clip_to_grid(values: FloatArray, grid: Grid) -> FloatArray:
 
 
 def _surrounding_edges(values: FloatArray, grid: Grid) -> FloatArray:
-    """Edges on both sides of each value: the truth is linear between them, as the curve is."""
+    """Return edges on both sides of each value: the truth is interpolated between them, as the curve is."""
     cell = np.unique(np.clip(grid.with_outside(Outside.CLAMPED).cell_of(values), 0, grid.cells - 1))
     return np.asarray(grid.edge(np.unique(np.concatenate([cell, cell + 1]))))
 
 
 def _count_below(values: FloatArray, edges: FloatArray, grid: Grid) -> FloatArray:
-    """The number of values below each edge: at the upper end of the grid all within it."""
+    """Return the number of values below each edge; at the upper end of the grid, of all values within it."""
     values = np.sort(_clip_to_grid(values, grid))
     return np.where(
         edges == grid.upper, np.searchsorted(values, edges, side="right"), np.searchsorted(values, edges)
@@ -298,7 +300,7 @@ def _shares_below(values: FloatArray, edges: FloatArray, grid: Grid) -> FloatArr
 
 
 def _exact_area(score: FloatArray, positive: FloatArray) -> float:
-    """By the ranks of positives; a half where there is but one class."""
+    """Return the area by the ranks of positives; a half if a class is empty."""
     from scipy.stats import rankdata
 
     of_positive = float(positive.sum())
@@ -310,13 +312,13 @@ def _exact_area(score: FloatArray, positive: FloatArray) -> float:
 def _mean_error(
     edges: FloatArray, score: FloatArray, value: FloatArray, estimates: FloatArray, *, unknown: float = nan
 ) -> float:
-    """The mean of values in groups of scores beside what was said of it, weighted by records.
+    """Return the mean absolute error of group means, weighted by records.
 
-    Args:
-        edges: Where the groups lie, (groups + 1,).
-        score, value: Those of the records.
-        estimates: The mean of each group; NaN where it is not known.
-        unknown: The error of what is not known.
+    Arguments:
+        edges: Edges of the groups of scores, (groups + 1,).
+        score, value: Scores and values of the records.
+        estimates: Estimated mean of each group; NaN if unknown.
+        unknown: Error of an unknown mean.
     """
     within = (score >= edges[0]) & (score <= edges[-1])
     group = np.minimum(np.searchsorted(edges, score[within], side="right") - 1, len(estimates) - 1)
@@ -332,28 +334,28 @@ def _mean_corner_error(estimates: FloatArray, truth: FloatArray) -> float:
 
 
 RATES = np.linspace(0, 1, 101)
-"""False positive rates at which ROC curves are read, to be averaged."""
+"""False positive rates at which ROC curves are averaged."""
 
 
 def trace_band(curve: Any) -> Traced:
-    """A curve along its grid, in its band."""
+    """Return a curve along its grid, with its band."""
     return (curve.x, curve.y, *curve.band(LEVEL))
 
 
 def trace_histogram(curve: curves.Histogram) -> Traced:
-    """Counts at the middles of cells, in their intervals."""
+    """Return counts at the middles of cells, with their intervals."""
     lower, upper = curve.intervals(LEVEL).T
     return (curve.x[:-1] + curve.x[1:]) / 2, curve.count, lower, upper
 
 
 def trace_calibration(curve: curves.Calibration) -> Traced:
-    """Shares of positives at mean scores, in their intervals."""
+    """Return shares of positives at mean scores, with their intervals."""
     lower, upper = curve.intervals(LEVEL).T
     return curve.prob_pred, curve.prob_true, lower, upper
 
 
 def trace_roc(curve: curves.ROC) -> Traced:
-    """A ROC curve at even rates, in its band."""
+    """Return a ROC curve at even rates, with its band."""
     edges, lower, upper = curve.band(LEVEL).steps()
     step = np.clip(np.searchsorted(edges, RATES, side="right") - 1, 0, len(lower) - 1)
     return RATES, np.interp(RATES, curve.fpr, curve.tpr), lower[step], upper[step]

@@ -1,4 +1,4 @@
-"""Noise distributions of counts of prefixes: of a grid, by dyadic blocks (a binary tree), and at thresholds."""
+"""Noise laws of counts of prefixes: on a grid, by dyadic blocks of a noise tree, and at thresholds."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from ..codec import STORED, Count
 from .law import CountLaw, Law, Noise, NoisySums, Part, simulate_noise
 
 Block = tuple[int, int]
-"""Its level l and its number j: it holds the places ``j * 2**l, ..., (j + 1) * 2**l - 1``."""
+"""Level l and index j of a block, which contains the positions ``j * 2**l, ..., (j + 1) * 2**l - 1``."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathSums(CountLaw):
-    """Counts of records in the first t cells, with noise that counts share (Barczewski, Mawass and Ramon, eq. 2).
+    """Counts of records in the first t cells with shared noise (Barczewski, Mawass and Ramon, eq. 2).
 
-    The count of the first t cells, ``1 <= t <= cells``, has the place ``t - 1``. Every dyadic block of the levels 0 to
-    ``levels - 1`` has a noise of its own, and a count has the noises of all blocks that hold its place: one of each
-    level. So the same threshold always has the same noise, and two counts share the noises of the blocks that hold
-    both places. The first 0 cells hold 0 records, without noise.
+    The count of the first t cells, ``1 <= t <= cells``, has the position ``t - 1``. Every dyadic block of the levels 0
+    to ``levels - 1`` has independent noise, and a count has the noises of all blocks that contain its position: one per
+    level. So the same threshold always has the same noise, and two counts share the noises of the blocks that contain
+    both positions. The first 0 cells hold 0 records, without noise.
 
-    The order of values: one for each entry of `prefix_lengths`; the missing cell comes last.
+    Order of values: one per entry of `prefix_lengths`; the missing count is last.
 
     Attributes:
-        cells: How many cells the grid has; nothing is laid out.
-        prefix_lengths: Which counts were asked for, in any order.
-        levels: How many noises a count has.
-        noise: The noise of each block.
-        missing: Noise of the count of records that are missing. None: it was not asked for.
+        cells: Number of cells of the grid; no array of this size is allocated.
+        prefix_lengths: Lengths of the counted prefixes, in any order.
+        levels: Number of noises per count.
+        noise: Noise of each block.
+        missing: Noise of the count of missing records. None: it was not released.
     """
 
     KEY = "path"
@@ -49,7 +49,7 @@ class PathSums(CountLaw):
 
     @property
     def rows(self) -> int:
-        """The number of rows of cells: one."""
+        """1: prefixes have a single row."""
         return 1
 
     @property
@@ -57,7 +57,7 @@ class PathSums(CountLaw):
         return len(self.prefix_lengths) + (self.missing is not None)
 
     def sum_over_parties(self, parties: int | Fraction) -> PathSums:
-        """The law of the sum of so many such noises on each block, one by each party."""
+        """Return the law with the sum of `parties` noises on each block."""
         return replace(
             self,
             noise=self.noise.sum_over_parties(parties),
@@ -65,43 +65,44 @@ class PathSums(CountLaw):
         )
 
     def blocks_on_path(self, threshold: int) -> tuple[Block, ...]:
-        """The blocks that hold the place of a count, from fine to coarse.
+        """Return the blocks that contain the position of a count, from fine to coarse.
 
         >>> from fractions import Fraction
         >>> from dpcurves.laws import Family
-        >>> PathSums(6, (), 3, Noise(Family.LAPLACE, Fraction(2)), None).path(6)
+        >>> PathSums(6, (), 3, Noise(Family.LAPLACE, Fraction(2)), None).blocks_on_path(6)
         ((0, 5), (1, 2), (2, 1))
         """
         return tuple((level, (threshold - 1) >> level) for level in range(self.levels)) if threshold else ()
 
-    def count_shared_noises(self, one: int, other: int) -> int:
-        """The number of noises that two counts have in common."""
-        if not (one and other):
+    def count_shared_noises(self, first: int, second: int) -> int:
+        """Return the number of noises that two counts share."""
+        if not (first and second):
             return 0
-        return max(0, self.levels - ((one - 1) ^ (other - 1)).bit_length())
+        return max(0, self.levels - ((first - 1) ^ (second - 1)).bit_length())
 
     @property
     def variance(self) -> float:
-        """The variance of one count of at least one cell."""
+        """Variance of a count of at least one cell."""
         return self.levels * self.noise.variance
 
     @property
     def covariance(self) -> FloatArray:
-        """The covariance of the counts, in the order of `prefix_lengths`: shape ``(len(at), len(at))``."""
-        at = np.array(self.prefix_lengths, dtype=np.int64)
-        apart = np.frexp(((at[:, None] - 1) ^ (at - 1)).astype(np.float64))[1]  # the bit length: below 2**53 exactly
-        shared = np.where((at[:, None] > 0) & (at > 0), np.maximum(self.levels - apart, 0), 0)
+        """Covariance of the counts, in the order of `prefix_lengths`: (counts, counts)."""
+        lengths = np.array(self.prefix_lengths, dtype=np.int64)
+        # The bit length of integers below 2**53, exactly.
+        bit_length = np.frexp(((lengths[:, None] - 1) ^ (lengths - 1)).astype(np.float64))[1]
+        shared = np.where((lengths[:, None] > 0) & (lengths > 0), np.maximum(self.levels - bit_length, 0), 0)
         return np.asarray(shared * self.noise.variance, dtype=np.float64)
 
     def simulate(self, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Noise of the counts, in the order of `prefix_lengths`, drawn afresh: (draws, counts). Costs no privacy.
+        """Simulate new noise of the counts, (draws, counts), in the order of `prefix_lengths`. Costs no privacy.
 
-        Args:
-            draws: How many.
-            generator: For simulation over public numbers alone. No noise that protects anybody is drawn from it.
+        Arguments:
+            draws: Number of draws.
+            generator: Random numbers for simulation over public numbers, never for protection.
         """
         paths = [self.blocks_on_path(threshold) for threshold in self.prefix_lengths]
-        number = {block: place for place, block in enumerate(dict.fromkeys(block for path in paths for block in path))}
+        number = {block: index for index, block in enumerate(dict.fromkeys(block for path in paths for block in path))}
         blocks = simulate_noise(self.noise, (draws, len(number)), generator)
         sums = [blocks[:, [number[block] for block in path]].sum(axis=1) for path in paths]
         return np.stack(sums, axis=1) if sums else np.zeros((draws, 0))
@@ -111,37 +112,37 @@ class PathSums(CountLaw):
 
     @classmethod
     def count_stored_cells(cls, stored: Mapping[str, Any]) -> int:
-        """A single one: cells are not laid out."""
+        """Return 1: cells are not allocated."""
         return 1
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         if stored["rows"] != 1:
-            raise InvalidArgument("evidence", "counts of prefixes have one row")
+            raise InvalidArgument("evidence", "must have one row, because it counts prefixes")
         return STORED.decode_fields(
             cls, stored, cells=int(stored["cells"]), missing=STORED.decode(Noise | None, stored["missing"])
         )
 
 
-Read = tuple[Law, tuple[int, ...]]
+LawAndValues = tuple[Law, tuple[int, ...]]
 """A law, and values in its order."""
 MOST_PLACES = 2**53
-"""Beyond, doubles do not tell how much noise two counts share."""
+"""Largest number of positions: beyond it doubles are too imprecise to compute shared noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdSums(NoisySums):
-    """Counts of records in the first t cells of rows that lie one behind the other; counts share noise.
+    """Counts of records in the first t cells of rows in sequence; counts share noise.
 
-    Estimators of counts of cells can use these like other sums. A value is the sum of all cells up to its threshold; it
-    has the noise that `PathSums` says, and its JSON is the one of that law.
+    Estimators of counts of cells can use them like other sums. A value is the sum of all cells up to its threshold,
+    with the noise of `PathSums`, whose JSON it uses.
 
     Attributes:
-        path: Thresholds that rise, none of them 0. They are the same ones in all rows, and each row ends with one.
-        rows: How many rows there are, of equally many places.
+        path: Increasing positive thresholds, equal in all rows; each row ends with a threshold.
+        rows: Number of rows of equal length.
 
     Raises:
-        ValueError: the thresholds are others.
+        ValueError: the thresholds are not of this form.
     """
 
     KEY = PathSums.KEY
@@ -150,17 +151,17 @@ class ThresholdSums(NoisySums):
     rows: int
 
     def __post_init__(self) -> None:
-        places, at = self.path.cells, self.path.prefix_lengths
-        own = tuple(each for each in at if each <= places // self.rows)
-        alike = (each + row * places // self.rows for row in range(self.rows) for each in own)
-        if not 0 < places <= MOST_PLACES or not at or at != tuple(alike) or at[-1] != places:
+        places, lengths = self.path.cells, self.path.prefix_lengths
+        row_lengths = tuple(length for length in lengths if length <= places // self.rows)
+        expected = (length + row * places // self.rows for row in range(self.rows) for length in row_lengths)
+        if not 0 < places <= MOST_PLACES or not lengths or lengths != tuple(expected) or lengths[-1] != places:
             raise InvalidArgument(
-                "evidence", "counts are needed below the same thresholds in all rows, and below all cells"
+                "evidence", "must have counts below the same thresholds in all rows, and of all cells"
             )
 
     @classmethod
     def from_path(cls, path: PathSums, values: Sequence[int], rows: int) -> tuple[ThresholdSums, tuple[int, ...]]:
-        """The law and the values, in its order, of what was released under `path` in any order.
+        """Return the law and sorted values of a release under `path`, whose prefixes may be in any order.
 
         >>> from fractions import Fraction
         >>> from dpcurves.laws import Family, Noise
@@ -169,23 +170,23 @@ class ThresholdSums(NoisySums):
         (40, 90)
         """
         counts = dict(zip(path.prefix_lengths, values, strict=False))
-        at = tuple(sorted(threshold for threshold in counts if threshold))
+        lengths = tuple(sorted(threshold for threshold in counts if threshold))
         missing = () if path.missing is None else values[-1:]
-        return cls(replace(path, prefix_lengths=at), rows), (*(counts[each] for each in at), *missing)
+        return cls(replace(path, prefix_lengths=lengths), rows), (*(counts[length] for length in lengths), *missing)
 
     @property
     def missing(self) -> Any:
-        """The noise of the count of records that are missing."""
+        """Noise of the count of missing records."""
         return self.path.missing
 
     @property
     def cells(self) -> int:
-        """The number of cells between the thresholds of a row."""
+        """Number of cells between the thresholds of a row."""
         return len(self.path.prefix_lengths) // self.rows
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """A count for each cell, with as many noises as a path has levels; they are not independent."""
+        """One count per cell, with as many noises as a path has levels; they are not independent."""
         return (Part(self.cells, self.path.noise.sum_over_parties(self.path.levels * self.path.noise.parties)),)
 
     @property
@@ -194,17 +195,17 @@ class ThresholdSums(NoisySums):
         return np.arange(self.cells + 1)
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """The cells up to each threshold."""
+        """Sum the cells up to each threshold."""
         return [np.cumsum(cells).reshape(self.rows, self.cells)]
 
     def reconstruct(self, values: FloatArray, total: int | None) -> tuple[FloatArray, FloatArray]:
-        """Differences of neighbouring counts; that of all records is the public one less the missing, if both are told.
+        """Return differences of neighbouring counts; a public total minus the missing count replaces the last count.
 
         Raises:
             ValueError: the values do not fit the law.
         """
         if values.shape[-1] != self.size:
-            raise InvalidArgument("values", f"{self.size} are needed, got {values.shape[-1]}")
+            raise InvalidArgument("values", f"must be {self.size} to fit the law, got {values.shape[-1]}")
         below, missing = values[..., : self.rows * self.cells].copy(), np.zeros(values.shape[:-1])
         if self.missing is not None:
             missing = values[..., -1]
@@ -213,31 +214,33 @@ class ThresholdSums(NoisySums):
         return cells.reshape(*values.shape[:-1], self.rows, self.cells), missing
 
     def simulate_values(self, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Simulated noise of the counts, with what they share: (draws, size)."""
+        """Simulate the noise of the counts, including shared noise: (draws, size)."""
         noise = self.path.simulate(draws, generator)
         if self.missing is None:
             return noise
         return np.concatenate([noise, simulate_noise(self.missing, (draws, 1), generator)], axis=1)
 
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
-        """Variance of the number of records in the first i cells of each row: shape ``(rows, cells + 1)``."""
-        covariance, ends = self._covariance(total_is_public), np.arange(self.rows) * self.cells
-        at = ends[:, None] + self.bounds
-        own = np.diag(covariance)
-        return np.asarray(own[at] + own[ends][:, None] - 2 * covariance[at, ends[:, None]])
+        """Return variances of the number of records in the first i cells of each row, (rows, cells + 1)."""
+        covariance, row_starts = self._covariance(total_is_public), np.arange(self.rows) * self.cells
+        index = row_starts[:, None] + self.bounds
+        variances = np.diag(covariance)
+        return np.asarray(
+            variances[index] + variances[row_starts][:, None] - 2 * covariance[index, row_starts[:, None]]
+        )
 
     def _covariance(self, total_is_public: bool) -> FloatArray:
-        """The covariance of the counts below all thresholds, 0 the first of them."""
-        found = np.zeros((self.path.size + 1, self.path.size + 1))
+        """Return the covariance of the counts below all thresholds, with 0 as first threshold."""
+        covariance = np.zeros((self.path.size + 1, self.path.size + 1))
         size = self.rows * self.cells + 1
-        found[1:size, 1:size] = self.path.covariance
+        covariance[1:size, 1:size] = self.path.covariance
         if total_is_public and self.missing is not None:
-            found[size - 1] = found[:, size - 1] = 0.0
-            found[size - 1, size - 1] = self.missing.variance
-        return found[:size, :size]
+            covariance[size - 1] = covariance[:, size - 1] = 0.0
+            covariance[size - 1, size - 1] = self.missing.variance
+        return covariance[:size, :size]
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """A release under the law of the path as plain objects."""
+        """Return a release under the law of the path as JSON objects."""
         return self.path.to_json(values, total)
 
     def _fields_to_json(self) -> dict[str, Any]:
@@ -245,12 +248,12 @@ class ThresholdSums(NoisySums):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """The law of what `to_json` wrote, as one row."""
+        """Parse what `to_json` wrote, as one row."""
         return cls(PathSums.from_json(stored), 1)
 
 
-def convert_to_cells(law: Law, values: tuple[int, ...], rows: int) -> Read:
-    """Counts of prefixes as counts of the cells between their thresholds, in so many rows; all else as it is.
+def convert_to_cells(law: Law, values: tuple[int, ...], rows: int) -> LawAndValues:
+    """Return counts of prefixes as counts of the cells between their thresholds, in `rows` rows; others unchanged.
 
     Raises:
         ValueError: thresholds differ between the rows, or all records of a row were not counted.

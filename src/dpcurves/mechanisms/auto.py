@@ -1,4 +1,4 @@
-"""The chooser: the mechanism with the least predicted error. It sees public facts only."""
+"""Choice of the mechanism with the least predicted error, from public facts only."""
 
 from __future__ import annotations
 
@@ -20,78 +20,79 @@ from .lazy_tree import LazyTree
 from .linear import FlatHistogram, LinearMechanism, PartitionSums, RegionSums, TreeSums, calibrate_noise
 from .wavelets import SquareRoot
 
-EXACT, WORTH = 0.02, 2.0
-"""Variance of a count of which 98 in 100 are exact: from here down counts of single cells are preferred to a tree, up
-to so many times its mean squared error. Their largest error is smaller, and where cells are empty half of what is left
-is known to be noise. Chosen on one half of the shapes of `benchmarks/regimes.py`, at epsilon 5.5 to 12, under both
-adjacencies.
-"""
+EXACT = 0.02
+"""Variance of a count at which 98 in 100 counts are exact: up to it, counts of single cells are preferred to a tree.
+Their largest error is smaller, and in empty cells half of the remaining noise is recognisable. Chosen on one half of
+the shapes of `benchmarks/regimes.py`, at epsilon 5.5 to 12, under both adjacencies."""
+WORTH = 2.0
+"""Ratio of mean squared errors up to which this preference holds."""
 DENSE = 1.5
-"""Records of a cell, in units of the variance of its noise, from which on there is little to smooth."""
+"""Records per cell over the variance of its noise, above which there is little to smooth."""
 MOST_CONVOLVED = 2**16
-"""Cells up to which a square root is worked out quickly."""
+"""Number of cells up to which a square root of prefix sums is computed quickly."""
 UNEVEN = 4.0
-"""The largest unevenness of spread records, in squared records, over that by chance alone."""
+"""Largest unevenness of spread records: squared deviations over those by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinearChoice(LinearMechanism):
-    """`PartitionSums` or `RegionSums`, where these are named; `FlatHistogram` for cells and sums; for prefixes `FlatHistogram` or `TreeSums`.
+    """`PartitionSums` or `RegionSums` if the query states these; else `FlatHistogram`, or `TreeSums` for prefixes.
 
     For prefixes every cell is counted, unless the hint says that records are spread and the number of units is public:
-    then as many cells together as make the least sum of two mean squared errors, that of the noise (exact) and
-    `resolution_error`; a power of two. Values that are counted outside the grid are no neighbours to interpolate to,
-    nor are categories: there it is 1.
+    then as many cells are counted together as minimise the sum of the mean squared error of noise (exact) and
+    `resolution_error`; a power of two. Values counted outside the grid, and categories, have no neighbours to
+    interpolate to: the width is then 1.
 
-    Formal guarantees: those of the mechanism that it chooses, from query, loss and adjacency alone.
+    Formal guarantees: those of the chosen mechanism; the choice depends on query, loss and adjacency alone.
     """
 
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> LinearMechanism:
-        """The mechanism that makes the plan."""
+        """Return the mechanism that makes the plan."""
         if query.uses_prefixes:
             return _choose_prefix_mechanism(cast("CountQuery", query), loss, adjacency)
-        return next((each for each in (RegionSums(), PartitionSums()) if each.accepts_query(query)), FlatHistogram())
+        candidates = (mechanism for mechanism in (RegionSums(), PartitionSums()) if mechanism.accepts_query(query))
+        return next(candidates, FlatHistogram())
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
+        """Return the plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
         return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
 
 @dataclass(frozen=True, slots=True)
 class MechanismChoice:
-    """The mechanism for a kind of query: `LinearChoice` for noisy sums, or `SquareRoot` where that is more exact.
+    """The mechanism for a type of query: `LinearChoice` for noisy sums, or `SquareRoot` if that is more accurate.
 
-    That is so for prefixes of one row under zero-concentrated privacy, if cells hold many records each, or are known to
-    be unlike their neighbours: else a tree, whose splits can be smoothed, is read more exactly, whatever its predicted
-    error is.
+    The latter is chosen for prefixes of one row under zero-concentrated privacy, if cells hold many records each or are
+    known to be unlike their neighbours. Otherwise a tree, whose splits can be smoothed, gives more accurate estimates
+    than its predicted error says.
 
-    Formal guarantees: those of the mechanism that it chooses, from query, loss and adjacency alone.
+    Formal guarantees: those of the chosen mechanism; the choice depends on query, loss and adjacency alone.
     """
 
     def choose_mechanism(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Mechanism | LazyMechanism:
-        """The mechanism that makes the plan."""
+        """Return the mechanism that makes the plan."""
         if only := _find_only_mechanism(query):
             return only
         linear = LINEAR.choose_mechanism(query, loss, adjacency)
-        counts = query.uses_prefixes and query.tells_missing  # and no sums of weights
+        counts = query.uses_prefixes and query.tells_missing  # excludes sums of weights
         if not counts or not _is_rough(cast("CountQuery", query), loss, adjacency):
             return linear
         root, nested = (mechanism.plan(query, loss, adjacency).error for mechanism in (SquareRoot(), linear))
         return SquareRoot() if root < nested else linear
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """The plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
+        """Return the plan of the chosen mechanism. Raises `UnsupportedQuery`; touches no data."""
         return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Run the plan: its law is all that sums need to know, its query and loss all that choices do."""
+        """Run the plan: sums depend on its law, choices on its query and loss."""
         mechanism = _find_only_mechanism(plan.query) or LINEAR
         if not isinstance(mechanism, Mechanism):
-            raise WrongArgumentType("plan", f"one that is answered at once is needed, not one made by {plan.made_by}")
+            raise WrongArgumentType("plan", f"must be one that is answered at once, not one made by {plan.made_by}")
         return mechanism.run(table, plan, randomness)
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """Counts of prefixes, with the noise on their paths."""
+        """Return counts of prefixes, with the noise on their paths."""
         return LazyTree().answer(count, plan, memory, randomness)
 
 
@@ -111,25 +112,25 @@ ANSWERED_BY: Mapping[str, str] = {
     "TreePartitionQuery": "thresholds:PrivTree",
     "WaveletQuery": "wavelets:Privelet",
 }
-"""Kinds of queries that one mechanism alone can answer: its file and its class, imported when it is asked."""
+"""File and class of the only mechanism for a type of query, imported when needed."""
 
 
 def _find_only_mechanism(query: Query) -> Mechanism | LazyMechanism | None:
-    """The mechanism of a kind of query that only one can answer; None where several may."""
-    place = ANSWERED_BY.get(type(query).__name__)
-    return None if place is None else _import_mechanism(place)
+    """Return the mechanism of a type of query that only one can answer; None if several can."""
+    location = ANSWERED_BY.get(type(query).__name__)
+    return None if location is None else _import_mechanism(location)
 
 
 @lru_cache
-def _import_mechanism(place: str) -> Mechanism | LazyMechanism:
-    file, _, name = place.partition(":")
+def _import_mechanism(location: str) -> Mechanism | LazyMechanism:
+    file, _, name = location.partition(":")
     return cast("Mechanism | LazyMechanism", getattr(import_module(f".{file}", __package__), name)())
 
 
 def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> bool:
-    """Tell whether a Gaussian mechanism counts prefixes of one row, in whose cells there is little to smooth.
+    """Tell whether Gaussian prefixes of one row have cells in which there is little to smooth.
 
-    They are unlike their neighbours, or known to hold more records than noise on average.
+    The cells are unlike their neighbours, or known to hold more records than noise on average.
     """
     if query.hint is Hint.SPREAD or loss.is_pure or loss.rho == 0 or query.rows > 1 or query.cells > MOST_CONVOLVED:
         return False
@@ -144,11 +145,11 @@ AUTO = MechanismChoice()
 
 
 def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> float:
-    """Mean squared error of prefixes inside intervals of `width` cells where records are spread, from their number.
+    """Return the mean squared error of prefixes within intervals of `width` cells if records are spread.
 
-    Say that m records of an interval lie in it by chance, evenly. A prefix that is read from the straight line between
-    its ends is off by a variance that is m / 6 on average. Records are less even than that: `UNEVEN` times. Of all
-    records an interval has its share on average; rows share them.
+    If m records of an interval lie in it uniformly at random, linear interpolation between its endpoints has an error
+    of mean variance m / 6. Records are less even than that, by the factor `UNEVEN`. The mean of m is the interval's
+    share of all records in its row.
 
     >>> from dpcurves.data import Axis, Grid
     >>> from dpcurves.privacy import EACH_RECORD
@@ -165,32 +166,31 @@ def resolution_error(query: CountQuery, adjacency: ReplaceOne, width: int) -> fl
 
 @lru_cache(maxsize=1024)
 def _choose_prefix_mechanism(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> LinearMechanism:
-    """Flat histograms, which are quickly judged, then trees from wide to narrow as long as one can still be better.
+    """Choose among flat histograms, which are quickly evaluated, then trees, from wide to narrow intervals.
 
-    Where nearly all counts are exact, single cells are preferred: see `EXACT`.
-
-    What is counted more narrowly has more noise: a tree without its last level, and with its share, has less.
+    The search stops where no narrower intervals can be better, because they have more noise: a tree without its last
+    level, and with its budget, has less. If nearly all counts are exact, single cells are preferred: see `EXACT`.
     """
-    best: LinearMechanism = FlatHistogram()
-    least = inf
+    mechanism: LinearMechanism = FlatHistogram()
+    least_error = inf
     widths = _list_interval_widths(query, adjacency)
     if widths == [(1, 0.0)] and loss.is_pure and calibrate_noise(query, loss, adjacency).variance <= EXACT:
-        one, other = (kind().plan(query, loss, adjacency).error ** 2 for kind in (FlatHistogram, TreeSums))
-        return FlatHistogram() if one <= WORTH * other else TreeSums()
+        flat_error, tree_error = (kind().plan(query, loss, adjacency).error ** 2 for kind in (FlatHistogram, TreeSums))
+        return FlatHistogram() if flat_error <= WORTH * tree_error else TreeSums()
     for kind in (FlatHistogram, TreeSums):
-        for width, blur in reversed(widths):
-            if blur >= least:
+        for width, resolution in reversed(widths):
+            if resolution >= least_error:
                 continue
             noise = kind(width).plan(query, loss, adjacency).error ** 2
-            if noise >= least:
+            if noise >= least_error:
                 break
-            if noise + blur < least:
-                best, least = kind(width), noise + blur
-    return best
+            if noise + resolution < least_error:
+                mechanism, least_error = kind(width), noise + resolution
+    return mechanism
 
 
 def _list_interval_widths(query: CountQuery, adjacency: Adjacency) -> list[tuple[int, float]]:
-    """Numbers of cells that may be counted together, each with its error of resolution; both rise."""
+    """Return candidate widths of intervals, increasing, with their resolution errors."""
     axis = query.axes[-1]
     if query.hint is not Hint.SPREAD or not isinstance(adjacency, ReplaceOne):
         return [(1, 0.0)]

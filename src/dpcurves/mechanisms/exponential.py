@@ -1,6 +1,6 @@
-"""Choices by the exponential mechanism: partitions, quantiles, and the box where an estimate errs most.
+"""The exponential mechanism: random partitions, private quantiles, and the box with the largest error of an estimate.
 
-The choices are sampled exactly, in rational numbers; report noisy max with Gumbel noise has the same output law.
+Choices are sampled exactly, with rational numbers; report noisy max with Gumbel noise has the same output law.
 """
 
 from __future__ import annotations
@@ -25,26 +25,29 @@ from ..privacy import Adjacency, PrivacyLoss
 from ..queries import Box, Boxes, IntervalPartitionQuery, QuantileCutsQuery, WorstBoxQuery, places_to_array
 from .base import ExactTable, QueryMechanism
 
-# The loss of a choice, which has no noise that could be Gaussian: an epsilon, or a range of log ratios.
+# The loss of a choice, to which no Gaussian noise is added: an epsilon, or a range of log ratios.
 
 
 _ROOT_BITS = 40
+"""Binary digits after the point of square roots."""
 
 
 def pure_epsilon(loss: PrivacyLoss) -> Fraction:
-    """The epsilon that a mechanism without delta may have: of a pure loss its own, else the root of ``2 * rho``.
+    """Return the epsilon of a mechanism without delta: that of a pure loss, else ``sqrt(2 * rho)``, rounded down.
 
-    Rounded down. A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated (Bun and Steinke 2016).
+    A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated (Bun and Steinke 2016).
     """
     return loss.epsilon if loss.epsilon is not None else _floor_sqrt(2 * loss.rho)
 
 
 def bounded_range(loss: PrivacyLoss) -> Fraction:
-    """The range that a choice may have: epsilon of a pure loss, else the root of ``8 * rho``, rounded down.
+    """Return the range of log ratios that a choice may have: epsilon of a pure loss, else ``sqrt(8 * rho)``, rounded
+    down.
 
-    Formal guarantees: if on two neighbouring tables the log ratio X of the chances of an outcome lies in an interval of
-    length r, the choice is r-differentially private, since chances add up to 1 on either side. It is also ``r**2 / 8``
-    zero-concentrated (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021); the proof stands in `ExponentialQuantiles`.
+    Formal guarantees: if on two neighbouring tables the log ratio X of the probabilities of an outcome lies in an
+    interval of length r, the choice is r-differentially private, because both sets of probabilities add up to 1. It is
+    also ``r**2 / 8`` zero-concentrated (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021); proof in
+    `ExponentialQuantiles`.
 
     >>> bounded_range(PrivacyLoss.pure(1)), bounded_range(PrivacyLoss.zcdp("0.125"))
     (Fraction(1, 1), Fraction(1, 1))
@@ -60,22 +63,24 @@ Places = NDArray[np.int32]
 Penalties = NDArray[np.uint32]
 
 LARGEST_INTEGER = 2**63 - 1
+"""Larger than all counts: marks the end of a list of cells."""
 LARGEST_DEVIATION = 2**32 - 1
+"""Records. Largest deviation, which fits into 32 bits."""
 
 
 def window_deviations(counts: IntArray) -> Penalties:
-    """The least sum of absolute distances of the cells of a window from one number, which is their median.
+    """Return the sum of absolute deviations from the median of the cells of each window of ``2**k`` cells.
 
-    Formal guarantees: a deviation is ``min over c of sum(|x_i - c|)``, so it changes by at most the L1 distance between
-    two windows (of any two functions that each differ by at most d, the minima differ by at most d), and is not below
-    zero; cut to 32 bits, it changes by no more.
+    Formal guarantees: a deviation is ``min over c of sum(|x_i - c|)``, so it changes by at most the L1 distance of two
+    windows (if two functions differ by at most d everywhere, so do their minima), and is not negative; clipping to 32
+    bits does not increase its change.
 
-    Args:
-        counts: Whole numbers of at least 0, of shape ``(n,)``, below ``2**63 - 1`` together.
+    Arguments:
+        counts: Nonnegative integers of shape ``(n,)`` with a sum below ``2**63 - 1``.
 
     Returns:
-        Of shape ``(lengths, n + 1)``: in row k, at i, that of the ``2**k`` cells before place i; 0 where there are not
-        so many.
+        Of shape ``(lengths, n + 1)``: entry i of row k is for the ``2**k`` cells before position i; 0 if there are
+        fewer.
 
     >>> window_deviations(np.array([5, 5, 2, 9]))
     array([[0, 0, 0, 0, 0],
@@ -96,7 +101,7 @@ def window_deviations(counts: IntArray) -> Penalties:
 
 @compile_loop
 def _merge_block_orders(padded: IntArray, order: Places, length: int) -> Places:
-    """Each block's places from its smallest to its largest cell, from those of its two halves; ties by place."""
+    """Merge each block's positions, sorted by cell size, from those of its two halves; ties by position."""
     half = length // 2
     merged = np.empty(len(padded), dtype=np.int32)
     for start in range(0, len(padded), length):
@@ -115,10 +120,10 @@ def _merge_block_orders(padded: IntArray, order: Places, length: int) -> Places:
 
 @compile_loop
 def _unlink_cells(padded: IntArray, order: Places, length: int) -> tuple[IntArray, Places, Places]:
-    """List the cells of each block, linked in the order of size, from which all are taken out again.
+    """Link the cells of each block in the order of size, then remove all from the list, from last to first.
 
-    They are taken out from last to first: whoever puts them in from first to last finds for each its neighbours where
-    it left them. Behind the cells of a block stands the end of its list, which is larger than all.
+    Inserting them again from first to last finds the neighbours of each where it was removed. The last entry of a block
+    is the end of its list, larger than all cells.
     """
     blocks = len(padded) // length
     values = np.empty((blocks, length + 1), dtype=np.int64)
@@ -138,11 +143,11 @@ def _unlink_cells(padded: IntArray, order: Places, length: int) -> tuple[IntArra
 
 @compile_loop
 def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: int, cells: int) -> IntArray:
-    """Sums of the smaller halves of windows, by their ends: (cells + 1,).
+    """Return sums of the smaller halves of windows, by their ends: (cells + 1,).
 
-    A window moves over blocks of its own length (Suomela 2014): it has the end of one and the beginning of the next.
-    `mark` is the first cell of a block that is not among the smaller half, `small` counts those before it, and `low` is
-    the sum of the smaller half; of both blocks, those of even number first.
+    A window moves over blocks of its own length (Suomela 2014): it contains the end of one and the start of the next.
+    `mark` is the first cell of a block that is not among the smaller half, `small` counts the cells before it, and
+    `low` is the sum of the smaller half; for both blocks, even ones first.
     """
     length, half, sums = 1 << power, 1 << power >> 1, np.zeros(cells + 1, dtype=np.int64)
     mark, small, low = np.full(2, length), np.zeros(2, dtype=np.int64), 0
@@ -151,7 +156,7 @@ def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: in
         old, into, out = new - 1, new & 1, 1 - (new & 1)
         if cell == 0:
             mark[into], small[into] = length, 0
-        if new:  # the first cell of the old block leaves
+        if new:  # remove the first cell of the old block
             value, at = values[old, cell], mark[out]
             after[old, before[old, cell]], before[old, after[old, cell]] = after[old, cell], before[old, cell]
             among = value < values[old, at] or (value == values[old, at] and cell < at)
@@ -162,7 +167,7 @@ def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: in
                 small[out] -= 1
                 low -= value if among else values[old, mark[out]]
         value, at = values[new, cell], mark[into]
-        after[new, before[new, cell]] = before[new, after[new, cell]] = cell  # a cell of the new block comes
+        after[new, before[new, cell]] = before[new, after[new, cell]] = cell  # insert a cell of the new block
         if value < values[new, at] or (value == values[new, at] and cell < at):
             mark[into] = before[new, at]
             low += value - values[new, mark[into]]
@@ -178,19 +183,19 @@ def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: in
 
 @dataclass(frozen=True, slots=True)
 class ExponentialPartition(QueryMechanism):
-    """A random partition into intervals of 1, 2, 4, ... cells, the likelier the more alike cells are within them.
+    """A random partition into intervals of 1, 2, 4, ... cells; homogeneous intervals are more likely.
 
-    A partition has a chance proportional to the product over its intervals of ``interval_prior * exp(-rate * deviation)``, with
-    the least sum of absolute distances of the cells from one number as `deviation`. Compared with the first stage of
-    DAWA (Li, Hay, Miklau and Wang 2014) deviations are from the median, not the mean, for half the sensitivity, and
-    instead of noise on costs there is one choice: see `docs/errata.md`.
+    The probability of a partition is proportional to the product over its intervals of ``interval_prior * exp(-rate *
+    deviation)``, where `deviation` is the sum of absolute deviations of the cells from their median. Compared with the
+    first stage of DAWA (Li, Hay, Miklau and Wang 2014), deviations are from the median, not the mean, with half the
+    sensitivity, and a single choice replaces noise on costs: see `docs/errata.md`.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. A deviation changes by at most the L1
-    distance of the cells inside its interval, so the sum of those of a partition by at most `l1_sensitivity`, the L1
+    distance of the cells in its interval, so the sum of deviations of a partition by at most `l1_sensitivity`, the L1
     distance of neighbouring tables: the log ratio of products of weights has a range of ``2 * rate * l1_sensitivity``.
-    Chances are not exactly products: their logarithms are off by an `bound_partition_log_error` E on either table, and those of the
-    weights, of which at most `l1_sensitivity` change, by ``WEIGHT_ERROR``. Both are paid for: ``2 * rate * moves + 4 *
-    E + 4 * moves * WEIGHT_ERROR`` is the `bounded_range` that the loss allows.
+    Probabilities are not exactly products: their logarithms are off by at most E, `bound_partition_log_error`, on
+    either table, and logarithms of the weights, of which at most `l1_sensitivity` change, by ``WEIGHT_ERROR``. Both are
+    accounted for: ``2 * rate * moves + 4 * E + 4 * moves * WEIGHT_ERROR`` is the `bounded_range` that the loss allows.
     """
 
     query_types = (IntervalPartitionQuery,)
@@ -198,60 +203,61 @@ class ExponentialPartition(QueryMechanism):
 
     def _plan(self, query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if deviation_rate(query, loss, adjacency) <= 0:
-            raise UnsupportedQuery("epsilon, rho", f"{loss} is too little to choose among {len(query.order)} cells")
-        each = Selection((1,) * len(query.order))
-        return Plan(query, loss, adjacency, "buckets by the exponential mechanism", each, error=0.0)
+            raise UnsupportedQuery("epsilon, rho", f"{loss} is too small to choose among {len(query.order)} cells")
+        blank = Selection((1,) * len(query.order))
+        return Plan(query, loss, adjacency, "buckets by the exponential mechanism", blank, error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """For each place 1 where an interval begins, else 0."""
+        """Return 1 for each position at which an interval starts, else 0."""
         query: IntervalPartitionQuery = self.require_query(plan)
         cells = table[places_to_array(query.order)].astype(np.int64)
         rate = deviation_rate(query, plan.loss, plan.adjacency)
-        begins = np.zeros(len(cells), dtype=np.int64)
-        begins[sample_partition(window_deviations(cells), rate, interval_prior(len(cells)), randomness)] = 1
-        return tuple(begins.tolist())
+        is_start = np.zeros(len(cells), dtype=np.int64)
+        is_start[sample_partition(window_deviations(cells), rate, interval_prior(len(cells)), randomness)] = 1
+        return tuple(is_start.tolist())
 
 
 def interval_prior(places: int) -> float:
-    """The prior weight of each interval: public.
+    """Return the public prior weight of each interval.
 
-    Where all cells are alike, that makes some 60 intervals likely, however many cells there are: with k lengths, about
-    k - 5 of which are at most a sixtieth of all cells, the weights of these add up to 1.
+    If all cells are alike, about 60 intervals are likely, whatever the number of cells: of k lengths, about k - 5 are
+    at most a sixtieth of all cells, and their weights add up to 1.
     """
     return 1 / max(2, places.bit_length() - 5)
 
 
 def deviation_rate(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    """The weight of a unit of deviation in the exponent."""
+    """Return the weight of one unit of deviation in the exponent."""
     places = len(query.order)
-    unproven = 4 * bound_partition_log_error(places, places.bit_length()) + 4 * adjacency.l1_sensitivity * WEIGHT_ERROR
-    return (bounded_range(loss) - unproven) / (2 * adjacency.l1_sensitivity)
+    log_error = 4 * bound_partition_log_error(places, places.bit_length()) + 4 * adjacency.l1_sensitivity * WEIGHT_ERROR
+    return (bounded_range(loss) - log_error) / (2 * adjacency.l1_sensitivity)
 
 
 @dataclass(frozen=True, slots=True)
 class ExponentialQuantiles(QueryMechanism):
-    """Cut the records in two, and each part again, till there are enough pieces (Kaplan, Schnapp and Stemmer 2022).
+    """Cut the records in two parts, and each part again (Kaplan, Schnapp and Stemmer 2022).
 
-    A node that shall become g pieces is cut so that about ``a / g`` of its records lie left, ``a = g // 2``. Each edge
-    of its interval of cells, ends included, has a chance proportional to ``exp(-rate * penalty)``, where
-    ``penalty = |g * left - a * size|`` (the exponential mechanism; Smith 2011). Missing records count nowhere, and an
-    empty node is cut anywhere. Where values outside the grid are counted apart they belong to its end cells.
+    A node that is to become g pieces is cut so that about ``a / g`` of its records lie left, ``a = g // 2``. Each edge
+    of its interval of cells, ends included, has a probability proportional to ``exp(-rate * penalty)``, where
+    ``penalty = |g * left - a * size|`` (the exponential mechanism; Smith 2011). Missing records are not counted, and an
+    empty node is cut anywhere. Values outside the grid that are counted separately belong to its outermost cells here.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. There are ``ceil(log2(pieces))``
     levels, each with an equal part of the loss; losses add up, and after equal cuts neighbours have equal nodes.
 
-    *One move* is a record that comes or goes. It changes ``g * left - a * size`` of one node by ``-a`` at the edges up
-    to its cell, and by ``g - a``, which is no less than a, at the others. So no penalty changes by more than ``g - a``,
-    and two changes differ by at most ``2 * (g - a)``. With ``rate = eps / (2 * l1_sensitivity * (g - a))``, each node
-    with its own g, the log ratio of chances differs between two edges by at most ``eps / l1_sensitivity``: one move has
-    *bounded range* ``eps / l1_sensitivity``. Ranges add up along a path of moves, in one node or in several, which draw
-    independently; so neighbours have range eps.
+    *One move* is an added or removed record. It changes ``g * left - a * size`` of one node by ``-a`` at the edges up
+    to its cell, and by ``g - a``, which is at least a, at the others. So no penalty changes by more than ``g - a``, and
+    two changes differ by at most ``2 * (g - a)``. With ``rate = eps / (2 * l1_sensitivity * (g - a))``, each node with
+    its own g, the log ratio of probabilities differs between two edges by at most ``eps / l1_sensitivity``: one move
+    has
+    *bounded range* ``eps / l1_sensitivity``. Ranges add up along a path of moves, in one node or in several, whose cuts
+    are independent; so neighbours have range eps.
 
-    A range of eps is eps-differential privacy, since chances add up to 1 on either side. It is also ``eps**2 / 8``
-    zero-concentrated (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021): with X the log ratio, ``K(t) = log E exp(t
-    X)`` over the other side has ``K(0) = K(1) = 0`` and, X being in an interval of length eps, ``K'' <= eps**2 / 4``;
-    hence ``K(t) <= t * (t - 1) * eps**2 / 8``. So for a zero-concentrated loss a level has ``eps = sqrt(8 * rho)``,
-    rounded down.
+    A range of eps is eps-differential privacy, because both sets of probabilities add up to 1. It is also ``eps**2 /
+    8`` zero-concentrated (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021): with X the log ratio, ``K(t) = log E
+    exp(t X)`` over the other side has ``K(0) = K(1) = 0`` and, X being in an interval of length eps, ``K'' <= eps**2 /
+    4``; hence ``K(t) <= t * (t - 1) * eps**2 / 8``. So for a zero-concentrated loss a level has ``eps = sqrt(8 *
+    rho)``, rounded down.
     """
 
     query_types = (QuantileCutsQuery,)
@@ -259,40 +265,44 @@ class ExponentialQuantiles(QueryMechanism):
 
     def _plan(self, query: QuantileCutsQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if query.pieces < 2:
-            raise UnsupportedQuery("pieces", f"at least 2 are needed, got {query.pieces}")
+            raise UnsupportedQuery("pieces", f"must be at least 2, got {query.pieces}")
         cells = _require_grid(query).cells
         if level_epsilon(loss, query.pieces) == 0:
-            raise UnsupportedQuery("epsilon, rho", "cuts need a loss above zero")
-        even = tuple(cells * i // query.pieces for i in range(1, query.pieces))
-        return Plan(query, loss, adjacency, "recursive cuts by the exponential mechanism", Selection(even), error=0.0)
+            raise UnsupportedQuery("epsilon, rho", "must be above zero to choose cuts")
+        even_cuts = tuple(cells * i // query.pieces for i in range(1, query.pieces))
+        return Plan(
+            query, loss, adjacency, "recursive cuts by the exponential mechanism", Selection(even_cuts), error=0.0
+        )
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Edge numbers, ``pieces - 1`` of them, that do not fall."""
+        """Return ``pieces - 1`` edge numbers in nondecreasing order."""
         query: QuantileCutsQuery = self.require_query(plan)
         below = np.concatenate(([0], np.cumsum(_count_inside(table, _require_grid(query)))))
         epsilon = level_epsilon(plan.loss, query.pieces) / plan.adjacency.l1_sensitivity
 
         def choose_cut(start: int, end: int, pieces: int) -> int:
-            left, inside = pieces // 2, below[start : end + 1] - below[start]
+            left_pieces, counts_below = pieces // 2, below[start : end + 1] - below[start]
             return selection.sample_exponential_mechanism(
-                np.abs(pieces * inside - left * inside[-1]), epsilon / (2 * (pieces - left)), randomness
+                np.abs(pieces * counts_below - left_pieces * counts_below[-1]),
+                epsilon / (2 * (pieces - left_pieces)),
+                randomness,
             )
 
         return tuple(cut_recursively(0, len(below) - 1, query.pieces, choose_cut))
 
 
 def cut_depth(pieces: int) -> int:
-    """The number of levels of cuts that make so many pieces."""
+    """Return the number of levels of cuts for this number of pieces."""
     return (pieces - 1).bit_length()
 
 
 def level_epsilon(loss: PrivacyLoss, pieces: int) -> Fraction:
-    """The range that each level may have: exact for a pure loss, else the root of ``8 * rho``, rounded down."""
+    """Return the range of log ratios of each level: exact for a pure loss, else ``sqrt(8 * rho)``, rounded down."""
     return bounded_range(loss * Fraction(1, cut_depth(pieces)))
 
 
 def cut_recursively(start: int, end: int, pieces: int, choose: Callable[[int, int, int], int]) -> Iterator[int]:
-    """Cuts of the cells between two edges, from left to right: `choose` cuts them in two, and then each part again."""
+    """Generate the cuts between two edges from left to right: `choose` cuts them in two, then each part again."""
     if pieces > 1:
         cut = start + choose(start, end, pieces)
         yield from cut_recursively(start, cut, pieces // 2, choose)
@@ -302,12 +312,12 @@ def cut_recursively(start: int, end: int, pieces: int, choose: Callable[[int, in
 
 def _require_grid(query: QuantileCutsQuery) -> Grid:
     if len(query.axes) != 1 or not isinstance(query.axes[0], Axis):
-        raise UnsupportedQuery("axes", "one column of numbers is needed")
+        raise UnsupportedQuery("axes", "must be one column of numbers")
     return query.axes[0].grid
 
 
 def _count_inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
-    """Counts of the grid's cells: records outside belong to the end cells, missing ones nowhere."""
+    """Return counts of the grid's cells: records outside belong to the outermost cells, missing ones to none."""
     cells = table[:-1].astype(np.int64)
     if grid.outside is Outside.CLAMPED:
         return cells
@@ -321,10 +331,10 @@ def _count_inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
 class ExponentialWorstBox(QueryMechanism):
     """Exponential mechanism over boxes, weighted ``exp(rate * abs(count - expected))`` (Hardt, Ligett, McSherry 2012).
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. What is expected is public. A count
-    changes by at most `l1_sensitivity`, the L1 distance of neighbouring tables, and so does its distance from anything:
-    the log ratio of chances has a range of ``2 * rate * l1_sensitivity``, which is the `bounded_range` that the loss
-    allows. The choice is drawn exactly, whatever ties.
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Expected counts are public. A count
+    changes by at most `l1_sensitivity`, the L1 distance of neighbouring tables, and so does its distance from any
+    number: the log ratio of probabilities has a range of ``2 * rate * l1_sensitivity``, which is the `bounded_range`
+    that the loss allows. The choice is sampled exactly, with or without ties.
     """
 
     query_types = (WorstBoxQuery,)
@@ -332,11 +342,11 @@ class ExponentialWorstBox(QueryMechanism):
 
     def _plan(self, query: WorstBoxQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if misfit_rate(loss, adjacency) == 0:
-            raise UnsupportedQuery("epsilon, rho", "a choice of a box needs a loss above zero")
+            raise UnsupportedQuery("epsilon, rho", "must be above zero to choose a box")
         return Plan(query, loss, adjacency, "worst box by the exponential mechanism", Selection((0,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """The number of one box."""
+        """Return the number of the chosen box."""
         query: WorstBoxQuery = self.require_query(plan)
         counts = count_boxes(table[:-1].astype(np.int64).reshape(query.shape), query.boxes)
         misfits = np.abs(counts - np.array(query.expected, dtype=np.int64))
@@ -344,22 +354,22 @@ class ExponentialWorstBox(QueryMechanism):
 
 
 def misfit_rate(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    """The weight of a record of misfit in the exponent."""
+    """Return the weight of one record of error in the exponent."""
     return bounded_range(loss) / (2 * adjacency.l1_sensitivity)
 
 
 def count_boxes(cells: IntArray, boxes: Sequence[Box]) -> IntArray:
-    """SECRET: how many records each box holds.
+    """SECRET: return the number of records in each box.
 
     >>> count_boxes(np.array([[1, 2], [4, 8]]), [((0, 2), (0, 2)), ((1, 2), (0, 1))])
     array([15,  4])
     """
-    ends = np.array(boxes, dtype=np.int64)  # (boxes, axes, 2)
-    return count_from_corners(cumulate_to_corners(cells), Boxes(ends[..., 0], ends[..., 1]))
+    bounds = np.array(boxes, dtype=np.int64)  # (boxes, axes, 2)
+    return count_from_corners(cumulate_to_corners(cells), Boxes(bounds[..., 0], bounds[..., 1]))
 
 
 def cumulate_to_corners(cells: IntArray) -> IntArray:
-    """SECRET: how many records lie below each corner, in a table with one more place along each axis."""
+    """SECRET: return the number of records below each corner, with one more entry than cells along each axis."""
     below = np.pad(cells, [(1, 0)] * cells.ndim)
     for axis in range(cells.ndim):
         np.cumsum(below, axis=axis, out=below)
@@ -367,9 +377,9 @@ def cumulate_to_corners(cells: IntArray) -> IntArray:
 
 
 def count_from_corners(below: IntArray, boxes: Boxes) -> IntArray:
-    """SECRET: records in each box, from what lies below its corners."""
+    """SECRET: return the number of records in each box from the numbers below its corners."""
     counts = np.zeros(len(boxes.lower), dtype=np.int64)
     for corner in product((False, True), repeat=below.ndim):
-        place = np.where(corner, boxes.upper, boxes.lower)
-        counts += (-1) ** (below.ndim - sum(corner)) * below[tuple(place.T)]
+        index = np.where(corner, boxes.upper, boxes.lower)
+        counts += (-1) ** (below.ndim - sum(corner)) * below[tuple(index.T)]
     return counts

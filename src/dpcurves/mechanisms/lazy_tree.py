@@ -1,4 +1,4 @@
-"""Counts of prefixes of a grid, however fine, by a tree of noises of which only what is read is ever drawn."""
+"""Counts of prefixes of grids of any size by a lazily drawn noise tree: only the noise that is read is drawn."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from ..queries import PrefixQuery
 from .base import Counter, QueryMechanism
 from .linear import calibrate_to_price, record_budget, require_positive_loss, sample_noise
 
-# The dyadic blocks of a record, such that the blocks on a path add up to the count of a prefix.
+# The records of a dyadic block are chosen so that the blocks on a path add up to the count of a prefix.
 #
-# Take the ends of blocks as points 0, ..., 2**L, and each block as an edge between its two ends. The signed sum of
-# the blocks along a walk, rightwards added and leftwards subtracted, holds the places between its two ends once, and
-# no others. All walks here lead to one point, home: ``2**(levels - 1)``, where blocks have the levels below `levels`,
-# of which there are L or L + 1. From a point the walk takes the digits of its distance from home off, the lowest
-# first, in the form with digits -1, 0 and 1 of which no two neighbours differ from 0 (Reitwiesner 1960). A record in
-# cell c counts for the places from c to the end: for the walk from c home, and, if home is not the last point, for
-# one step from there to the last point.
+# Take the endpoints of blocks as points 0, ..., 2**L, and each block as an edge between its two endpoints. The signed
+# sum of the blocks along a walk, added rightwards and subtracted leftwards, contains the positions between its two
+# endpoints once, and no others. All walks here lead to one point, home: ``2**(levels - 1)``, where blocks have the
+# levels below `levels`, of which there are L or L + 1. From a point the walk removes the digits of its distance from
+# home, the lowest first, in the form with digits -1, 0 and 1 in which no two neighbours are both nonzero (Reitwiesner
+# 1960). A record in cell c counts for the positions from c to the end: for the walk from c to home, and, if home is not
+# the last point, for one step from home to the last point.
 #
-# So where a walk goes on depends on where it is alone: walks form a tree. A distance from home is at most
-# ``2**(levels - 1)``, and has at most ``ceil(levels / 2)`` such digits other than 0.
+# The next step of a walk depends on its present point alone, so walks form a tree. A distance from home is at most
+# ``2**(levels - 1)``, and has at most ``ceil(levels / 2)`` nonzero digits.
 
 
 class SignedBlock(NamedTuple):
@@ -42,53 +42,54 @@ class SignedBlock(NamedTuple):
 
 
 def signed_blocks(cells: int, levels: int, block: Block) -> tuple[SignedBlock, ...]:
-    """The records that a block accounts for; of half of the blocks, none.
+    """Return the records that a block contains, with signs; half of the blocks contain none.
 
-    The walk of cell c takes a step of level l from the odd multiple x of ``2**l`` (seen from home) to a multiple of
-    ``2**(l + 2)``, or ends at home with it. It came to x by digits below l - 1, that add up to at most ``2**l / 3``.
+    The walk of cell c takes a step of level l from the odd multiple x of ``2**l`` (relative to home) to a multiple of
+    ``2**(l + 2)``, or ends at home with it. It reached x by digits below l - 1, which add up to at most ``2**l / 3``.
 
-    Formal guarantees: over the blocks of a path, as `PathSums.blocks_on_path` gives it, the records add up to those in the first
-    t cells. A record is in the terms of at most ``depth // 2 + 1`` blocks, where ``2**depth`` is the least power of two
-    that is not below `cells`. Terms of a record in one cell and in another differ in at most `levels` blocks, rounded
-    up to an even number. No difference is above 1.
+    Formal guarantees: over the blocks of a path (`PathSums.blocks_on_path`) the records add up to those in the first t
+    cells. A record is in the terms of at most ``depth // 2 + 1`` blocks, where ``2**depth`` is the least power of two
+    not below `cells`. Terms of a record in one cell and in another differ in at most `levels` blocks, rounded up to an
+    even number. No difference exceeds 1.
 
     >>> signed_blocks(cells=16, levels=4, block=(2, 1))
     (SignedBlock(sign=1, low=3, high=6),)
     """
     level, number = block
     home = 1 << (levels - 1)
-    first, reach = number - (home >> level), (1 << level) // 3
-    odd, even = (first, first + 1) if first % 2 else (first + 1, first)
-    found = []
+    left_point, digit_reach = number - (home >> level), (1 << level) // 3
+    odd, even = (left_point, left_point + 1) if left_point % 2 else (left_point + 1, left_point)
+    terms = []
     if even % 4 == 0:
         point = home + (odd << level)
-        found.append(SignedBlock(even - odd, max(point - reach, 0), min(point + reach + 1, cells)))
+        terms.append(SignedBlock(even - odd, max(point - digit_reach, 0), min(point + digit_reach + 1, cells)))
     if level == levels - 1 and number == 1:
-        found.append(SignedBlock(1, 0, cells))  # home is not the last point
-    return tuple(term for term in found if term.low < term.high)
+        terms.append(SignedBlock(1, 0, cells))  # home is not the last point
+    return tuple(term for term in terms if term.low < term.high)
 
 
 MISSING = "missing"
+"""Name of the count of missing records in a memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class LazyTree(QueryMechanism):
-    """The noise of all dyadic blocks on the path of a threshold (Barczewski, Mawass and Ramon, Theorem 1), in time.
+    """Counts with the noise of all dyadic blocks on the path of a threshold (Barczewski, Mawass and Ramon, Theorem 1).
 
-    Whoever asks for one count pays for all; thresholds may be chosen one after the other, seeing the answers before.
-    Every block that was opened is remembered, as the records that it accounts for (`signed_blocks`) plus noise.
-    A count is the sum of the blocks on its path: the exact count plus their noises.
+    The first count pays for all counts; thresholds may be chosen adaptively. Each block that was read is stored: the
+    records that it contains (`signed_blocks`) plus noise. A count is the sum of the blocks on its path: the exact count
+    plus their noises.
 
-    Formal guarantees: *the answers*, to any number of thresholds, lose at most the plan's loss, pure or
-    zero-concentrated as it is, however thresholds are chosen, on records that do not change; see `path_law`.
-    *What is remembered*, if it should ever be read, loses at most as much under add-remove, and under replace-one if
-    the depth L of the grid is even; if L is odd, ``(L + 1) / L`` times as much, for then only sums over paths may be
-    seen. So what is remembered stays secret. *Records that change* between answers, as they should not: each state of
-    them loses at most as much as what is remembered, for no block is drawn twice, and a threshold that was asked before
-    has its old answer. Whether they changed is not looked into: to refuse would tell.
+    Formal guarantees: *the answers* to any number of adaptively chosen thresholds lose at most the plan's loss, pure or
+    zero-concentrated, on records that do not change; see `path_law`. *The stored blocks*, if they were ever read, lose
+    at most as much under add-remove, and under replace-one if the depth L of the grid is even; if L is odd, ``(L + 1) /
+    L`` times as much, because then only sums over paths may be published. So the stored blocks stay secret. *Records
+    that change* between answers, which is not allowed: each state of them loses at most as much as the stored blocks,
+    because no block is drawn twice, and a repeated threshold gets its stored answer. Changes are not detected, because
+    a refusal would reveal them.
 
     Attributes:
-        noise_sampler: Draws of the noise of blocks: of all of it, or of the share of one of several parties.
+        noise_sampler: Sampler of the noise of blocks: of all noise, or of the share of one of several parties.
     """
 
     query_types = (PrefixQuery,)
@@ -103,31 +104,31 @@ class LazyTree(QueryMechanism):
         return Plan(query, loss, adjacency, name, law, round_error(sqrt(law.variance)))
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """The counts, from what is remembered as far as it goes; what is new is written down first."""
+        """Return the counts from stored blocks; new blocks are stored first."""
         law = plan.law.require_type(PathSums)
         paths = [law.blocks_on_path(threshold) for threshold in law.prefix_lengths]
         blocks = {_block_name(block): block for path in paths for block in path}
         names = [*blocks, *([] if law.missing is None else [MISSING])]
-        noted = memory.recall(names)
-        if new := [name for name in names if name not in noted]:
-            drawn = self._sum_new_blocks(
-                law, {name: blocks[name] for name in new if name != MISSING}, count, randomness
-            )
-            noted |= memory.keep({name: drawn[name] for name in new})
-        counts = [sum(noted[_block_name(block)] for block in path) for path in paths]
-        return tuple(counts if law.missing is None else [*counts, noted[MISSING]])
+        stored = memory.recall(names)
+        if new := [name for name in names if name not in stored]:
+            sums = self._sum_new_blocks(law, {name: blocks[name] for name in new if name != MISSING}, count, randomness)
+            stored |= memory.keep({name: sums[name] for name in new})
+        counts = [sum(stored[_block_name(block)] for block in path) for path in paths]
+        return tuple(counts if law.missing is None else [*counts, stored[MISSING]])
 
     def _sum_new_blocks(
         self, law: PathSums, blocks: dict[str, Block], count: Counter, randomness: Randomness
     ) -> dict[str, int]:
-        """SECRET: noisy sums of blocks that were not opened before, and of the missing cell."""
-        parts = {name: signed_blocks(law.cells, law.levels, block) for name, block in blocks.items()}
-        edges = sorted({edge for each in parts.values() for term in each for edge in (term.low, term.high)})
+        """SECRET: return noisy sums of new blocks, and of the missing cell."""
+        terms = {name: signed_blocks(law.cells, law.levels, block) for name, block in blocks.items()}
+        edges = sorted(
+            {edge for block_terms in terms.values() for term in block_terms for edge in (term.low, term.high)}
+        )
         *below, missing = count(tuple(edges))
         exact = dict(zip(edges, below, strict=True))
         noises = self.noise_sampler(law.noise, len(blocks), randomness).tolist()
         noisy = {
-            name: _sum_signed_blocks(parts[name], exact) + noise for name, noise in zip(blocks, noises, strict=True)
+            name: _sum_signed_blocks(terms[name], exact) + noise for name, noise in zip(blocks, noises, strict=True)
         }
         if law.missing is not None:
             noisy[MISSING] = missing + int(self.noise_sampler(law.missing, 1, randomness)[0])
@@ -135,49 +136,48 @@ class LazyTree(QueryMechanism):
 
 
 def path_law(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> PathSums:
-    """The least noise of a block, and of the count of missing records, with which all counts lose at most `loss`.
+    """Calibrate the noise of blocks, and of the count of missing records, so that all counts lose at most `loss`.
 
-    Formal guarantees: let L be the depth: the least with ``2**L >= slots``. All counts together are a function of the
-    noises of the blocks, once each is shifted by the signed sum of blocks that the exact counts ask for. Neighbouring
-    records shift the noises by any signed sum that equals the change of the counts; Laplace noise of scale b loses
-    ``1 / b`` for each block in it, and Gaussian noise of variance parameter v loses rho ``1 / (2 v)``. Blocks are edges
-    between points (see `signed_blocks`), and signed sums are walks:
+    Formal guarantees: let L be the depth, the least with ``2**L >= slots``. All counts together are a function of the
+    noises of the blocks, each shifted by the signed sum of blocks that the exact counts require. Neighbouring records
+    shift the noises by any signed sum that equals the change of the counts; Laplace noise of scale b loses ``1 / b``
+    per block in it, and Gaussian noise of variance parameter v loses rho ``1 / (2 v)``. Blocks are edges between points
+    (see `signed_blocks`), and signed sums are walks:
 
-    * A record that comes, or goes, or becomes missing, changes the counts from its cell to the end: a walk from c to
+    * A record that is added, removed, or becomes missing changes the counts from its cell to the end: a walk from c to
       2**L, of at most ``L // 2 + 1`` steps. (Barczewski, Mawass and Ramon, Lemma 1.)
     * A record that moves changes the counts between two cells: a walk of at most L steps, or 1 if L is 0.
 
-    *Proof.* Let a and b be the distances of a point in a block from the block's two ends. They differ by 1 at most, for
-    the block joins its ends; so walks outside are no shorter. Let m be the smaller one. If the block is the left half
-    of another, the distances from the ends of that one are a and m + 1; if it is the right half, m + 1 and b. So over
-    the points in blocks of level l, the largest distance E and the largest m, M, satisfy ``E(l) = M(l - 1) + 1`` and
-    ``M(l) = E(l - 1)``, with ``E(0) = 1`` and ``M(0) = 0``: hence ``E(l) = l // 2 + 1``, which is the first claim. Two
-    points in different halves of all cells, a and b from the left and the middle, c and d from the middle and the
-    right, are at most ``min(b + c, a + 1 + d)`` apart. For even L, ``b + c <= 2 E(L - 1) = L``. For odd L, b + c is
-    L + 1 at most, and if it is, b and c are both larger than ``M(L - 1) = (L - 1) / 2``, so a and d are not, and
+    *Proof.* Let a and b be the distances of a point in a block from the block's two endpoints. They differ by at most
+    1, because the block joins its endpoints; so walks outside are no shorter. Let m be the smaller one. If the block is
+    the left half of another block, the distances from its endpoints are a and m + 1; if it is the right half, m + 1 and
+    b. So over the points in blocks of level l, the largest distance E and the largest m, M, satisfy ``E(l) = M(l - 1) +
+    1`` and ``M(l) = E(l - 1)``, with ``E(0) = 1`` and ``M(0) = 0``: hence ``E(l) = l // 2 + 1``, which is the first
+    claim. Two points in different halves of all cells, a and b from the left and the middle, c and d from the middle
+    and the right, are at most ``min(b + c, a + 1 + d)`` apart. For even L, ``b + c <= 2 E(L - 1) = L``. For odd L, b +
+    c is at most L + 1, and in that case b and c both exceed ``M(L - 1) = (L - 1) / 2``, so a and d do not, and
     ``a + 1 + d <= L``. Points in one half are closer, by induction. *End of proof.*
 
-    For even L above 0 no walk needs the block of all cells, nor has it noise: there are L levels, else L + 1.
+    For even L above 0 no walk needs the block of all cells, so it has no noise: there are L levels, else L + 1.
 
-    A unit of k records changes counts by at most k such walks at once: k times the loss, or k**2 times with Gaussian
-    noise. The missing cell changes by 1 with each record that comes or goes there. Under add-remove such a record
-    changes nothing else; under replace-one it takes what L steps leave over of ``L // 2 + 1``, and is not asked for
-    where they leave nothing.
+    A unit of k records changes counts by at most k walks at once: k times the loss, or k**2 times with Gaussian noise.
+    The missing cell changes by 1 with each record that is added or removed there. Under add-remove this record changes
+    nothing else; under replace-one it gets the part of the loss by which L steps exceed ``L // 2 + 1``, and is not
+    released if there is none.
 
-    Rows of a table lie one behind the other. A record has one slot in all of them, so one that changes its row moves as
-    any other does.
+    Rows of a table are concatenated. A record has one slot in all rows, so changing its row is a move as any other.
 
     Raises:
-        UnsupportedQuery: nothing may be lost, or no sampler has that much noise.
+        UnsupportedQuery: the loss is zero, or no sampler has that much noise.
     """
     require_positive_loss(loss)
     depth = (query.slots - 1).bit_length()
-    coming, moving = depth // 2 + 1, max(depth, 1)
-    allowed = record_budget(loss, adjacency)
+    entering_steps, moving_steps = depth // 2 + 1, max(depth, 1)
+    budget = record_budget(loss, adjacency)
     if isinstance(adjacency, AddRemove):
-        price, missing = allowed / coming, allowed
+        price, missing = budget / entering_steps, budget
     else:
-        price, missing = allowed / moving, allowed * (1 - Fraction(coming, moving))
+        price, missing = budget / moving_steps, budget * (1 - Fraction(entering_steps, moving_steps))
     levels = depth if depth > 0 and depth % 2 == 0 else depth + 1
     return PathSums(
         query.slots,
@@ -193,5 +193,5 @@ def _block_name(block: Block) -> str:
     return f"{level}:{number}"
 
 
-def _sum_signed_blocks(parts: Sequence[SignedBlock], below: dict[int, int]) -> int:
-    return sum(term.sign * (below[term.high] - below[term.low]) for term in parts)
+def _sum_signed_blocks(terms: Sequence[SignedBlock], below: dict[int, int]) -> int:
+    return sum(term.sign * (below[term.high] - below[term.low]) for term in terms)

@@ -1,4 +1,4 @@
-"""Noisy sums of cells: calibration of the noise, its addition, and the plans of flat, nested and named intervals."""
+"""Noisy sums of cells: calibration and addition of the noise, and plans of flat, nested and explicit intervals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .tree_strategy import DISCRETE, TreeShape, find_best_shape
 def regular_tiling_law(
     query: CountQuery | SumQuery | WeightedQuery, shape: TreeShape, loss: PrivacyLoss, adjacency: Adjacency
 ) -> IntervalSums:
-    """The law of noisy sums over nested regular tilings; see `tiling_law`."""
+    """Return the law of noisy sums over nested regular tilings; see `tiling_law`."""
     tilings = [range(0, query.cells, width) for width in shape.widths]
     return tiling_law(query, tilings, shape.budget_fractions, loss, adjacency)
 
@@ -49,19 +49,20 @@ def tiling_law(
     loss: PrivacyLoss,
     adjacency: Adjacency,
 ) -> IntervalSums:
-    """The law of noisy sums over nested tilings, each level of which may use its share of the loss.
+    """Return the law of noisy sums over nested tilings, each level of which uses its fraction of the loss.
 
-    Sums over the intervals of level l have the noise of ``loss * share``, the missing cell that of all of `loss`.
+    Sums over the intervals of level l have the noise of ``loss * share``, the missing cell the noise of the whole loss.
 
-    Formal guarantees: all sums together lose at most `loss` under `adjacency`. Let ``d_l`` be how far the sums of
-    level l differ between neighbours, and ``m`` how far the missing cell does. Intervals of one level are disjoint, and
+    Formal guarantees: all sums together lose at most `loss` under `adjacency`. Let ``d_l`` be the difference of the
+    sums of level l between neighbours, and ``m`` that of the missing cell. Intervals of one level are disjoint, and
     shares ``s_l`` add up to 1. *Pure*: Laplace noise of scale b loses ``|d|_1 / b`` in a level (discrete Laplace noise
-    on integers: Ghosh, Roughgarden and Sundararajan 2009), so in all
-    ``sum_l s_l * eps * |d_l|_1 / D + eps * |m| / D = eps * sum_l s_l * (|d_l|_1 + |m|) / D``, and each bracket is an
-    L1 distance of neighbouring tables, on coarser cells, hence at most D, the `l1_distance`. *Zero-concentrated*: Gaussian
+    on
+    integers: Ghosh, Roughgarden and Sundararajan 2009), so in all
+    ``sum_l s_l * eps * |d_l|_1 / D + eps * |m| / D = eps * sum_l s_l * (|d_l|_1 + |m|) / D``, and each bracket is an L1
+    distance of neighbouring tables on coarser cells, hence at most D, the `l1_distance`. *Zero-concentrated*: Gaussian
     noise with variance parameter v loses rho ``|d|_2**2 / (2 v)`` (Canonne, Kamath and Steinke 2020, Theorem 14), and
     ``sum_l s_l * rho * |d_l|_2**2 / D2 + rho * m**2 / D2`` is at most rho by the same brackets, with D2 the
-    `squared_l2_distance`. So the missing cell costs nothing extra: a moved record is in the tiling or in the missing cell.
+    `squared_l2_distance`. So the missing cell costs nothing extra: a moved record is in the tiling or the missing cell.
     """
     levels = tuple(
         Tier(tiling, calibrate_noise(query, loss * share, adjacency))
@@ -72,30 +73,30 @@ def tiling_law(
 
 
 def calibrate_noise(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
-    """Noise for one table of disjoint sums: Laplace for a pure loss, Gaussian for a zero-concentrated one.
+    """Calibrate the noise of a table of disjoint sums: Laplace for a pure loss, Gaussian for a zero-concentrated one.
 
     Raises:
         UnsupportedQuery: the loss is so small that no sampler has that much noise, or a record cannot add anything.
     """
     if query.per_record_sensitivity < 1:
-        raise UnsupportedQuery("half", f"a record must be able to add at least 1, got {query.per_record_sensitivity}")
+        raise UnsupportedQuery("half", f"must let a record add at least 1, got {query.per_record_sensitivity}")
     return _calibrate_to_distances(l1_distance(query, adjacency), squared_l2_distance(query, adjacency), loss)
 
 
 def _calibrate_to_distances(distance: Fraction, squared: Fraction, loss: PrivacyLoss) -> Noise:
-    """Noise for values that move by these distances at most. Raises `UnsupportedQuery` as `calibrate_noise` does."""
+    """Calibrate noise to distances of neighbouring values. Raises `UnsupportedQuery` as `calibrate_noise` does."""
     require_positive_loss(loss)
     return require_drawable(Noise.from_loss(loss, distance, squared), loss)
 
 
 def record_budget(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    """The budget of one record: the sum of ``1 / scale`` of all noises that it shifts by 1, or of ``1 / variance``."""
+    """Return the budget of one record: the sum of ``1 / scale``, or ``1 / variance``, of all noises it shifts by 1."""
     records = adjacency.unit.records
     return 2 * loss.rho / records**2 if loss.epsilon is None else loss.epsilon / records
 
 
 def calibrate_to_price(price: Fraction, loss: PrivacyLoss) -> Noise:
-    """The noise of a value, a change of which by 1 has this price, of `record_budget`.
+    """Calibrate the noise of a value whose change by 1 has this price, a part of `record_budget`.
 
     Raises:
         UnsupportedQuery: no sampler has that much noise.
@@ -104,13 +105,13 @@ def calibrate_to_price(price: Fraction, loss: PrivacyLoss) -> Noise:
 
 
 def require_positive_loss(loss: PrivacyLoss) -> None:
-    """Raises `UnsupportedQuery` if nothing may be lost."""
+    """Raise `UnsupportedQuery` if the loss is zero."""
     if loss.rho == 0:
         raise UnsupportedQuery("epsilon, rho", "noisy sums need a loss above zero")
 
 
 def require_drawable(noise: Noise, loss: PrivacyLoss) -> Noise:
-    """The noise itself. Raises `UnsupportedQuery` if no sampler has that much."""
+    """Return the noise. Raises `UnsupportedQuery` if no sampler has that much."""
     laplace = noise.family is Family.LAPLACE
     if noise.parameter > (discrete_laplace.LARGEST_SCALE if laplace else discrete_gaussian.LARGEST_VARIANCE):
         raise UnsupportedQuery("epsilon, rho", f"{loss} for a part of the sums needs more noise than can be drawn")
@@ -118,15 +119,15 @@ def require_drawable(noise: Noise, loss: PrivacyLoss) -> Noise:
 
 
 def l1_distance(query: Query, adjacency: Adjacency) -> Fraction:
-    """L1 distance of the tables of neighbours, at most: each move adds or takes at most `per_record_sensitivity`."""
+    """Return the largest L1 distance of neighbouring tables: each move changes at most `per_record_sensitivity`."""
     return Fraction(adjacency.l1_sensitivity * query.per_record_sensitivity)
 
 
 def squared_l2_distance(query: Query, adjacency: Adjacency) -> Fraction:
-    """Squared L2 distance of the tables of neighbours, at most, on these cells or coarser ones.
+    """Return the largest squared L2 distance of neighbouring tables, on these cells or coarser ones.
 
-    Sums have signs: records that go may take ``-half`` out of the same cell that records that come add ``+half`` to.
-    There the L2 distance is the L1 distance. Counts cannot do that.
+    Sums are signed: removed records may take ``-half`` out of the cell to which added records add ``+half``, so that
+    the L2 distance is the L1 distance. This cannot happen with counts.
     """
     if query.is_signed:
         return l1_distance(query, adjacency) ** 2
@@ -134,22 +135,22 @@ def squared_l2_distance(query: Query, adjacency: Adjacency) -> Fraction:
 
 
 class LinearMechanism(QueryMechanism):
-    """A mechanism that only chooses which sums of cells are released, and how much noise each of them has.
+    """A mechanism that chooses which sums of cells are released, and how much noise each of them has.
 
-    Formal guarantees: of every plan, pure or zero-concentrated as its loss is; see `regular_tiling_law` for sums over
-    nested tilings, and `prices` for others. The sums are linear in the table: run on one of several shares
+    Formal guarantees: each plan loses its loss, pure or zero-concentrated; see `tiling_law` for sums over nested
+    tilings, and `wavelets.calibrate_prices` for others. The sums are linear in the table: run on one of several shares
     that add up to it, the answer is a share of the noisy sums.
     """
 
     __slots__ = ()
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Exact sums, each plus one draw of its noise, in the order of ``plan.law``."""
+        """Return exact sums, each plus one draw of its noise, in the order of ``plan.law``."""
         law = plan.law.require_type(NoisySums)  # type: ignore[type-abstract]
         noisy: list[int] = []
         for sums, noise in compute_exact_sums(plan.query.reorder_table(table), law):
-            drawn = sample_noise(noise, sums.size, randomness)
-            noisy.extend(map(add, sums.tolist(), drawn.tolist()))  # Python's integers cannot overflow
+            noises = sample_noise(noise, sums.size, randomness)
+            noisy.extend(map(add, sums.tolist(), noises.tolist()))  # Python integers cannot overflow
         return tuple(noisy)
 
 
@@ -158,7 +159,7 @@ class FixedWidthMechanism(LinearMechanism):
     """A linear mechanism that counts in intervals of `width` cells.
 
     Attributes:
-        width: How many cells an interval has; between its ends, prefixes are interpolated.
+        width: Number of cells of an interval; prefixes are interpolated within it.
 
     Raises:
         ValueError: the width is below 1.
@@ -168,15 +169,15 @@ class FixedWidthMechanism(LinearMechanism):
 
     def __post_init__(self) -> None:
         if self.width < 1:
-            raise InvalidArgument("width", f"at least 1 cell is counted at a time, got {self.width}")
+            raise InvalidArgument("width", f"must be at least 1 cell, got {self.width}")
 
     def name_with_width(self, name: str) -> str:
-        """The name of the mechanism, with the width of the intervals that it counts."""
+        """Return the name of the mechanism with the width of its intervals."""
         return name if self.width == 1 else f"{name}, {self.width} cells wide"
 
 
 class PrefixMechanism(LinearMechanism):
-    """A linear mechanism that answers counts which are read as prefixes alone."""
+    """A linear mechanism that answers only counts that are read as prefixes."""
 
     __slots__ = ()
 
@@ -184,7 +185,7 @@ class PrefixMechanism(LinearMechanism):
     refusal_template = "{called} answers counts that are read as prefixes, and nothing else"
 
     def accepts_query(self, query: Query) -> bool:
-        """Tell whether a query is of such counts."""
+        """Tell whether a query asks for counts that are read as prefixes."""
         return query.uses_prefixes
 
 
@@ -199,30 +200,30 @@ def plan_sums(
 
 
 def plan_prefixes(name: str, query: Query, law: NoisySums, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-    """Plan prefixes, with their error when they are estimated as well as the noise allows."""
+    """Plan prefixes, with the error of their least squares estimates."""
     variance = law.mean_prefix_variance(total_is_public=adjacency.public_record_count is not None)
     return Plan(query, loss, adjacency, name, law, round_error(sqrt(variance)))
 
 
 def compute_exact_sums(table: ExactTable, law: NoisySums) -> list[tuple[ExactTable, Noise]]:
-    """SECRET: what is to be released, in the order of `law`, each part with the noise that it needs."""
+    """SECRET: return the exact values in the order of `law`, part by part, with the noise of each part."""
     cells: ExactTable = table[:-1].reshape(law.rows, law.cells)
     parts = [(sums.ravel(), part.noise) for sums, part in zip(law.apply_strategy(cells), law.parts, strict=True)]
     return parts if law.missing is None else [*parts, (table[-1:], law.missing)]
 
 
 def sample_noise(noise: Noise, size: int, randomness: Randomness) -> IntArray:
-    """Independent draws of `noise`, by one party."""
+    """Sample independent noise of one party."""
     sample = discrete_laplace.sample if noise.family is Family.LAPLACE else discrete_gaussian.sample
     return sample(noise.parameter, size, randomness)
 
 
 @dataclass(frozen=True, slots=True)
 class FlatHistogram(FixedWidthMechanism):
-    """A noisy histogram: one level, all of the loss.
+    """A noisy histogram: a single level with the whole loss.
 
     Attributes:
-        width: How many cells are counted together; above 1 for prefixes alone, which can be interpolated.
+        width: Number of cells that are counted together; above 1 only for prefixes, which can be interpolated.
     """
 
     query_types = (CountQuery, SumQuery, WeightQuery, SquaredWeightQuery, WeightedSumQuery, WeightedSpreadQuery)
@@ -230,7 +231,7 @@ class FlatHistogram(FixedWidthMechanism):
 
     def _plan(self, query: CountQuery | SumQuery | WeightedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if self.width > 1 and not query.uses_prefixes:
-            raise UnsupportedQuery("width", f"intervals of {self.width} cells are only read as prefixes, not as cells")
+            raise UnsupportedQuery("width", f"must be 1 for cells; intervals of {self.width} cells only serve prefixes")
         return plan_sums(
             self.name_with_width("flat histogram"), query, TreeShape((self.width,), (Fraction(1),)), loss, adjacency
         )
@@ -238,36 +239,35 @@ class FlatHistogram(FixedWidthMechanism):
 
 @dataclass(frozen=True, slots=True)
 class TreeSums(FixedWidthMechanism, PrefixMechanism):
-    """Nested tilings (Hay et al. 2010), branching and budgets optimised (beyond Qardaji, Yang and Li 2013).
+    """Nested tilings (Hay et al. 2010) with optimised branching and budgets (beyond Qardaji, Yang and Li 2013).
 
-    The best tree is the one of exact variances: with next to no noise it is flatter, for most whole counts are exact.
-
-    Where the number of records is public, what lies below the root tells all; a level of one interval per row is
-    counted where that pays.
+    The best tree minimises exact variances: with very little noise it is flatter, because most integer counts are
+    exact. If the number of records is public, the root needs no count; a level of one interval per row is counted where
+    that reduces the error.
 
     Attributes:
-        width: How many cells an interval of the finest level has; between its ends, prefixes are interpolated.
+        width: Number of cells of an interval of the finest level; prefixes are interpolated within it.
     """
 
     query_types = (CountQuery, WeightQuery)
     display_name = "a tree of intervals"
 
     def _plan(self, query: CountQuery | WeightQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        family, pinned = Family.from_loss(loss), adjacency.public_record_count is not None
-        alone = calibrate_noise(query, loss, adjacency) if loss.is_pure else None
-        little = alone if alone is not None and alone.parameter <= DISCRETE else None
+        family, total_is_public = Family.from_loss(loss), adjacency.public_record_count is not None
+        single_level = calibrate_noise(query, loss, adjacency) if loss.is_pure else None
+        small_noise = single_level if single_level is not None and single_level.parameter <= DISCRETE else None
         shape = find_best_shape(
-            query.rows, query.cells, self.width, family, total_is_public=pinned, single_level_noise=little
+            query.rows, query.cells, self.width, family, total_is_public=total_is_public, single_level_noise=small_noise
         )
         return plan_sums(self.name_with_width(f"tree of depth {len(shape.widths)}"), query, shape, loss, adjacency)
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionSums(LinearMechanism):
-    """Each of the nested tilings of a `PartitionQuery` with the same share of the loss; meant to be read as prefixes.
+    """The nested tilings of a `PartitionQuery`, each with an equal fraction of the loss; meant to be read as prefixes.
 
-    Formal guarantees: those of `tiling_law`, for whatever tilings. They are public when the turn is asked, so
-    turns compose adaptively.
+    Formal guarantees: those of `tiling_law`, for any tilings. They are public when the round is asked, so rounds
+    compose adaptively.
     """
 
     query_types = (PartitionQuery,)
@@ -284,12 +284,12 @@ class PartitionSums(LinearMechanism):
 
 @dataclass(frozen=True, slots=True)
 class RegionSums(LinearMechanism):
-    """The tilings of a `RegionQuery`, each with the same share of the loss; for prefixes a tree over its regions.
+    """The tilings of a `RegionQuery`, each with an equal fraction of the loss; for prefixes a tree over its regions.
 
-    The tree is the one that reads prefixes best where regions are as many as the next power of two.
+    The tree is the best for prefixes if the number of regions is rounded up to a power of two.
 
-    Formal guarantees: those of `tiling_law`, for whatever order and tilings: both are public when the turn is
-    asked, and the regions of a tiling are disjoint.
+    Formal guarantees: those of `tiling_law`, for any order and tilings: both are public when the round is asked, and
+    the regions of a tiling are disjoint.
     """
 
     query_types = (RegionQuery,)
@@ -309,8 +309,8 @@ class RegionSums(LinearMechanism):
 def _build_region_tree(
     regions: Places, loss: PrivacyLoss, adjacency: Adjacency
 ) -> tuple[tuple[Places, ...], tuple[Fraction, ...]]:
-    """Groups of regions, from coarse to fine, and what share of the loss each tiling gets."""
-    # A few shapes serve all numbers of regions: to find one for each number would take longer than to release it.
+    """Group regions from coarse to fine; return the tilings and their budget fractions."""
+    # Rounding to a power of two limits the number of optimised shapes: optimising takes longer than a release.
     leaves = 1 << (len(regions) - 1).bit_length()
     shape = find_best_shape(
         1, leaves, 1, Family.from_loss(loss), total_is_public=adjacency.public_record_count is not None
@@ -320,16 +320,16 @@ def _build_region_tree(
 
 @dataclass(frozen=True, slots=True)
 class SubsetCounts(LinearMechanism):
-    """The number of subsets that confirm, and noise (Barrientos, Reiter, Machanavajjhala and Chen 2019).
+    """The noisy number of subsets that confirm a claim (Barrientos, Reiter, Machanavajjhala and Chen 2019).
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, whatever is fitted. All used records
-    of a unit lie in one subset, which is a function of the unit and of a key alone (for records that are the same, of
-    the number among them, so that one more moves no other); what a subset says is a function of the multiset of its
-    own records. So a unit that comes or goes changes the verdict of one subset at most, and the
-    count by 1. A unit that is replaced leaves one subset and enters another: each verdict may change, both in one
-    direction, so the count moves by 2 at most, whether or not it keeps its name, and however many records it has.
-    *Pure*: discrete Laplace noise of scale ``D / epsilon`` for a count that moves by D. *Zero-concentrated*: discrete
-    Gaussian noise of variance parameter ``D**2 / (2 * rho)`` (Canonne, Kamath and Steinke 2020, Theorem 14).
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, for any fitted model. All used
+    records of a unit lie in one subset, which is a function of the unit and a key alone (for equal records, of their
+    index among these, so that an added one moves no other); the verdict of a subset is a function of the multiset of
+    its records. So an added or removed unit changes the verdict of at most one subset, and the count by 1. A replaced
+    unit leaves one subset and enters another: both verdicts may change, in one direction, so the count changes by at
+    most 2, whether or not the unit keeps its identifier, and for any number of its records. *Pure*: discrete Laplace
+    noise of scale ``D / epsilon`` for a count that changes by D. *Zero-concentrated*: discrete Gaussian noise of
+    variance parameter ``D**2 / (2 * rho)`` (Canonne, Kamath and Steinke 2020, Theorem 14).
     """
 
     query_types = (SubsetQuery,)
@@ -343,7 +343,7 @@ class SubsetCounts(LinearMechanism):
 
 
 def count_sensitivity(adjacency: Adjacency) -> int:
-    """The largest difference of the counts of two neighbours.
+    """Return the largest difference of the counts of two neighbours.
 
     >>> from dpcurves.privacy import EACH_RECORD, ReplaceOne, Unit
     >>> count_sensitivity(AddRemove(Unit("patient", 9))), count_sensitivity(ReplaceOne(EACH_RECORD, 100))

@@ -1,4 +1,4 @@
-"""Noisy counts of the reasons why records are missing, for a part of the loss of the count of missing records."""
+"""Noisy counts of the reasons for missing records, for a part of the loss of the count of missing records."""
 
 from __future__ import annotations
 
@@ -14,27 +14,26 @@ from ..queries import Query
 from .linear import sample_noise
 
 SHARE = Fraction(1, 8)
-"""The share of the loss of the count of missing records that its reasons get; at most 1/2 (see `add_reasons`). The
+"""Fraction of the price of the count of missing records that its reasons get; at most 1/2 (see `add_reasons`). The
 scale of the noise of that count grows by 1/7, and that of a reason is 8 times as large."""
 
 
 def add_reasons(plan: Plan) -> Plan:
-    """Return a plan that also counts missing records by reason, at the same loss; the plan itself if it counts none.
+    """Return a plan that also counts missing records by reason, at the same loss; the plan itself if it cannot.
 
-    Formal guarantees: all values together lose at most ``plan.loss`` under ``plan.adjacency``. The reasons divide the
-    missing cell: each missing record has one. Let a record that comes to the missing cell or leaves it cost p there,
-    by the proof of the plan (for Laplace noise of scale b, ``p = 1 / b``; for Gaussian noise of variance parameter v,
-    ``p = 1 / (2 v)``, with squared distances). With a share w of it for the reasons, the total of the missing cell
-    has noise of price ``(1 - w) p``, and each reason noise of price ``w p``. *A record that comes or goes as a
-    missing one, or moves between the missing cell and others*: it changes the total by 1 and one reason by 1, and
-    costs ``(1 - w) p + w p = p`` as before. *A record that is replaced by another missing one*: the total does not
-    change, and two reasons change by 1 each, which costs ``2 w p``: at most p for ``w <= 1/2``, so no more than
-    coming or going does. *Several records of a unit*: L1 distances add up, so pure losses do. For Gaussian noise let
-    a unit change the total by m and the reasons by the vector r, whose entries add up to m. Cells d and reasons r are
-    together a partition of all records, as cells and total are; where noise is calibrated to the squared L2 distance
-    of any partition (`linear.law_over`), ``(1 - w) (|d|**2 + m**2) + w (|d|**2 + |r|**2)`` is at most that distance.
-    Where it is calibrated record by record (`wavelets`), K records change values by at most K times the longest
-    change of one of them, whose price is as above.
+    Formal guarantees: all values together lose at most ``plan.loss`` under ``plan.adjacency``. The reasons partition
+    the missing cell: each missing record has one. Let a record that enters or leaves the missing cell cost p there, by
+    the proof of the plan (for Laplace noise of scale b, ``p = 1 / b``; for Gaussian noise of variance parameter v,
+    ``p = 1 / (2 v)``, with squared distances). With a fraction w for the reasons, the total of the missing cell has
+    noise of price ``(1 - w) p``, and each reason noise of price ``w p``. *A missing record that is added or removed, or
+    a record that moves between the missing cell and others*: it changes the total by 1 and one reason by 1, and costs
+    ``(1 - w) p + w p = p`` as before. *A missing record that is replaced by another missing one*: the total does not
+    change, and two reasons change by 1 each, which costs ``2 w p``: at most p for ``w <= 1/2``. *Several records of a
+    unit*: L1 distances add up, so pure losses do. For Gaussian noise let a unit change the total by m and the reasons
+    by the vector r, whose entries add up to m. Cells d and reasons r together are a partition of all records, as cells
+    and total are; if noise is calibrated to the squared L2 distance of any partition (`linear.tiling_law`),
+    ``(1 - w) (|d|**2 + m**2) + w (|d|**2 + |r|**2)`` is at most that distance. If it is calibrated record by record
+    (`wavelets`), K records change values by at most K times the longest change of one record, whose price is as above.
     """
     law = plan.law
     if not law.splits_missing or law.missing is None or not _has_countable_columns(plan.query):
@@ -44,7 +43,7 @@ def add_reasons(plan: Plan) -> Plan:
 
 
 def add_noise_to_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-    """Return the exact counts of reasons, each plus one draw of its noise; nothing if the plan asks for none."""
+    """Return the exact counts of reasons plus noise; nothing if the plan has no reasons."""
     if plan.reasons is None:
         return ()
     noise = sample_noise(plan.reasons, len(counts), randomness)
@@ -52,12 +51,12 @@ def add_noise_to_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -
 
 
 def _noise_at_fraction(noise: Noise, share: Fraction) -> Noise:
-    """The noise of a value with a share of the price of this one: its scale, or its variance, over the share."""
+    """Return the noise of a value with a fraction of this price: scale or variance is divided by the fraction."""
     return replace(noise, parameter=noise.parameter / share)
 
 
 def _has_countable_columns(query: Query) -> bool:
-    """Tell whether the table of a query counts records by columns, and those that are missing behind its cells."""
+    """Tell whether the table of a query counts records by columns, with missing records behind its cells."""
     plain = all(isinstance(axis.column, str) and isinstance(axis, Axis | Categories) for axis in query.axes)
     return (
         query.is_dense

@@ -1,8 +1,8 @@
-"""Partition selection: which categories that nobody listed are released, and with which noisy number of units.
+"""Partition selection: release unlisted categories with noisy numbers of units.
 
-Under a delta, bounded noise is added to the units of each category, and those above a threshold are released. Without a
-delta, categories come from a public universe, each name of which has noise, also where nobody has it. Also called set
-union, key selection and private partition selection.
+Under a delta, bounded noise is added to the number of units of each category, and counts above a threshold are
+released. Without a delta, categories come from a public universe, and each of its names has noise, including names
+without units. Also called set union, key selection and private partition selection.
 """
 
 from __future__ import annotations
@@ -35,24 +35,27 @@ from .base import ExactTable, QueryMechanism
 from .exponential import pure_epsilon
 
 MOST_NAMES = 1000
-"""Names that are told at most: those of the largest noisy counts."""
+"""Largest number of released categories: those with the largest noisy counts."""
 LARGEST_THRESHOLD = 10**7
+"""Units. Largest threshold that is used."""
 LARGEST_RATE = Fraction(256)
-"""Epsilon of one name that is used at most: with more, noise is 0 but with chance ``2 exp(-256)`` already, and numbers
-like ``exp(-3000)`` would have more digits than can be computed with."""
+"""Largest epsilon per category that is used: noise is then 0 except with probability ``2 exp(-256)``, and numbers like
+``exp(-3000)`` would have too many digits to compute with."""
 _DIGITS = Context(prec=60, rounding=ROUND_CEILING)
+"""Decimal arithmetic with 60 digits that rounds up."""
 _MARGIN = Decimal("1e-40")
+"""Relative margin that covers rounding errors of powers."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedNoise:
-    """Whole numbers x from -threshold to threshold, with chances in proportion to ``exp(-rate * |x|)``.
+    """Integer noise x from -threshold to threshold, with probabilities proportional to ``exp(-rate * |x|)``.
 
-    A name of n units is told if ``n + x > threshold``: never if n is 0.
+    A category of n units is released if ``n + x > threshold``: never if n is 0.
 
     Attributes:
-        rate: Epsilon of one name.
-        threshold: The largest noise, and the largest noisy count that is hidden.
+        rate: Epsilon per category.
+        threshold: Largest noise, and largest noisy count that is not released.
     """
 
     rate: Fraction
@@ -60,17 +63,17 @@ class BoundedNoise:
 
     @classmethod
     def from_delta(cls, rate: Fraction, delta: Fraction) -> BoundedNoise:
-        """The least threshold under which a name of one unit is told with a chance of at most `delta`.
+        """Find the least threshold at which a category of one unit is released with probability at most `delta`.
 
-        A rate above `LARGEST_RATE` is taken as that: noise that hides more loses less.
+        A rate above `LARGEST_RATE` is replaced by it, which loses less.
 
         Raises:
-            UnsupportedQuery: it would be above ten million.
+            UnsupportedQuery: the threshold would exceed ten million.
         """
         rate = min(rate, LARGEST_RATE)
         start = _guess_threshold(float(rate), log(delta.numerator) - log(delta.denominator))
         if start > LARGEST_THRESHOLD:
-            raise UnsupportedQuery("epsilon, delta", "names need so much noise here that none would be told")
+            raise UnsupportedQuery("epsilon, delta", "must be larger: with so much noise no category would be released")
         while start > 1 and cls(rate, start - 1).selection_probability_of_one() <= delta:
             start -= 1
         while cls(rate, start).selection_probability_of_one() > delta:
@@ -78,10 +81,10 @@ class BoundedNoise:
         return cls(rate, start)
 
     def selection_probability_of_one(self) -> Fraction:
-        """A bound from above on the chance that a name of one unit is told, with an error below 1e-40 of it.
+        """Return an upper bound of the probability that a category of one unit is released, with relative error 1e-40.
 
-        It is one over the sum of ``q**(|x| - threshold)``, ``q = exp(-rate)``, and rises with q: one that is rounded
-        up gives an upper bound.
+        The probability is one over the sum of ``q**(|x| - threshold)``, ``q = exp(-rate)``, and increases with q, so a
+        q that is rounded up gives an upper bound.
         """
         margin = _DIGITS.add(1, _DIGITS.divide(_MARGIN, self.threshold + 1))
         with_margin = _DIGITS.multiply(_bound_exp_neg_above(self.rate), margin)
@@ -90,31 +93,31 @@ class BoundedNoise:
         return power * (1 - q) / (1 + q - 2 * q * power)
 
     def selection_probability(self, units: int) -> float:
-        """The chance that a name of so many units is told, about."""
+        """Return the approximate probability that a category of this number of units is released."""
         q, k = exp(-float(self.rate)), self.threshold
-        whole = 1 + 2 * q * (1 - q**k) / (1 - q)
+        normaliser = 1 + 2 * q * (1 - q**k) / (1 - q)
         if units <= 0:
             return 0.0
         if units > 2 * k:
             return 1.0
-        least = k + 1 - units  # of the noise
-        if least > 0:
-            return (q**least - q ** (k + 1)) / (1 - q) / whole
-        return 1 - (q ** (1 - least) - q ** (k + 1)) / (1 - q) / whole
+        least_noise = k + 1 - units
+        if least_noise > 0:
+            return (q**least_noise - q ** (k + 1)) / (1 - q) / normaliser
+        return 1 - (q ** (1 - least_noise) - q ** (k + 1)) / (1 - q) / normaliser
 
     def sample(self, size: int, randomness: Randomness) -> IntArray:
-        """Independent draws: of unbounded noise, anew as long as it is beyond the bound.
+        """Sample independent noise: unbounded noise, drawn again while it exceeds the bound.
 
-        Where that would be most of the time, of an even choice within the bound, which is kept with a chance of
-        ``exp(-rate * |x|)``: at least 1/e. Both have the law of this noise, whatever was drawn anew.
+        If that would happen most of the time, a uniform integer within the bound is accepted with probability
+        ``exp(-rate * |x|)``, at least 1/e. Both methods have exactly the law of this noise.
         """
         if self.rate * self.threshold < 1:
             return np.array([self._sample_by_rejection(randomness) for _ in range(size)], dtype=np.int64)
-        found = np.empty(0, dtype=np.int64)
-        while len(found) < size:
-            drawn = discrete_laplace.sample(1 / self.rate, size - len(found), randomness)
-            found = np.append(found, drawn[np.abs(drawn) <= self.threshold])
-        return found
+        noise = np.empty(0, dtype=np.int64)
+        while len(noise) < size:
+            draws = discrete_laplace.sample(1 / self.rate, size - len(noise), randomness)
+            noise = np.append(noise, draws[np.abs(draws) <= self.threshold])
+        return noise
 
     def _sample_by_rejection(self, randomness: Randomness) -> int:
         while True:
@@ -124,42 +127,41 @@ class BoundedNoise:
 
 
 def _guess_threshold(rate: float, log_delta: float) -> int:
-    """About ``log(1 + (exp(rate) - 1) / (2 delta)) - log((exp(rate) + 1) / 2)`` over the rate, at least 1."""
+    """Estimate the threshold: ``log(1 + (exp(rate) - 1) / (2 delta)) - log((exp(rate) + 1) / 2)`` over the rate."""
     odds = log(expm1(rate)) - log(2) - log_delta
     return max(ceil((float(np.logaddexp(0.0, odds)) - log((exp(rate) + 1) / 2)) / rate), 1)
 
 
 def _bound_exp_neg_above(rate: Fraction) -> Decimal:
-    """``exp(-rate)``, rounded up: each step in this context, as operators round to 28 digits."""
+    """Return ``exp(-rate)`` rounded up; all steps use this context, because operators would round to 28 digits."""
     exponent = _DIGITS.divide(Decimal(-rate.numerator), Decimal(rate.denominator))
     return _DIGITS.next_plus(_DIGITS.exp(exponent))
 
 
 @lru_cache(maxsize=256)
 def calibrate_category_noise(loss: PrivacyLoss, adjacency: Adjacency) -> BoundedNoise:
-    """The noise of names of which one unit changes as many as records of it come and go."""
-    names = adjacency.l1_sensitivity
-    return BoundedNoise.from_delta(pure_epsilon(loss) / names, loss.delta / names)
+    """Calibrate the noise of categories; one unit changes as many of them as it has changed records."""
+    categories = adjacency.l1_sensitivity
+    return BoundedNoise.from_delta(pure_epsilon(loss) / categories, loss.delta / categories)
 
 
 class ThresholdedCategories(QueryMechanism):
-    """Counts of units with bounded noise; what is not above the bound is hidden (Desfontaines and others 2022).
+    """Counts of units with bounded noise; counts up to the threshold are not released (Desfontaines and others 2022).
 
-    Formal guarantees: `run` loses at most ``plan.loss``, with its delta, under ``plan.adjacency``. Let one name have n
-    units in one table and n + 1 in the other, ``q = exp(-rate)``, and c the chance of no noise. If n is 0, it is hidden
-    in one, and told in the other with chance ``c * q**threshold``, the *chance of one*. Else noisy counts from
-    ``n + 1 - threshold`` to ``n + threshold`` have chances in both, whose ratio is q or its inverse; the two counts at
-    the ends have a chance in one table alone, and that is the chance of one. That all up to the threshold are told as
-    one outcome, hidden, makes no difference larger. So one name loses ``(rate, chance of one)``: no mechanism for the
-    same loss tells a name more often (Desfontaines, Voss, Gipson and Mandayam 2022, Theorem 3). Names have independent
-    noise, a unit changes as many as records of it come or go, each by 1, and losses add up: rate and delta of a name
-    are the parts that this leaves. No noise is drawn for names that nobody has, as they are hidden in any case. Names
-    are told in their alphabetical order, and where they are too many, those of the largest noisy counts, so no order
-    tells more.
+    Formal guarantees: `run` loses at most ``plan.loss``, with its delta, under ``plan.adjacency``. Let a category have
+    n units in one table and n + 1 in the other, ``q = exp(-rate)``, and c the probability of zero noise. If n is 0, it
+    is hidden in one table, and released in the other with probability ``c * q**threshold``, the *probability of one*.
+    Otherwise noisy counts from ``n + 1 - threshold`` to ``n + threshold`` have positive probabilities in both tables,
+    with ratio q or its inverse; the two outermost counts are possible in one table only, with the probability of one.
+    Merging all counts up to the threshold into one outcome, hidden, does not increase any difference. So one category
+    loses ``(rate, probability of one)``: no mechanism of the same loss releases a category more often (Desfontaines,
+    Voss, Gipson and Mandayam 2022, Theorem 3). Categories have independent noise, a unit changes as many of them as it
+    has changed records, each by 1, and losses add up: rate and delta per category are the resulting parts. No noise is
+    drawn for categories without units, because they are hidden anyway. Categories are released in alphabetical order,
+    and if there are too many, those with the largest noisy counts, so the order reveals nothing more.
 
-    Noise is exact: see `noise.discrete_laplace`, drawn anew where it is beyond the bound; and the threshold is found
-    with bounds from above that are rational numbers. As in all engines that list what occurs, the time that an answer
-    takes depends on how many names there are.
+    Noise is exact: see `noise.discrete_laplace`, drawn again beyond the bound; and the threshold is found with rational
+    upper bounds. As in all engines that list existing values, the running time depends on the number of categories.
     """
 
     query_types = (PartitionSelectionQuery,)
@@ -167,30 +169,32 @@ class ThresholdedCategories(QueryMechanism):
 
     def _plan(self, query: PartitionSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if not loss.delta:
-            raise UnsupportedQuery("delta", "groups that nobody listed need one: a chance far below 1 over all units")
+            raise UnsupportedQuery(
+                "delta", "groups that nobody listed need one: a probability far below 1 over all units"
+            )
         if pure_epsilon(loss) == 0:
-            raise UnsupportedQuery("epsilon, rho", "names need a loss above zero")
+            raise UnsupportedQuery("epsilon, rho", "must be above zero to find groups")
         noise = calibrate_category_noise(loss, adjacency)
         law = PartitionDecisions(())
         return Plan(query, loss, adjacency, f"noise of at most {noise.threshold} on units of each name", law, error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Each name as a whole number, and behind it its noisy count."""
+        """Return each category as an integer, followed by its noisy count."""
         self.require_query(plan)
         noise = calibrate_category_noise(plan.loss, plan.adjacency)
         noisy = table[:, 1].astype(np.int64) + noise.sample(len(table), randomness)
-        told = np.flatnonzero(noisy > noise.threshold)
-        told = np.sort(told[np.argsort(-noisy[told], kind="stable")[:MOST_NAMES]])
-        return tuple(each for place in told for each in (encode_name(table[place, 0]), int(noisy[place])))
+        selected = np.flatnonzero(noisy > noise.threshold)
+        selected = np.sort(selected[np.argsort(-noisy[selected], kind="stable")[:MOST_NAMES]])
+        return tuple(integer for index in selected for integer in (encode_name(table[index, 0]), int(noisy[index])))
 
 
 @dataclass(frozen=True, slots=True)
 class RankedNoise:
-    """Two-sided geometric noise on the units of each name of a universe, and what is hidden of each rank.
+    """Two-sided geometric noise on the units of each name of a universe, and thresholds by rank.
 
     Attributes:
-        rate: Epsilon of a unit more or less of a name.
-        thresholds: The largest noisy count that is hidden, rank by rank.
+        rate: Epsilon per unit of a name.
+        thresholds: Largest noisy count that is not released, by rank.
     """
 
     rate: Fraction
@@ -198,29 +202,29 @@ class RankedNoise:
 
     @classmethod
     def from_universe_sizes(cls, rate: Fraction, sizes: tuple[int, ...]) -> RankedNoise:
-        """The thresholds above which `FAKES` names that nobody has are told on average, as many of each rank.
+        """Compute thresholds at which `FAKES` names without units are released on average, equally many per rank.
 
         Raises:
-            UnsupportedQuery: one would be above ten million.
+            UnsupportedQuery: a threshold would exceed ten million.
         """
         rate = min(rate, LARGEST_RATE)
-        each, decay_ = float(FAKES) / len(sizes), exp(-float(rate))
-        wanted = [(log(size) - log(each) - log1p(decay_)) / float(rate) - 1 for size in sizes]
-        if max(wanted) > LARGEST_THRESHOLD:
-            raise UnsupportedQuery("epsilon, rho", "names need so much noise here that none would be told")
-        return cls(rate, tuple(max(ceil(each), 0) for each in wanted))
+        fakes_per_rank, decay = float(FAKES) / len(sizes), exp(-float(rate))
+        thresholds = [(log(size) - log(fakes_per_rank) - log1p(decay)) / float(rate) - 1 for size in sizes]
+        if max(thresholds) > LARGEST_THRESHOLD:
+            raise UnsupportedQuery("epsilon, rho", "must be larger: with so much noise no name would be released")
+        return cls(rate, tuple(max(ceil(threshold), 0) for threshold in thresholds))
 
     def selection_probability(self, units: int, rank: int) -> float:
-        """The chance that a name of so many units and this rank is told, about."""
-        q, above = exp(-float(self.rate)), self.thresholds[rank] - units  # noise above this tells it
-        return q ** (above + 1) / (1 + q) if above >= 0 else 1 - q**-above / (1 + q)
+        """Return the approximate probability that a name of this number of units and this rank is released."""
+        q, gap = exp(-float(self.rate)), self.thresholds[rank] - units  # noise above the gap releases it
+        return q ** (gap + 1) / (1 + q) if gap >= 0 else 1 - q**-gap / (1 + q)
 
 
 @dataclass(frozen=True, slots=True)
 class FalseSelectionLaw:
-    """The number of names that are told among so many that nobody has, each with the chance that noise exceeds.
+    """The number of released names among `names` without units, each released independently with equal probability.
 
-    It is binomial: k names weigh ``C(names, k) odds**k``. With q = exp(-rate) a name has the chance
+    It is binomial: k names weigh ``C(names, k) odds**k``. With q = exp(-rate) the probability per name is
     ``q**(threshold + 1) / (1 + q)``.
     """
 
@@ -229,49 +233,55 @@ class FalseSelectionLaw:
     threshold: int
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """The weights of none, one, and so on, down to about ``2**-bits``."""
-        fine = bits + self.names.bit_length()  # odds are about as small as names are many
-        above, q, whole = (
+        """Return the weights of 0, 1, ... names, down to about ``2**-bits``, and a bound of the sum of the others."""
+        fine = bits + self.names.bit_length()  # odds are about the reciprocal of the number of names
+        tail, q, unit = (
             bound_exp_neg(self.rate * (self.threshold + 1), fine),
             bound_exp_neg(self.rate, fine),
             1 << fine,
         )
-        # odds are above / (1 + q - above), between these two numbers
-        least = (above[0] << fine) // (whole + q[1] - above[0])
-        most = (above[1] << fine) // (whole + q[0] - above[1]) + 1
-        found = [one_bracket(bits)]
-        while found[-1][1] > 1 and len(found) <= self.names:
-            left, told = self.names - len(found) + 1, len(found)
-            low, high = found[-1]
-            found.append(((low * left * least >> fine) // told, (high * left * most >> fine) // told + 1))
-        ratio = ((self.names * most >> fine - bits) + 1) // len(found) + 1
-        rest = 0 if len(found) > self.names else bound_geometric_sum(found[-1], (ratio, ratio), bits)
-        return found, rest
+        # The odds are tail / (1 + q - tail), between these two numbers.
+        lowest_odds = (tail[0] << fine) // (unit + q[1] - tail[0])
+        highest_odds = (tail[1] << fine) // (unit + q[0] - tail[1]) + 1
+        weights = [one_bracket(bits)]
+        while weights[-1][1] > 1 and len(weights) <= self.names:
+            remaining, number = self.names - len(weights) + 1, len(weights)
+            low, high = weights[-1]
+            weights.append(
+                (
+                    (low * remaining * lowest_odds >> fine) // number,
+                    (high * remaining * highest_odds >> fine) // number + 1,
+                )
+            )
+        ratio = ((self.names * highest_odds >> fine - bits) + 1) // len(weights) + 1
+        remainder = 0 if len(weights) > self.names else bound_geometric_sum(weights[-1], (ratio, ratio), bits)
+        return weights, remainder
 
 
 @lru_cache(maxsize=256)
 def calibrate_universe_noise(loss: PrivacyLoss, adjacency: Adjacency, sizes: tuple[int, ...]) -> RankedNoise:
-    """The noise of names of which one unit changes as many counts as records of it come and go."""
+    """Calibrate the noise of names of a universe; one unit changes as many counts as it has changed records."""
     return RankedNoise.from_universe_sizes(pure_epsilon(loss) / adjacency.l1_sensitivity, sizes)
 
 
 class UniverseCategories(QueryMechanism):
-    """Counts of units with two-sided geometric noise of all names of a universe; what is not above a threshold is
-    hidden (Cormode, Procopiuc, Srivastava and Tran 2012).
+    """Counts of units with two-sided geometric noise for all names of a universe, released above thresholds.
+
+    Source: Cormode, Procopiuc, Srivastava and Tran 2012.
 
     Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``, without a delta. Let each name of the
-    universe, also those that nobody has, have a noisy count of its units: independent noise x with chances in
-    proportion to ``exp(-rate * |x|)``. A unit changes the counts together by at most as much as records of it come or
-    go, whichever names these have, and also where names share a hash; so all noisy counts together lose ``rate`` times
-    that (Ghosh, Roughgarden and Sundararajan 2009), which is the epsilon of the loss, or in zero-concentrated terms
-    half its square. Which counts are above a threshold that depends on the rank alone is read from these, and so are
-    the largest of them. *Counts are not drawn for each name that nobody has, but the outcome has the same law*: among
-    the names of one rank these counts are independent and alike, so the number of those above the threshold is
-    binomial, and given it they are an even choice of names, each above the threshold by independent geometric numbers.
-    Here names are chosen among all of a rank, and those that somebody has are left out again, for they have noise of
-    their own: what is left are choices that are independent, name by name, with the same chances.
+    universe, including names without units, have a noisy count of its units: independent noise x with probabilities
+    proportional to ``exp(-rate * |x|)``. A unit changes all counts together by at most its number of changed records,
+    for any names and also if names share a hash; so all noisy counts together lose ``rate`` times that number (Ghosh,
+    Roughgarden and Sundararajan 2009), which is the epsilon of the loss, or half its square in zero-concentrated terms.
+    The counts above a threshold that depends on the rank alone, and the largest of them, are functions of all noisy
+    counts. *Counts of names without units are not drawn one by one, but the outcome has the same law*: the counts of
+    names of one rank are independent and identically distributed, so the number above the threshold is binomial, and
+    given it these are a uniform choice of names, each above the threshold by an independent geometric number. Here
+    names are chosen among all names of a rank, and names with units are left out again, because they have their own
+    noise: the remaining choices are independent, name by name, with the same probabilities.
 
-    All draws are exact, see `noise.exponential`. The time that an answer takes depends on how many names there are.
+    All draws are exact, see `noise.exponential`. The running time depends on the number of names with units.
     """
 
     query_types = (UniverseSelectionQuery,)
@@ -279,65 +289,65 @@ class UniverseCategories(QueryMechanism):
 
     def _plan(self, query: UniverseSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         if pure_epsilon(loss) == 0:
-            raise UnsupportedQuery("epsilon, rho", "names need a loss above zero")
+            raise UnsupportedQuery("epsilon, rho", "must be above zero to find groups")
         noise = calibrate_universe_noise(loss, adjacency, query.universe.sizes)
         said = f"noise on units of each name, told above {min(noise.thresholds)} to {max(noise.thresholds)}"
         return Plan(query, loss, adjacency, said, PartitionDecisions(()), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Each name as a whole number, and behind it its noisy count."""
+        """Return each released name as an integer, followed by its noisy count."""
         universe = self.require_query(plan).universe
         noise = calibrate_universe_noise(plan.loss, plan.adjacency, universe.sizes)
         units: dict[str, int] = {}
-        for name, own in table:
+        for name, count in table:
             if universe.find_rank(name.decode()) is not None:
                 label = universe.label(name.decode())
-                units[label] = units.get(label, 0) + int(own)
-        drawn = discrete_laplace.sample(1 / noise.rate, len(units), randomness).tolist()
-        noisy = {name: own + x for (name, own), x in zip(units.items(), drawn, strict=True)}
+                units[label] = units.get(label, 0) + int(count)
+        noises = discrete_laplace.sample(1 / noise.rate, len(units), randomness).tolist()
+        noisy = {name: count + x for (name, count), x in zip(units.items(), noises, strict=True)}
         ranks = {name: universe.find_rank(name) or 0 for name in noisy}
-        told = {name: count for name, count in noisy.items() if count > noise.thresholds[ranks[name]]}
+        selected = {name: count for name, count in noisy.items() if count > noise.thresholds[ranks[name]]}
         for rank, (size, threshold) in enumerate(zip(universe.sizes, noise.thresholds, strict=True)):
-            for number in _sample_distinct(
+            for index in _sample_distinct(
                 sample_by_inversion(FalseSelectionLaw(size, noise.rate, threshold), randomness), size, randomness
             ):
-                name = universe.name_at(rank, number)
-                (more,) = discrete_laplace.sample(1 / noise.rate, 1, randomness).tolist()
+                name = universe.name_at(rank, index)
+                (excess,) = discrete_laplace.sample(1 / noise.rate, 1, randomness).tolist()
                 if name not in units:
-                    told[name] = threshold + 1 + (more if more >= 0 else -1 - more)
-        largest = sorted(sorted(told), key=lambda name: -told[name])[:MOST_NAMES]
-        return tuple(each for name in sorted(largest) for each in (encode_name(name.encode()), told[name]))
+                    selected[name] = threshold + 1 + (excess if excess >= 0 else -1 - excess)
+        largest = sorted(sorted(selected), key=lambda name: -selected[name])[:MOST_NAMES]
+        return tuple(integer for name in sorted(largest) for integer in (encode_name(name.encode()), selected[name]))
 
 
 ALARM = 1e-5
-"""Probability that the noise of any name of a universe is larger than `bound_units_below` takes it to be."""
+"""Probability that the noise of any name of a universe exceeds the margin of `bound_units_below`."""
 
 
 def bound_units_below(plan: Plan, name: str, noisy: int) -> int:
-    """Return how many units at least have a name of this noisy count.
+    """Return a lower bound of the number of units with this name, from its noisy count.
 
-    Under a delta the noise is bounded, so this is certain, whatever was selected. In a universe the noise of all its
-    names together exceeds the bound with a probability of at most `ALARM`: so many names that nobody has are told above
-    a threshold on average (`FAKES`), and their number falls by ``exp(-rate)`` with each unit above it.
+    Under a delta the noise is bounded, so the bound always holds. In a universe the noise of all names together exceeds
+    the bound with probability at most `ALARM`: on average `FAKES` names without units are released above a threshold,
+    and their number falls by ``exp(-rate)`` with each further unit.
     """
     if isinstance(plan.query, UniverseSelectionQuery):
         universe = plan.query.universe
         noise = calibrate_universe_noise(plan.loss, plan.adjacency, universe.sizes)
-        above = log(float(FAKES) / ALARM) / float(noise.rate)
-        return noisy - noise.thresholds[universe.find_rank(name) or 0] - ceil(above)
+        margin = log(float(FAKES) / ALARM) / float(noise.rate)
+        return noisy - noise.thresholds[universe.find_rank(name) or 0] - ceil(margin)
     return noisy - calibrate_category_noise(plan.loss, plan.adjacency).threshold
 
 
-def _sample_distinct(count: int, below: int, randomness: Randomness) -> list[int]:
-    """So many different whole numbers below another, in even choice."""
-    found: dict[int, None] = {}
-    while len(found) < count:
-        found[randomness.sample_below(below)] = None
-    return list(found)
+def _sample_distinct(count: int, bound: int, randomness: Randomness) -> list[int]:
+    """Sample `count` different integers below a bound, uniformly."""
+    numbers: dict[int, None] = {}
+    while len(numbers) < count:
+        numbers[randomness.sample_below(bound)] = None
+    return list(numbers)
 
 
 def encode_name(name: bytes) -> int:
-    """A name as a whole number: a one, and its bytes.
+    """Encode a name as an integer: a byte 1, then its bytes.
 
     >>> encode_name(b"ab")
     90466

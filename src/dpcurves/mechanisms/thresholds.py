@@ -26,34 +26,36 @@ from .linear import require_drawable, require_positive_loss, sample_noise
 
 
 MOST_KINDS = 1024
+"""Number of kinds of records above which pairs of them are bounded instead of enumerated."""
 _RATIO_BITS = 20
+"""Binary digits after the point of ratios of noises."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparseVector(QueryMechanism):
-    """Sparse vector technique: one secret noise on all thresholds, fresh noise on every sum, a limit on those that
-    reach.
+    """Sparse vector technique: one secret noise on all thresholds, fresh noise on each sum, a limit on positive
+    answers.
 
-    Thresholds may differ, and may be sums over records themselves (Chen 2018, Algorithm 8, with the counter set to
-    zero once, before the loop): then the difference is what is compared. It is asked whether the difference, with noise
-    of its own, reaches the common noise. The numbers of those that do are the answer.
+    Thresholds may differ, and may be sums over records themselves (Chen 2018, Algorithm 8, with the counter set to zero
+    once, before the loop): the difference is compared. A comparison is positive if the difference plus fresh noise
+    reaches the common noise. The indices of positive comparisons are the answer.
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Let neighbours change the
-    differences by d, let ``up`` be the largest rise in d and ``down`` the largest fall (0 where there is none), and let
-    an answer have at most c that reached. Take any value t of the common noise on one side, and ``t + up`` on the
-    other: that costs at most ``up / b``, b being the scale of the common noise. A difference that stayed below t stays
-    below ``t + up``, at no cost, however many there are. One that reached t has to rise by at most ``up + down`` more:
-    that costs at most ``(up + down) / s`` each, s being the scale of the other noises, and there are c of these. The
-    sum over t gives ``up / b + c * (up + down) / s`` (Dwork and Roth 2014, Theorem 3.23, and Lyu, Su and Li 2017,
-    section 4, with the largest d written out). Discrete Laplace noise has these prices on whole numbers, and the proof
-    holds for the whole numbers t. `difference_sensitivity` finds the largest ``up`` and ``up + down`` that one move can cause, over
-    all kinds of records; a move is a record that comes or goes, or under replace-one one that becomes another, missing
-    ones among them. Both add up over moves, so a unit of k records pays k times as much, and noise is k times as large.
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Let neighbours change the differences
+    by d, let ``up`` be the largest rise in d and ``down`` the largest fall (0 if there is none), and let an answer have
+    at most c positive comparisons. Take any value t of the common noise in one table, and ``t + up`` in the other: that
+    costs at most ``up / b``, b being the scale of the common noise. A difference below t stays below ``t + up``, at no
+    cost, however many there are. A difference that reached t must rise by at most ``up + down`` more: that costs at
+    most ``(up + down) / s`` each, s being the scale of the other noises, and there are c of these. The sum over t gives
+    ``up / b + c * (up + down) / s`` (Dwork and Roth 2014, Theorem 3.23, and Lyu, Su and Li 2017, section 4, with the
+    largest d written out). Discrete Laplace noise has these prices on integers, and the proof holds for integers t.
+    `difference_sensitivity` finds the largest ``up`` and ``up + down`` that one move can cause, over all kinds of
+    records; a move is an added or removed record, or under replace-one a record that becomes another, including missing
+    ones. Both add up over moves, so a unit of k records pays k times as much, and noise is k times as large.
 
-    Queries that all move one way are no special case: there ``up + down`` is half as large as where they need not. The
-    scales split the loss between b and s so that ``b**2 + s**2`` is least: as 1 to ``(c * (up + down) / up)**(2 / 3)``
-    (Lyu, Su and Li 2017, section 4.2). A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated, so a
-    zero-concentrated loss pays for an epsilon of ``sqrt(2 * rho)``, rounded down.
+    Queries that all move in one direction are no special case: their ``up + down`` is half as large. The scales split
+    the loss so that ``b**2 + s**2`` is least: as 1 to ``(c * (up + down) / up)**(2 / 3)`` (Lyu, Su and Li 2017, section
+    4.2). A pure loss of epsilon is ``epsilon**2 / 2`` zero-concentrated, so a zero-concentrated loss pays for an
+    epsilon of ``sqrt(2 * rho)``, rounded down.
 
     >>> from dpcurves.data import Axis, Grid
     >>> from dpcurves.queries import ThresholdComparison as Comparison
@@ -73,20 +75,20 @@ class SparseVector(QueryMechanism):
         return Plan(query, loss, adjacency, "sparse vector technique", law, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """The numbers of the comparisons that reached their threshold, in order; how many there are, for each less."""
+        """Return the indices of comparisons that reached their threshold, padded with the number of comparisons."""
         law = plan.law.require_type(ThresholdAnswers)
-        exact = compute_differences(table, self.require_query(plan).comparison_matrix)
-        (common,) = sample_noise(law.threshold_noise, 1, randomness).tolist()
-        own = sample_noise(law.sum_noise, len(exact), randomness).tolist()
-        return select_reached(exact, own, common, law.size)
+        differences = compute_differences(table, self.require_query(plan).comparison_matrix)
+        (threshold_noise,) = sample_noise(law.threshold_noise, 1, randomness).tolist()
+        sum_noises = sample_noise(law.sum_noise, len(differences), randomness).tolist()
+        return select_reached(differences, sum_noises, threshold_noise, law.size)
 
 
 class DifferenceSensitivity(NamedTuple):
     """Changes of the differences by one move of a record.
 
     Attributes:
-        largest_rise: The largest rise of one of them, over all moves (a fall is a rise the other way round).
-        largest_distance: The largest distance between the largest rise and the largest fall that one move causes, or 0.
+        largest_rise: Largest rise of a difference over all moves (a fall is a rise in the reverse move).
+        largest_distance: Largest sum of the largest rise and the largest fall that one move causes, or 0.
     """
 
     largest_rise: int
@@ -94,47 +96,51 @@ class DifferenceSensitivity(NamedTuple):
 
 
 def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> DifferenceSensitivity:
-    """By every kind of record, missing ones among them: it comes or goes, or becomes one of another kind.
+    """Compute the sensitivity over all kinds of records, including missing ones, that are added, removed or replaced.
 
-    Where there are too many kinds to try all pairs, a rise and a fall are each at most the range of some weights.
+    If there are too many kinds to try all pairs, a rise and a fall are each bounded by the range of some weights.
     """
     kinds = np.unique(np.pad(weights, ((0, 0), (0, 1))), axis=1)  # with a column of zeros: missing records
     if not isinstance(adjacency, AddRemove) and kinds.shape[1] > MOST_KINDS:
-        widest = int((kinds.max(axis=1) - kinds.min(axis=1)).max())
-        return DifferenceSensitivity(widest, widest if len(weights) == 1 else 2 * widest)
-    kept = np.zeros((len(weights), 1), dtype=np.int64) if isinstance(adjacency, AddRemove) else kinds
-    up = apart = 0
-    for old in kept.T:
+        range_ = int((kinds.max(axis=1) - kinds.min(axis=1)).max())
+        return DifferenceSensitivity(range_, range_ if len(weights) == 1 else 2 * range_)
+    origins = np.zeros((len(weights), 1), dtype=np.int64) if isinstance(adjacency, AddRemove) else kinds
+    largest_rise = largest_distance = 0
+    for old in origins.T:
         change = kinds - old[:, None]
         rise, fall = np.maximum(change.max(axis=0), 0), np.maximum(-change.min(axis=0), 0)
-        up = max(up, int(rise.max()), int(fall.max()))
-        apart = max(apart, int((rise + fall).max()))
-    return DifferenceSensitivity(up, apart)
+        largest_rise = max(largest_rise, int(rise.max()), int(fall.max()))
+        largest_distance = max(largest_distance, int((rise + fall).max()))
+    return DifferenceSensitivity(largest_rise, largest_distance)
 
 
 def sparse_vector_law(compared: Comparisons, loss: PrivacyLoss, adjacency: Adjacency) -> ThresholdAnswers:
-    """The two noises.
+    """Calibrate both noises.
 
     Raises:
-        UnsupportedQuery: nothing may be lost, nothing depends on records, or no sampler has that much noise.
+        UnsupportedQuery: the loss is zero, no weight differs from 0, or no sampler has that much noise.
     """
     require_positive_loss(loss)
-    up, apart = difference_sensitivity(compared.weights, adjacency)
-    if apart == 0:
+    rise, distance = difference_sensitivity(compared.weights, adjacency)
+    if distance == 0:
         raise UnsupportedQuery("comparisons", "weights that are all 0 compare nothing")
-    all_reached = compared.most * apart
-    ratio = two_thirds_power(Fraction(all_reached, up))
-    allowed = pure_epsilon(loss) / adjacency.unit.records / (1 + ratio)
-    if allowed == 0:
+    total_distance = compared.most * distance
+    ratio = two_thirds_power(Fraction(total_distance, rise))
+    rate = pure_epsilon(loss) / adjacency.unit.records / (1 + ratio)
+    if rate == 0:
         raise UnsupportedQuery("epsilon, rho", "comparisons need a loss above zero")
-    common, own = (Noise(Family.LAPLACE, scale) for scale in (up / allowed, all_reached / (ratio * allowed)))
-    asked = len(compared.thresholds)
-    nobody = (asked,) * compared.most
-    return ThresholdAnswers(nobody, require_drawable(common, loss), require_drawable(own, loss), asked, compared.step)
+    threshold_noise, sum_noise = (
+        Noise(Family.LAPLACE, scale) for scale in (rise / rate, total_distance / (ratio * rate))
+    )
+    comparisons = len(compared.thresholds)
+    example = (comparisons,) * compared.most
+    return ThresholdAnswers(
+        example, require_drawable(threshold_noise, loss), require_drawable(sum_noise, loss), comparisons, compared.step
+    )
 
 
 def two_thirds_power(value: Fraction) -> Fraction:
-    """The cube root of the square, rounded down to 20 binary places: the same on every machine.
+    """Return the cube root of the square, rounded down to 20 binary digits: equal on all machines.
 
     >>> two_thirds_power(Fraction(8))
     Fraction(4, 1)
@@ -149,37 +155,41 @@ def two_thirds_power(value: Fraction) -> Fraction:
 
 
 def compute_differences(table: ExactTable, compared: Comparisons) -> list[int]:
-    """SECRET: exact sums less thresholds, in Python's integers, which cannot overflow."""
+    """SECRET: return exact sums minus thresholds, as Python integers, which cannot overflow."""
     sums = compared.weights.astype(object) @ table[:-1].astype(object)
     return [int(total) - threshold for total, threshold in zip(sums, compared.thresholds, strict=True)]
 
 
-def select_reached(differences: Sequence[int], own: Sequence[int], common: int, most: int) -> tuple[int, ...]:
-    """The first `most` whose difference, with its own noise, reaches the common noise; filled up with their number."""
-    found = [
-        place for place, (exact, noise) in enumerate(zip(differences, own, strict=True)) if exact + noise >= common
+def select_reached(
+    differences: Sequence[int], sum_noises: Sequence[int], threshold_noise: int, most: int
+) -> tuple[int, ...]:
+    """Return the first `most` indices whose difference plus noise reaches the common noise, padded with the length."""
+    reached = [
+        index
+        for index, (difference, noise) in enumerate(zip(differences, sum_noises, strict=True))
+        if difference + noise >= threshold_noise
     ]
-    return tuple((found + [len(differences)] * most)[:most])
+    return tuple((reached + [len(differences)] * most)[:most])
 
 
 @dataclass(frozen=True, slots=True)
 class MergedCells(QueryMechanism):
-    """From left to right, cells are joined until their noisy count reaches a noisy number (Chen 2018, Algorithm 14).
+    """Merge cells from left to right until their noisy count reaches a noisy minimum (Chen 2018, Algorithm 14).
 
-    That number is drawn anew for each interval, and the noise of the count for each cell that is joined. What is left
-    over at the end belongs to the last interval; if there is none, all cells are one. Missing records count nowhere.
+    The minimum has fresh noise for each interval, and the count for each merged cell. A remainder belongs to the last
+    interval; if there is none, all cells form one interval. Missing records are not counted.
 
-    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Let one record more lie in some cell.
-    Given the answer, that cell is in one interval, or in what is left over; all else is drawn alike on both sides.
-    There the counts up to the cell are the same, and the others, that at the end of the interval among them, one more.
+    Formal guarantees: `run` loses at most ``plan.loss`` under ``plan.adjacency``. Let some cell hold one more record.
+    Given the answer, that cell is in one interval, or in the remainder; all else has the same law in both tables. There
+    the counts before the cell are equal, and the others, including the one at the end of the interval, are one larger.
 
-    - *From few to more*: shift the noisy number by 1, which costs ``1 / scale``. Counts that stayed below it still do:
-      those before the cell with more room, the others with as much. The last one reaches it as before.
-    - *From more to few*: shift nothing. Counts that stayed below do so all the more. Only the last one has to rise by
-      1: that costs ``1 / scale``, too.
+    - *From fewer to more*: shift the noisy minimum by 1, which costs ``1 / scale``. Counts below it stay below: those
+      before the cell with more room, the others with as much. The last one reaches it as before.
+    - *From more to fewer*: shift nothing. Counts below stay below. Only the last one must rise by 1: that costs
+      ``1 / scale``, too.
 
-    So one move costs ``1 / scale``; neighbours are a path of ``l1_sensitivity`` of them, and noise of scale
-    ``l1_sensitivity / epsilon`` on both is enough. (The published noise is twice that under add-remove, and this under
+    So one move costs ``1 / scale``; neighbours are a path of ``l1_sensitivity`` moves, and noise of scale
+    ``l1_sensitivity / epsilon`` on both is enough. (The published noise is twice that under add-remove, and equal under
     replace-one.) A zero-concentrated loss pays for an epsilon of ``sqrt(2 * rho)``, rounded down.
     """
 
@@ -191,18 +201,18 @@ class MergedCells(QueryMechanism):
         return Plan(query, loss, adjacency, "merged cells", Selection((1,) * query.cells), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """For each cell whether an interval ends behind it, 1 or 0; the last one ends with the axis in any case."""
+        """Return 1 for each cell with which an interval ends, else 0; the last interval ends with the axis anyway."""
         query: MergePartitionQuery = self.require_query(plan)
-        drawn = sample_noise(calibrate_merge_noise(plan.loss, plan.adjacency), 2 * query.cells, randomness).tolist()
+        noises = sample_noise(calibrate_merge_noise(plan.loss, plan.adjacency), 2 * query.cells, randomness).tolist()
         counts = [int(count) for count in table[:-1]]
-        return tuple(mark_interval_ends(counts, query.least, drawn[::2], drawn[1::2]))
+        return tuple(mark_interval_ends(counts, query.least, noises[::2], noises[1::2]))
 
 
 def calibrate_merge_noise(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
-    """The noise of each count, and of each number that it has to reach.
+    """Calibrate the noise of each count, and of each minimum.
 
     Raises:
-        UnsupportedQuery: nothing may be lost, or no sampler has that much noise.
+        UnsupportedQuery: the loss is zero, or no sampler has that much noise.
     """
     require_positive_loss(loss)
     epsilon = pure_epsilon(loss)
@@ -211,11 +221,13 @@ def calibrate_merge_noise(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
     return require_drawable(Noise(Family.LAPLACE, adjacency.l1_sensitivity / epsilon), loss)
 
 
-def mark_interval_ends(counts: Sequence[int], least: int, own: Sequence[int], common: Sequence[int]) -> Iterator[int]:
-    """Mark the cells behind which an interval ends, given the noise of its count and that of an interval from it on."""
+def mark_interval_ends(
+    counts: Sequence[int], least: int, count_noises: Sequence[int], threshold_noises: Sequence[int]
+) -> Iterator[int]:
+    """Generate 1 for each cell with which an interval ends, else 0, given the noises of counts and of minimums."""
     total, threshold = 0, None
-    for count, noise, fresh in zip(counts, own, common, strict=True):
-        threshold = least + fresh if threshold is None else threshold
+    for count, noise, threshold_noise in zip(counts, count_noises, threshold_noises, strict=True):
+        threshold = least + threshold_noise if threshold is None else threshold
         total += count
         reached = total + noise >= threshold
         total, threshold = (0, None) if reached else (total, threshold)
@@ -223,8 +235,11 @@ def mark_interval_ends(counts: Sequence[int], least: int, own: Sequence[int], co
 
 
 LARGEST_SCALE = 2**40
+"""Largest scale of the noise of scores."""
 _ROOT_BITS = 40
-_ABOVE = 1 + Fraction(1, 2**50)  # times this a logarithm that was rounded, wrong in its last bit, is too large
+"""Binary digits after the point of square roots."""
+_ABOVE = 1 + Fraction(1, 2**50)
+"""Factor that turns a rounded logarithm, wrong in its last bit, into an upper bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,17 +324,17 @@ def calibrate_privtree(query: TreePartitionQuery, loss: PrivacyLoss, adjacency: 
 
 
 def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjacency: Adjacency) -> tuple[Noise, int]:
-    """The least noise of scores, and how fast they fall, for so many parts of a box and divisions on a path at most.
+    """Calibrate the noise of scores and their decay, for the number of parts of a box and of divisions on a path.
 
     Raises:
-        UnsupportedQuery: nothing may be lost, or so much noise would be needed that scores might leave 64 bits.
+        UnsupportedQuery: the loss is zero, or scores with so much noise might exceed 64 bits.
     """
     require_positive_loss(loss)
     parts = max(2, parts)
     price = path_price(parts, height)
     if loss.epsilon is not None:
-        of_record = price + 1 if isinstance(adjacency, ReplaceOne) else price
-        scale = adjacency.unit.records * of_record / loss.epsilon
+        record_price = price + 1 if isinstance(adjacency, ReplaceOne) else price
+        scale = adjacency.unit.records * record_price / loss.epsilon
     else:  # rounded up
         squared = adjacency.squared_l2_sensitivity * (price + 1) ** 2 / (8 * loss.rho)
         scale = Fraction(isqrt(int(squared * 4**_ROOT_BITS)) + 1, 2**_ROOT_BITS)
@@ -329,7 +344,7 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
 
 
 def path_price(parts: int, height: int) -> Fraction:
-    """C in the docstring of `PrivTree`: the most that divisions lose on one path, in units of one over the scale.
+    """Return C of `PrivTree`: the largest loss of the divisions on one path, in units of one over the scale.
 
     >>> path_price(2, 1), path_price(2, 3), float(path_price(2, 60))
     (Fraction(1, 1), Fraction(7, 3), 2.6066951524152917)
@@ -338,31 +353,31 @@ def path_price(parts: int, height: int) -> Fraction:
 
 
 def is_noisily_above_zero(scores: IntArray, noise: Noise, randomness: Randomness) -> BoolArray:
-    """SECRET scores in, decisions out: whether each is above zero once noise is added to it."""
+    """SECRET scores in, decisions out: tell whether each score plus noise is above zero."""
     decided: BoolArray = sample_noise(noise, len(scores), randomness) > -scores  # a sum might leave 64 bits
     return decided
 
 
 def _grow_partition(splitting: SplitRule, divides: Callable[[Boxes, int], BoolArray]) -> tuple[int, ...]:
-    """Decisions, generation by generation."""
+    """Return decisions, generation by generation."""
     decisions: list[int] = []
     boxes, depth = splitting.whole_box, 0
     while len(boxes.lower):
-        asked = boxes.select(splitting.is_divisible(boxes))
-        divided = divides(asked, depth)
+        candidates = boxes.select(splitting.is_divisible(boxes))
+        divided = divides(candidates, depth)
         decisions.extend(divided.astype(np.int64).tolist())
-        boxes, depth = splitting.divide(asked.select(divided)), depth + 1
+        boxes, depth = splitting.divide(candidates.select(divided)), depth + 1
     return tuple(decisions)
 
 
 def _example_partition(growth: PrivTreeParameters, adjacency: Adjacency) -> tuple[int, ...]:
-    """The partition of records that are spread evenly, without noise; one box, where their number is private."""
+    """Return the partition of evenly spread records without noise; a single box if their number is private."""
     shape = np.array(growth.splitting.shape, dtype=np.float64)
     records = float(adjacency.units * adjacency.unit.records) if isinstance(adjacency, ReplaceOne) else 0.0
 
     def divide_exactly(boxes: Boxes, depth: int) -> BoolArray:
-        held = records * (boxes.width / shape).prod(axis=1)
-        divided: BoolArray = held > growth.least + depth * growth.decay
+        expected_counts = records * (boxes.width / shape).prod(axis=1)
+        divided: BoolArray = expected_counts > growth.least + depth * growth.decay
         return divided
 
     return _grow_partition(growth.splitting, divide_exactly)

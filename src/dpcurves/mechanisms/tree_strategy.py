@@ -1,4 +1,4 @@
-"""Choice of nested tilings and of their shares of the loss: least mean squared error of a prefix."""
+"""Choice of nested tilings and of their budget fractions, for the least mean squared error of a prefix."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from numpy.typing import NDArray
 from ..arrays import FloatArray
 from ..laws import Family, IntervalSums, Noise, Tier, round_error
 
-# Trees whose nodes of a level are all alike: their error in closed form, and the shares that minimise it.
+# Trees with equal nodes on each level: their error in closed form, and the budget fractions that minimise it.
 #
-# Many trees of one depth are worked on at once: arrays have the shape ``(trees, levels)``, from coarse to fine.
-# Variances are in units of that of the noise which the whole loss allows: a level with share s has ``s ** -power``.
+# Many trees of one depth are processed at once: arrays have the shape ``(trees, levels)``, from coarse to fine.
+# Variances are in units of the noise variance for the whole loss: a level with share s has ``s ** -power``.
 
 
 _ROUNDS = 40
+"""Iterations of an optimisation of shares."""
 _FEW_ROUNDS = 3
+"""Iterations for an approximate comparison."""
 _LEAST_SHARE = 1e-9
+"""Lower limit of shares, so that nothing divides by 0."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +35,13 @@ class PerfectTrees:
     """Trees of one depth over rows of cells.
 
     Attributes:
-        radices: How many nodes of a level a node of the level above has; first, how many a row has. With
-            a fraction, if the last node is cut off.
-        widths: How many cells a node has.
-        rows: How many rows have such a tree.
+        radices: Number of children of a node of the level above; for the first level, of nodes per row. A fraction if
+            the last node is cut off.
+        widths: Number of cells of a node.
+        rows: Number of rows with such a tree.
         power: 2 for Laplace noise, whose variance falls with the square of a share; 1 for Gaussian noise.
-        total_is_public: Whether the number of all records is known. Then the missing cell, which has the noise that the
-            whole loss allows, is one more child of the root.
+        total_is_public: Whether the number of all records is public. The missing cell, whose noise has the whole loss,
+            is then another child of the root.
     """
 
     radices: FloatArray
@@ -48,19 +51,19 @@ class PerfectTrees:
     total_is_public: bool
 
     def select_trees(self, numbers: NDArray[np.int64]) -> PerfectTrees:
-        """Keep the trees with these numbers."""
+        """Select trees by index."""
         return replace(self, radices=self.radices[numbers], widths=self.widths[numbers])
 
     def approximate_errors(self) -> FloatArray:
-        """About the least errors that shares can make: after a few rounds of `optimise_budget_fractions`. Not less than the least."""
+        """Return approximate errors with optimised shares after few iterations; not below the least errors."""
         return self.prefix_errors(self.optimise_budget_fractions(_FEW_ROUNDS))
 
     def optimise_budget_fractions(self, rounds: int = _ROUNDS) -> FloatArray:
-        """Shares that minimise `prefix_errors`: multiplicative updates, in a fixed number of rounds.
+        """Return shares that minimise `prefix_errors`, by a fixed number of multiplicative updates.
 
-        On the simplex a minimum has shares proportional to pulls, where ``pull = -d error / d log(share) / power``. A
-        level alone has ``pull = weight * share ** -power``, so that ``share * (pull / share) ** (1 / (power + 1))`` is
-        right at once. Where a level is best left out the minimum found is a local one: compare trees without it.
+        At a minimum on the simplex, shares are proportional to pulls, ``pull = -d error / d log(share) / power``. A
+        single level has ``pull = weight * share ** -power``, so that ``share * (pull / share) ** (1 / (power + 1))`` is
+        optimal at once. If a level is best left out, the minimum is a local one: compare trees without that level.
         """
         shares = np.full(self.radices.shape, 1 / self.radices.shape[1])
         for _ in range(rounds):
@@ -70,7 +73,7 @@ class PerfectTrees:
         return shares
 
     def prefix_errors(self, shares: FloatArray) -> FloatArray:
-        """Mean variance of a prefix over all edges but the last, by least squares on all levels."""
+        """Return the mean variance of a prefix over all edges except the last, by least squares on all levels."""
         combined = self._combine_variances(shares)
         top, _ = self._first_level_error(combined[:, 0])
         errors: FloatArray = top + (self._variance_weights * combined)[:, 1:].sum(axis=1)
@@ -78,12 +81,12 @@ class PerfectTrees:
 
     @cached_property
     def _children(self) -> FloatArray:
-        """The number of children of a node of the level above, with the one that is cut off."""
+        """Number of children of a node of the level above, including the one that is cut off."""
         return np.ceil(self.radices)
 
     @cached_property
     def _edge_moments(self) -> tuple[FloatArray, FloatArray]:
-        """Means of ``j + u**2`` and of ``(j + u)**2`` over edges that lie at a part u of node number j."""
+        """Means of ``j + u**2`` and of ``(j + u)**2`` over edges at a fraction u of node number j."""
         whole = np.floor(self.radices)
         cut = self.radices - whole
         part = (1 - 1 / self.widths) / 2
@@ -95,12 +98,12 @@ class PerfectTrees:
 
     @cached_property
     def _variance_weights(self) -> FloatArray:
-        """The contribution of a level to the error per unit of its variance, given the total of the node above."""
+        """Contribution of a level to the error per unit of its variance, given the total of the node above."""
         first, second = self._edge_moments
         return first - second / self._children
 
     def _combine_variances(self, shares: FloatArray) -> FloatArray:
-        """Variance of a node's estimate from its own subtree."""
+        """Return the variance of a node's estimate from its own subtree."""
         combined = shares**-self.power
         for level in range(combined.shape[1] - 2, -1, -1):
             of_children = self._children[:, level + 1] * combined[:, level + 1]
@@ -108,7 +111,7 @@ class PerfectTrees:
         return combined
 
     def _first_level_error(self, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The contribution of the first level to the error, and its derivative by the variance."""
+        """Return the contribution of the first level to the error, and its derivative by the variance."""
         first, second = self._edge_moments[0][:, 0], self._edge_moments[1][:, 0]
         if not self.total_is_public:
             return first * variance, first
@@ -117,7 +120,9 @@ class PerfectTrees:
         return first * variance - second * variance * part, first - second * part * (2 - nodes * part)
 
     def _error_gradients(self, shares: FloatArray) -> FloatArray:
-        """Derivatives of the error by the logarithm of each share, over the power: by the chain rule, downwards."""
+        """Return derivatives of the error by the logarithm of each share, over the power, by the chain rule
+        downwards.
+        """
         combined, own = self._combine_variances(shares), shares**-self.power
         pulls = np.empty_like(shares)
         _, slope = self._first_level_error(combined[:, 0])
@@ -134,22 +139,26 @@ class PerfectTrees:
 Radices = tuple[int, ...]
 
 DISCRETE = 1
-"""Scales of noise up to which its being discrete decides between trees."""
-_LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
+"""Scale of noise up to which its discreteness changes the best tree."""
+_LARGE = Fraction(10**6)
+"""Noise parameter so large that the discreteness of the noise does not matter."""
 _PARTS = 1000
+"""Denominator of budget fractions."""
 _FINALISTS = 4
+"""Number of trees that are compared by exact errors."""
 _SEMIFINALISTS = 20
+"""Number of trees whose shares are optimised fully."""
 _NEAR = 1.2
-"""The largest error of a tree over the least one, before its shares are optimised, at which it is compared further."""
+"""Ratio of a tree's error to the least one, before its shares are optimised, up to which it is compared further."""
 
 
 class TreeShape(NamedTuple):
-    """Nested tilings by intervals of equal width, each with its share of the loss.
+    """Nested tilings by intervals of equal width, with budget fractions.
 
     Attributes:
-        widths: How many cells an interval has, from coarse to fine; each divides the one before, but for a first one
-            that has all cells.
-        budget_fractions: What part of the loss each tiling may use. They add up to 1.
+        widths: Number of cells of an interval, from coarse to fine; each divides the one before, except that the first
+            one may have all cells.
+        budget_fractions: Fraction of the loss of each tiling; they add up to 1.
     """
 
     widths: tuple[int, ...]
@@ -160,27 +169,27 @@ class TreeShape(NamedTuple):
 def find_best_shape(
     rows: int, cells: int, width: int, family: Family, *, total_is_public: bool, single_level_noise: Noise | None = None
 ) -> TreeShape:
-    """The shape whose prefixes have the least error, among trees whose finest intervals have `width` cells.
+    """Return the shape with the least error of prefixes among trees whose finest intervals have `width` cells.
 
     Many lists of radices are compared in closed form, each with its best shares; the few best are compared exactly. The
-    answer is the same for every loss, since all variances scale with it, but where there is next to no noise: the
-    variance of whole numbers then falls much faster than the square of a scale, and fewer levels are better. The best
-    trees of each depth, flat ones among them, are then compared by their exact variances. The answer is remembered: the
-    first one for a number of cells takes about a fifth of a second.
+    result is the same for all losses, because all variances scale with it, except with very little noise: the variance
+    of integer noise then falls much faster than the square of its scale, and fewer levels are better. The best trees of
+    each depth, including flat ones, are then compared by their exact variances. Cached: a first result takes about a
+    fifth of a second.
 
-    Args:
-        rows: How many rows have such a tree.
-        cells: How many cells a row has.
-        width: How many cells an interval of the finest level has.
+    Arguments:
+        rows: Number of rows with such a tree.
+        cells: Number of cells of a row.
+        width: Number of cells of an interval of the finest level.
         family: The family of the noise.
-        total_is_public: Whether the number of all records is known.
-        single_level_noise: The noise of a count of which the whole loss is spent on a single tiling; matters where it is Laplace
-            noise of a scale of at most `DISCRETE`.
+        total_is_public: Whether the number of all records is public.
+        single_level_noise: Noise of a count if the whole loss is spent on a single tiling; used if it is Laplace noise
+            of a scale of at most `DISCRETE`.
 
     >>> find_best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True).widths
     (256, 16, 1)
-    >>> little = Noise(Family.LAPLACE, Fraction(1, 5))
-    >>> find_best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True, alone=little).widths
+    >>> small = Noise(Family.LAPLACE, Fraction(1, 5))
+    >>> find_best_shape(1, 4096, 1, Family.LAPLACE, total_is_public=True, single_level_noise=small).widths
     (64, 1)
     """
     if (
@@ -188,14 +197,14 @@ def find_best_shape(
         and single_level_noise.family is Family.LAPLACE
         and single_level_noise.parameter <= DISCRETE
     ):
-        few = _best_shapes_by_depth(rows, cells, width, total_is_public)
+        candidates = _best_shapes_by_depth(rows, cells, width, total_is_public)
         return min(
-            few, key=lambda shape: (_exact_error(shape, rows, cells, single_level_noise, total_is_public), shape)
+            candidates, key=lambda shape: (_exact_error(shape, rows, cells, single_level_noise, total_is_public), shape)
         )
-    whole = Noise(family, _LARGE)
+    noise = Noise(family, _LARGE)
     finalists = sorted(_rank_shapes(rows, cells, width, family, total_is_public))[:_FINALISTS]
     shapes = [shape for _, shape in finalists]
-    return min(shapes, key=lambda shape: (_exact_error(shape, rows, cells, whole, total_is_public), shape))
+    return min(shapes, key=lambda shape: (_exact_error(shape, rows, cells, noise, total_is_public), shape))
 
 
 def _best_shapes_by_depth(rows: int, cells: int, width: int, total_is_public: bool) -> Iterator[TreeShape]:

@@ -1,5 +1,6 @@
-"""Noisy sums with signed or fractional weights: Haar wavelets, tensor wavelets (Privelet), a square root of
-cumulation."""
+"""Noisy sums with signed or fractional weights: Haar wavelets, tensor wavelets (Privelet), square root of prefix
+sums.
+"""
 
 from __future__ import annotations
 
@@ -31,21 +32,20 @@ from .linear import (
 
 # Norms of one record's effect on noisy sums: the largest change of many values at once, in units of their noise.
 #
-# The *price* of a change d of the values is ``sum(|d_i| / scale_i)`` for Laplace noise, and ``sum(d_i**2 /
-# variance_i)``
-# for Gaussian noise. A price and its square root, respectively, are norms of d.
+# The *price* of a change d of the values is ``sum(|d_i| / scale_i)`` for Laplace noise, and
+# ``sum(d_i**2 / variance_i)`` for Gaussian noise. A price and its square root, respectively, are norms of d.
 
 
 LEAST_MISSING = Fraction(1, 3)
-"""The least part of the loss for the missing cell, where a record may move there."""
+"""Least fraction of the loss for the missing cell, if a record may move there."""
 
 
 class Prices(NamedTuple):
-    """The remaining choice once the noises of the sums are known up to one factor.
+    """The prices of the sums and of the missing cell.
 
     Attributes:
-        unit: What the sums' relative prices are multiplied with.
-        missing: The price of one missing record.
+        unit: Factor of the relative prices of the sums.
+        missing: Price of one missing record.
     """
 
     unit: Fraction
@@ -53,27 +53,27 @@ class Prices(NamedTuple):
 
 
 def calibrate_prices(record_price: Fraction, move_price: Fraction, loss: PrivacyLoss, adjacency: Adjacency) -> Prices:
-    """The highest prices, hence the least noise, with which all sums and the missing cell lose at most `loss`.
+    """Return the highest prices, hence the least noise, at which all sums and the missing cell lose at most `loss`.
 
-    Args:
-        record_price: The largest relative price of one record in the cells that comes or goes.
-        move_price: The largest relative price of one record that moves from one cell to another.
-        loss: What all may lose together.
-        adjacency: Under which neighbours.
+    Arguments:
+        record_price: Largest relative price of one added or removed record in the cells.
+        move_price: Largest relative price of one record that moves from one cell to another.
+        loss: Loss of all values together.
+        adjacency: The neighbouring relation.
 
     Formal guarantees: discrete Laplace noise on integers loses ``|d| / scale`` (Ghosh, Roughgarden and Sundararajan
-    2009), and discrete Gaussian noise rho ``d**2 / (2 * variance)`` (Canonne, Kamath and Steinke 2020, Theorem 14); of
-    independent noises this adds up. So a change loses its price as epsilon, or half its price as rho. Let a unit have k
-    records. *Add-remove*: at most k come or go, each in the cells, for ``unit * alone`` at most, or missing, for
-    `missing`. *Replace-one*: as many as can be paired move, from one cell to another for ``unit * moved`` at most, or
-    between the cells and the missing cell for ``unit * alone + missing`` at most; the others come or go, for less than
-    that. By the triangle inequality the change of all costs at most k times what the dearest one does, or k**2 times
-    with Gaussian noise, and the dearest one costs ``epsilon / k``, or ``2 * rho / k**2``. If all k do the same it costs
-    just that, so noise cannot be smaller. Where records move, the missing cell takes what moves between cells leave
-    over, but not less than a third.
+    2009), and discrete Gaussian noise rho ``d**2 / (2 * variance)`` (Canonne, Kamath and Steinke 2020, Theorem 14); for
+    independent noises these add up. So a change loses its price as epsilon, or half its price as rho. Let a unit have k
+    records. *Add-remove*: at most k records are added or removed, each in the cells, for at most
+    ``unit * record_price``, or missing, for `missing`. *Replace-one*: as many as can be paired move, from one cell to
+    another for at most ``unit * move_price``, or between the cells and the missing cell for at most
+    ``unit * record_price + missing``; the others are added or removed, for less. By the triangle inequality the change
+    of all costs at most k times the price of the most expensive one, or k**2 times with Gaussian noise, which is
+    ``epsilon / k``, or ``2 * rho / k**2``. If all k do the same it costs exactly that, so noise cannot be smaller. If
+    records move, the missing cell gets the rest of the price of moves between cells, but at least a third.
 
     Raises:
-        UnsupportedQuery: nothing may be lost.
+        UnsupportedQuery: the loss is zero.
     """
     require_positive_loss(loss)
     allowed = record_budget(loss, adjacency)
@@ -83,21 +83,22 @@ def calibrate_prices(record_price: Fraction, move_price: Fraction, loss: Privacy
     return Prices(unit, allowed - unit * record_price)
 
 
-# The Haar wavelet: the total of a row, and how much more lies in the left half of every node than in the right.
+# The Haar wavelet: the total of a row, and for every node the sum of its left half minus that of its right half.
 
 
 TOP_WEIGHT = 1 / 3
-"""Mean square of the factors with which the total of a row reaches prefixes, t / p for the t-th of p."""
+"""Mean square of the factors of the total of a row in prefixes, t / p for the t-th of p."""
 
 _PARTS = 1000
+"""Denominator of relative prices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Haar(FixedWidthMechanism, PrefixMechanism):
     """Contrasts of all nodes of a binary tree (Xiao, Wang and Gehrke 2010: Privelet), with near-equal prices.
 
-    Formal guarantees: pure or zero-concentrated as the loss is; see `calibrate_prices` and `largest_prices`. The sum of the
-    prices of one path is shared so that the mean variance of a prefix is least.
+    Formal guarantees: pure or zero-concentrated like the loss; see `calibrate_prices` and `largest_prices`. The sum of
+    the prices of one path is divided so that the mean variance of a prefix is least.
     """
 
     display_name = "a wavelet"
@@ -123,15 +124,15 @@ def _haar_law(query: CountQuery, width: int, loss: PrivacyLoss, adjacency: Adjac
 
 
 def _optimise_path_prices(points: int, top: float, family: Family, adjacency: Adjacency) -> tuple[Fraction, ...]:
-    """Prices that minimise the mean variance of a prefix, if every prefix ends in a full tree.
+    """Return the prices that minimise the mean variance of a prefix, if every prefix ends in a full tree.
 
-    They are those of the total of a row, 0 if it is not released, and of contrasts from coarse to fine. Between rows a
-    move costs as much as two records, in a row as much as `largest_prices` says of a single axis.
+    The first is for the total of a row, 0 if it is not released, the others for contrasts from coarse to fine. Between
+    rows a move costs as much as two records, in a row as much as `largest_prices` gives for a single axis.
 
-    A contrast of m intervals reaches prefixes with the factors ``min(t, m - t) / m``, of mean square
-    ``(1 + 2 / m**2) / 12``; `top` is that of the total. With weights w and a given sum of prices,
-    ``sum(w / price**power)`` is least if ``price**(power + 1)`` is proportional to w; Laplace noise has power 2,
-    Gaussian noise 1. With Gaussian noise the contrast in which the paths of a move part is paid twice.
+    A contrast of m intervals has the factors ``min(t, m - t) / m`` in prefixes, of mean square ``(1 + 2 / m**2) / 12``;
+    `top` is that of the total. With weights w and a given sum of prices, ``sum(w / price**power)`` is least if
+    ``price**(power + 1)`` is proportional to w; Laplace noise has power 2, Gaussian noise 1. With Gaussian noise the
+    contrast in which the paths of a move diverge is paid twice.
     """
     sizes = [2 << level for level in reversed(range((points - 1).bit_length()))]
     weights = [top, *((1 + 2 / size**2) / 12 for size in sizes)]
@@ -143,15 +144,15 @@ def _optimise_path_prices(points: int, top: float, family: Family, adjacency: Ad
 
 @dataclass(frozen=True, slots=True)
 class Privelet(QueryMechanism):
-    """The tensor product of Haar wavelets (Xiao, Wang and Gehrke 2010: Privelet), with prices that fit prefix boxes.
+    """The tensor product of Haar wavelets (Xiao, Wang and Gehrke 2010: Privelet), with prices for prefix boxes.
 
-    A value is a contrast along each axis, and its relative price the product of one price for each axis; those of one
-    path along an axis add up to the same sum for all cells, or less. Sides need no powers of two.
+    A value is a contrast along each axis, and its relative price the product of one price per axis; the prices of one
+    path along an axis add up to at most the same sum for all cells. Sides need not be powers of two.
 
-    Formal guarantees: pure or zero-concentrated as the loss is. Cells of the table, the cells beyond it, and missing
-    records are three disjoint sums, priced by `calibrate_prices` with the largest relative prices that
-    `largest_prices` proves. A record that moves between the last two pays for both: under replace-one neither of them
-    gets more than half of the loss.
+    Formal guarantees: pure or zero-concentrated like the loss. Cells of the table, cells outside it, and missing
+    records are three disjoint sums, priced by `calibrate_prices` with the largest relative prices that `largest_prices`
+    proves. A record that moves between the last two pays for both: under replace-one each of them gets at most half the
+    loss.
     """
 
     query_types = (WaveletQuery,)
@@ -163,14 +164,16 @@ class Privelet(QueryMechanism):
         return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", law, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Transformed cells, each plus one draw of its noise; the cells beyond, if there are any; missing records."""
+        """Return transformed cells plus noise; the count outside the table, if there are such cells; missing
+        records.
+        """
         law = plan.law.require_type(HaarTensorSums)
         exact, noise = compute_exact_values(table, self.require_query(plan), law), sample_value_noise(law, randomness)
-        return tuple(value + own for value, own in zip(exact, noise, strict=True))  # Python's integers cannot overflow
+        return tuple(value + draw for value, draw in zip(exact, noise, strict=True))  # Python integers cannot overflow
 
 
 def compute_exact_values(table: ExactTable, query: WaveletQuery, law: HaarTensorSums) -> list[int]:
-    """SECRET: what is to be released, in the order of `law`."""
+    """SECRET: return the exact values in the order of `law`."""
     order = places_to_array(query.order)
     values = table[order].reshape(query.sides)
     for axis in range(values.ndim):
@@ -182,7 +185,7 @@ def compute_exact_values(table: ExactTable, query: WaveletQuery, law: HaarTensor
 
 
 def sample_value_noise(law: HaarTensorSums, randomness: Randomness) -> list[int]:
-    """SECRET: one draw for each value."""
+    """SECRET: sample the noise of each value."""
     drawn = np.empty(law.sides, dtype=np.int64)
     for block, noise in zip(law.blocks, law.noises, strict=True):
         drawn[block] = sample_noise(noise, drawn[block].size, randomness).reshape(drawn[block].shape)
@@ -191,7 +194,7 @@ def sample_value_noise(law: HaarTensorSums, randomness: Randomness) -> list[int]
 
 
 def _haar_transform(cells: ExactTable) -> ExactTable:
-    """Along the last axis: the total, and contrasts from coarse to fine."""
+    """Transform along the last axis: the total, and contrasts from coarse to fine."""
     found: list[ExactTable] = []
     for _ in band_sizes(cells.shape[-1])[1:]:
         left, right = cells[..., 0::2], cells[..., 1::2]
@@ -215,13 +218,13 @@ def _tensor_law(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) ->
 
 
 class MovePrices(NamedTuple):
-    """Sensitivities of the values of two cells of an axis, when a record moves between them.
+    """Prices of the values of two cells of an axis, for a record that moves between them.
 
     Attributes:
-        first: All that the first one changes, by 1 or -1.
-        second: All that the second one changes; not more than `first`.
-        alike: What both change in the same way.
-        opposite: What one changes by 1 and the other by -1.
+        first: Price of all values that the first cell changes, by 1 or -1.
+        second: Price of all values that the second cell changes; at most `first`.
+        alike: Price of the values that both change in the same way.
+        opposite: Price of the values that one changes by 1 and the other by -1.
     """
 
     first: Fraction
@@ -234,8 +237,8 @@ class AxisPrices(NamedTuple):
     """Relative prices of the values along one axis.
 
     Attributes:
-        side: How many cells it has.
-        bands: The price of the total, and of contrasts from coarse to fine.
+        side: Number of cells.
+        bands: Price of the total, and of contrasts from coarse to fine.
     """
 
     side: int
@@ -243,7 +246,7 @@ class AxisPrices(NamedTuple):
 
     @classmethod
     def from_side(cls, side: int, family: Family) -> AxisPrices:
-        """Those with the least mean variance of a prefix, for a given price of all values that a record changes.
+        """Return the prices with the least mean variance of a prefix, for a given sum over a path.
 
         A band whose factors in prefixes have the mean square w adds ``w / price**power`` to the variance, with power 2
         for Laplace noise and 1 for Gaussian noise: the sum is least if ``price**(power + 1)`` is proportional to w.
@@ -254,11 +257,11 @@ class AxisPrices(NamedTuple):
         )
 
     def move_prices(self) -> list[MovePrices]:
-        """Price two equal cells, and cells that lie in different halves of a node of each level; the dearest ones.
+        """Return the prices of two equal cells, and of the most expensive cells in different halves of each level.
 
-        The first node of a level has contrasts of all levels above, and its right half is the largest one. In its left
-        half, the first cell has contrasts of all levels below. In its right half, of r cells, the first one has those
-        of the levels whose right halves begin before the r-th cell, and no other one has more.
+        The first node of a level has contrasts of all levels above, and its right half is the largest. In its left
+        half, the first cell has contrasts of all levels below. In its right half, of r cells, the first one has
+        contrasts of the levels whose right halves begin before the r-th cell, and no other cell has more.
         """
         total = sum(self.bands, start=Fraction(0))
         found = [MovePrices(total, total, total, Fraction(0))]
@@ -301,22 +304,23 @@ def _price_of_move(along: tuple[MovePrices, ...], family: Family) -> Fraction:
 
 
 BITS = 20
+"""Binary digits of weights after the point."""
 
 
 @dataclass(frozen=True, slots=True)
 class SquareRoot(FixedWidthMechanism, PrefixMechanism):
     """Prefix sums by the square root of the matrix of ones, with noise between both factors (Henzinger et al. 2023).
 
-    Released is the first convolution, with weights rounded to multiples of ``2**-20``, worked out in integers, plus
-    noise of its own on each value. The rest is post-processing: see `ToeplitzSums`. Of all mechanisms here that count
-    every cell this one has the least variance under zero-concentrated privacy; under pure privacy it is of no use, as a
-    record changes all values from its cell on.
+    The first convolution is released, with weights rounded to multiples of ``2**-20`` and computed with integers, plus
+    independent noise on each value. The rest is post-processing: see `ToeplitzSums`. Of all mechanisms here that count
+    every cell this one has the least variance under zero-concentrated privacy; under pure privacy it is useless,
+    because a record changes all values from its cell on.
 
-    Formal guarantees: zero-concentrated, by `calibrate_prices`. A record changes the values of its row by a column
-    of the matrix of rounded weights w, of p intervals: ``(0, ..., 0, w[0], w[1], ...)``. Its squared length is largest
-    in the first interval, ``S(p)``, with ``S(m) = sum(w[i]**2 for i < m)``. Columns i and i + d have the squared
-    distance ``S(d) + sum((w[m + d] - w[m])**2 for m < p - i - d)``: largest at i = 0, where it is
-    ``S(p) + S(p - d) - 2 * sum(w[m] * w[m + d] for m < p - d)``. All of this is worked out exactly. Columns of two rows
+    Formal guarantees: zero-concentrated, by `calibrate_prices`. A record changes the values of its row by a column of
+    the matrix of rounded weights w, of p intervals: ``(0, ..., 0, w[0], w[1], ...)``. Its squared length is largest in
+    the first interval, ``S(p)``, with ``S(m) = sum(w[i]**2 for i < m)``. Columns i and i + d have the squared distance
+    ``S(d) + sum((w[m + d] - w[m])**2 for m < p - i - d)``: largest at i = 0, where it is
+    ``S(p) + S(p - d) - 2 * sum(w[m] * w[m + d] for m < p - d)``. All of this is computed exactly. Columns of two rows
     have no value in common.
     """
 
@@ -343,7 +347,7 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def squared_lengths(points: int, bits: int) -> tuple[int, int]:
-    """The largest squared length of a column, and the largest squared distance of two, on the lattice. Exact.
+    """Return the largest squared length of a column, and the largest squared distance of two, on the lattice. Exact.
 
     >>> squared_lengths(2, 1)
     (5, 5)
@@ -352,6 +356,6 @@ def squared_lengths(points: int, bits: int) -> tuple[int, int]:
     ends = [0]
     for weight in weights.tolist():
         ends.append(ends[-1] + weight**2)
-    products = causal_convolution(weights[None, ::-1], weights)[0].tolist()  # the last one is that of no distance
+    products = causal_convolution(weights[None, ::-1], weights)[0].tolist()  # the last one is for distance 0
     distances = (ends[-1] + ends[1 + lag] - 2 * products[lag] for lag in range(points - 1))
     return ends[-1], max(distances, default=0)

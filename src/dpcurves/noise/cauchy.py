@@ -1,4 +1,4 @@
-"""Exact rounding of Cauchy noise: a point of a half disc, revealed bit by bit, and no function but a quotient."""
+"""Exact rounding of Cauchy noise: the quotient of the coordinates of a point of a half disc, revealed bit by bit."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from ..arguments import require_nonnegative_fraction
 from .randomness import Randomness
 
 STEP = 64
+"""Binary digits that are drawn at once."""
 
 
 def sample_cauchy_floor(centre: Fraction, scale: Fraction, randomness: Randomness) -> int:
-    """The largest whole number that is at most ``centre + scale * C``, C a standard Cauchy variable.
+    """Return the largest integer that is at most ``centre + scale * C``, C a standard Cauchy variable.
 
     Formal guarantees: the law is exact, no floating point is used, and no rounding decides. C is ``x / y`` for (x, y)
-    uniform in the upper half of the unit disc. Of both numbers only the first binary places are drawn; further ones
-    follow until it is certain whether the point is in the disc, and which whole number its quotient leads to. How many
-    are drawn depends on how near a rounding edge the outcome lies, in 64 places but for a chance of about 2**-50.
+    uniform in the upper half of the unit disc. Only the first binary digits of both are drawn; more follow until it is
+    certain whether the point is in the disc, and which integer its quotient gives. The number of digits depends on the
+    distance of the outcome from a rounding edge; 64 suffice except with a probability of about 2**-50.
 
-    Args:
+    Arguments:
         centre: SECRET: no error shows it.
         scale: At least 0. SECRET.
-        randomness: Where the noise comes from.
+        randomness: Source of the noise.
 
     Raises:
         ValueError: `scale` is below zero.
@@ -45,7 +46,7 @@ def sample_cauchy_floor(centre: Fraction, scale: Fraction, randomness: Randomnes
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _DiscPoint:
-    """SECRET: from ``x`` to ``x + 1``, and from ``y`` to ``y + 1``, in units of ``2**-bits``."""
+    """SECRET: a point between ``x`` and ``x + 1``, and ``y`` and ``y + 1``, in units of ``2**-bits``."""
 
     sign: int
     x: int
@@ -54,17 +55,17 @@ class _DiscPoint:
 
     @classmethod
     def sample(cls, randomness: Randomness) -> _DiscPoint:
-        across, up = (int(word) for word in randomness.sample_words(2))
-        return cls(1 if randomness.sample_below(2) else -1, across, up, STEP)
+        x_digits, y_digits = (int(word) for word in randomness.sample_words(2))
+        return cls(1 if randomness.sample_below(2) else -1, x_digits, y_digits, STEP)
 
     def refine(self, randomness: Randomness) -> _DiscPoint:
-        """With more places."""
-        across, up = (int(word) for word in randomness.sample_words(2))
-        return _DiscPoint(self.sign, self.x << STEP | across, self.y << STEP | up, self.bits + STEP)
+        """Return the point with more digits."""
+        x_digits, y_digits = (int(word) for word in randomness.sample_words(2))
+        return _DiscPoint(self.sign, self.x << STEP | x_digits, self.y << STEP | y_digits, self.bits + STEP)
 
     @property
     def is_inside(self) -> bool | None:
-        """Tell whether the point lies in the disc; None: not certain at this precision."""
+        """Tell whether the point lies in the disc; None if that is not certain at this precision."""
         if (self.x + 1) ** 2 + (self.y + 1) ** 2 <= 1 << 2 * self.bits:
             return True
         return False if self.x**2 + self.y**2 >= 1 << 2 * self.bits else None
@@ -76,5 +77,5 @@ class _DiscPoint:
 
     @property
     def quotient_bounds(self) -> tuple[Fraction, Fraction]:
-        """Bounds of the quotient, from below and from above."""
+        """Lower and upper bound of the quotient."""
         return Fraction(self.x, self.y + 1), Fraction(self.x + 1, max(self.y, 1))

@@ -139,10 +139,11 @@ def _bound_excesses(steps: StepEnvelope, outcomes: int) -> NDArray[np.uint32]:
 
 
 def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool:
-    """True with probability ``exp(-excess)``, after a coin of probability ``excess_bound / 2**16`` has already shown heads.
+    """True with probability ``exp(-excess)``, after a coin of probability ``excess_bound / 2**16`` has already shown
+    heads.
 
-    The first of the coins of `sample_alternating_series` shows heads with probability `excess`: where `excess` is at most the doubt,
-    it does so only if the coin of the doubt does, and then with probability ``excess * 2**16 / doubt``.
+    The first of the coins of `sample_alternating_series` shows heads with probability `excess`: where `excess` is at
+    most the doubt, it does so only if the coin of the doubt does, and then with probability ``excess * 2**16 / doubt``.
     """
     if excess_bound == CERTAIN:
         return sample_bernoulli_exp(excess, randomness)

@@ -1,4 +1,4 @@
-"""Proven bounds of exp(-x), exact samples by inversion, and the exponential mechanism."""
+"""Proven bounds of exp(-x), exact sampling by inversion, the exponential mechanism, and exact random partitions."""
 
 from __future__ import annotations
 
@@ -18,34 +18,38 @@ from ..arguments import InvalidArgument, require_nonnegative_fraction
 from ..arrays import FloatArray, IntArray, compile_loop
 from .randomness import Randomness
 
-# The number exp(-x), for rational x: proven bounds in whole numbers, and coins that show it exactly.
+# exp(-x) for rational x: proven bounds in integers, and exact Bernoulli samples.
 
 
 GUARD = 24
-LEAST_EPSILON, MOST_EPSILON = Fraction(1, 2**20), Fraction(64)
-"""The largest loss of one answer of a person, or of a pair."""
+"""Guard bits of intermediate results."""
+LEAST_EPSILON = Fraction(1, 2**20)
+"""Least loss of one answer of a person, or of a pair."""
+MOST_EPSILON = Fraction(64)
+"""Largest loss of one answer of a person, or of a pair."""
 PRECISE = 256
+"""Bits of `bound_exp_neg_above`."""
 
 Bracket = tuple[int, int]
-"""Two whole numbers, in units of ``2**-bits``; the number that is meant lies between them or on them."""
+"""Lower and upper bound of a number, as integers in units of ``2**-bits``."""
 
 
 def one_bracket(bits: int) -> Bracket:
-    """The number 1."""
+    """Return the bracket of the number 1."""
     return 1 << bits, 1 << bits
 
 
 def multiply_brackets(left: Bracket, right: Bracket, bits: int) -> Bracket:
-    """The product of two numbers that are not negative, rounded outwards."""
+    """Return the bracket of a product of two nonnegative numbers, rounded outwards."""
     return left[0] * right[0] >> bits, (left[1] * right[1] >> bits) + 1
 
 
 def bound_exp_neg(exponent: Fraction, bits: int) -> Bracket:
-    """``exp(-exponent)``, for an exponent of at least 0.
+    """Return bounds of ``exp(-exponent)`` for a nonnegative exponent.
 
-    The exponent is halved until it is below 2**-8, the power series is summed, and the sum is squared as often, all
-    rounded outwards. The sum is known to ``bits / 4 + 10`` fine units, and squaring magnifies that by less than
-    2**10, so the guard bits hold it: up to 10,000 bits the bounds differ by 2 at most.
+    The exponent is halved until it is below 2**-8, the power series is summed, and the sum is squared as many times,
+    all rounded outwards. The error of the sum is at most ``bits / 4 + 10`` fine units, and squaring magnifies it by
+    less than 2**10, so the guard bits suffice: up to 10,000 bits the bounds differ by at most 2.
 
     >>> lower, upper = bound_exp_neg(Fraction(1), 64)
     >>> lower / 2**64, upper - lower <= 2
@@ -62,24 +66,24 @@ def bound_exp_neg(exponent: Fraction, bits: int) -> Bracket:
 
 
 def bound_exp_neg_above(epsilon: Fraction) -> Fraction:
-    """A number that is not below ``exp(-epsilon)``, by less than ``2**-250``."""
+    """Return an upper bound of ``exp(-epsilon)`` with an error below ``2**-250``."""
     return Fraction(bound_exp_neg(epsilon, PRECISE)[1], 1 << PRECISE)
 
 
 def geometric_terms(first: Bracket, ratio: Bracket, count: int, bits: int) -> list[Bracket]:
-    """The first `count` members of a geometric series."""
+    """Return the first `count` terms of a geometric series."""
     return list(
         accumulate(repeat(ratio, count - 1), lambda member, step: multiply_brackets(member, step, bits), initial=first)
     )
 
 
 def bound_geometric_sum(first: Bracket, ratio: Bracket, bits: int) -> int:
-    """An upper bound on the sum of a geometric series without end, of a ratio below 1."""
+    """Return an upper bound of the sum of an infinite geometric series with a ratio below 1."""
     return (first[1] << bits) // ((1 << bits) - ratio[1]) + 1
 
 
 def sample_bernoulli_exp(exponent: Fraction, randomness: Randomness) -> bool:
-    """True with probability exactly ``exp(-exponent)`` (Canonne, Kamath and Steinke 2020, Algorithm 1)."""
+    """Return True with probability exactly ``exp(-exponent)`` (Canonne, Kamath and Steinke 2020, Algorithm 1)."""
     while exponent > 1:
         if not sample_alternating_series(Fraction(1), 1, randomness):
             return False
@@ -88,10 +92,10 @@ def sample_bernoulli_exp(exponent: Fraction, randomness: Randomness) -> bool:
 
 
 def sample_alternating_series(exponent: Fraction, first: int, randomness: Randomness) -> bool:
-    """Flip coins that show heads with probability ``exponent / k``, k = `first`, ...: is the first tail at an odd k?
+    """Sample Bernoulli variables of probability ``exponent / k``, k = `first`, ...; tell whether the first 0 has odd k.
 
-    From ``first = 1`` on, and for exponents in [0, 1], that has probability ``exp(-exponent)``: the alternating sum
-    of the probabilities ``exponent**k / k!`` that the first k coins are heads.
+    With ``first = 1`` and exponents in [0, 1] that has probability ``exp(-exponent)``: the alternating sum of the
+    probabilities ``exponent**k / k!`` that the first k variables are 1.
     """
     k = first
     while randomness.sample_below(exponent.denominator * k) < exponent.numerator:
@@ -100,10 +104,10 @@ def sample_alternating_series(exponent: Fraction, first: int, randomness: Random
 
 
 def _sum_exp_series(small: int, bits: int) -> Bracket:
-    """Enclose ``exp(-x)`` for all x from `small` to `small` + 1 units.
+    """Return bounds of ``exp(-x)`` for all x from `small` to `small` + 1 units.
 
-    Each term is rounded down, which costs less than 1.1 units, the terms left out are together below 1 unit, and so
-    is the change of the exponential within the unit of `small`.
+    Rounding each term down costs less than 1.1 units; the omitted terms together, and the change of the exponential
+    within the unit of `small`, are below 1 unit each.
     """
     total, term, k = 0, 1 << bits, 0
     while term:
@@ -113,38 +117,43 @@ def _sum_exp_series(small: int, bits: int) -> Bracket:
     return total - 2 * k - 2, total + 2 * k + 2
 
 
-# Exact draws from any law on 0, 1, 2, ... by inversion of a uniform number that is revealed bit by bit.
+# Exact sampling from any law on 0, 1, 2, ... by inversion of a uniform number that is revealed bit by bit.
 #
 # Let ``F(i)`` be the probability of an outcome of at most i, and U uniform on [0, 1). The outcome is the i with
-# ``F(i - 1) <= U < F(i)``. Of U only the first bits are drawn, so that ``word <= 2**bits * U < word + 1``; of F only
-# whole numbers ``lower[i] <= 2**bits * F(i) <= upper[i]`` are known. Outcome i is given where
+# ``F(i - 1) <= U < F(i)``. Only the first bits of U are drawn, so that ``word <= 2**bits * U < word + 1``; F is known
+# by integers ``lower[i] <= 2**bits * F(i) <= upper[i]``. Outcome i is returned if
 #
 #     upper[i - 1] <= word   and   word + 1 <= lower[i],
 #
-# which proves ``F(i - 1) <= U < F(i)``. Where no i is proven, both U and F are refined, until one is: no rounding ever
-# decides. All comparisons are between integers.
+# which proves ``F(i - 1) <= U < F(i)``. If no i is proven, both U and F are refined until one is: no rounding decides.
+# All comparisons are between integers.
 
 
 GUARD_BITS = 32
+"""Additional bits of weights, so that bounds of F are tight."""
 PREFIX = 16
+"""Bits of a uniform number that are looked up in a table."""
 WORD = 64
+"""Bits of a uniform number that are drawn at once."""
 TOP = (1 << WORD) - 1
+"""Largest word."""
 REST = np.uint64(WORD - PREFIX)
+"""Bits of a word behind its prefix."""
 
 
 class InvertedLaw(Protocol):
-    """Probabilities proportional to weights, which are known as closely as one asks. Outcome 0 weighs something."""
+    """Probabilities proportional to weights that can be bounded as tightly as needed. Outcome 0 has positive weight."""
 
     def weights(self, bits: int) -> tuple[Sequence[Bracket], int]:
-        """The weights of the first outcomes, and an upper bound on the sum of all others, in units of ``2**-bits``.
+        """Return the weights of the first outcomes, and an upper bound of the sum of others, in units of ``2**-bits``.
 
-        The bounds meet, and the sum of the others vanishes, as `bits` grows.
+        The bounds converge, and the sum of the others vanishes, as `bits` grows.
         """
         ...
 
 
 def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]:
-    """Bounds on ``2**bits * F(i)``, from below and from above."""
+    """Return lower and upper bounds of ``2**bits * F(i)``."""
     weights, others = law.weights(bits + GUARD_BITS)
     lower = list(accumulate(least for least, _ in weights))
     upper = list(accumulate(most for _, most in weights))
@@ -153,12 +162,14 @@ def bound_cumulative(law: InvertedLaw, bits: int) -> tuple[list[int], list[int]]
 
 
 def sample_by_inversion(law: InvertedLaw, randomness: Randomness) -> int:
-    """Draw an outcome."""
+    """Sample one outcome."""
     return refine_until_proven(law, int(randomness.sample_words(1)[0]), WORD, randomness)
 
 
 def refine_until_proven(law: InvertedLaw, word: int, bits: int, randomness: Randomness) -> int:
-    """The outcome for a uniform number whose first `bits` binary places are `word`; further places are drawn."""
+    """Return the outcome for a uniform number with first `bits` binary digits `word`; more digits are drawn if
+    needed.
+    """
     while (outcome := _find_proven_outcome(law, word, bits)) is None:
         word, bits = word << WORD | int(randomness.sample_words(1)[0]), bits + WORD
     return outcome
@@ -171,17 +182,17 @@ def _find_proven_outcome(law: InvertedLaw, word: int, bits: int) -> int | None:
 
 
 class InversionTable:
-    """Many draws from one law. Its thresholds are worked out once, to 64 bits; fewer than 2**15 outcomes have one.
+    """Table for many draws from one law, with 64-bit thresholds for fewer than 2**15 outcomes.
 
-    A draw begins with 16 bits. Most often they prove an outcome, which is then looked up; the others get 48 bits
-    more, and are searched; what is still open, once in about 2**50 draws, goes to `refine_until_proven`.
+    A draw begins with 16 bits. Usually they prove an outcome, which is looked up; other draws get 48 more bits and are
+    searched; undecided draws, about one in 2**50, go to `refine_until_proven`.
     """
 
     __slots__ = ("_by_prefix", "_law", "_lower", "_upper")
 
     def __init__(self, law: InvertedLaw) -> None:
         lower, upper = bound_cumulative(law, WORD)
-        # 2**64 has no place in a word. With TOP in its stead, a word that equals TOP goes to `refine_until_proven`.
+        # 2**64 does not fit into a word. TOP replaces it, and a word that equals TOP goes to `refine_until_proven`.
         self._lower = np.array([*(min(bound, TOP) for bound in lower), 0], dtype=np.uint64)
         self._upper = np.array([min(bound, TOP) for bound in upper], dtype=np.uint64)
         self._law = law
@@ -189,11 +200,11 @@ class InversionTable:
 
     @property
     def outcomes(self) -> int:
-        """The number of outcomes with a threshold; others are far rarer than ``2**-64``."""
+        """Number of outcomes with a threshold; the probability of others is far below ``2**-64``."""
         return self._upper.size
 
     def sample(self, size: int, randomness: Randomness) -> NDArray[np.int64]:
-        """Independent outcomes."""
+        """Sample independent outcomes."""
         prefixes = randomness.sample_halfwords(size)
         proven = self._by_prefix.take(prefixes, mode="wrap")
         opened = np.flatnonzero(proven < 0)
@@ -203,7 +214,7 @@ class InversionTable:
         return outcomes
 
     def look_up(self, words: NDArray[np.uint64], randomness: Randomness) -> NDArray[np.int64]:
-        """The outcomes for uniform numbers whose first 64 binary places are `words`."""
+        """Return the outcomes for uniform numbers with first 64 binary digits `words`."""
         outcomes = self._upper.searchsorted(words, side="right")
         for place in np.flatnonzero(words >= self._lower[outcomes]):
             outcomes[place] = refine_until_proven(self._law, int(words[place]), WORD, randomness)
@@ -216,26 +227,27 @@ class InversionTable:
         return np.where(last < self._lower[outcomes], outcomes, -1).astype(np.int16)
 
 
-LAST_BIN = 256  # bins are at least 1 / (4 * rate) wide, so a candidate in the last one has a weight below exp(-64)
+LAST_BIN = 256
+"""Index of the last bin. Bins are at least 1 / (4 * rate) wide, so candidates in it have weights below exp(-64)."""
 
 Penalties = NDArray[np.int64] | Sequence[int]
 
 
 def sample_exponential_mechanism(penalties: Penalties, rate: Fraction, randomness: Randomness) -> int:
-    """The number of one candidate, i with probability proportional to ``exp(-rate * penalties[i])``.
+    """Return the index i of one candidate with probability proportional to ``exp(-rate * penalties[i])``.
 
     Formal guarantees: the law is exact, no floating point is used, and no rounding decides. Candidates are binned by
-    penalty (ties together), in bins of a width of at most ``1 / (2 * rate)``, or of 1; the last has no end. A bin
-    is drawn by `inversion`, with the weight of its lowest penalty times the number of its candidates, then one of
-    these uniformly, which is kept with probability ``exp(-rate * excess)`` for what its penalty exceeds the lowest;
-    else all is drawn anew. So a candidate is chosen with probability proportional to its own weight.
-    Where a penalty moves by at most ``s`` between neighbours, the choice costs epsilon ``2 * rate * s``, and half of
-    that where all penalties move the same way (McSherry and Talwar 2007).
+    penalty (ties together), in bins of a width of at most ``1 / (2 * rate)``, or of 1; the last bin is unbounded. A bin
+    is sampled by inversion, with the weight of its lowest penalty times the number of its candidates, then one
+    candidate uniformly, which is accepted with probability ``exp(-rate * excess)``, with the excess of its penalty over
+    the lowest one; otherwise everything is sampled again. So a candidate is chosen with probability proportional to its
+    own weight. If a penalty changes by at most ``s`` between neighbours, the choice costs epsilon ``2 * rate * s``, and
+    half of that if all penalties change in the same direction (McSherry and Talwar 2007).
 
-    Args:
-        penalties: One 64-bit integer for each candidate. SECRET: no error shows them.
-        rate: How much a unit of penalty counts; 0 makes the choice uniform.
-        randomness: Where the choice comes from.
+    Arguments:
+        penalties: One 64-bit integer per candidate. SECRET: no error shows them.
+        rate: Weight of a unit of penalty in the exponent; 0 makes the choice uniform.
+        randomness: Source of randomness.
 
     Raises:
         ValueError: there is no candidate, or `rate` is below zero.
@@ -245,27 +257,27 @@ def sample_exponential_mechanism(penalties: Penalties, rate: Fraction, randomnes
     """
     bins = _bin_penalties(_subtract_least(penalties), require_nonnegative_fraction("rate", rate))
     while True:
-        which, excess = bins.propose(randomness)
+        candidate, excess = bins.propose(randomness)
         if sample_bernoulli_exp(bins.rate * excess, randomness):
-            return which
+            return candidate
 
 
 def selection_probabilities(penalties: Penalties, rate: Fraction) -> NDArray[np.float64]:
-    """The law of `sample_exponential_mechanism`, one number for each candidate, to a relative accuracy of 1e-12.
+    """Return the law of `sample_exponential_mechanism`, one number per candidate, with relative accuracy 1e-12.
 
     >>> selection_probabilities([0, 1, 0], Fraction(0))
     array([0.33333333, 0.33333333, 0.33333333])
     """
-    steep = float(min(require_nonnegative_fraction("rate", rate), Fraction(2**60)))
-    weights: NDArray[np.float64] = np.exp(-steep * _subtract_least(penalties).astype(np.float64))
+    rate_float = float(min(require_nonnegative_fraction("rate", rate), Fraction(2**60)))
+    weights: NDArray[np.float64] = np.exp(-rate_float * _subtract_least(penalties).astype(np.float64))
     return weights / float(weights.sum())
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SelectionBins:
-    """Candidates by penalty. Bin b has the penalties from ``b * 2**bits`` above the least on.
+    """Candidates by penalty: bin b holds penalties from ``b * 2**bits`` above the least one.
 
-    SECRET, as the penalties are: so it has no repr.
+    SECRET like the penalties, so it has no repr.
     """
 
     rate: Fraction
@@ -275,27 +287,27 @@ class SelectionBins:
     counts: list[int]
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """The weights of all bins; there are no others."""
+        """Return the weights of all bins; there are no other outcomes."""
         lowest = geometric_terms(
             one_bracket(bits), bound_exp_neg(self.rate * 2**self.bits, bits), len(self.counts), bits
         )
         return [(count * low, count * high) for count, (low, high) in zip(self.counts, lowest, strict=True)], 0
 
     def propose(self, randomness: Randomness) -> tuple[int, int]:
-        """A candidate, and by how much its penalty exceeds the lowest of its bin."""
+        """Sample a candidate; return it with the excess of its penalty over the lowest of its bin."""
         bin_ = sample_by_inversion(self, randomness)
         members = np.flatnonzero(self.bin_numbers == bin_)
-        which = int(members[randomness.sample_below(members.size)])
-        return which, int(self.distances[which]) - (bin_ << self.bits)
+        candidate = int(members[randomness.sample_below(members.size)])
+        return candidate, int(self.distances[candidate]) - (bin_ << self.bits)
 
 
 def _subtract_least(penalties: Penalties) -> NDArray[np.uint64]:
-    given = np.asarray(penalties)
-    if given.ndim != 1 or given.size == 0 or not np.can_cast(given.dtype, np.int64):
+    integers = np.asarray(penalties)
+    if integers.ndim != 1 or integers.size == 0 or not np.can_cast(integers.dtype, np.int64):
         raise InvalidArgument("penalties", "a row of at least one integer of 64 bits is needed")
-    whole = given.astype(np.int64)
-    modular = whole.view(np.uint64)  # where a difference of any two cannot overflow
-    least: np.uint64 = modular[whole.argmin()]
+    signed = integers.astype(np.int64)
+    modular = signed.view(np.uint64)  # differences of any two cannot overflow
+    least: np.uint64 = modular[signed.argmin()]
     return modular - least
 
 
@@ -306,35 +318,41 @@ def _bin_penalties(distances: NDArray[np.uint64], rate: Fraction) -> SelectionBi
 
 
 DIGIT = 11
+"""Bits of a digit of a penalty."""
 DIGITS = 3
+"""Digits of a penalty of 32 bits."""
 FINE = 192
+"""Bits of powers of exp(-rate) before rounding."""
 EXACT = 53
-"""Bits of a floating point number."""
+"""Bits of a floating-point number."""
 STEEPEST = Fraction(64)
-"""Penalties count at most so much: what weighs ``exp(-64)`` less is never seen."""
+"""Largest rate: smaller weights than ``exp(-64)`` times another never matter."""
 LEAST_PRIOR = 2.0**-64
+"""Least prior weight of an interval."""
 DRAWN_AT_ONCE = 4096
+"""Words that are drawn at once."""
 
 Penalty = NDArray[np.uint32]
 Scaled = tuple[int, int]
-"""A whole number, and the power of two that it is multiplied with."""
+"""An integer, and the exponent of the power of two that it is multiplied with."""
 
 
 def sample_partition(penalties: Penalty, rate: Fraction, prior: float, randomness: Randomness) -> NDArray[np.int64]:
-    """The first places of the intervals of one partition of the places 0, ..., n - 1.
+    """Sample a partition of the positions 0, ..., n - 1; return the first positions of its intervals.
 
-    Intervals have 1, 2, 4, ... places. A partition has a chance proportional to the product of the weights of its
-    intervals, ``prior * exp(-rate * penalty)`` each, but for rounding: see `bound_partition_log_error` and `WEIGHT_ERROR`.
+    Intervals have 1, 2, 4, ... positions. The probability of a partition is proportional to the product of the weights
+    of its intervals, ``prior * exp(-rate * penalty)`` each, up to rounding: see `bound_partition_log_error` and
+    `WEIGHT_ERROR`.
 
-    Formal guarantees: `PartitionLaw` says which law is drawn from, in fractions, and that law is drawn from exactly: where a
-    draw comes close to the border between two outcomes, both are refined until it is proven on which side it is.
+    Formal guarantees: `PartitionLaw` states the sampled law in fractions, and it is sampled exactly: if a draw is close
+    to the border between two outcomes, both are refined until the side is proven.
 
-    Args:
-        penalties: SECRET. Of shape ``(lengths, n + 1)``: in row k, at i, that of the interval of the ``2**k`` places
-            before i. Where there are not so many it does not matter.
-        rate: How much a unit of penalty counts.
-        prior: The weight of an interval without a penalty: above 0 and at most 1.
-        randomness: Where the choice comes from.
+    Arguments:
+        penalties: SECRET. Of shape ``(lengths, n + 1)``: entry i of row k is for the interval of the ``2**k`` positions
+            before i. Entries without that many positions are ignored.
+        rate: Weight of a unit of penalty in the exponent.
+        prior: Weight of an interval without a penalty: above 0 and at most 1.
+        randomness: Source of randomness.
 
     Raises:
         ValueError: `rate` is below zero, or `prior` is out of range.
@@ -347,31 +365,31 @@ def sample_partition(penalties: Penalty, rate: Fraction, prior: float, randomnes
 
 
 def bound_partition_log_error(places: int, lengths: int) -> Fraction:
-    """A bound on the error of the logarithm of a chance, up to a constant, against the product of weights.
+    """Bound the error of the logarithm of a probability, up to a constant, against the product of weights.
 
-    A chance is a product of at most n conditional chances ``term / A``, where A is the exact sum of the terms. A term
-    is a weight times the sum before, rounded once. The sum that goes on is A, rounded less than once for each length.
-    From factor to factor these sums cancel, all but the last, which is the constant; so at most ``lengths`` roundings
-    by a part of ``2**-53`` are left over for each place. (What is bounded here is more than twice that.)
+    A probability is a product of at most n conditional probabilities ``term / A``, where A is the exact sum of the
+    terms. A term is a weight times an earlier sum, rounded once. The stored sum is A, rounded less than once per
+    length. From factor to factor these sums cancel, except the last one, which is the constant; so at most ``lengths``
+    relative roundings of ``2**-53`` remain per position. (The bound is more than twice that.)
     """
     return Fraction(places * (lengths + 2), 2**52)
 
 
 WEIGHT_ERROR = Fraction(8, 2**52)
-"""The largest error of the logarithm of a weight: three factors of 53 bits and three products
-are rounded by a part of ``2**-53`` each."""
+"""Largest error of the logarithm of a weight: three factors of 53 bits and three products have relative rounding errors
+of ``2**-53`` each."""
 
 
 class PartitionWeights(NamedTuple):
-    """SECRET. The weights of all partitions of the first i places add up to ``mantissas[i] * 2.0**scales[i]``.
+    """SECRET. The weights of all partitions of the first i positions add up to ``mantissas[i] * 2.0**exponents[i]``.
 
     Attributes:
         penalties: See `sample_partition`.
-        weights: The weights of each digit of a penalty, ``weights * 2.0**powers``.
-        weight_exponents: The exponents of two.
-        prior: The weight of an interval without a penalty.
-        mantissas: From 1/2 to 1.
-        exponents: Powers of two.
+        weights: Weights of each digit of a penalty, ``weights * 2.0**weight_exponents``.
+        weight_exponents: Exponents of these powers of two.
+        prior: Weight of an interval without a penalty.
+        mantissas: Numbers from 1/2 to 1.
+        exponents: Exponents of powers of two.
     """
 
     penalties: Penalty
@@ -384,15 +402,17 @@ class PartitionWeights(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PartitionLaw:
-    """SECRET. The law of one partition: of the first i places the last interval is as likely as its term is large."""
+    """SECRET. The law of a partition: the last interval of the first i positions has probability proportional to its
+    term.
+    """
 
     sums: PartitionWeights
 
     @classmethod
     def from_penalties(cls, penalties: Penalty, rate: Fraction, prior: float) -> PartitionLaw:
-        """Sum up, place by place."""
+        """Sum the weights of partitions, position by position."""
         if not LEAST_PRIOR <= prior <= 1:
-            raise InvalidArgument("prior", f"a number from {LEAST_PRIOR} to 1 is needed, got {prior}")
+            raise InvalidArgument("prior", f"must be from {LEAST_PRIOR} to 1, got {prior}")
         places = penalties.shape[1] - 1
         weights, powers = _digit_weights(require_nonnegative_fraction("rate", rate))
         sums = PartitionWeights(
@@ -402,7 +422,7 @@ class PartitionLaw:
         return cls(sums)
 
     def last_interval_weight(self, power: int, place: int) -> Scaled:
-        """The weight of the partitions of the first places whose last interval has ``2**power`` of them, in 53 bits."""
+        """Return the weight of partitions of the first positions with a last interval of ``2**power``, with 53 bits."""
         sums, part, scale = self.sums, self.sums.prior, 0
         for number, digit in enumerate(_split_digits(int(sums.penalties[power, place]))):
             part *= float(sums.weights[number, digit])
@@ -412,38 +432,38 @@ class PartitionLaw:
         return int(part * 2**EXACT), more - EXACT + scale + int(sums.exponents[before])
 
     def last_interval_weights(self, place: int) -> list[Scaled]:
-        """The terms of the first places, from the shortest last interval to the longest."""
+        """Return these weights from the shortest last interval to the longest."""
         return [
             self.last_interval_weight(power, place)
             for power in range(min(len(self.sums.penalties), place.bit_length()))
         ]
 
     def sample(self, randomness: Randomness) -> NDArray[np.int64]:
-        """The first places of the intervals of one partition, drawn from the last interval to the first."""
+        """Sample the first positions of the intervals of a partition, from the last interval to the first."""
         first = np.zeros(len(self.sums.mantissas), dtype=np.int64)
-        place, count = len(self.sums.mantissas) - 1, 0
-        while place:
-            words = randomness.sample_words(min(DRAWN_AT_ONCE, place))
-            place, count, used = _sample_backwards(self.sums, words, place, first, count)
-            if place and used < len(words):
-                place -= 1 << refine_until_proven(
-                    LastIntervalLaw(self.last_interval_weights(place)), int(words[used]), WORD, randomness
+        end, count = len(self.sums.mantissas) - 1, 0
+        while end:
+            words = randomness.sample_words(min(DRAWN_AT_ONCE, end))
+            end, count, used = _sample_backwards(self.sums, words, end, first, count)
+            if end and used < len(words):
+                end -= 1 << refine_until_proven(
+                    LastIntervalLaw(self.last_interval_weights(end)), int(words[used]), WORD, randomness
                 )
-                first[count] = place
+                first[count] = end
                 count += 1
         return first[:count][::-1].copy()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LastIntervalLaw:
-    """SECRET. Outcome k weighs as the terms say, of 53 bits each; the largest one weighs 1."""
+    """SECRET. Outcome k has the weight of term k, of 53 bits; the largest weight is 1."""
 
     terms: list[Scaled]
 
     def weights(self, bits: int) -> tuple[Sequence[Bracket], int]:
-        """The weights of all outcomes; there are no others.
+        """Return the weights of all outcomes; there are no others.
 
-        A ratio of wholes is below 2: where the power of two alone is at most ``2**(-bits - 1)``, 0 and 1 are bounds.
+        A ratio of mantissas is below 2: if the power of two alone is at most ``2**(-bits - 1)``, 0 and 1 are bounds.
         """
         scale, largest = max((scale, whole) for whole, scale in self.terms)
         brackets = []
@@ -460,9 +480,9 @@ def _split_digits(penalty: int) -> list[int]:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
-    """For each digit of a penalty ``exp(-rate * digit)``, as ``part * 2.0**scale``, to 53 bits.
+    """Return ``exp(-rate * digit)`` for each digit of a penalty, as ``part * 2.0**scale``, with 53 bits.
 
-    A relative error of ``2**-190`` at most, at first, doubles with each squaring and adds up along a row.
+    The initial relative error of at most ``2**-190`` doubles with each squaring and adds up along a row.
     """
     parts, scales = np.empty((DIGITS, 1 << DIGIT)), np.empty((DIGITS, 1 << DIGIT), dtype=np.int64)
     base = _normalise(bound_exp_neg(min(rate, STEEPEST), 2 * FINE)[0], -2 * FINE)
@@ -477,14 +497,14 @@ def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
 
 
 def _normalise(whole: int, scale: int) -> Scaled:
-    """Write a number, or one a little below, with a whole number of `FINE` bits."""
+    """Write a number, rounded down, with an integer of `FINE` bits."""
     excess = whole.bit_length() - FINE
     return (whole >> excess if excess > 0 else whole << -excess), scale + excess
 
 
 @compile_loop
 def _sum_partitions(sums: PartitionWeights) -> None:
-    """Sums of all partitions of the first places, each from those of fewer places, scaled anew at each place."""
+    """Sum the weights of all partitions of the first positions, from sums of fewer positions, with rescaling."""
     penalties, weights, powers, prior, parts, scales = sums
     terms, exponents = np.empty(len(penalties)), np.empty(len(penalties), dtype=np.int64)
     for place in range(1, len(parts)):
@@ -511,9 +531,9 @@ def _sum_partitions(sums: PartitionWeights) -> None:
 def _sample_backwards(
     sums: PartitionWeights, words: NDArray[np.uint64], place: int, first: IntArray, count: int
 ) -> tuple[int, int, int]:
-    """From the end on, intervals that one word each proves: the place reached, how many there are, words used.
+    """Sample intervals from the end that single words prove; return the position, the number of intervals, words used.
 
-    All sums here are wrong by less than a part in ``2**46``: what is ``2**-40`` of them away from a border is proven.
+    All sums here have relative errors below ``2**-46``: a draw that is ``2**-40`` of the total from a border is proven.
     """
     penalties, weights, powers, prior, parts, scales = sums
     terms, exponents = np.empty(len(penalties)), np.empty(len(penalties), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The source of all secret randomness, and noisy sums that a holder must neither draw twice nor forget. SECRET."""
+"""The source of all secret randomness, and stored noisy sums that must be neither redrawn nor lost. SECRET."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from numpy.typing import NDArray
 from ..arguments import InvalidArgument
 
 LEAST_SECRET = 32
-_ZEROS = memoryview(bytes(2**20))  # made once: zeros that are made anew take longer than the stream that goes over them
+"""Bytes. Least length of a secret key."""
+_ZEROS = memoryview(bytes(2**20))
+"""Plaintext of the key stream, allocated once because allocation takes longer than encryption."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Randomness:
-    """A source of uniform bits, each given out once. It has no repr: its state is as secret as the noise.
+    """A source of uniform bits, each given out once. It has no repr, because its state is as secret as the noise.
 
-    Formal guarantees: `from_system` keeps no buffer, so processes forked from one another share no bits. A seeded source
-    is only as secret as its seed, and a copy of it, also one made by a fork, repeats its bits.
+    Formal guarantees: `from_system` keeps no buffer, so forked processes share no bits. A seeded source is only as
+    secret as its seed, and a copy of it, for instance by a fork, repeats its bits.
 
     Attributes:
-        random_bytes: A number of uniform bytes, as many as asked for.
-        is_seeded: Whether somebody knows a seed, so that nothing drawn from here protects anybody.
+        random_bytes: Function that returns a number of uniform bytes.
+        is_seeded: Whether the seed may be known, so that noise from this source protects nothing.
     """
 
     random_bytes: Callable[[int], bytes]
@@ -35,27 +37,28 @@ class Randomness:
 
     @classmethod
     def from_system(cls) -> Randomness:
-        """The entropy of the operating system."""
+        """Return the entropy source of the operating system."""
         return cls(os.urandom, is_seeded=False)
 
     @classmethod
     def from_seed(cls, seed: int) -> Randomness:
-        """The ChaCha20 key stream under the SHA-256 of `seed`, for tests and papers.
+        """Return the ChaCha20 key stream under the SHA-256 of `seed`, for tests and papers.
 
-        Whoever knows the seed can subtract the noise, so what is drawn from here is not private.
+        Anybody who knows the seed can subtract the noise, so its output is not private.
 
-        >>> Randomness.from_seed(7).octets(4) == Randomness.from_seed(7).octets(4)
+        >>> Randomness.from_seed(7).random_bytes(4) == Randomness.from_seed(7).random_bytes(4)
         True
         """
         return cls(_open_key_stream(sha256(str(int(seed)).encode()).digest()), is_seeded=True)
 
     @classmethod
     def from_key(cls, secret: bytes, name: str) -> Randomness:
-        """The ChaCha20 key stream under the HMAC-SHA256 of a public `name`: for what is drawn once and not remembered.
+        """Return the ChaCha20 key stream under the HMAC-SHA256 of a public `name`: reproducible draws that are not
+        stored.
 
-        Formal guarantees: to whoever does not have the secret, streams of different names look uniform and independent
-        (HMAC-SHA256 and ChaCha20 as pseudo-random functions). The same name has the same bits: what is added to a count
-        from here may be added to no other count.
+        Formal guarantees: without the secret, streams of different names look uniform and independent (HMAC-SHA256 and
+        ChaCha20 as pseudo-random functions). The same name has the same bits: noise from here may be added to a single
+        count only.
 
         Raises:
             ValueError: the secret has fewer than 32 bytes.
@@ -65,15 +68,15 @@ class Randomness:
         return cls(_open_key_stream(hmac.digest(secret, name.encode(), "sha256")), is_seeded=False)
 
     def expand(self) -> Randomness:
-        """The ChaCha20 key stream under 32 bytes that are drawn here: for millions of draws that are made at once.
+        """Return the ChaCha20 key stream under 32 bytes from this source, for millions of draws at once.
 
-        Formal guarantees: whoever does not know these bytes, which are kept nowhere else, can not tell the stream from
-        even bits (ChaCha20 as a pseudo-random function). It is used up where it was asked for: no fork repeats it.
+        Formal guarantees: without these bytes, which are stored nowhere else, the stream cannot be distinguished from
+        uniform bits (ChaCha20 as a pseudo-random function). It must be used where it was created: no fork repeats it.
         """
         return Randomness(_open_key_stream(self.random_bytes(LEAST_SECRET)), self.is_seeded)
 
     def sample_below(self, n: int) -> int:
-        """A uniform integer in ``0, ..., n - 1``, for `n` of any size, by rejection.
+        """Return a uniform integer in ``0, ..., n - 1``, for `n` of any size, by rejection.
 
         Raises:
             ValueError: `n` is below 1.
@@ -86,11 +89,11 @@ class Randomness:
         return drawn
 
     def sample_words(self, count: int) -> NDArray[np.uint64]:
-        """Uniform integers of 64 bits (read-only)."""
+        """Return uniform integers of 64 bits (read-only)."""
         return np.frombuffer(self.random_bytes(8 * count), dtype="<u8").astype(np.uint64, copy=False)
 
     def sample_halfwords(self, count: int) -> NDArray[np.uint16]:
-        """Uniform integers of 16 bits (read-only)."""
+        """Return uniform integers of 16 bits (read-only)."""
         return np.frombuffer(self.random_bytes(2 * count), dtype="<u2").astype(np.uint16, copy=False)
 
     def _sample_bits(self, count: int) -> int:
@@ -108,25 +111,25 @@ def _open_key_stream(key: bytes) -> Callable[[int], bytes]:
 class Memory(Protocol):
     """The secret memory of one holder for one paid part of a grant: noisy sums, by name.
 
-    It keeps noisy sums, not noise: noise that is remembered and added anew to counts that have changed would show the
-    change without any noise; a sum that is drawn anew could be averaged. It is as durable as the ledger, and written
-    before anything is revealed. What was opened without it cannot be gone on with. It has no repr.
+    It stores noisy sums, not noise: stored noise that is added to changed counts would show the change exactly, and a
+    redrawn sum could be averaged. It is as durable as the ledger, and written before anything is released. A part that
+    was opened without it cannot be continued. It has no repr.
     """
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
-        """Notes under these names. A name without a note is left out."""
+        """Return the stored values of these names; names without a value are omitted."""
         ...
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        """Note what is not noted yet, durably once this returns; what is noted now under these names.
+        """Store values of new names durably before returning; return the stored values of all names.
 
-        The first writer wins, also between processes: only what is returned may be used.
+        The first writer wins, also between processes: only the returned values may be used.
         """
         ...
 
 
 class InProcessMemory:
-    """A memory that ends with the process, for one paid part: afterwards nothing more can be asked of that part."""
+    """A memory that ends with the process, for one paid part, which cannot be continued afterwards."""
 
     __slots__ = ("_notes",)
 
@@ -137,5 +140,5 @@ class InProcessMemory:
         return {name: self._notes[name] for name in names if name in self._notes}
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        """Note what is not noted yet; what is noted now under these names."""
+        """Store values of new names; return the stored values of all names."""
         return {name: self._notes.setdefault(name, value) for name, value in notes.items()}

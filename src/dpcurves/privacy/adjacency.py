@@ -1,4 +1,4 @@
-"""Adjacency of data sets, and the guarantee about a model that a diagnostic judges."""
+"""Adjacency of data sets, and the origin of a model that a diagnostic judges."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The protected unit: all records that share a value of `column`. At most `records` of them are used.
+    """The privacy unit: all records that share a value of `column`. At most `records` of them are used.
 
-    Where no bound is stated, `with_unknown_bound`, `records` is 0: each question finds a bound of its own, and no adjacency is
-    made of such a unit, so nothing is counted without one.
+    If no bound is stated (`with_unknown_bound`), `records` is 0: each question chooses its own bound. No adjacency can
+    be made of this unit, so nothing is counted without a bound.
+
+    Attributes:
+        column: The column that identifies the unit; empty for single records.
+        records: The contribution bound: the most records of a unit that are used.
 
     Raises:
         ValueError: `records` is below 1.
-        TypeError: it is no whole number.
+        TypeError: `records` is not an integer.
     """
 
     column: str
@@ -31,7 +35,7 @@ class Unit:
 
     @classmethod
     def with_unknown_bound(cls, column: str) -> Self:
-        """A unit of which nobody said how many records are used at most.
+        """Return a unit without a stated contribution bound.
 
         >>> Unit.with_unknown_bound("patient").is_bounded, Unit("patient", 2).is_bounded
         (False, True)
@@ -42,7 +46,7 @@ class Unit:
 
     @property
     def is_bounded(self) -> bool:
-        """Tell whether it is said how many records are used at most."""
+        """Tell whether the contribution bound is stated."""
         return self.records > 0
 
     def __str__(self) -> str:
@@ -52,10 +56,11 @@ class Unit:
 
 
 EACH_RECORD = Unit(column="", records=1)
+"""Each record is a privacy unit."""
 
 
 def format_record_count(number: int) -> str:
-    """A number of records, with its noun.
+    """Format a number of records with its noun.
 
     >>> format_record_count(1), format_record_count(2_000)
     ('1 record', '2,000 records')
@@ -65,7 +70,9 @@ def format_record_count(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AddRemove:
-    """Neighbouring tables differ by one unit, added or removed. The number of units is private: no field has it."""
+    """Neighbouring tables differ by one unit, added or removed. The number of units is private, so it is not a
+    field.
+    """
 
     unit: Unit
 
@@ -74,17 +81,17 @@ class AddRemove:
 
     @property
     def l1_sensitivity(self) -> int:
-        """L1 distance between the counts of neighbours, at most: a unit's records come or go."""
+        """Largest L1 distance between the counts of neighbours: the records of a unit are added or removed."""
         return self.unit.records
 
     @property
     def squared_l2_sensitivity(self) -> int:
-        """Squared L2 distance between the counts of neighbours, at most: they may all lie in one cell."""
+        """Largest squared L2 distance between the counts of neighbours: all records may lie in one cell."""
         return self.unit.records**2
 
     @property
     def public_record_count(self) -> int | None:
-        """The number of records counted, where it is public: here it never is."""
+        """Number of counted records if it is public: None, because it is private."""
         return None
 
     def __str__(self) -> str:
@@ -96,8 +103,8 @@ class ReplaceOne:
     """Neighbouring tables differ in the records of one unit. The number of units is public, so it is a field.
 
     Raises:
-        ValueError: there is no unit to replace.
-        TypeError: `units` is no whole number.
+        ValueError: `units` is below 1.
+        TypeError: `units` is not an integer.
     """
 
     unit: Unit
@@ -113,19 +120,19 @@ class ReplaceOne:
 
     @property
     def l1_sensitivity(self) -> int:
-        """L1 distance between the counts of neighbours, at most: old records go and new ones come."""
+        """Largest L1 distance between the counts of neighbours: old records are removed and new ones added."""
         return 2 * self.unit.records
 
     @property
     def squared_l2_sensitivity(self) -> int:
-        """Squared L2 distance, at most: all old records leave one cell and all new ones enter another."""
+        """Largest squared L2 distance: all old records leave one cell and all new records enter another."""
         return 2 * self.unit.records**2
 
     @property
     def public_record_count(self) -> int | None:
-        """The number of records counted, where it is public: each unit then fills exactly one cell.
+        """Number of counted records if it is public: the number of units, if each has exactly one record.
 
-        >>> ReplaceOne(EACH_RECORD, 7).total, ReplaceOne(Unit("patient", 2), 7).total
+        >>> ReplaceOne(EACH_RECORD, 7).public_record_count, ReplaceOne(Unit("patient", 2), 7).public_record_count
         (7, None)
         """
         return self.units if self.unit.records == 1 else None
@@ -135,6 +142,7 @@ class ReplaceOne:
 
 
 Adjacency = AddRemove | ReplaceOne
+"""The neighbouring relation of tables that a loss refers to."""
 
 
 def _require_bounded(unit: Unit) -> None:
@@ -144,15 +152,15 @@ def _require_bounded(unit: Unit) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AdjacencyWithoutBound:
-    """A neighbouring relation of units of which no question yet said how many records are used at most.
+    """A neighbouring relation of units whose contribution bound is not chosen yet.
 
-    Tables differ by one unit and all its records, whatever their number. Under it nothing is counted but units;
-    `with_bound` is the relation of what a question counts once it knows its bound.
+    Tables differ by one unit and all its records, however many. Under this relation only units are counted;
+    `with_bound` is the relation of a question's counts once its bound is known.
 
     Attributes:
         neighbours: The kind of adjacency.
-        column: The column that says whose record it is.
-        units: The public number of units; None where it is private.
+        column: The column that identifies the unit.
+        units: The public number of units; None if it is private.
     """
 
     neighbours: Neighbours
@@ -160,17 +168,17 @@ class AdjacencyWithoutBound:
     units: int | None
 
     def with_bound(self, records: int) -> Adjacency:
-        """The relation with at most so many records of each unit."""
+        """Return the relation with at most `records` records per unit."""
         return self.neighbours.to_adjacency(Unit(self.column, records), self.units)
 
     @property
     def unit_adjacency(self) -> Adjacency:
-        """The relation of counts of units: one unit is counted once."""
+        """The relation for counts of units: each unit is counted once."""
         return self.with_bound(1)
 
     @property
     def unit(self) -> Unit:
-        """The protected unit."""
+        """The privacy unit."""
         return Unit.with_unknown_bound(self.column)
 
     def __str__(self) -> str:
@@ -180,7 +188,7 @@ class AdjacencyWithoutBound:
 class Neighbours(Enum):
     """A kind of adjacency, before the unit and the number of units are known.
 
-    >>> Neighbours.REPLACE_ONE.among(EACH_RECORD, units=10)
+    >>> Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, units=10)
     ReplaceOne(unit=Unit(column='', records=1), units=10)
     """
 
@@ -193,10 +201,10 @@ class Neighbours(Enum):
         return self is Neighbours.REPLACE_ONE
 
     def to_adjacency(self, unit: Unit, units: int | None) -> Adjacency:
-        """The adjacency itself. `units` is needed exactly where it is public.
+        """Return the adjacency for a unit; `units` is required under replace-one only.
 
         Raises:
-            ValueError: `units` is missing under replace-one.
+            ValueError: `units` is None under replace-one.
         """
         if self is Neighbours.ADD_REMOVE:
             return AddRemove(unit)
@@ -205,26 +213,26 @@ class Neighbours(Enum):
         return ReplaceOne(unit, units)
 
     def to_question_adjacency(self, unit: Unit, units: int | None) -> Adjacency | AdjacencyWithoutBound:
-        """The adjacency of a question: where no bound of records of a unit is stated, that before it is known.
+        """Return the adjacency of a question, `AdjacencyWithoutBound` if the unit's contribution bound is not stated.
 
         Raises:
             ValueError: as `to_adjacency`.
         """
         if unit.is_bounded:
             return self.to_adjacency(unit, units)
-        self.to_adjacency(Unit(unit.column, 1), units)  # refuses a number of units that is missing
+        self.to_adjacency(Unit(unit.column, 1), units)  # raises if the number of units is missing
         return AdjacencyWithoutBound(self, unit.column, units if self.has_public_units else None)
 
 
 class ModelOrigin(Enum):
     """The origin of a model. If it was fitted to the records that it is tested on, its residuals reveal them all.
 
-    If a model was fitted, without privacy, to the records that judge it, one changed record moves every residual; then
-    no diagnostic is private, whatever its noise. So one of three things has to be true, and is written on the result:
+    If a model was fitted without privacy to the records that judge it, one changed record moves every residual; then no
+    diagnostic is private, whatever its noise. So one of three statements must be true, and is part of the result:
 
     - `PUBLIC`: the model was fixed before these records were seen.
-    - `DISJOINT`: it was trained on other records, and the promise covers the judged records only.
-    - `PRIVATE`: it was trained with a privacy loss of its own, which has to be added to that of the diagnostic.
+    - `DISJOINT`: it was trained on other records, and the guarantee covers the judged records only.
+    - `PRIVATE`: it was trained with its own privacy loss, which must be added to that of the diagnostic.
     """
 
     PUBLIC = "public: fixed before these records were seen"
@@ -236,10 +244,10 @@ PUBLIC_MODEL, DISJOINT_RECORDS, PRIVATE_MODEL = ModelOrigin.PUBLIC, ModelOrigin.
 
 
 def require_model_origin(model: object) -> ModelOrigin:
-    """Return a model that was declared. There is no default: nobody else knows where it comes from.
+    """Return a declared origin of a model. There is no default, because only the user knows it.
 
     Raises:
-        TypeError: it is something else.
+        TypeError: `model` is not a `ModelOrigin`.
     """
     if not isinstance(model, ModelOrigin):
         raise WrongArgumentType("model", "say PUBLIC_MODEL, DISJOINT_RECORDS or PRIVATE_MODEL; there is no default")

@@ -1,4 +1,4 @@
-"""Privacy loss: its exact composition, conversion between zCDP and (epsilon, delta), and losses of several releases."""
+"""Privacy losses: exact composition, conversion between zCDP and (epsilon, delta), and losses of several releases."""
 
 from __future__ import annotations
 
@@ -23,18 +23,20 @@ from ..arguments import (
 from ..codec import STORED
 
 DIGITS = 12
+"""Significant digits of a rho that is computed from epsilon and delta."""
 COARSE = 1e-4
+"""Rho from which it is rounded to billionths instead."""
 BILLIONTH = Decimal("1e-9")
 
 
 FIGURES_OF_LOSS = 6
 """Significant digits of a loss in texts."""
 ROUNDING_OF_DOUBLES = Fraction(1, 2**50)
-"""The relative error of a sum of doubles that is no part of a loss: 0.1 + 0.2 is written as 0.3."""
+"""Relative rounding error of a sum of doubles that is ignored in texts: 0.1 + 0.2 is written as 0.3."""
 
 
 def format_loss(amount: Fraction | float, figures: int = FIGURES_OF_LOSS) -> str:
-    """Return a loss as text, rounded up: a text never states less than was lost.
+    """Return a loss as text, rounded up: a text never states less than the loss.
 
     >>> format_loss(Fraction(1, 3)), format_loss(1.0000049), format_loss(0.1 + 0.2), format_loss(2.0)
     ('0.333334', '1.00001', '0.3', '2')
@@ -51,11 +53,11 @@ def format_loss(amount: Fraction | float, figures: int = FIGURES_OF_LOSS) -> str
 
 
 def epsilon_of_zcdp(rho: Fraction | float, delta: float) -> float:
-    """The least epsilon for which every rho-zCDP release is known to be (epsilon, delta)-private.
+    """Return the least epsilon for which every rho-zCDP release is known to be (epsilon, delta)-private.
 
-    Each order above 1 gives an epsilon that holds, so the search for the best one can cost tightness but not truth.
-    The slope of epsilon in the order is ``rho - log(1 / (delta * order)) / (order - 1)**2``, which changes its sign
-    once. The best order is found to the last bit, and epsilon to 1e-12 (relative where it is above 1).
+    Each order above 1 gives a valid epsilon, so the search for the best order can cost tightness but not validity. The
+    derivative of epsilon in the order is ``rho - log(1 / (delta * order)) / (order - 1)**2``, which changes its sign
+    once. The best order is found to the last bit, and epsilon to 1e-12 (relative above 1).
 
     Formal guarantees: rho-zCDP implies (epsilon, delta) for the same neighbours (Canonne, Kamath and Steinke 2020,
     Proposition 12 and Corollary 13).
@@ -66,17 +68,17 @@ def epsilon_of_zcdp(rho: Fraction | float, delta: float) -> float:
     >>> round(epsilon_of_zcdp(0.5, 1e-6), 4)
     5.2215
     """
-    loss, rest = _require_nonnegative(rho, "rho"), -log(_require_probability(delta))
+    loss, log_term = _require_nonnegative(rho, "rho"), -log(_require_probability(delta))
     if loss == 0:
         return 0.0
-    above = _find_root(lambda above: loss * above * above + log1p(above) - rest, sqrt(rest) / sqrt(loss))
-    return max(0.0, (1 + above) * loss + (rest - log1p(above)) / above - log1p(1 / above))
+    order = _find_root(lambda order: loss * order * order + log1p(order) - log_term, sqrt(log_term) / sqrt(loss))
+    return max(0.0, (1 + order) * loss + (log_term - log1p(order)) / order - log1p(1 / order))
 
 
 def delta_of_zcdp(rho: Fraction | float, epsilon: Fraction | float) -> float:
-    """The least delta for which every rho-zCDP release is known to be (epsilon, delta)-private; 1 where none is.
+    """Return the least delta for which every rho-zCDP release is known to be (epsilon, delta)-private; 1 if none is.
 
-    The inverse of `epsilon_of_zcdp`, by the same bound, at the order that is best for this epsilon.
+    The inverse of `epsilon_of_zcdp`, by the same bound at the best order for this epsilon.
 
     Raises:
         ValueError: an argument is negative or not finite.
@@ -84,18 +86,18 @@ def delta_of_zcdp(rho: Fraction | float, epsilon: Fraction | float) -> float:
     >>> round(delta_of_zcdp(0.5, epsilon_of_zcdp(0.5, 1e-6)), 12)
     1e-06
     """
-    loss, kept = _require_nonnegative(rho, "rho"), _require_nonnegative(epsilon, "epsilon")
+    loss, target = _require_nonnegative(rho, "rho"), _require_nonnegative(epsilon, "epsilon")
     if loss == 0:
         return 0.0
-    above = _find_root(lambda above: (1 + 2 * above) * loss - kept - log1p(1 / above), kept / loss + 1 / sqrt(loss))
-    return exp(min(0.0, above * ((1 + above) * loss - kept - log1p(1 / above)) - log1p(above)))
+    order = _find_root(lambda order: (1 + 2 * order) * loss - target - log1p(1 / order), target / loss + 1 / sqrt(loss))
+    return exp(min(0.0, order * ((1 + order) * loss - target - log1p(1 / order)) - log1p(order)))
 
 
 def rho_for(epsilon: Fraction | float, delta: float) -> Fraction:
-    """The largest rho whose releases are all (epsilon, delta)-private by `epsilon_of_zcdp`.
+    """Return the largest rho whose releases are all (epsilon, delta)-private by `epsilon_of_zcdp`.
 
-    Rounded down to 12 digits, so the promise holds for the rational that is returned; and from 1e-4 on to whole
-    billionths, which a ledger can keep.
+    Rounded down to 12 digits, so the guarantee holds for the returned rational; and from 1e-4 on to whole billionths,
+    which a ledger can store.
 
     Raises:
         ValueError: `epsilon` is not a finite number above zero, or `delta` is not strictly between 0 and 1.
@@ -104,19 +106,19 @@ def rho_for(epsilon: Fraction | float, delta: float) -> Fraction:
     >>> float(rho), epsilon_of_zcdp(rho, 1e-6) <= 1
     (0.02435597, True)
     """
-    kept = _require_nonnegative(epsilon, "epsilon")
-    if kept == 0:
+    target = _require_nonnegative(epsilon, "epsilon")
+    if target == 0:
         raise InvalidArgument("epsilon", "a number above zero is needed, got 0")
-    enough = kept
-    while epsilon_of_zcdp(enough, delta) <= kept:
-        enough *= 2
-    rho = _find_root(lambda rho: epsilon_of_zcdp(rho, delta) - kept, enough)
+    upper = target
+    while epsilon_of_zcdp(upper, delta) <= target:
+        upper *= 2
+    rho = _find_root(lambda rho: epsilon_of_zcdp(rho, delta) - target, upper)
     digits = Context(prec=DIGITS, rounding=ROUND_FLOOR).create_decimal_from_float(rho)
     return Fraction(digits if rho < COARSE else digits.quantize(BILLIONTH, rounding=ROUND_FLOOR))
 
 
 def _find_root(rising: Callable[[float], float], upper: float) -> float:
-    """The zero of `rising` between 0 and `upper`: to the last bit."""
+    """Return the zero of an increasing function between 0 and `upper`, to the last bit."""
     lower = 0.0
     while lower < (middle := (lower + upper) / 2) < upper:
         if rising(middle) < 0:
@@ -127,36 +129,37 @@ def _find_root(rising: Callable[[float], float], upper: float) -> float:
 
 
 def _require_probability(delta: float) -> float:
-    found = require_number("delta", delta)
-    if not 0 < found < 1:
-        raise InvalidArgument("delta", f"a chance strictly between 0 and 1 is needed, got {delta}")
-    return found
+    probability = require_number("delta", delta)
+    if not 0 < probability < 1:
+        raise InvalidArgument("delta", f"must be a probability strictly between 0 and 1, got {delta}")
+    return probability
 
 
 def _require_nonnegative(value: Fraction | float, name: str) -> float:
     number = float(value)
     if not (isfinite(number) and number >= 0):
-        raise InvalidArgument(name, f"a finite number is needed that is not negative, got {value}")
+        raise InvalidArgument(name, f"must be a finite number of at least 0, got {value}")
     return number
 
 
-MOST_STEPS = 2**17  # of a loss distribution, at most
+MOST_STEPS = 2**17
+"""Largest number of steps of a privacy loss distribution."""
 
 
 def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> float:
-    """An epsilon for which releases of these pure losses, and of `rho` in all besides, are (epsilon, delta)-private.
+    """Return an epsilon for which releases of these pure losses and of `rho` in all are (epsilon, delta)-private.
 
-    Among all releases with pure loss epsilon, a randomised response that tells the truth with odds ``exp(epsilon)`` is
-    the worst, alone and in composition. Its loss is plus or minus epsilon; losses of independent responses add up as
-    random variables, and delta is read off their sum. Losses are written in steps that divide them all, or, where
-    these would be too many, rounded up to a step.
+    Among all releases of pure loss epsilon, randomised response that is truthful with odds ``exp(epsilon)`` is the
+    worst, alone and in composition. Its loss is plus or minus epsilon; losses of independent responses add up as random
+    variables, and delta follows from their sum. Losses are multiples of a step that divides them all, or, if there were
+    too many steps, rounded up to multiples.
 
-    What is known by its `rho` alone has no loss distribution. With half of `delta` it is turned into a release that
-    reveals all with that chance and has a pure loss otherwise, and joins as such.
+    A release that is known by its `rho` alone has no loss distribution. With half of `delta` it is converted to a
+    release that reveals everything with that probability and has a pure loss otherwise.
 
-    Formal guarantees: an upper bound, when the sizes of the losses were fixed before the first answer; the releases
-    themselves may be chosen after seeing those before (Kairouz, Oh and Viswanath 2015; Zhu, Dong and Wang
-    2022). Sums are in floating point, with absolute errors in delta below 1e-12.
+    Formal guarantees: an upper bound if the sizes of the losses were fixed before the first answer; the releases
+    themselves may be chosen adaptively (Kairouz, Oh and Viswanath 2015; Zhu, Dong and Wang 2022). Sums are in floating
+    point, with absolute errors in delta below 1e-12.
 
     Raises:
         ImportError: dp-accounting is not installed.
@@ -166,31 +169,33 @@ def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> f
     if not losses:
         return epsilon_of_zcdp(rho, delta)
     step = _common_step(losses)
-    spare = delta / 2 if rho > 0 else 0.0
-    whole = library.identity(value_discretization_interval=float(step))
-    for epsilon, times in losses.items():
-        whole = whole.compose(_randomised_response(library, epsilon, 0.0, step).self_compose(times))
+    spent_delta = delta / 2 if rho > 0 else 0.0
+    distribution = library.identity(value_discretization_interval=float(step))
+    for epsilon, count in losses.items():
+        distribution = distribution.compose(_randomised_response(library, epsilon, 0.0, step).self_compose(count))
     if rho > 0:
-        whole = whole.compose(_randomised_response(library, Fraction(epsilon_of_zcdp(rho, spare)), spare, step))
-    return float(whole.get_epsilon_for_delta(delta))
+        distribution = distribution.compose(
+            _randomised_response(library, Fraction(epsilon_of_zcdp(rho, spent_delta)), spent_delta, step)
+        )
+    return float(distribution.get_epsilon_for_delta(delta))
 
 
 def _randomised_response(library: ModuleType, epsilon: Fraction, revealing: float, step: Fraction) -> Any:
-    """Randomised response with this epsilon, which reveals all with a chance of `revealing`."""
+    """Return the loss distribution of randomised response that reveals everything with probability `revealing`."""
     truth = (1 - revealing) / (1 + exp(-epsilon))
-    chances: defaultdict[int, float] = defaultdict(float, {ceil(epsilon / step): truth})
-    chances[ceil(-epsilon / step)] += 1 - revealing - truth  # with an epsilon of 0 both are the same
-    return library.PrivacyLossDistribution.create_from_rounded_probability(chances, revealing, float(step))
+    probabilities: defaultdict[int, float] = defaultdict(float, {ceil(epsilon / step): truth})
+    probabilities[ceil(-epsilon / step)] += 1 - revealing - truth  # with epsilon 0 both entries are the same
+    return library.PrivacyLossDistribution.create_from_rounded_probability(probabilities, revealing, float(step))
 
 
 def _common_step(losses: Counter[Fraction]) -> Fraction:
-    """The largest step that divides all losses, or a share of their sum where that is too fine.
+    """Return the largest step that divides all losses, or a fraction of their sum if that step is too small.
 
     >>> _common_step(Counter([Fraction(1, 2), Fraction(1, 3)]))
     Fraction(1, 6)
     """
-    whole = lcm(*(epsilon.denominator for epsilon in losses))
-    common = Fraction(gcd(*(int(epsilon * whole) for epsilon in losses)), whole)
+    denominator = lcm(*(epsilon.denominator for epsilon in losses))
+    common = Fraction(gcd(*(int(epsilon * denominator) for epsilon in losses)), denominator)
     return max(common, sum(losses.elements(), Fraction(0)) / MOST_STEPS)
 
 
@@ -203,20 +208,20 @@ def _import_accounting() -> ModuleType:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyLoss:
-    """An upper bound on what a release reveals: an epsilon, if it is pure, and a rho in any case.
+    """An upper bound on what a release reveals: an epsilon if it is pure, and a rho in any case.
 
-    A pure loss has an epsilon, and therefore ``rho = epsilon**2 / 2`` (Bun and Steinke 2016, Proposition 1.4).
-    A loss of zero-concentrated differential privacy has no epsilon. A float means the decimal that it prints.
+    A pure loss has an epsilon, and therefore ``rho = epsilon**2 / 2`` (Bun and Steinke 2016, Proposition 1.4). A loss
+    of zero-concentrated differential privacy has no epsilon. A float means the decimal that it prints.
 
-    Formal guarantees: losses of releases on the same records, each chosen after seeing those before it, add up by
-    ``+`` in either currency (basic composition; Bun and Steinke 2016, Lemma 2.3). Pure converts to rho, never back.
+    Formal guarantees: losses of adaptively chosen releases on the same records add up by ``+`` in either currency
+    (basic composition; Bun and Steinke 2016, Lemma 2.3). Pure converts to rho, never back.
 
     Attributes:
-        epsilon: The loss under pure differential privacy; None where there is none.
+        epsilon: The loss under pure differential privacy; None if there is none.
         rho: The loss under zero-concentrated differential privacy.
-        parts: The losses that this one was added up from, for accountants that can do better than a sum. They are
-            ignored in comparisons and in print. Empty: the loss is not a sum.
-        delta: The chance with which more may be lost: 0 but for what finds names that nobody declared.
+        parts: The losses of which this one is the sum, for accountants that can do better than a sum. They are ignored
+            in comparisons and in print. Empty: the loss is not a sum.
+        delta: The probability with which more may be lost; 0 except for partition selection.
 
     >>> third = PrivacyLoss.pure(0.3) * Fraction(1, 3)
     >>> third + third + third == PrivacyLoss.pure("0.3")
@@ -230,13 +235,15 @@ class PrivacyLoss:
 
     @classmethod
     def pure(cls, epsilon: Exact, delta: Exact = 0) -> PrivacyLoss:
-        """Pure differential privacy; with a delta, but for that chance."""
+        """Return a loss of pure differential privacy, or (epsilon, delta)-differential privacy with a delta."""
         known = parse_positive_fraction("epsilon", epsilon)
         return cls(known, known**2 / 2, delta=parse_positive_fraction("delta", delta) if delta else Fraction(0))
 
     @classmethod
     def zcdp(cls, rho: Exact, delta: Exact = 0) -> PrivacyLoss:
-        """Zero-concentrated differential privacy; with a delta, but for that chance (Bun and Steinke 2016, 8.1)."""
+        """Return a loss of zero-concentrated differential privacy, with a delta if given (Bun and Steinke 2016,
+        8.1).
+        """
         return cls(
             None,
             parse_positive_fraction("rho", rho),
@@ -249,16 +256,16 @@ class PrivacyLoss:
                 "epsilon, rho", "write PrivacyLoss.pure(epsilon) or PrivacyLoss.zcdp(rho), which are exact"
             )
         if (self.epsilon is not None and self.epsilon < 0) or self.rho < 0:
-            raise InvalidArgument("epsilon, rho", f"a privacy loss is never negative, got {self}")
+            raise InvalidArgument("epsilon, rho", f"must be at least 0, got {self}")
         if not 0 <= self.delta < 1:
-            raise InvalidArgument("delta", f"a chance from 0 on and below 1 is needed, got {float(self.delta):g}")
+            raise InvalidArgument("delta", f"must be a probability from 0 to below 1, got {float(self.delta):g}")
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         pure = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
         return PrivacyLoss(pure, self.rho + other.rho, self._pieces + other._pieces, self.delta + other.delta)
 
     def __mul__(self, share: Fraction) -> PrivacyLoss:
-        """A part of this loss; parts whose shares add up to 1 add up to this loss."""
+        """Return a fraction of this loss; fractions that add up to 1 add up to this loss."""
         pure = None if self.epsilon is None else self.epsilon * share
         return PrivacyLoss(pure, self.rho * share, tuple(part * share for part in self.parts), self.delta * share)
 
@@ -266,7 +273,7 @@ class PrivacyLoss:
         """Return this loss with another delta.
 
         Raises:
-            ValueError: it is no chance below 1.
+            ValueError: `delta` is not a probability below 1.
         """
         return replace(self, delta=parse_positive_fraction("delta", delta) if delta else Fraction(0))
 
@@ -275,7 +282,7 @@ class PrivacyLoss:
         return self.parts or (self,)
 
     def as_single_release(self) -> PrivacyLoss:
-        """The loss of a single release that spends all of this loss at once.
+        """Return the loss of a single release that spends all of this loss at once.
 
         A sum of pure losses has a smaller rho than a single release at the summed epsilon, which this method returns.
 
@@ -292,12 +299,12 @@ class PrivacyLoss:
         return self.epsilon is not None
 
     def epsilon_at(self, delta: float, *, accountant: str = "zcdp") -> float:
-        """An epsilon for which all that was released under this loss together is (epsilon, delta)-private.
+        """Return an epsilon for which all releases under this loss together are (epsilon, delta)-private.
 
-        Args:
-            delta: The chance with which the bound may fail: strictly between 0 and 1, and far below one over the
-                number of units. The loss's own delta is a part of it.
-            accountant: ``zcdp`` converts the sum of rho, or gives epsilon where that is smaller. ``pld`` also composes
+        Arguments:
+            delta: The probability with which the bound may fail: strictly between 0 and 1, and far below one over the
+                number of units. It includes the loss's own delta.
+            accountant: ``zcdp`` converts the sum of rho, or returns epsilon if that is smaller. ``pld`` also composes
                 the loss distributions of the pure parts, and is never worse. It needs dp-accounting.
 
         Formal guarantees: an upper bound, for the neighbours that the loss was stated for (see `epsilon_of_zcdp` and
@@ -314,20 +321,20 @@ class PrivacyLoss:
         """
         delta = require_number("delta", delta)
         if self.delta and not self.delta < delta:
-            raise InvalidArgument("delta", f"more than the {float(self.delta):g} is needed that the loss has of itself")
+            raise InvalidArgument("delta", f"must exceed {float(self.delta):g}, the delta of the loss itself")
         delta -= float(self.delta)
         converted = epsilon_of_zcdp(self.rho, delta)
-        known = converted if self.epsilon is None else min(converted, float(self.epsilon))
+        bound = converted if self.epsilon is None else min(converted, float(self.epsilon))
         if accountant == "zcdp":
-            return known
+            return bound
         if accountant != "pld":
             raise InvalidArgument("accountant", f"write 'zcdp' or 'pld', not {accountant!r}")
         pure = [part.epsilon for part in self._pieces if part.epsilon is not None]
-        rest = sum((part.rho for part in self._pieces if part.epsilon is None), Fraction(0))
-        return min(known, composed_epsilon(pure, rest, delta))
+        rho = sum((part.rho for part in self._pieces if part.epsilon is None), Fraction(0))
+        return min(bound, composed_epsilon(pure, rho, delta))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """The loss as one would write it, for notebooks and IPython; `repr` names the fields, as requests hold it."""
+        """Print the loss as a user would write it, in notebooks; `repr` names the fields, as requests store them."""
         printer.text(f"PrivacyLoss({self})")
 
     def __str__(self) -> str:
@@ -335,9 +342,9 @@ class PrivacyLoss:
         return f"{loss}, delta {format_loss(self.delta)}" if self.delta else loss
 
 
-def _parse_loss(told: Mapping[str, str]) -> PrivacyLoss:
-    pure = "epsilon" in told
-    return PrivacyLoss.pure(Fraction(told["epsilon"])) if pure else PrivacyLoss.zcdp(Fraction(told["rho"]))
+def _parse_loss(stored: Mapping[str, str]) -> PrivacyLoss:
+    pure = "epsilon" in stored
+    return PrivacyLoss.pure(Fraction(stored["epsilon"])) if pure else PrivacyLoss.zcdp(Fraction(stored["rho"]))
 
 
 STORED.add(

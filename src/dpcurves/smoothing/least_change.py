@@ -1,4 +1,6 @@
-"""The least change of noises, in squares or absolute values, that makes a curve rise as counts do."""
+"""Isotonic projection of noisy curves: the least change of noises, in squares or absolute values, to a monotone
+curve.
+"""
 
 from __future__ import annotations
 
@@ -23,28 +25,28 @@ class _KnownCount:
 
 
 class AtMost(_KnownCount):
-    """The last point is `count` or less."""
+    """The last point is at most `count`."""
 
     __slots__ = ()
 
 
 class Exactly(_KnownCount):
-    """The last point is `count`: it stands at the public maximum, and the number of records is public."""
+    """The last point equals `count`: it is at the public maximum, and the number of records is public."""
 
     __slots__ = ()
 
 
 Ceiling = AtMost | Exactly | None
-"""The constraint on the last point; None: there is none."""
+"""Constraint on the last point; None: no constraint."""
 
 
 def compute_steps(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray:
-    """The rises from 0 to the first point, from point to point, and from the last to the ceiling: (points + 1,).
+    """Return the steps from 0 to the first point, between points, and from the last to the ceiling: (points + 1,).
 
-    Without a ceiling, the last is infinite.
+    Without a ceiling, the last step is infinite.
 
     Raises:
-        ValueError: the curve does not have as many points, or one is not finite.
+        ValueError: the curve has another number of points, or a point is not finite.
     """
     curve = np.asarray(noisy, dtype=np.float64)
     if curve.shape != (points,):
@@ -55,7 +57,7 @@ def compute_steps(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray
 
 
 def cumulate_steps(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
-    """The curve that rises by these steps, (points,), and keeps to its ceiling whatever was rounded."""
+    """Return the curve with these steps, (points,), clipped to its ceiling against rounding errors."""
     curve = np.cumsum(steps[:-1])
     if ceiling is None:
         return curve
@@ -65,23 +67,25 @@ def cumulate_steps(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
 
 
 def is_monotone(steps: FloatArray, ceiling: Ceiling) -> bool:
-    """Tell whether the curve does not fall, and keeps to its ceiling."""
+    """Tell whether the curve is monotone and satisfies its ceiling."""
     return not np.any(steps < 0) and not (isinstance(ceiling, Exactly) and steps[-1] > 0)
 
 
-# The smallest change of noises, in squares, that makes a curve rise as counts do.
+# Isotonic projection in squares.
 
 
-ROUNDING = 1e-13  # of all that was added up to a step: a fall below it is none
-INFEASIBLE = 1e-9  # of the same: a step under pressure that still falls by more
+ROUNDING = 1e-13
+"""Relative to all summands of a step: a smaller fall is rounding error."""
+INFEASIBLE = 1e-9
+"""Relative to the same: a step under pressure that falls by more has no solution."""
 
 
 class NoiseChange(NamedTuple):
-    """A change of the noises of a curve, and the steps of the curve after it.
+    """A change of the noises of a curve, and the resulting steps.
 
     Attributes:
-        steps: The steps of the curve after the change, (points + 1,); not negative.
-        noise: What is added to the noises of each slot, all together, (2 * points - 1,).
+        steps: Steps of the curve after the change, (points + 1,); not negative.
+        noise: Sum of the changes of the noises of each slot, (2 * points - 1,).
     """
 
     steps: FloatArray
@@ -89,30 +93,30 @@ class NoiseChange(NamedTuple):
 
 
 def project_isotonic_l2(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -> FloatArray:
-    """The monotone curve from 0 on with the smallest change of the noises, in squares over their variances.
+    """Return the monotone curve from 0 with the smallest change of the noises, in squares over their variances.
 
-    Exact but for rounding. The changes are ``z = V D' p``, where V holds the variances, D takes noises to steps, and
-    the pressure ``p`` solves the complementarity problem ``p >= 0, s = K p + b >= 0, p's = 0``: b are the noisy
-    steps, s the smoothed ones, and K = D V D' is the Laplacian of the graph. K is an M-matrix: a step that is pressed
-    once stays pressed, so solving for the pressed steps and adding those that fall ends at the solution (Chandrasekaran
-    1970). A solve is linear in the number of points; some ten are needed where noise is a tree. (Where it is
-    independent from point to point there can be as many as points: that is what `isotonic_projection` is for.)
+    Exact up to rounding. The changes are ``z = V D' p``, where V holds the variances, D maps noises to steps, and the
+    pressure ``p`` solves the complementarity problem ``p >= 0, s = K p + b >= 0, p's = 0``: b are the noisy steps, s
+    the projected ones, and K = D V D' is the Laplacian of the graph. K is an M-matrix: a step under pressure stays
+    under pressure, so solving for these steps and adding those that fall ends at the solution (Chandrasekaran 1970). A
+    solve is linear in the number of points; about ten are needed if noise is a tree. (If it is independent from point
+    to point there can be as many as points: use `isotonic_projection` there.)
 
-    Args:
-        noisy: Counts below each point, with noise, (points,).
-        graph: How the noise acts at these points.
-        ceiling: What is known of the last point.
+    Arguments:
+        noisy: Noisy counts below each point, (points,).
+        graph: Structure of the noise at these points.
+        ceiling: Constraint on the last point.
 
     Returns:
-        (points,), not decreasing, between 0 and the ceiling. A curve that is so already is returned as it is.
+        (points,), nondecreasing, between 0 and the ceiling. A monotone curve is returned unchanged.
 
     Formal guarantees: post-processing. It costs nothing if `noisy`, `graph` and `ceiling` are public.
 
-    Source: Barczewski, Mawass and Ramon, equation 3 with p = 2, over all subsets of points (`NoiseGraph.restrict_to_points`); here for
-    counts, where the paper divides by their number.
+    Source: Barczewski, Mawass and Ramon, equation 3 with p = 2, over all subsets of points
+    (`NoiseGraph.restrict_to_points`); here for counts, where the paper divides by their number.
 
     Raises:
-        ValueError: the curve does not fit the graph, or no change of the noises can make it monotone.
+        ValueError: the curve does not fit the graph, or no change of the noises makes it monotone.
 
     >>> from dpcurves.smoothing import AtMost, build_noise_graph
     >>> graph = build_noise_graph(4, first=[0, 1, 2, 3], last=[1, 2, 3, 4], variance=[1, 1, 1, 1])
@@ -126,7 +130,7 @@ def project_isotonic_l2(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -
 
 
 def solve_least_squares(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> NoiseChange:
-    """The change with the least sum of squares over variances, from the noisy steps.
+    """Return the change with the least sum of squares over variances, given the noisy steps.
 
     Raises:
         ValueError: no change makes all steps at least 0.
@@ -421,15 +425,16 @@ def project_isotonic_l1(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -
 
     Formal guarantees: post-processing. It costs nothing if `noisy`, `graph` and `ceiling` are public.
 
-    Source: Barczewski, Mawass and Ramon, equation 3 with p = 1, over all subsets of points (`NoiseGraph.restrict_to_points`). The paper
-    leaves out the absolute values, without which there is no least change.
+    Source: Barczewski, Mawass and Ramon, equation 3 with p = 1, over all subsets of points
+    (`NoiseGraph.restrict_to_points`). The paper leaves out the absolute values, without which there is no least change.
 
     Raises:
         ValueError: the curve does not fit the graph, or no change of the noises can make it monotone.
         ArithmeticError: numbers or variances are too far apart for the precision of doubles.
 
     >>> from dpcurves.smoothing import AtMost, build_noise_graph
-    >>> graph = build_noise_graph(4, first=[0, 0, 2, 0, 1, 2, 3], last=[4, 2, 4, 1, 2, 3, 4], variance=[1, 1, 1, 4, 4, 4, 4])
+    >>> first, last = [0, 0, 2, 0, 1, 2, 3], [4, 2, 4, 1, 2, 3, 4]
+    >>> graph = build_noise_graph(4, first=first, last=last, variance=[1, 1, 1, 4, 4, 4, 4])
     >>> project_isotonic_l1([-2, 3, 4, 9], graph, AtMost(8)).round(6).tolist()
     [0.0, 3.0, 4.0, 8.0]
     """

@@ -342,10 +342,10 @@ def estimate_nested_prefixes(law: IntervalSums, values: Sequence[int] | FloatArr
 def estimate_prefixes(law: NoisySums, values: Sequence[int], total: int | None) -> NoisyCurve:
     """The counts of one row, whatever the law of its noise.
 
-    Where nested intervals were counted, see `estimate_nested_prefixes`. Else the counts are the unbiased ones, and each has a
-    noise of its own: what they share is not told apart. So the least change of squares is the nearest curve that rises,
-    in squared distances over variances. It is never further from the truth in these than the counts were, for the truth
-    rises, too, and such curves are a convex set.
+    Where nested intervals were counted, see `estimate_nested_prefixes`. Else the counts are the unbiased ones, and each
+    has a noise of its own: what they share is not told apart. So the least change of squares is the nearest curve that
+    rises, in squared distances over variances. It is never further from the truth in these than the counts were, for
+    the truth rises, too, and such curves are a convex set.
 
     >>> from fractions import Fraction
     >>> from dpcurves.laws import Family, Noise, ToeplitzSums

@@ -1,4 +1,4 @@
-"""Choice of the strategy of a workload; covers of a share of a grid; and questions by groups that nobody listed."""
+"""Choice of a workload's strategy; intervals that cover a share of a grid; and questions by unlisted categories."""
 
 from __future__ import annotations
 
@@ -43,55 +43,56 @@ from . import prefixes, range_search, ranks
 
 
 def compare_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[CoverageInterval]:
-    """Ask for the interval itself, which is found by noisy comparisons."""
+    """Ask for the interval itself, which the mechanism finds by noisy comparisons."""
     release = yield Step(workload.query, ALL)
     (interval,) = release.values
     return CoverageInterval(release, interval, release.plan.law.alpha)
 
 
 def count_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[CoverageInterval]:
-    """Count the cells, and take the first interval whose unbiased count seems to cover the share.
+    """Count the cells, and return the first interval whose unbiased count seems to cover the share.
 
-    For who can add up, but not compare in private.
+    For trust models that can add up but not compare privately.
 
-    Formal guarantees: those of the counts; the interval is read from released numbers, and from nothing else.
+    Formal guarantees: those of the counts; the interval is a function of released numbers.
     """
     query = workload.query
     release = yield Step(CountQuery(query.axes, CountUse.PREFIXES), ALL)
-    beyond = excess_weights(query) @ np.asarray(Evidence.from_release(release).unbiased_cells[0])
-    reaches = [*(beyond + query.spare >= 0).tolist(), True]
+    excess = excess_weights(query) @ np.asarray(Evidence.from_release(release).unbiased_cells[0])
+    covers = [*(excess + query.spare >= 0).tolist(), True]
 
     def alpha(beta: float) -> float:
         return comparison_error(release, query, beta)
 
-    return CoverageInterval(release, reaches.index(True), alpha)
+    return CoverageInterval(release, covers.index(True), alpha)
 
 
 def mark_inside(query: CoverageQuery) -> BoolArray:
-    """Mark the cells that lie in each interval but the last one, which is not compared."""
+    """Mark the cells of each interval except the last, which is not compared."""
     slots = query.grid.slots
-    farness = np.abs(np.arange(slots) - slots // 2)
-    found: BoolArray = farness <= np.arange(query.intervals - 1)[:, None]
-    return found
+    distance = np.abs(np.arange(slots) - slots // 2)
+    is_inside: BoolArray = distance <= np.arange(query.intervals - 1)[:, None]
+    return is_inside
 
 
 def excess_weights(query: CoverageQuery) -> FloatArray:
-    """Weights of cells, (intervals, cells): by how many records each interval has more than the share of all."""
+    """Return weights of cells, of shape (intervals, cells), that give the records of an interval above the share."""
     return np.subtract(mark_inside(query), float(query.coverage), dtype=np.float64)
 
 
 def comparison_error(release: Release, query: CoverageQuery, beta: float) -> float:
-    """The largest error of a comparison that decided, in records, but for a chance of `beta`.
+    """Return the largest error, in records, of a comparison that decided the interval, with probability ``1 - beta``.
 
-    With chance ``1 - beta`` at least the interval that is taken has no more than so many records too few, and the one
-    before it not so many too many. *Proof.* Each comparison can be wrong by so much on one side alone, on which side
-    depends on the records; errors are symmetric, and each is exceeded with a chance of ``beta`` over their number.
+    With at least this probability the chosen interval lacks at most that many records of the share, and the interval
+    before it exceeds the share by at most that many. *Proof.* Each comparison can be wrong by that much on one side
+    only, and the side depends on the records; errors are symmetric, and each exceeds the bound with probability
+    ``beta`` over their number.
 
     Raises:
         ValueError: `beta` is not strictly between 0 and 1.
     """
     if not 0 < beta < 1:
-        raise InvalidArgument("beta", f"a chance between 0 and 1 is needed, got {beta}")
+        raise InvalidArgument("beta", f"must be a probability strictly between 0 and 1, got {beta}")
     weights = excess_weights(query)
     law = Evidence.from_release(release).sums
     total = None if release.plan.adjacency.public_record_count is None else 0
@@ -99,17 +100,17 @@ def comparison_error(release: Release, query: CoverageQuery, beta: float) -> flo
     return round_error(float(law.bound_combined_noise(weights @ moved.T, beta / len(weights)).max()))
 
 
-# Questions by groups that nobody listed: names of many units are found first, and the question is asked by them.
+# Questions by unlisted categories: partition selection finds the categories of many units, and the question uses them.
 
 
 Question = TypeVar("Question")
 
 FIND = Fraction(1, 4)
-"""The share of the loss that finds the names; it has all of the delta."""
+"""Fraction of the loss that partition selection spends; it also spends the whole delta."""
 
 
 def build_category_query(unlisted: UnlistedCategories) -> Query:
-    """The query that finds the names: under a delta, or in a universe."""
+    """Build the query that finds the categories: under a delta, or in a universe."""
     return (
         PartitionSelectionQuery.from_column(unlisted.column)
         if unlisted.universe is None
@@ -118,28 +119,28 @@ def build_category_query(unlisted: UnlistedCategories) -> Query:
 
 
 def find_unlisted(question: object) -> UnlistedCategories | None:
-    """The column of groups of a question that nobody listed, if there is one.
+    """Return the unlisted categories of a question's `by`, or None.
 
     Raises:
-        ValueError: there are several.
+        ValueError: there are several columns of unlisted categories.
     """
-    found = [each for each in _by_columns(question) if isinstance(each, UnlistedCategories)]
-    if len(found) > 1:
+    unlisted = [column for column in _by_columns(question) if isinstance(column, UnlistedCategories)]
+    if len(unlisted) > 1:
         raise InvalidArgument("by", "groups of one column can be found; list those of the others")
-    return found[0] if found else None
+    return unlisted[0] if unlisted else None
 
 
 def replace_unlisted(question: Question, unlisted: UnlistedCategories, names: tuple[str, ...]) -> Question:
-    """Return a question by the groups that were found."""
+    """Return the question with the selected categories in place of the unlisted ones."""
     return replace_categories(question, unlisted, unlisted.to_selected_categories(names))
 
 
-def replace_categories(question: Question, unlisted: UnlistedCategories, listed: Categories) -> Question:
-    """Return a question by these groups of a column, in the place of groups that nobody listed."""
-    by = tuple(listed if each is unlisted else each for each in _by_columns(question))
-    asked: Any = question
-    found: Question = replace(asked, by=by if isinstance(asked.by, tuple) else by[0])
-    return found
+def replace_categories(question: Question, unlisted: UnlistedCategories, categories: Categories) -> Question:
+    """Return the question with these categories in place of the unlisted ones."""
+    by = tuple(categories if column is unlisted else column for column in _by_columns(question))
+    as_dataclass: Any = question
+    changed: Question = replace(as_dataclass, by=by if isinstance(as_dataclass.by, tuple) else by[0])
+    return changed
 
 
 def _by_columns(question: object) -> tuple[object, ...]:
@@ -148,140 +149,138 @@ def _by_columns(question: object) -> tuple[object, ...]:
 
 
 def parse_names(release: Release) -> tuple[str, ...]:
-    """The names that were told, in their order."""
+    """Return the names of the selected categories, in the order of the release."""
     numbers = release.values[::2]
-    return tuple(each.to_bytes((each.bit_length() + 7) // 8)[1:].decode() for each in numbers)
+    return tuple(number.to_bytes((number.bit_length() + 7) // 8)[1:].decode() for number in numbers)
 
 
 def describe_found_categories(release: Release, unlisted: UnlistedCategories, names: tuple[str, ...]) -> str:
-    """Note on the number of groups that were found, and on the others."""
+    """Return a note on the number of selected categories and on the others."""
     return (
-        f"groups of {unlisted.column} were found with {release.plan.loss}: {len(names)} are told, and all that few "
-        f"have are together in {unlisted.to_selected_categories(names).values[-1]!r}"
+        f"groups of {unlisted.column} were found with {release.plan.loss}: {len(names)} are released, and all groups "
+        f"of few units are together in {unlisted.to_selected_categories(names).values[-1]!r}"
     )
 
 
 CERTAIN_Z = 8.0
-"""Standard deviations of noise. Of Laplace noise, the widest of ours, it exceeds them with a probability of 6e-6."""
+"""Standard deviations of noise. Laplace noise, the widest here, exceeds them with probability 6e-6."""
 
 
 def describe_uncounted_categories(
-    release: Release, unlisted: UnlistedCategories, least: Mapping[str, int]
+    release: Release, unlisted: UnlistedCategories, unit_counts: Mapping[str, int]
 ) -> str | None:
-    """Return a note on groups whose counts are 0 though units were found that have their names; None: there are none.
+    """Return a note on selected categories whose records the question does not count, or None.
 
-    A group is named if its count lies within `CERTAIN_Z` deviations of 0 and more than `CERTAIN_Z` of them below the
-    number of units that have it at least. So if all records of a group are counted, it is named with a probability of
-    at most 6e-6; in a universe, of at most 1e-5 more for all groups together.
+    A category is listed if its count lies within `CERTAIN_Z` standard deviations of 0 and more than `CERTAIN_Z` of them
+    below the number of its units. So if all records of a category are counted, it is listed with a probability of at
+    most 6e-6; in a universe, at most 1e-5 more for all categories together.
 
-    Args:
-        release: Counts of a table of which one axis has the groups.
-        unlisted: The column of the groups.
-        least: The number of units that each of the groups has at least.
+    Arguments:
+        release: Counts of a table, one axis of which is the categories.
+        unlisted: The column of the categories.
+        unit_counts: A lower limit of the number of units of each category, by name.
     """
     query = release.plan.query
-    places = [at for at, axis in enumerate(query.axes) if isinstance(axis, SelectedCategories)]
-    if not isinstance(query, CountQuery) or len(places) != 1 or places[0] == len(query.axes) - 1:
+    group_axes = [index for index, axis in enumerate(query.axes) if isinstance(axis, SelectedCategories)]
+    if not isinstance(query, CountQuery) or len(group_axes) != 1 or group_axes[0] == len(query.axes) - 1:
         return None
-    evidence, (place,) = Evidence.from_release(release), places
+    evidence, (group_axis,) = Evidence.from_release(release), group_axes
     try:
         sums = evidence.sums
-    except TypeError:  # counts of another trust model, which are no noisy sums
+    except TypeError:  # counts of another trust model, which are not noisy sums
         return None
     shape = [axis.slots for axis in query.axes[:-1]]
     cells, _ = sums.reconstruct(np.asarray(release.values, dtype=np.float64), evidence.total)
     variances = sums.prefix_variances(evidence.total is not None)[:, -1]
     if len(cells) != np.prod(shape):
         return None
-    others = tuple(at for at in range(len(shape)) if at != place)
-    counts = cells.sum(axis=-1).reshape(shape).sum(axis=others)
-    spread = CERTAIN_Z * np.sqrt(np.broadcast_to(variances, len(cells))).reshape(shape).sum(axis=others)
-    groups = query.axes[place]
+    other_axes = tuple(index for index in range(len(shape)) if index != group_axis)
+    counts = cells.sum(axis=-1).reshape(shape).sum(axis=other_axes)
+    margins = CERTAIN_Z * np.sqrt(np.broadcast_to(variances, len(cells))).reshape(shape).sum(axis=other_axes)
+    groups = query.axes[group_axis]
     names = groups.values[:-1] if isinstance(groups, SelectedCategories) else ()
     empty = [
-        f"{name!r} (of at least {least[str(name)]} units)"
-        for name, count, width in zip(names, counts.tolist(), spread.tolist(), strict=False)
-        if count <= width and least.get(str(name), 0) > count + width
+        f"{name!r} (of at least {unit_counts[str(name)]} units)"
+        for name, count, margin in zip(names, counts.tolist(), margins.tolist(), strict=False)
+        if count <= margin and unit_counts.get(str(name), 0) > count + margin
     ]
     if not empty:
         return None
-    more = f" and {len(empty) - MOST_NAMED} more" if len(empty) > MOST_NAMED else ""
+    omitted = f" and {len(empty) - MOST_NAMED} more" if len(empty) > MOST_NAMED else ""
     return (
         f"groups of {unlisted.column} that were found, of which about no record is counted: "
-        f"{', '.join(empty[:MOST_NAMED])}{more}; their records have no value that this question counts"
+        f"{', '.join(empty[:MOST_NAMED])}{omitted}; their records have no value that this question counts"
     )
 
 
 MOST_NAMED = 5
-"""Groups that a note names."""
+"""Number of categories that a note lists."""
 
 
 def describe_category_price(loss: str, unlisted: UnlistedCategories) -> tuple[str, ...]:
-    """The price of the names, before anything is charged."""
+    """Return a note on the price of partition selection, shown before anything is charged."""
     if unlisted.universe is not None:
         return (
             f"no groups of {unlisted.column} are listed: {loss} finds those of many units among {unlisted.universe}, "
-            f"and the rest of the loss asks by them; on average {FAKES} of a name that nobody has is told",
+            f"and the rest of the loss asks by them; on average {FAKES} of a name without units is released",
         )
     return (
         f"no groups of {unlisted.column} are listed: {loss} finds those of many units, and the rest of the loss asks "
-        "by them; a group that nobody listed is told with at most the chance of that delta where one unit alone has it",
+        "by them; a group of a single unit is released with a probability of at most that delta",
     )
 
 
 def count_cells(workload: TableWorkload, setting: Setting) -> Strategy[EstimatedTable]:
-    """Ask as the named estimator does; where none is named, once for the count of each cell, as it is."""
+    """Count with the named estimator; without one, count each cell once."""
     if workload.estimator is not None:
         return (yield from workload.estimator.estimate_table(workload.axes, setting, ALL))
     release = yield Step(CountQuery(workload.axes, CountUse.CELLS), ALL)
-    found, extent = Evidence.from_release(release), Extent.from_axes(workload.axes)
-    cells, missing = found.sums.reconstruct(np.asarray(release.values, dtype=np.float64), found.total)
+    evidence, extent = Evidence.from_release(release), Extent.from_axes(workload.axes)
+    cells, missing = evidence.sums.reconstruct(np.asarray(release.values, dtype=np.float64), evidence.total)
     table = cells.ravel()
     inside, outside = table[extent.inside].reshape(extent.shape), float(table[extent.outside].sum())
     return EstimatedTable(inside, outside, float(missing), (release,), has_shared_estimates=False)
 
 
 def count_refined_cells(workload: TableWorkload, setting: Setting) -> Strategy[EstimatedTable]:
-    """Ask as the named estimator does; where none is named, on blocks that are small where that tells more."""
+    """Count with the named estimator; without one, on blocks that are small where this reduces the error."""
     estimator = workload.estimator or RefinedGridEstimator()
     return (yield from estimator.estimate_table(workload.axes, setting, ALL))
 
 
-# Choice of the strategy of a workload, for who can count once, and for who can count again on chosen cells.
+# Choice of a workload's strategy: for holders that count once, and for holders that can count again on chosen cells.
 
 
 Answer = TypeVar("Answer")
-Made = Callable[[Any, Setting], Strategy[Any]]
+StrategyFactory = Callable[[Any, Setting], Strategy[Any]]
 
 
 def choose_one_round(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
-    """The strategy of a holder that counts once, on cells that are known beforehand: one turn, or threshold by
-    threshold.
+    """Return the strategy of a holder that counts once, on cells fixed beforehand, or threshold by threshold.
 
     Raises:
-        TypeError: it is no workload of ours.
+        TypeError: the workload is not one of dpcurves.
     """
     return _choose_strategy(AT_ONCE, workload, setting)
 
 
 def choose_adaptive(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
-    """The strategy of a holder that keeps the records after an answer: several turns, where public facts say that they
-    pay.
+    """Return the strategy of a holder that can answer several rounds, used where public facts favour them.
 
     Raises:
-        TypeError: it is no workload of ours.
+        TypeError: the workload is not one of dpcurves.
     """
     return _choose_strategy(ADAPTIVELY, workload, setting)
 
 
 def _choose_strategy(
-    ways: Mapping[type[Workload[Any]], Made], workload: Workload[Answer], setting: Setting
+    strategies: Mapping[type[Workload[Any]], StrategyFactory], workload: Workload[Answer], setting: Setting
 ) -> Strategy[Answer]:
-    if type(workload) not in ways:
+    if type(workload) not in strategies:
         raise WrongArgumentType(
             "question", f"one of the workloads of dpcurves is needed, not a {type(workload).__name__}"
         )
-    return cast("Strategy[Answer]", ways[type(workload)](workload, setting))
+    return cast("Strategy[Answer]", strategies[type(workload)](workload, setting))
 
 
 def _ask_cells(workload: CellWorkload, setting: Setting) -> Strategy[TableCounts]:
@@ -292,12 +291,31 @@ def _ask_query(workload: SingleQueryWorkload, setting: Setting) -> Strategy[Rele
     return (yield Step(workload.query, ALL))
 
 
-AT_ONCE: Mapping[type[Workload[Any]], Made] = MappingProxyType({
-    CellWorkload: _ask_cells, PrefixWorkload: prefixes.count_once, CountsBelowWorkload: prefixes.count_below, QuantileSearchWorkload: prefixes.search_brackets, RankingWorkload: ranks.count_fixed_thresholds,
-    ScoreGroupWorkload: ranks.ask_all_cells, TableWorkload: count_cells, CoverageWorkload: compare_intervals, SingleQueryWorkload: _ask_query,
-    AutomaticRangeWorkload: range_search.refuse_range_search, AutomaticGridWorkload: range_search.refuse_range_search,
-})  # fmt: skip
-ADAPTIVELY: Mapping[type[Workload[Any]], Made] = MappingProxyType({
-    **AT_ONCE, PrefixWorkload: prefixes.count_adaptively, RankingWorkload: ranks.count_chosen_thresholds, ScoreGroupWorkload: ranks.ask_groups, TableWorkload: count_refined_cells,
-    AutomaticRangeWorkload: range_search.search_and_count, AutomaticGridWorkload: range_search.search_range,
-})  # fmt: skip
+AT_ONCE: Mapping[type[Workload[Any]], StrategyFactory] = MappingProxyType(
+    {
+        CellWorkload: _ask_cells,
+        PrefixWorkload: prefixes.count_once,
+        CountsBelowWorkload: prefixes.count_below,
+        QuantileSearchWorkload: prefixes.search_brackets,
+        RankingWorkload: ranks.count_fixed_thresholds,
+        ScoreGroupWorkload: ranks.ask_all_cells,
+        TableWorkload: count_cells,
+        CoverageWorkload: compare_intervals,
+        SingleQueryWorkload: _ask_query,
+        AutomaticRangeWorkload: range_search.refuse_range_search,
+        AutomaticGridWorkload: range_search.refuse_range_search,
+    }
+)
+"""Strategies of holders that count once, by types of workloads."""
+ADAPTIVELY: Mapping[type[Workload[Any]], StrategyFactory] = MappingProxyType(
+    {
+        **AT_ONCE,
+        PrefixWorkload: prefixes.count_adaptively,
+        RankingWorkload: ranks.count_chosen_thresholds,
+        ScoreGroupWorkload: ranks.ask_groups,
+        TableWorkload: count_refined_cells,
+        AutomaticRangeWorkload: range_search.search_and_count,
+        AutomaticGridWorkload: range_search.search_range,
+    }
+)
+"""Strategies of holders that can answer several rounds, by types of workloads."""

@@ -1,4 +1,4 @@
-"""Named methods of distribution functions: bisection, a grown partition, and cuts at private quantiles."""
+"""Named methods of distribution functions: bisection, private partitions, and cuts at private quantiles."""
 
 from __future__ import annotations
 
@@ -16,37 +16,40 @@ from ..data import Axis, Grid, Outside
 from ..laws import Family, IntervalSums, Noise, Tier, least_squares, round_error
 from ..queries import PartitionQuery, Places, QuantileCutsQuery, SplitRule, TreePartitionQuery
 
-# Groups of neighbouring leaves that are worth counting beside the leaves: public, from their number alone.
+# Groups of neighbouring leaves that are worth counting in addition to the leaves: a function of their number alone.
 
 
 MOST_LEVELS = 5
-_LARGE = Fraction(10**6)  # a parameter of noise, so large that its being discrete does not matter
+"""Largest number of tilings that are compared."""
+_LARGE = Fraction(10**6)
+"""Noise parameter so large that the discreteness of the noise does not matter."""
 
 
 def choose_leaf_tilings(starts: Sequence[int], family: Family, *, total_is_public: bool) -> tuple[Places, ...]:
-    """Nested tilings over leaves, from coarse to fine, with the least mean variance of a prefix of leaves.
+    """Return nested tilings over leaves, from coarse to fine, with the least mean variance of a prefix of leaves.
 
-    A prefix of K leaves is the sum of K noises, or of a few that groups of leaves have; but tilings share the loss. Of
-    h tilings the finest has the leaves, and each other one joins k intervals of the next, k about the h-th root of K.
+    A prefix of K leaves is the sum of K noises, or of a few noises of groups of leaves; but tilings share the loss. Of
+    h tilings the finest has the leaves, and each other one groups k intervals of the next, k about the h-th root of K.
 
-    Args:
-        starts: The first cells of the leaves, rising from 0.
+    Arguments:
+        starts: The first cells of the leaves, increasing from 0.
         family: The family of the noise: h tilings need noise of h times the scale (Laplace) or variance (Gaussian).
         total_is_public: Whether the number of all records is public.
 
-    >>> choose_leaf_tilings(range(0, 40, 2), Family.GAUSSIAN, pinned=True)
+    >>> choose_leaf_tilings(range(0, 40, 2), Family.GAUSSIAN, total_is_public=True)
     (range(0, 40, 8), range(0, 40, 4), range(0, 40, 2))
     """
     leaves = len(starts)
-    joined = min(
-        _candidate_groupings(leaves), key=lambda widths: _mean_prefix_variance(leaves, widths, family, total_is_public)
+    widths = min(
+        _candidate_groupings(leaves),
+        key=lambda candidate: _mean_prefix_variance(leaves, candidate, family, total_is_public),
     )
-    tilings = (starts[::width] for width in joined)
-    return tuple(each if isinstance(each, range) else tuple(map(int, each)) for each in tilings)
+    tilings = (starts[::width] for width in widths)
+    return tuple(tiling if isinstance(tiling, range) else tuple(map(int, tiling)) for tiling in tilings)
 
 
 def _candidate_groupings(leaves: int) -> Iterator[tuple[int, ...]]:
-    """The number of leaves that the intervals of each tiling join, from coarse to fine."""
+    """Generate candidates: the number of leaves per interval of each tiling, from coarse to fine."""
     yield (1,)
     for levels in range(2, MOST_LEVELS + 1):
         root = int(leaves ** (1 / levels))
@@ -61,62 +64,64 @@ def _mean_prefix_variance(leaves: int, widths: tuple[int, ...], family: Family, 
     return round_error(law.mean_prefix_variance(total_is_public))
 
 
-# The last turn of a distribution function whose intervals earlier turns chose: they are counted, and groups of them.
-#
-# Inside an interval the curve is linear.
+# The last round of a distribution function whose intervals earlier rounds chose: intervals and groups of them are
+# counted. Within an interval the curve is linear.
 
 
 def count_between(
-    axes: Axes, starts: Iterable[int], before: Sequence[Release], setting: Setting, *, budget_fraction: Fraction
+    axes: Axes, starts: Iterable[int], earlier: Sequence[Release], setting: Setting, *, budget_fraction: Fraction
 ) -> Strategy[TableCounts]:
-    """Ask how many records lie in each interval.
+    """Count the records in each interval.
 
-    Args:
-        axes: The column on its grid, after the categories for each of which it is counted, all together at the privacy
-            loss of one.
-        starts: The first slots of the intervals, in any order; 0 is always one. Where values outside the grid are
-            counted apart they are counted alone: they are no neighbours to interpolate to.
-        before: The answers of the turns that chose the intervals.
-        setting: What is public.
-        budget_fraction: What is left of the loss.
+    Arguments:
+        axes: Categories, each of which is counted (all together at the price of one), then the column on its grid.
+        starts: The first slots of the intervals, in any order; 0 is added. If values outside the grid are counted
+            separately, each of their two slots is an interval, because no values are interpolated to them.
+        earlier: The releases of the rounds that chose the intervals.
+        setting: Loss and adjacency.
+        budget_fraction: Remaining fraction of the loss.
     """
-    axis, pinned = require_axis(axes), setting.adjacency.public_record_count is not None
-    ends = {1, axis.slots - 1} if axis.grid.outside is Outside.APART else set()
-    tilings = choose_leaf_tilings(sorted({0, *starts, *ends}), Family.from_loss(setting.loss), total_is_public=pinned)
+    axis, total_is_public = require_axis(axes), setting.adjacency.public_record_count is not None
+    outside_edges = {1, axis.slots - 1} if axis.grid.outside is Outside.APART else set()
+    tilings = choose_leaf_tilings(
+        sorted({0, *starts, *outside_edges}), Family.from_loss(setting.loss), total_is_public=total_is_public
+    )
     counts = yield Step(PartitionQuery(axes, tilings), budget_fraction)
-    return TableCounts.from_last_release((*before, counts))
+    return TableCounts.from_last_release((*earlier, counts))
 
 
 def require_axis(axes: Axes) -> Axis:
-    """The column that is counted along its grid.
+    """Return the column that is counted along its grid.
 
     Raises:
-        TypeError: the last axis is none.
+        TypeError: the last axis is not a column of numbers.
     """
     if not isinstance(axes[-1], Axis):
-        raise WrongArgumentType("axes", "the last one is a column of numbers on a grid")
+        raise WrongArgumentType("axes", "the last one must be a column of numbers on a grid")
     return axes[-1]
 
 
 TURNS_SHARE = Fraction(1, 4)
+"""Fraction of the loss for all rounds of a bisection except the last."""
 MOST_ROUNDS = 1000
+"""Largest number of rounds of a bisection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bisection:
-    """Count on intervals that were halved one by one.
+    """Count intervals that were found by repeated bisection.
 
-    Each turn halves the interval that seems to hold the most records, and counts all intervals (one private count costs
-    no less), so that all turns together say where to halve next. They share a quarter of the loss. After one more
-    halving the last turn counts the intervals with the rest, by noise that had no part in choosing them.
+    Each round halves the interval with the largest estimate and counts all intervals (one private count costs no less),
+    so that all rounds together decide where to halve next. They share a quarter of the loss. After one more halving the
+    last round counts the intervals with the rest, with noise that did not influence their choice.
 
-    With the turns, their noise grows; `GrownPartition` finds any number of intervals at one price.
+    The noise grows with the number of rounds; `GrownPartition` finds any number of intervals at one price.
 
     Attributes:
-        rounds: How many turns, hence how often an interval is halved; fewer where there are fewer cells.
+        rounds: Number of rounds, and of halvings; fewer if the grid has fewer cells.
 
     Raises:
-        ValueError: there is no round, or there are more than 1000.
+        ValueError: `rounds` is below 1 or above 1000.
 
     >>> import numpy as np
     >>> import dpcurves as dp
@@ -131,38 +136,40 @@ class Bisection:
     def __post_init__(self) -> None:
         convert_to_integers(self, rounds="rounds")
         if not 1 <= self.rounds <= MOST_ROUNDS:
-            raise InvalidArgument("rounds", f"a whole number from 1 to {MOST_ROUNDS} is needed, got {self.rounds}")
+            raise InvalidArgument("rounds", f"must be an integer from 1 to {MOST_ROUNDS}, got {self.rounds}")
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
-        """Halve, count, halve, count; count again."""
+        """Halve and count repeatedly, then count with the remaining loss."""
         axis = require_axis(axes)
-        seen = list[Release]()
+        releases = list[Release]()
         starts = [0, 1, axis.slots - 1] if axis.grid.outside is Outside.APART else [0]
         counts = np.diff([*starts, axis.slots]).astype(np.float64)
-        turns = min(self.rounds, axis.slots - len(starts)) - 1  # then there is nothing left to halve
-        for _ in range(turns):
+        counts_before = min(self.rounds, axis.slots - len(starts)) - 1  # beyond that no interval can be halved
+        for _ in range(counts_before):
             _halve_fullest(starts, counts, axis.slots)
-            seen.append((yield Step(PartitionQuery((axis,), (tuple(starts),)), TURNS_SHARE / turns)))
-            counts = estimate_intervals(merge_releases(seen))
+            releases.append((yield Step(PartitionQuery((axis,), (tuple(starts),)), TURNS_SHARE / counts_before)))
+            counts = estimate_intervals(merge_releases(releases))
         _halve_fullest(starts, counts, axis.slots)
-        share = ALL - TURNS_SHARE if seen else ALL
-        return (yield from count_between(axes, starts, seen, setting, budget_fraction=share))
+        budget_fraction = ALL - TURNS_SHARE if releases else ALL
+        return (yield from count_between(axes, starts, releases, setting, budget_fraction=budget_fraction))
 
     def __str__(self) -> str:
         return f"by {self.rounds} bisections"
 
 
 def merge_releases(releases: Sequence[Release]) -> Evidence:
-    """Counts of nested partitions as one release of all of them; the missing are those that the last one counted."""
-    parts = [Evidence.from_release(release) for release in releases]
-    levels = tuple(level for part in parts for level in part.interval_sums.levels)
-    last = parts[-1].interval_sums
-    values = tuple(value for part in parts for value in part.values[:-1])
-    return Evidence(IntervalSums(1, last.cells, levels, last.missing), (*values, parts[-1].values[-1]), parts[-1].total)
+    """Merge counts of nested partitions into one piece of evidence; the missing count is that of the last round."""
+    rounds = [Evidence.from_release(release) for release in releases]
+    levels = tuple(level for evidence in rounds for level in evidence.interval_sums.levels)
+    last_law = rounds[-1].interval_sums
+    values = tuple(value for evidence in rounds for value in evidence.values[:-1])
+    return Evidence(
+        IntervalSums(1, last_law.cells, levels, last_law.missing), (*values, rounds[-1].values[-1]), rounds[-1].total
+    )
 
 
 def estimate_intervals(evidence: Evidence) -> FloatArray:
-    """Estimate the counts of the finest intervals by least squares: over intervals, for cells are many."""
+    """Estimate the counts of the finest intervals by least squares, over intervals because cells are many."""
     law = evidence.interval_sums
     finest = np.asarray(law.levels[-1].starts)
     levels = tuple(
@@ -180,23 +187,25 @@ def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
 
 
 PARTITION_SHARE = Fraction(1, 5)
+"""Fraction of the loss for the private partition."""
 MOST_PARTS = 2**20
+"""Largest fan-out of a partition."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrownPartition:
-    """Count on a partition that is grown in private.
+    """Count on a partition that is refined privately where records are many (PrivTree).
 
-    The first turn divides the grid where records are many, down to single cells if need be, with a fifth of the loss;
-    the second counts what lies in the leaves. It suits records in a small, unknown part of a wide or fine grid.
-    (Zhang, Xiao and Xie 2016, with a tree over the leaves.)
+    The first round divides the grid where records are many, down to single cells if necessary, with a fifth of the
+    loss; the second counts the leaves. It suits records in a small, unknown part of a wide or fine grid. Source: Zhang,
+    Xiao and Xie 2016, here with a tree over the leaves.
 
     Attributes:
-        fan: Into how many intervals one is divided.
-        least: No interval is divided that seems to hold no more records than this; with 0, the noise decides.
+        fan: Number of intervals into which an interval is divided.
+        least: An interval is divided only if it seems to hold more records than this; with 0, noise decides.
 
     Raises:
-        ValueError: `fan` is below 2 or above 2**20, or `least` below 0.
+        ValueError: `fan` is below 2 or above 2**20, or `least` is below 0.
 
     >>> import numpy as np
     >>> import dpcurves as dp
@@ -213,16 +222,16 @@ class GrownPartition:
     def __post_init__(self) -> None:
         convert_to_integers(self, fan="fan", least="least")
         if not 2 <= self.fan <= MOST_PARTS:
-            raise InvalidArgument("fan", f"a whole number from 2 to {MOST_PARTS} is needed, got {self.fan}")
-        self._partition_query(Axis("any", Grid(0, 1, cells=1)))  # refuses what the query refuses
+            raise InvalidArgument("fan", f"must be an integer from 2 to {MOST_PARTS}, got {self.fan}")
+        self._partition_query(Axis("any", Grid(0, 1, cells=1)))  # raises what the query raises for `least`
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
         """Ask for a partition, then for counts of its leaves."""
         axis = require_axis(axes)
-        grown = yield Step(self._partition_query(axis), PARTITION_SHARE)
-        leaves = SplitRule((axis.slots,), (self.fan,)).find_leaves(grown.values)
+        partition = yield Step(self._partition_query(axis), PARTITION_SHARE)
+        leaves = SplitRule((axis.slots,), (self.fan,)).find_leaves(partition.values)
         starts = leaves.lower[:, 0].tolist()
-        return (yield from count_between(axes, starts, [grown], setting, budget_fraction=ALL - PARTITION_SHARE))
+        return (yield from count_between(axes, starts, [partition], setting, budget_fraction=ALL - PARTITION_SHARE))
 
     def _partition_query(self, axis: Axis) -> TreePartitionQuery:
         return TreePartitionQuery((axis,), (self.fan,), self.least)
@@ -232,17 +241,18 @@ class GrownPartition:
 
 
 CUTS_SHARE = Fraction(3, 10)
+"""Fraction of the loss for cuts at private quantiles."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuantileCuts:
     """Count between private quantiles.
 
-    The first turn cuts the records into `pieces` of about equal size, with three tenths of the loss; the second counts
-    what lies between the cuts. Where tails are long the outer pieces are wide: `GrownPartition` is then better.
+    The first round cuts the records into `pieces` of about equal size, with three tenths of the loss; the second counts
+    the records between the cuts. If tails are long the outer pieces are wide, and `GrownPartition` is better.
 
     Attributes:
-        pieces: How many pieces; fewer where records are tied.
+        pieces: Number of pieces; fewer if records are tied.
 
     Raises:
         ValueError: `pieces` is below 2.
@@ -260,10 +270,10 @@ class QuantileCuts:
     def __post_init__(self) -> None:
         convert_to_integers(self, pieces="pieces")
         if self.pieces < 2:
-            raise InvalidArgument("pieces", f"at least 2 are needed, got {self.pieces}")
+            raise InvalidArgument("pieces", f"must be at least 2, got {self.pieces}")
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
-        """Ask for cuts, then for counts between them."""
+        """Find cuts, then count between them."""
         axis = require_axis(axes)
         cuts = yield Step(QuantileCutsQuery((axis,), self.pieces), CUTS_SHARE)
         first = int(axis.grid.outside is Outside.APART)  # the slot of the first cell
