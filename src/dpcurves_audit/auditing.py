@@ -79,7 +79,10 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = CALLS)
     shuffled = [_subtract_outcomes(first[index][0], first[(index + calls // 2) % calls][1]) for index in range(calls)]
     simultaneous, later = (sum(_is_same_step(x, y) for x, y in pairwise(steps)) for steps in (differences, shuffled))
     if has_excess_coincidences(simultaneous, later, calls):
-        evidence = f"the same difference in {simultaneous} of {calls - 1} pairs of calls that followed each other, in {later} of others"
+        evidence = (
+            f"the same difference in {simultaneous} of {calls - 1} pairs of calls that followed each other, "
+            f"in {later} of others"
+        )
         findings.append(
             Finding("shared noise", f"neighbours' outcomes have noise in common: {evidence}.", is_flagged=True)
         )

@@ -152,12 +152,16 @@ OTHERS: Mapping[str, AuditQuestion] = {
     "curve at few edges": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, at=(0, 1, 3))),
     "median that is searched": AuditQuestion(lambda grid: dp.QuantilesQuestion(COLUMN, grid, (0.5,), search=0.1)),
     "curves of groups": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, by=KINDS), _listed),
-    "summaries of groups": AuditQuestion(lambda grid: dp.SummaryQuestion(COLUMN, *_find_bounds(grid), by=KINDS), _listed),
+    "summaries of groups": AuditQuestion(
+        lambda grid: dp.SummaryQuestion(COLUMN, *_find_bounds(grid), by=KINDS), _listed
+    ),
     "weighted curve": AuditQuestion(lambda grid: dp.WeightedCdfQuestion(COLUMN, grid, "weight", CAP), WEIGHED),
     "weighted quantiles": AuditQuestion(
         lambda grid: dp.WeightedQuantilesQuestion(COLUMN, grid, (0.5,), "weight", CAP), WEIGHED
     ),
-    "weighted mean": AuditQuestion(lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", CAP), WEIGHED),
+    "weighted mean": AuditQuestion(
+        lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", CAP), WEIGHED
+    ),
     "weighted sum": AuditQuestion(
         lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", CAP, statistic="sum"), WEIGHED
     ),
@@ -170,7 +174,10 @@ OTHERS: Mapping[str, AuditQuestion] = {
     ),
     "delayed entry": AuditQuestion(
         lambda grid: dp.DelayedEntryQuestion("entry", "time", "event", grid),
-        make_records_factory("entry time event", (0.1, 0.9, 1), (0.6, 0.7, 0), (0.0, 0.2, 1), (0.9, 0.1, 1), (nan, 0.5, 1)),
+        make_records_factory(
+            "entry time event", (0.1, 0.9, 1), (0.6, 0.7, 0),
+            (0.0, 0.2, 1), (0.9, 0.1, 1), (nan, 0.5, 1),
+        ),
     ),
     "interval censoring": AuditQuestion(
         lambda grid: dp.IntervalCensoredQuestion("last", "first", grid),
@@ -180,7 +187,10 @@ OTHERS: Mapping[str, AuditQuestion] = {
         lambda grid: dp.SurvivalModelQuestion(
             SCORE, "time", "event", Grid(0, 1, cells=2), Grid(0, 1, cells=2), groups=2
         ),
-        make_records_factory("score time event", (0.9, 0.9, 1), (0.1, 0.1, 1), (0.1, 0.9, 0), (0.9, 0.1, 0), (nan, 0.5, 1)),
+        make_records_factory(
+            "score time event", (0.9, 0.9, 1), (0.1, 0.1, 1),
+            (0.1, 0.9, 0), (0.9, 0.1, 0), (nan, 0.5, 1),
+        ),
     ),
     "contingency": AuditQuestion(
         lambda grid: dp.ContingencyQuestion(dp.Categories(LABEL, (0, 1)), KINDS),
@@ -204,7 +214,9 @@ OTHERS: Mapping[str, AuditQuestion] = {
     ),
     "binned residuals": _make_score_question("BinnedResidualsQuestion", model=dp.PUBLIC_MODEL, bins=2, grid=FEW),
     "smooth area": _make_score_question("SmoothAucQuestion", grid=Grid(0, 1, cells=16)),
-    "two models": AuditQuestion(lambda grid: dp.ModelPairQuestion(LABEL, "first", "second", Grid(0, 1, cells=2)), _paired),
+    "two models": AuditQuestion(
+        lambda grid: dp.ModelPairQuestion(LABEL, "first", "second", Grid(0, 1, cells=2)), _paired
+    ),
     "classes in order": AuditQuestion(
         lambda grid: dp.OrderedClassesQuestion(CLASSES, SCORE, FEW),
         make_records_factory("label score", (2, 0.9), (0, 0.1), (1, 0.1), (0, 0.9), (2, nan), (7, 0.5)),
@@ -213,16 +225,25 @@ OTHERS: Mapping[str, AuditQuestion] = {
         lambda grid: dp.SeveralClassesQuestion(
             CLASSES, ("p", "q", "r"), grid=Grid(0, 1, cells=2), groups=Grid(0, 1, cells=2)
         ),
-        make_records_factory("label p q r", (2, 0.1, 0.1, 0.8), (0, 0.8, 0.1, 0.1), (1, 0.8, 0.1, 0.1), (0, 0.1, 0.1, 0.8),
+        make_records_factory(
+            "label p q r", (2, 0.1, 0.1, 0.8), (0, 0.8, 0.1, 0.1),
+            (1, 0.8, 0.1, 0.1), (0, 0.1, 0.1, 0.8,
+        ),
                 (7, 0.4, 0.3, 0.3), (2, nan, 0.5, 0.5)),
     ),
     "uplift": AuditQuestion(
         lambda grid: dp.UpliftQuestion("outcome", "treatment", SCORE, Grid(-1, 1, cells=2)),
-        make_records_factory("outcome treatment score", (1, 1, 0.9), (0, 0, -0.9), (1, 0, 0.9), (0, 1, -0.9), (7, 1, 0.5)),
+        make_records_factory(
+            "outcome treatment score", (1, 1, 0.9), (0, 0, -0.9),
+            (1, 0, 0.9), (0, 1, -0.9), (7, 1, 0.5),
+        ),
     ),
     "learned scorer": AuditQuestion(
         lambda grid: dp.PairwiseScorerQuestion(LABEL, (dp.NumericColumn("x", 0, 1), dp.NumericColumn("y", 0, 1))),
-        make_records_factory("label x y", (1, 0.9, 0.1), (0, 0.1, 0.9), (1, 0.1, 0.1), (0, 0.9, 0.9), (1, nan, 0.5), (7, 1.0, 1.0)),
+        make_records_factory(
+            "label x y", (1, 0.9, 0.1), (0, 0.1, 0.9), (1, 0.1, 0.1),
+            (0, 0.9, 0.9), (1, nan, 0.5), (7, 1.0, 1.0),
+        ),
     ),
 }  # fmt: skip
 """Further questions: without a range, by other methods, with weights, groups, times, several columns, and models."""

@@ -162,36 +162,40 @@ class Report:
 
     @property
     def power_statement(self) -> str:
-        """A sentence on the excess that could have been seen."""
+        """A sentence on the smallest deficit of noise that the audit would have detected."""
         number = min(self.samples) if self.event else 0
         if self.detectable_deficit is None:
             return (
                 f"With {number:,} fresh samples of each data set not even a count without noise would have been found."
             )
         return (
-            f"With {number:,} fresh samples of each data set, a count with {100 * self.detectable_deficit:.0f} % too little noise "
-            "would have been found in 9 of 10 runs; less than that would not."
+            f"With {number:,} fresh samples of each data set, a count with {100 * self.detectable_deficit:.0f} % "
+            "too little noise would have been found in 9 of 10 runs; less than that would not."
         )
 
     @property
     def verdict(self) -> str:
-        """A sentence."""
+        """The result in one sentence."""
         if self.lower_bound > self.claimed_loss and self.is_flagged:
             return (
                 f"Flagged: {self.parameter} is at least {self.lower_bound:.4g} with confidence {self.confidence:g}; "
                 f"claimed is {self.claim}."
             )
-        found = [each for each in self.findings if each.is_flagged]
-        if found:
-            return f"Flagged: {found[0].message}"
-        told = f"Not flagged: {self.parameter} is at least {max(0.0, self.lower_bound):.4g} with confidence {self.confidence:g}"
-        return f"{told}; claimed is {self.claim}."
+        flagged = [finding for finding in self.findings if finding.is_flagged]
+        if flagged:
+            return f"Flagged: {flagged[0].message}"
+        lower = max(0.0, self.lower_bound)
+        return (
+            f"Not flagged: {self.parameter} is at least {lower:.4g} with confidence {self.confidence:g}; "
+            f"claimed is {self.claim}."
+        )
 
     @property
     def hit_summary(self) -> str:
-        """Hits of the event on both data sets, in words."""
-        (ours, theirs), (first, second) = self.hits, self.samples
-        return f"{ours:,} of {first:,} outcomes on the {self.likelier_side} data set, {theirs:,} of {second:,} on the other"
+        """Hits of the event on both data sets, as text."""
+        (hits, other_hits), (samples, other_samples) = self.hits, self.samples
+        likelier = f"{hits:,} of {samples:,} outcomes on the {self.likelier_side} data set"
+        return f"{likelier}, {other_hits:,} of {other_samples:,} on the other"
 
     def __str__(self) -> str:
         lines = [self.verdict] if self.is_flagged else [f"{NO_PROOF} {self.power_statement}", self.verdict]
@@ -240,7 +244,8 @@ class Report:
         rows = {
             "release": self.release, "claimed": self.claim, "neighbours": self.adjacency, "family": self.family,
             "lower bound": f"{self.parameter} {self.lower_bound:.4g}, with confidence {self.confidence:g}",
-            "once more, on other samples": "" if self.second_lower_bound is None else f"{self.parameter} {self.second_lower_bound:.4g}",
+            "once more, on other samples": ""
+            if self.second_lower_bound is None else f"{self.parameter} {self.second_lower_bound:.4g}",
             "pair": self.pair, "event": self.event,
             "hits": self.hit_summary if self.event else "",
             "calls, seconds": f"{self.calls:,}, {self.seconds:.1f}",
@@ -250,7 +255,8 @@ class Report:
         }  # fmt: skip
         facts = "".join(f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows.items() if value)
         findings = "".join(
-            f"<li>{'<strong>flagged</strong> ' if item.is_flagged else ''}{escape(item.name)}: {escape(item.message)}</li>"
+            f"<li>{'<strong>flagged</strong> ' if item.is_flagged else ''}"
+            f"{escape(item.name)}: {escape(item.message)}</li>"
             for item in self.findings
         )
         results = "".join(

@@ -382,7 +382,8 @@ class Search:
             second_lower = event.bound_loss(further[0], further[1], self.claim, error, as_ratio=as_ratio)
         counts = event.count_hits(left, right)
         return replace(
-            self._make_report(error), lower_bound=max(0.0, lower), second_lower_bound=second_lower, pair=pair.name, event=str(event),
+            self._make_report(error), lower_bound=max(0.0, lower), second_lower_bound=second_lower,
+            pair=pair.name, event=str(event),
             likelier_side="right" if event.reverse else "left", hits=(counts.hits, counts.other_hits),
             samples=(counts.samples, counts.other_samples), histogram=make_histogram(event, left, right),
             detectable_deficit=self.claim.find_detectable_deficit(samples, error),
@@ -434,8 +435,9 @@ class Search:
     def _make_report(self, error: float) -> Report:
         claim = self.claim
         return Report(
-            self.sampler.name, self.family.name, self.family.adjacency.value, claim.parameter, claim.amount, claim.delta,
-            self.confidence, calls=self.calls, pair_results=tuple(self.pair_results[place] for place in sorted(self.pair_results)),
+            self.sampler.name, self.family.name, self.family.adjacency.value, claim.parameter, claim.amount,
+            claim.delta, self.confidence, calls=self.calls,
+            pair_results=tuple(self.pair_results[place] for place in sorted(self.pair_results)),
             kinds=tuple(self.parser.kind_numbers)[:50], detectable_deficit=claim.find_detectable_deficit(0, error),
         )  # fmt: skip
 
@@ -444,7 +446,8 @@ class Search:
         report = later if later.lower_bound >= earlier.lower_bound or later.is_flagged or not earlier.event else earlier
         deficit = later.detectable_deficit if later.detectable_deficit is not None else earlier.detectable_deficit
         return replace(
-            report, calls=self.calls, pair_results=later.pair_results, kinds=later.kinds, rounds=later.rounds, seconds=later.seconds,
+            report, calls=self.calls, pair_results=later.pair_results, kinds=later.kinds, rounds=later.rounds,
+            seconds=later.seconds,
             detectable_deficit=deficit, samples=report.samples,
         )  # fmt: skip
 
@@ -480,7 +483,8 @@ class Search:
             return
         state = {
             "key": self._fingerprint, "done": done, "used": self.samples_used, "ranking": self.ranking,
-            "pair_results": {index: vars(result) for index, result in self.pair_results.items()}, "report": report.to_dict(),
+            "pair_results": {index: vars(result) for index, result in self.pair_results.items()},
+            "report": report.to_dict(),
         }  # fmt: skip
         draft = file.with_name(f"{file.name}.draft")
         draft.write_text(json.dumps(state), encoding="utf-8")

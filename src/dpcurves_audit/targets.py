@@ -96,8 +96,8 @@ def make_adjacency(neighbours: Neighbours, unit: Unit, records: Records | Cached
 
 
 COUNTED = (
-    "check", "count_confirming_subsets", "counts", "names", "places", "prefixes", "sized_units", "squares", "sums", "unit_sizes",
-    "units", "weighted_sums",
+    "check", "count_confirming_subsets", "counts", "names", "places", "prefixes", "sized_units", "squares", "sums",
+    "unit_sizes", "units", "weighted_sums",
 )  # fmt: skip
 """Counting methods of `Records`: pure functions of their arguments."""
 MOST_KEPT = 1000

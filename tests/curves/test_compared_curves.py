@@ -99,7 +99,7 @@ def test_a_difference_is_seen_where_its_interval_leaves_out_zero() -> None:
 
 def test_what_cannot_be_compared_is_refused() -> None:
     curve, given = asked(QUESTIONS["cdf"], table(200, 1)), table(200, 1)
-    with pytest.raises(InvalidArgument, match="curves of one kind"):
+    with pytest.raises(InvalidArgument, match="two curves of one of these kinds"):
         dp.compare(curve, QUESTIONS["roc"], given)
     with pytest.raises(InvalidArgument, match="same grid"):
         dp.compare(curve, dp.CdfQuestion("x", dp.Grid(0, 1, cells=4)), given)
