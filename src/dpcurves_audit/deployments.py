@@ -321,8 +321,8 @@ def _list_pair_targets() -> Iterator[AuditTarget]:
 
     gini, collision = (kernel.with_columns(value=pairs.Unsigned(3)) for kernel in (pairs.GINI, pairs.COLLISION))
     people, seed = 4, bytes(range(32))
-    moved = [([0, 7, 7, 7], [7, 7, 7, 7]), ([0, 0, 0, 0], [7, 0, 0, 0]), ([1, 2, 3, 4], [6, 2, 3, 4])]
-    family = families.pairs(moved, adjacency=REPLACE_ONE, name=f"{people} people")
+    datasets = [([0, 7, 7, 7], [7, 7, 7, 7]), ([0, 0, 0, 0], [7, 0, 0, 0]), ([1, 2, 3, 4], [6, 2, 3, 4])]
+    family = families.pairs(datasets, adjacency=REPLACE_ONE, name=f"{people} people")
     for name, kernel in (("collisions", collision), ("distances", gini)):
         plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=ONE)
         yield AuditTarget(
@@ -343,19 +343,19 @@ def _make_pair_sum_sampler(kernel: Any, people: int, seed: bytes) -> Sampler:
 
     def sum_pairs(data: Any) -> Any:
         table = {name: np.asarray(data) for name in kernel.columns}
-        found = pairs.simulate(kernel, table, plan, seed=seed)
-        return [found.value, *found.interval(0.9)]
+        statistic = pairs.simulate(kernel, table, plan, seed=seed)
+        return [statistic.value, *statistic.interval(0.9)]
 
     return CallableSampler(sum_pairs, PATIENT)
 
 
 @dataclass(frozen=True)
 class TwoServersSampler:
-    """Two servers' answers from fresh shares of all records, each server with a new key of its noise.
+    """Answers of two servers from fresh shares of all records, with a new noise key of each server.
 
     Attributes:
-        name: The release, in words.
-        query: What they count, on one axis.
+        name: Name of the release.
+        query: The query on one axis.
         loss: The loss.
     """
 

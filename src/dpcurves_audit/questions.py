@@ -1,4 +1,4 @@
-"""Questions of this package, and tiny neighbours for each of them: tables of a few records, of which one changes."""
+"""Questions of this package with tiny neighbouring tables for each of them, which differ in one record."""
 
 from __future__ import annotations
 

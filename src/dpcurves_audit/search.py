@@ -492,7 +492,7 @@ class Search:
 
 
 def find_error_fraction(done: int) -> float:
-    """Share of the error chance of the round after so many; all that may follow have 1 together.
+    """Return the fraction of the error probability for round `done`; the fractions of all rounds add up to at most 1.
 
     >>> [find_error_fraction(done) for done in range(4)]
     [0.05, 0.15, 0.4, 0.2]
@@ -501,20 +501,20 @@ def find_error_fraction(done: int) -> float:
 
 
 def make_histogram(event: Event, left: Sample, right: Sample) -> ScoreHistogram | None:
-    """Both histograms of the event's score, on bars of about equal width between the outer thousandths."""
+    """Return both histograms of the event's score, on bins of about equal width between the outer thousandths."""
     a, b = event.score.compute(left), event.score.compute(right)
-    both = np.concatenate([a[~np.isnan(a)], b[~np.isnan(b)]])
-    if not len(both):
+    values = np.concatenate([a[~np.isnan(a)], b[~np.isnan(b)]])
+    if not len(values):
         return None
-    distinct = np.unique(both)
+    distinct = np.unique(values)
     if len(distinct) <= BARS:
         edges = np.append(distinct, np.inf)
     else:
-        ends = np.quantile(both, [0.001, 0.999])
-        edges = np.concatenate([[-np.inf], np.linspace(ends[0], ends[1], BARS - 1), [np.inf]])
-        edges = np.unique(np.append(edges, [each for each in (event.low, event.high) if np.isfinite(each)]))
+        quantiles = np.quantile(values, [0.001, 0.999])
+        edges = np.concatenate([[-np.inf], np.linspace(quantiles[0], quantiles[1], BARS - 1), [np.inf]])
+        edges = np.unique(np.append(edges, [bound for bound in (event.low, event.high) if np.isfinite(bound)]))
     shares = [np.histogram(x[~np.isnan(x)], edges)[0] / max(1, len(x)) for x in (a, b)]
-    inside = (edges[:-1] >= event.low) & ((edges[1:] <= event.high) | (edges[:-1] == event.high))
+    in_event = (edges[:-1] >= event.low) & ((edges[1:] <= event.high) | (edges[:-1] == event.high))
     return ScoreHistogram(
-        tuple(edges.tolist()), tuple(shares[0].tolist()), tuple(shares[1].tolist()), tuple(map(bool, inside.tolist()))
+        tuple(edges.tolist()), tuple(shares[0].tolist()), tuple(shares[1].tolist()), tuple(map(bool, in_event.tolist()))
     )

@@ -1,4 +1,4 @@
-"""Curves that are read from one release of scores: precision, gain, net benefit, confusion, calibration."""
+"""Curves from one release of scores: precision, gain, net benefit, confusion matrix, calibration."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Released counts of positives and negatives along scores, which ROC, calibration and other curves share; and areas and
-other single numbers that are read from them."""
+"""Released counts of positives and negatives along scores, shared by ROC, calibration and other curves; and their
+metrics.
+"""
 
 from __future__ import annotations
 
@@ -540,12 +541,12 @@ def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
     return (f"the counts of {' and '.join(classes)} may be noise alone: their rates are not known",)
 
 
-def _require_probabilities(table: ClassTable, reading: Metric) -> None:
-    if reading.value.needs_probabilities:
-        table.require_probabilities(f"the {reading.value.title}")
+def _require_probabilities(table: ClassTable, metric: Metric) -> None:
+    if metric.value.needs_probabilities:
+        table.require_probabilities(f"the {metric.value.title}")
 
 
-def _count_used_records(table: ClassTable, reading: Metric, cells: FloatArray) -> FloatArray:
-    """Records of both classes, of those that the number is read from."""
-    counted = table.drop_outside(cells) if reading.value.needs_probabilities else cells
-    return np.asarray(counted.sum(axis=-1))
+def _count_used_records(table: ClassTable, metric: Metric, cells: FloatArray) -> FloatArray:
+    """Return the records of both classes that the metric uses."""
+    used_cells = table.drop_outside(cells) if metric.value.needs_probabilities else cells
+    return np.asarray(used_cells.sum(axis=-1))

@@ -1,4 +1,6 @@
-"""Comparison of released curves: distances, two-sample tests, and a private curve beside that of a public table."""
+"""Comparison of released curves: distances, two-sample tests, and a private curve beside the curve of a public
+table.
+"""
 
 from __future__ import annotations
 

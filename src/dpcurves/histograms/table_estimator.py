@@ -148,7 +148,7 @@ FOR_TOTAL = Fraction(1, 20)
 """Budget fraction of a count of all records, if an estimator needs their number and it is private."""
 
 TOTAL_ROUND = -1
-"""Round number of that count, which tells it from the rounds of the estimator."""
+"""Round number of that count, which differs from the rounds of the estimator."""
 
 
 def count_regions(

@@ -205,7 +205,7 @@ class SubsetQuery(Query):
 
     Attributes:
         subsets: Number of subsets, to which a keyed hash assigns the units.
-        coefficient: Index of the coefficient: 0 is the first predictor's, or that of its second category.
+        coefficient: Index of the coefficient: 0 belongs to the first predictor, or to its second category.
         above, below: The interval.
 
     Raises:

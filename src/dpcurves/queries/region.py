@@ -142,7 +142,7 @@ class WorstBoxQuery(Query):
 
 
 def _count_distinct(order: Places, size: int) -> int:
-    """Return the number of different cells; -1 if a cell lies outside the table or there are none."""
+    """Return the number of different cells; -1 if `order` is empty or has a cell outside the table."""
     if order == range(size):
         return size
     cells = places_to_array(order)
