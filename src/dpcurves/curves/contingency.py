@@ -369,7 +369,7 @@ def kendall_tau_a(table: Contingency | Histogram2D) -> UStatistic:
 
 
 def kendall_tau_b(table: Contingency | Histogram2D) -> UStatistic:
-    """Return Kendall's tau-b: concordant minus discordant pairs, over the root of untied pairs by rows times by columns.
+    """Return Kendall's tau-b: concordant minus discordant pairs, over the root of untied pairs by rows times columns.
 
     If each cell holds one value it equals ``scipy.stats.kendalltau``. If all pairs are tied in a column it is 0.
     Arguments and errors as for `kendall_tau_a`.
