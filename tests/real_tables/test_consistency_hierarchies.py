@@ -150,7 +150,7 @@ def test_documents_frames_and_commands_have_the_tree(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("levels", "nested", "words"),
     [
-        (("region",), ["a"], "levels: two columns"),
+        (("region",), ["a"], "levels: give two or more"),
         (("region", "town"), {}, "nested: give levels and nested together"),
         (("region", "town"), {"a": {"b": ["c"]}}, "nested: a list of labels"),
         (("region", "town"), ["a"], "nested: labels of 'region'"),
