@@ -308,7 +308,7 @@ CHECKS: Mapping[str, Check] = {
         partial(scored, change=with_other_labels, kind=RocQuestion),
     ),
     "class of scores without records": Check(
-        "noise alone may have made all", partial(scored, change=as_they_are, kind=ScoresQuestion),
+        "may be noise alone: their rates", partial(scored, change=as_they_are, kind=ScoresQuestion),
         partial(scored, change=with_other_labels, kind=ScoresQuestion),
     ),
     "crowded scores": Check(

@@ -1,4 +1,4 @@
-"""Audits of releases from outside: told nothing but a callable, a lower bound on what it really loses."""
+"""Privacy audits of releases that are given as callables: lower confidence bounds of their privacy loss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["audit"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name where it is used: the command line must answer before NumPy is loaded."""
+    """Import a name at its first use, so that the command line starts before NumPy is loaded."""
     if name == "audit":
         return import_module(".auditing", __name__).audit
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

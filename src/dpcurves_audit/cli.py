@@ -37,55 +37,56 @@ QUESTIONS = (
     "roc", "calibration", "hosmer-lemeshow",
 )  # fmt: skip
 SURE = "0.999"
+"""Default confidence of an audit of everything."""
 
 
 @dataclass(frozen=True)
 class ClaimOptions:
-    """Options for the loss that a release is said to have."""
+    """Options for the claimed loss of a release."""
 
-    epsilon: str | None = of.optional("E", "The privacy loss epsilon that it is said to have at most.")
-    rho: str | None = of.optional("R", "The zero-concentrated privacy loss rho, instead of --epsilon.")
-    delta: str | None = of.optional("D", "A delta beside --epsilon.")
+    epsilon: str | None = of.optional("E", "The claimed epsilon.")
+    rho: str | None = of.optional("R", "The claimed zero-concentrated loss rho, instead of --epsilon.")
+    delta: str | None = of.optional("D", "The claimed delta, with --epsilon.")
 
     def parse_claim(self) -> dict[str, Any]:
-        """The loss, as an audit takes it."""
+        """Return the claim as arguments of an audit."""
         if (self.epsilon is None) == (self.rho is None):
-            raise Misuse("epsilon", "say with --epsilon or --rho which privacy loss it is said to have")
+            raise Misuse("epsilon", "give the claimed privacy loss: --epsilon or --rho")
         if self.rho is not None:
             return {"rho": of.check_positive_number("rho", self.rho)}
-        found: dict[str, Any] = {"epsilon": of.check_positive_number("epsilon", str(self.epsilon))}
-        return found if self.delta is None else found | {"delta": of.parse_probability("delta", self.delta)}
+        claim: dict[str, Any] = {"epsilon": of.check_positive_number("epsilon", str(self.epsilon))}
+        return claim if self.delta is None else claim | {"delta": of.parse_probability("delta", self.delta)}
 
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """Options for the time, the confidence, and where the report goes."""
+    """Options for the time, the confidence, and the files of the report."""
 
-    seconds: str = of.option("S", "How long to search; what is flagged ends it earlier.", "60")
-    samples: str | None = of.optional("N", "Outcomes of each data set that are looked at, at most.")
+    seconds: str = of.option("S", "Seconds to search; a flagged release ends the search earlier.", "60")
+    samples: str | None = of.optional("N", "The largest number of outcomes of each data set.")
     confidence: str = of.option("P", "The confidence of the bound.", "0.95")
     json: str | None = of.optional("FILE", "Write the report as JSON to this file.")
     html: str | None = of.optional("FILE", "Write the report as one page to this file.")
-    resume: str | None = of.optional("FILE", "Keep what was done in this file, and go on from it if it is there.")
-    learn: bool = of.flag("--learn", "Fit boosted trees to outcomes, too, if scikit-learn is installed (extra audit).")
+    resume: str | None = of.optional("FILE", "Save the progress in this file, and resume from it if it exists.")
+    learn: bool = of.flag("--learn", "Also fit boosted trees to outcomes, if scikit-learn is installed (extra audit).")
 
     def run_audit(
         self, sampler: Sampler, family: NeighbouringDatasets, claim: dict[str, Any], typed: Sequence[str]
     ) -> Report:
-        """Audit, write the reports, say the verdict, and leave with its status if it is flagged."""
+        """Audit, write the reports, print the verdict, and exit with a status if the release is flagged."""
         from dataclasses import replace
 
         from .auditing import audit
 
         samples = None if self.samples is None else of.parse_integer("samples", self.samples, least=20)
-        seconds, sure = (
+        seconds, level = (
             of.parse_positive_number("seconds", self.seconds),
             of.parse_probability("confidence", self.confidence),
         )
         with show_spinner("attacking it"), translate_argument_errors("resume", "file"):
             report = audit(
-                sampler, family, seconds=seconds, samples=samples, confidence=sure, learn=self.learn, confirm_twice=True,
-                file=self.resume, **claim,
+                sampler, family, seconds=seconds, samples=samples, confidence=level, learn=self.learn,
+                confirm_twice=True, file=self.resume, **claim,
             )  # fmt: skip
         typed = [*typed, "--learn"] if self.learn else typed
         report = replace(report, command=" ".join(["dpcurves audit", *map(shlex.quote, typed)]))
@@ -95,19 +96,19 @@ class AuditOptions:
         return report
 
     def write_report(self, report: Report) -> None:
-        """Write the report to its files, and say it."""
+        """Write the report to its files, and print it."""
         for name, file, write in (("json", self.json, report.to_json), ("html", self.html, report.to_html)):
             if file is not None:
                 try:
                     write(file)
                 except OSError as error:
-                    raise Misuse(name, f"it can not be written ({error.strerror})") from None
+                    raise Misuse(name, f"the file cannot be written ({error.strerror})") from None
         print_to_console(make_console(), *str(report).splitlines())
 
 
 @dataclass(frozen=True)
 class NeighbourOptions:
-    """Options for a family of neighbours."""
+    """Options for neighbouring data sets."""
 
     family: str = of.option(
         "KIND:...",
@@ -115,25 +116,25 @@ class NeighbourOptions:
         "unit, K records each), categories:A,B,C, answers:N (of counting queries), or streams:N (steps).",
     )
     adjacency: str = of.option(
-        "KIND", "add-remove: neighbours have one unit more; replace-one: one unit is another one.", "add-remove"
+        "KIND", "add-remove: neighbours differ by one added unit; replace-one: one unit is replaced.", "add-remove"
     )
 
     def parse_family(self) -> NeighbouringDatasets:
-        """The family."""
+        """Return the neighbouring data sets."""
         return parse_family(self.family, parse_adjacency(self.adjacency))
 
 
 def parse_adjacency(word: str | None) -> Neighbours:
-    """The kind of adjacency."""
+    """Parse the neighbouring relation."""
     from dpcurves.privacy import Neighbours
 
     if word is None:
-        raise Misuse("adjacency", "give --adjacency replace-one or add-remove: which neighbours the claim is about")
+        raise Misuse("adjacency", "give the neighbouring relation of the claim: --adjacency replace-one or add-remove")
     return of.parse_choice("adjacency", word, {kind.value: kind for kind in Neighbours})
 
 
 def parse_family(text: str, neighbours: Neighbours) -> NeighbouringDatasets:
-    """The family that an option names."""
+    """Parse the neighbouring data sets of an option."""
     from . import family as families
 
     kind, _, rest = text.partition(":")
@@ -153,15 +154,15 @@ def parse_family(text: str, neighbours: Neighbours) -> NeighbouringDatasets:
         return families.answers(of.parse_integer("family", rest), adjacency=neighbours)
     if kind == "streams":
         return families.streams(of.parse_integer("family", rest), adjacency=neighbours)
-    raise Misuse("family", f"values, scores, units, categories, answers or streams is needed first, got {text!r}")
+    raise Misuse("family", f"begin with values, scores, units, categories, answers or streams, got {text!r}")
 
 
 @dataclass(frozen=True)
 class CallOptions:
-    """Options for calls of somebody else's release."""
+    """Options for calls of an external release."""
 
-    processes: str = of.option("N", "Processes that call it at the same time.", "1")
-    patience: str = of.option("S", "Seconds after which a call is cut off, which is an outcome.", "10")
+    processes: str = of.option("N", "Simultaneous calls.", "1")
+    patience: str = of.option("S", "Timeout of a call in seconds; a timeout is an outcome.", "10")
 
 
 @dataclass(frozen=True)
@@ -175,28 +176,28 @@ class CommandArgument:
 class FunctionArgument:
     """Argument for a function of a Python package that is audited."""
 
-    function: str = of.argument("MODULE:FUNCTION", "It takes data, and gives what it releases; any structure.")
+    function: str = of.argument("MODULE:FUNCTION", "It takes data, and returns its release in any structure.")
 
 
 @dataclass(frozen=True)
 class QuestionOptions:
-    """Options for the cells of a question, and for its neighbours."""
+    """Options for the cells and the neighbours of a question."""
 
     grid: str = of.option("L:U:N", "Public cells; pairs of neighbours lie at their edges.", "0:1:8")
-    adjacency: str | None = of.optional("KIND", "replace-one or add-remove: which neighbours the claim is about.")
+    adjacency: str | None = of.optional("KIND", "replace-one or add-remove: the neighbouring relation of the claim.")
     sampler: str = of.option(
-        "turns|face", "turns: all that is released, without a ledger; face: the JSON of the curve.", "turns"
+        "turns|face", "turns: all released numbers, without a ledger; face: the JSON of the curve.", "turns"
     )
 
 
 def audit_command(
     program: CommandArgument,
     neighbouring: NeighbourOptions,
-    said: ClaimOptions,
+    claimed: ClaimOptions,
     calls: CallOptions,
     effort: AuditOptions,
 ) -> None:
-    """Audit any program: a CSV file in, JSON out; its exit status and messages are outcomes, too.
+    """Audit any program: a CSV file in, JSON out; its exit status and messages are outcomes as well.
 
     Example: dpcurves audit command './release.sh {data} {out}' --family values:0:1:8 --epsilon 1
     """
@@ -207,18 +208,24 @@ def audit_command(
         of.parse_integer("processes", calls.processes),
         of.parse_positive_number("patience", calls.patience),
     )
-    typed = ["command", program.command, "--family", neighbouring.family, *_format_claim(said, neighbouring.adjacency)]
-    effort.run_audit(sampler, neighbouring.parse_family(), said.parse_claim(), typed)
+    typed = [
+        "command",
+        program.command,
+        "--family",
+        neighbouring.family,
+        *_format_claim(claimed, neighbouring.adjacency),
+    ]
+    effort.run_audit(sampler, neighbouring.parse_family(), claimed.parse_claim(), typed)
 
 
 def audit_package(
     function: FunctionArgument,
     neighbouring: NeighbourOptions,
-    said: ClaimOptions,
+    claimed: ClaimOptions,
     calls: CallOptions,
     effort: AuditOptions,
 ) -> None:
-    """Audit any function of Python, which is called in new processes.
+    """Audit any Python function, called in new processes.
 
     Example: dpcurves audit package opendp_release:count --family values:0:1:8 --epsilon 1
     """
@@ -232,14 +239,14 @@ def audit_package(
         function.function,
         "--family",
         neighbouring.family,
-        *_format_claim(said, neighbouring.adjacency),
+        *_format_claim(claimed, neighbouring.adjacency),
     ]
     family = neighbouring.parse_family()
     try:
-        report = effort.run_audit(sampler, family, said.parse_claim(), typed)
+        report = effort.run_audit(sampler, family, claimed.parse_claim(), typed)
     finally:
         sampler.close()
-    if report.is_silent:  # noise that nobody sees does not come again
+    if report.is_silent:  # without answers there is no noise to compare
         return
     shared = check_forked_workers(CallableSampler(import_function(function.function), patience), family.pairs[0])
     if shared is not None:
@@ -250,13 +257,13 @@ def audit_package(
         raise Exit(FLAGGED)
 
 
-def _format_claim(said: ClaimOptions, adjacency: str) -> list[str]:
-    claim = [word for name, value in said.parse_claim().items() for word in (f"--{name}", str(value))]
+def _format_claim(claimed: ClaimOptions, adjacency: str) -> list[str]:
+    claim = [word for name, value in claimed.parse_claim().items() for word in (f"--{name}", str(value))]
     return [*claim, "--adjacency", adjacency]
 
 
 def _make_question_command(name: str) -> of.Command:
-    def audit_question(cells: QuestionOptions, said: ClaimOptions, effort: AuditOptions) -> None:
+    def audit_question(cells: QuestionOptions, claimed: ClaimOptions, effort: AuditOptions) -> None:
         from dpcurves.privacy import PrivacyLoss
 
         from .targets import PublicFunctionSampler, RoundsSampler, find_question
@@ -265,13 +272,13 @@ def _make_question_command(name: str) -> of.Command:
             raise Misuse("grid", of.NO_GRID)
         neighbours, grid = parse_adjacency(cells.adjacency), of.parse_grid("grid", cells.grid)
         samplers = {"turns": RoundsSampler, "face": PublicFunctionSampler}
-        made, claim = find_question(name), said.parse_claim()
+        question, claim = find_question(name), claimed.parse_claim()
         loss = PrivacyLoss.zcdp(claim["rho"]) if "rho" in claim else PrivacyLoss.pure(claim["epsilon"])
         sampler = of.parse_choice("sampler", cells.sampler, samplers)(
-            f"{cells.sampler} of {name}", made.question(grid), loss, neighbours
+            f"{cells.sampler} of {name}", question.question(grid), loss, neighbours
         )
-        family = made.family([float(edge) for edge in grid.edges], adjacency=neighbours)
-        typed = [name, "--grid", cells.grid, *_format_claim(said, neighbours.value), "--sampler", cells.sampler]
+        family = question.family([float(edge) for edge in grid.edges], adjacency=neighbours)
+        typed = [name, "--grid", cells.grid, *_format_claim(claimed, neighbours.value), "--sampler", cells.sampler]
         effort.run_audit(sampler, family, claim, typed)
 
     audit_question.__name__ = name
@@ -284,58 +291,64 @@ def _make_question_command(name: str) -> of.Command:
 
 @dataclass(frozen=True)
 class EverythingOptions:
-    """Options for an audit of everything."""
+    """Options of an audit of everything."""
 
-    quick: bool = of.flag("--quick", "In a minute of a processor: fewer samples, few pairs, and few faces.")
-    only: str | None = of.optional("A,B,...", "Only what has one of these words in its name, or such a sampler.")
-    effort: str = of.option("TIMES", "So many times the usual seconds and outcomes of each release.", "1")
-    confidence: str = of.option("P", "The confidence of each bound; what is flagged was above its claim twice.", SURE)
+    quick: bool = of.flag("--quick", "One minute of processor time: fewer samples, pairs and public functions.")
+    only: str | None = of.optional(
+        "A,B,...", "Only releases with one of these words in their name, or one of these samplers."
+    )
+    effort: str = of.option("TIMES", "Factor of the usual seconds and outcomes of each release.", "1")
+    confidence: str = of.option("P", "The confidence of each bound; flagged releases exceeded their claim twice.", SURE)
     json: str | None = of.optional("FILE", "Write all reports as JSON to this file.")
-    resume: str | None = of.optional("FILE", "Keep each report in this file, and look at what is not in it yet.")
+    resume: str | None = of.optional(
+        "FILE", "Save each report in this file, and audit only releases that are not in it."
+    )
 
 
-def audit_everything(whole_of: EverythingOptions) -> None:
-    """Audit all mechanisms, questions, faces and ledgers of this version, each through its cheapest sampler first.
+def audit_everything(options: EverythingOptions) -> None:
+    """Audit all mechanisms, questions, public functions and ledgers of this version, the cheapest samplers first.
 
-    What is flagged was above its claim twice, on two sets of fresh samples: by chance once in a million at 0.999.
+    A flagged release exceeded its claim on two sets of fresh samples: at confidence 0.999 a false alarm has probability
+    one in a million.
 
     Example: dpcurves audit self --quick
     """
     from .targets import run_target_checks
 
-    sure, effort = (
-        of.parse_probability("confidence", whole_of.confidence),
-        of.parse_positive_number("effort", whole_of.effort),
+    level, effort = (
+        of.parse_probability("confidence", options.confidence),
+        of.parse_positive_number("effort", options.effort),
     )
-    found, console, reports = _select_targets(whole_of), make_console(), []
-    kept = StoredReports.from_file(whole_of.resume)
-    with show_progress_bar("attacking everything", len(found)) as fill:
-        for place, each in enumerate(found, start=1):
-            report = kept.load_or_audit(each, sure, effort, quick=whole_of.quick)
-            reports.append((each, report))
-            seen = (
+    selected, console, reports = _select_targets(options), make_console(), []
+    stored = StoredReports.from_file(options.resume)
+    with show_progress_bar("attacking everything", len(selected)) as fill:
+        for number, target in enumerate(selected, start=1):
+            report = stored.load_or_audit(target, level, effort, quick=options.quick)
+            reports.append((target, report))
+            detectable = (
                 "nothing"
                 if report.detectable_deficit is None
                 else f"{100 * report.detectable_deficit:.0f} % too little noise"
             )
-            word = "FLAGGED" if report.is_flagged else "NO ANSWER" if report.is_silent else "not flagged"
+            verdict = "FLAGGED" if report.is_flagged else "NO ANSWER" if report.is_silent else "not flagged"
             print_to_console(
                 console,
-                f"{each.kind:<10}{each.name:<48}{word:<13}{report.parameter} at least {report.lower_bound:.3f} of "
-                f"{report.claimed_loss:g}; {report.calls:,} calls, {report.seconds:.1f} s; would see {seen}",
+                f"{target.kind:<10}{target.name:<48}{verdict:<13}{report.parameter} at least "
+                f"{report.lower_bound:.3f} of {report.claimed_loss:g}; {report.calls:,} calls, {report.seconds:.1f} s; "
+                f"would see {detectable}",
             )
-            fill(place)
-    if whole_of.json is not None:
-        told = [{"name": each.name, "sampler": each.kind, **report.to_dict()} for each, report in reports]
-        Path(whole_of.json).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    flagged = [each.name for each, report in reports if report.is_flagged]
-    if whole_of.only is None:
-        for name, findings in run_target_checks(quick=whole_of.quick):
+            fill(number)
+    if options.json is not None:
+        documents = [{"name": target.name, "sampler": target.kind, **report.to_dict()} for target, report in reports]
+        Path(options.json).write_text(json.dumps(documents, indent=1) + "\n", encoding="utf-8")
+    flagged = [target.name for target, report in reports if report.is_flagged]
+    if options.only is None:
+        for name, findings in run_target_checks(quick=options.quick):
             flagged += [name for finding in findings if finding.is_flagged]
             print_to_console(
                 console, f"{'beside':<10}{name:<48}{'; '.join(map(_describe_finding, findings)) or 'no finding'}"
             )
-    silent = [each.name for each, report in reports if report.is_silent]
+    silent = [target.name for target, report in reports if report.is_silent]
     print_to_console(
         console,
         f"{len(reports)} releases, {len(flagged)} flagged, {len(silent)} without an answer. Not flagged is no proof.",
@@ -347,11 +360,11 @@ def audit_everything(whole_of: EverythingOptions) -> None:
 
 
 class StoredReports:
-    """Reports of an audit of everything, a line of JSON each in a file, if there is one.
+    """Reports of an audit of everything, one line of JSON each in a file, if given.
 
     Attributes:
         file: The file.
-        reports: Those that are in it, by what was audited and how.
+        reports: The stored reports, by target and settings.
     """
 
     def __init__(self, file: Path | None, reports: dict[str, Report]) -> None:
@@ -359,30 +372,30 @@ class StoredReports:
 
     @classmethod
     def from_file(cls, name: str | None) -> StoredReports:
-        """The reports in a file. A last line that was cut off is taken away, and audited again."""
+        """Read the reports of a file. An incomplete last line is removed, and audited again."""
         from .report import Report
 
-        found: dict[str, Report] = {}
+        reports: dict[str, Report] = {}
         file = None if name is None else Path(name)
         if file is not None and file.exists():
-            text, mark, cut = file.read_text(encoding="utf-8").rpartition("\n")
+            text, newline, incomplete = file.read_text(encoding="utf-8").rpartition("\n")
             try:
-                for kept in map(json.loads, text.splitlines()):
-                    found[kept["of"]] = Report.from_dict(kept["report"])
+                for stored in map(json.loads, text.splitlines()):
+                    reports[stored["of"]] = Report.from_dict(stored["report"])
             except (ValueError, KeyError, TypeError, AttributeError):
-                raise Misuse("resume", "no audit of everything is kept in it") from None
-            if cut:
-                file.write_text(text + mark, encoding="utf-8")
-        return cls(file, found)
+                raise Misuse("resume", "the file holds no audit of everything") from None
+            if incomplete:
+                file.write_text(text + newline, encoding="utf-8")
+        return cls(file, reports)
 
     def load_or_audit(self, target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
-        """The report that is kept, or that of an audit now, which is kept then."""
+        """Return the stored report, or audit the target and store the report."""
         key = f"{target.kind}: {target.name}; {confidence:g}, {effort:g}{', quick' * quick}"
         if key not in self.reports:
-            self.reports[key] = found = audit_target(target, confidence, effort, quick=quick)
+            self.reports[key] = report = audit_target(target, confidence, effort, quick=quick)
             if self.file is not None:
                 with translate_argument_errors("resume", "file"), self.file.open("a", encoding="utf-8") as out:
-                    out.write(json.dumps({"of": key, "report": found.to_dict()}) + "\n")
+                    out.write(json.dumps({"of": key, "report": report.to_dict()}) + "\n")
         return self.reports[key]
 
 
@@ -390,37 +403,41 @@ def _describe_finding(finding: Finding) -> str:
     return f"{'FLAGGED ' if finding.is_flagged else ''}{finding.name}: {finding.message}"
 
 
-def _select_targets(whole_of: EverythingOptions) -> list[AuditTarget]:
+def _select_targets(options: EverythingOptions) -> list[AuditTarget]:
     from .targets import list_targets
 
-    words = [""] if whole_of.only is None else whole_of.only.split(",")
+    words = [""] if options.only is None else options.only.split(",")
     return [
-        each
-        for each in list_targets()
-        if (_is_in_quick_audit(each) or not whole_of.quick)
-        and any(word in each.name or word == each.kind for word in words)
+        target
+        for target in list_targets()
+        if (_is_in_quick_audit(target) or not options.quick)
+        and any(word in target.name or word == target.kind for word in words)
     ]
 
 
 SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "turns": 2_000, "face": 200, "ledger": 100})
-"""Samples of each data set of a release, by its sampler; a quick audit takes a part of them, and few pairs."""
+"""Samples of each data set of a release, by its sampler, in a quick audit; ten times as many in a full one."""
 SECONDS = MappingProxyType({"noise": 3.0, "mechanism": 5.0, "turns": 7.0, "face": 15.0, "ledger": 10.0})
-"""Seconds of the processor at most: what is seen does not hang on what else the machine does."""
+"""Processor seconds of a search, by sampler: the result does not depend on the load of the machine."""
 QUICK_SECONDS = MappingProxyType({"noise": 0.22, "mechanism": 0.33, "turns": 0.45, "face": 0.6, "ledger": 0.6})
+"""Processor seconds of a search in a quick audit, by sampler."""
 QUICK_QUESTIONS = (
     "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification", "weighted mean", "found groups",
     "curve of any range", "learned scorer", "competing risks",
 )  # fmt: skip
+"""Questions whose rounds a quick audit covers."""
 QUICK_FACES = (
     "cdf: add-remove", "histogram of units", "histogram of units without a bound: add-remove",
     "weighted curve: replace-one", "found groups: add-remove", "federation of sites, histogram",
     "followed stream of totals", "report with public coins, handed in: epsilon 1", "verification server, histogram",
 )  # fmt: skip
+"""Public functions that a quick audit covers."""
 QUICK_PAIRS = 3
+"""Pairs of neighbouring data sets in a quick audit."""
 
 
 def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
-    """The report on one release of this package."""
+    """Return the report on one release of this package."""
     from .bound import Claim
     from .search import Search, read_processor_clock
 
@@ -428,33 +445,37 @@ def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick
     claim = Claim.from_parameters(
         target.loss.epsilon, float(target.loss.delta), None if target.loss.epsilon is not None else target.loss.rho
     )
-    most = int(SAMPLES[target.kind] * effort * (1 if quick else 10))
-    search = Search(target.sampler, family, claim, confidence, most, confirm_twice=True, clock=read_processor_clock)
+    max_samples = int(SAMPLES[target.kind] * effort * (1 if quick else 10))
+    search = Search(
+        target.sampler, family, claim, confidence, max_samples, confirm_twice=True, clock=read_processor_clock
+    )
     return search.run(limits[target.kind] * effort)
 
 
 def _is_in_quick_audit(target: AuditTarget) -> bool:
-    """Tell whether a quick audit looks at it: all noise and ledgers, half of the mechanisms, some questions and faces.
+    """Return whether a quick audit covers a target: all noise and ledgers, half of the mechanisms, some questions and
+    functions.
 
-    Mechanisms are looked at with pure losses of records that come or go, or with a rho of records that are replaced.
+    Mechanisms are audited with pure losses under add-remove, or with a rho under replace-one.
     """
-    pure = target.loss.epsilon is not None
+    is_pure = target.loss.epsilon is not None
     if target.kind in ("noise", "ledger"):
         return True
     if target.kind == "mechanism":
-        return pure is not ("replace-one" in target.name)
+        return is_pure is not ("replace-one" in target.name)
     if target.kind == "face":
         return target.name in QUICK_FACES
-    asked = target.name.partition(":")[0]
-    return pure and (
-        asked.startswith(("pairs", "two servers")) or ("add-remove" in target.name and asked in QUICK_QUESTIONS)
+    question = target.name.partition(":")[0]
+    return is_pure and (
+        question.startswith(("pairs", "two servers")) or ("add-remove" in target.name and question in QUICK_QUESTIONS)
     )
 
 
 COMMANDS: MappingProxyType[str, of.Command] = MappingProxyType({
-    "command": audit_command, "package": audit_package, "self": audit_everything, **{name: _make_question_command(name) for name in QUESTIONS},
+    "command": audit_command, "package": audit_package, "self": audit_everything,
+    **{name: _make_question_command(name) for name in QUESTIONS},
 })  # fmt: skip
 
 PROVIDED = PackageCommands(
-    groups={"audit": Group("Releases attacked from outside: a lower bound on what they really lose.", COMMANDS)}
+    groups={"audit": Group("Privacy audits: a lower confidence bound of the privacy loss of a release.", COMMANDS)}
 )

@@ -1,7 +1,7 @@
-"""Samplers to what stands beside the core: streams, local reports, pairs of people, two servers, a verification server.
+"""Targets beside the core: streams, local reports, pairs of people, two servers, sites, a verification server.
 
-Noise is looked at through the cheapest sampler that has it, as in the core, and public faces with fewer samples. What
-needs a package that is not installed is left out.
+Noise is audited through the cheapest sampler that contains it, as in the core, and public functions with fewer samples.
+Targets whose packages are not installed are left out.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 ONE, HALF_RHO = PrivacyLoss.pure(1), PrivacyLoss.zcdp(Fraction(1, 2))
 STEPS = 4
 PATIENT = 120.0
-"""Seconds after which a call of this package is cut off: the first one may compile, on a busy machine."""
+"""Seconds: timeout of a call of this package; the first call may compile, on a busy machine."""
 PASSWORD = "correct horse battery"
 
 
 @dataclass(frozen=True)
 class AuditTarget:
-    """A release of this package, and what it is said to lose.
+    """A release of this package, and its loss.
 
     Attributes:
-        name: Its name.
-        sampler: A sampler to it.
-        family: Its neighbours.
+        name: Name of the release.
+        sampler: A sampler of it.
+        family: Neighbouring data sets.
         loss: Its loss.
-        kind: The sampler, in a word: noise, mechanism, turns, face or ledger.
+        kind: Type of the sampler: noise, mechanism, turns, face or ledger.
     """
 
     name: str
@@ -63,7 +63,7 @@ class AuditTarget:
 
 
 def list_deployment_targets() -> Iterator[AuditTarget]:
-    """The releases, the cheapest samplers first."""
+    """Yield the releases, the cheapest samplers first."""
     yield from _list_stream_targets()
     yield from _list_report_targets()
     yield from _list_pair_targets()
@@ -74,15 +74,15 @@ def list_deployment_targets() -> Iterator[AuditTarget]:
 
 @dataclass(frozen=True)
 class StreamSampler:
-    """Steps of a stream, by its mechanism, with whatever it shows of each of them.
+    """Time steps of a stream by its mechanism, with everything that it releases at each of them.
 
     Attributes:
-        name: The release, in words.
+        name: Name of the release.
         mechanism: The mechanism.
-        query: What is counted at each step; tuples are in the first state.
+        query: The query at each step; tuples are in the first state.
         loss: The loss of the whole stream.
-        reasons: How many reasons the table has behind the states. If there are any, tuples of odd steps have the first
-            one, and those of even steps are counted.
+        reasons: Number of missing reasons behind the states in the table. If positive, tuples of odd steps have the
+            first reason, and tuples of even steps are counted.
     """
 
     name: str
@@ -93,8 +93,8 @@ class StreamSampler:
 
     @cached_property
     def _plan(self) -> Plan:
-        made: Plan = self.mechanism.plan(self.query, self.loss, ADD_REMOVE.to_adjacency(EACH_RECORD, None))
-        return made
+        plan: Plan = self.mechanism.plan(self.query, self.loss, ADD_REMOVE.to_adjacency(EACH_RECORD, None))
+        return plan
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
         tables = np.zeros((len(data), self.query.keys + self.reasons), dtype=np.int64)
@@ -105,11 +105,11 @@ class StreamSampler:
         return np.array([self._run_stream(tables, randomness) for _ in range(number)], dtype=np.float64)
 
     def _run_stream(self, tables: NDArray[np.int64], randomness: Randomness) -> list[int]:
-        state, shown = self.mechanism.begin(self._plan), list[int]()
+        state, outcome = self.mechanism.begin(self._plan), list[int]()
         for tick, table in enumerate(tables, start=1):
             values, state = self.mechanism.step(table, tick, state, self._plan, randomness)
-            shown += values
-        return shown
+            outcome += values
+        return outcome
 
 
 def _list_stream_targets() -> Iterator[AuditTarget]:
@@ -123,13 +123,13 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
         TickQuery,
     )
 
-    one, forest = (Categories("state", ("a",)),), Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
-    ticks = TickQuery(one, STEPS)
-    found: list[tuple[str, Any, Any, tuple[PrivacyLoss, ...]]] = [
+    states, forest = (Categories("state", ("a",)),), Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
+    ticks = TickQuery(states, STEPS)
+    streams: list[tuple[str, Any, Any, tuple[PrivacyLoss, ...]]] = [
         ("stream, each step", own.Perturber(), ticks, (ONE, HALF_RHO)),
         ("stream, totals by a tree", own.TreeCounter(), ticks, (ONE, HALF_RHO)),
         ("stream, totals by buffers", own.BufferedCounter(), ticks, (HALF_RHO,)),
-        ("stream, groups", own.Pegasus(), GroupedTickQuery(one, STEPS, deviation=Fraction(2)), (ONE, HALF_RHO)),
+        ("stream, groups", own.Pegasus(), GroupedTickQuery(states, STEPS, deviation=Fraction(2)), (ONE, HALF_RHO)),
         ("stream, hierarchy", own.Hierarchy(), HierarchyQuery.from_forest("state", forest, STEPS), (ONE, HALF_RHO)),
         (
             "stream, pruned hierarchy",
@@ -139,7 +139,7 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
         ),
     ]
     family = families.streams(STEPS, adjacency=ADD_REMOVE)
-    for name, mechanism, query, losses in found:
+    for name, mechanism, query, losses in streams:
         for loss in losses:
             yield AuditTarget(f"{name}: {loss}", StreamSampler(name, mechanism, query, loss), family, loss, "mechanism")
     name, reasons = "stream, each step and what is not counted", len(TUPLE_REASONS)
@@ -149,16 +149,16 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
 
 
 def _follow_stream(data: Any, counts: Any, loss: PrivacyLoss, store: str) -> list[Any]:
-    """The public face of a stream: tuples in, readings out."""
+    """Follow a stream by its public function: tuples in, readings out."""
     from dpcurves_streams.feed import follow
 
     tuples = [{"time": step, "state": "a"} for step, number in enumerate(data) for _ in range(int(number))]
-    told = follow(tuples, counts, loss=loss, store=store, start=0, every=1, end=len(data))
-    return [[list(reading.values), np.asarray(reading.counts).ravel().tolist()] for reading in told]
+    readings = follow(tuples, counts, loss=loss, store=store, start=0, every=1, end=len(data))
+    return [[list(reading.values), np.asarray(reading.counts).ravel().tolist()] for reading in readings]
 
 
 def _make_stream_sampler(counts: Any, loss: PrivacyLoss, times: int = 1) -> Sampler:
-    """A stream with a ledger of its own, followed so many times: together for the price of one."""
+    """Return a sampler of a stream with a ledger, followed `times` times for one charge."""
 
     def follow_stream(data: Any) -> list[Any]:
         if times == 1:
@@ -170,7 +170,7 @@ def _make_stream_sampler(counts: Any, loss: PrivacyLoss, times: int = 1) -> Samp
 
 
 def _make_killed_stream_sampler(counts: Any, loss: PrivacyLoss) -> Sampler:
-    """A stream that is killed when its readings are there, and followed again with what its ledger has."""
+    """Return a sampler of a stream that is killed after its readings, and followed again with its ledger."""
 
     def follow_stream(data: Any, folder: Path, publish: Publish) -> None:
         publish(_follow_stream(data, counts, loss, f"sqlite:///{folder}/stream.db"))
@@ -180,10 +180,10 @@ def _make_killed_stream_sampler(counts: Any, loss: PrivacyLoss) -> Sampler:
 
 @dataclass(frozen=True)
 class ReportSampler:
-    """Messages of one person, of whom the aggregator knows the name: octets of the randomised response.
+    """Messages of one person whose name the aggregator knows: bytes of the randomised response.
 
     Attributes:
-        name: The release, in words.
+        name: Name of the release.
         task: The task of a survey.
     """
 
@@ -195,9 +195,9 @@ class ReportSampler:
 
         value, person = data
         slots = np.full(number, find_slot(self.task.axes, value), dtype=np.int64)
-        named = np.tile(np.frombuffer(self.task.hash_name(person), dtype=np.uint8), (number, 1))
-        said: NDArray[np.uint8] = self.task.randomize_slots(named, slots, Randomness.from_system())
-        return said
+        name_hashes = np.tile(np.frombuffer(self.task.hash_name(person), dtype=np.uint8), (number, 1))
+        responses: NDArray[np.uint8] = self.task.randomize_slots(name_hashes, slots, Randomness.from_system())
+        return responses
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class ResponseSampler:
     """Reports of a randomiser.
 
     Attributes:
-        name: The release, in words.
+        name: Name of the release.
         randomiser: The randomiser.
     """
 
@@ -213,8 +213,10 @@ class ResponseSampler:
     randomiser: Any
 
     def draw(self, data: Any, number: int) -> NDArray[np.uint8]:
-        drawn: NDArray[np.uint8] = self.randomiser.draw(np.full(number, data, dtype=np.int64), Randomness.from_system())
-        return drawn
+        reports: NDArray[np.uint8] = self.randomiser.draw(
+            np.full(number, data, dtype=np.int64), Randomness.from_system()
+        )
+        return reports
 
 
 def _list_surveys() -> Iterator[tuple[str, Any, NeighbouringDatasets]]:
@@ -222,9 +224,13 @@ def _list_surveys() -> Iterator[tuple[str, Any, NeighbouringDatasets]]:
 
     cells = dp.Grid(0, 1, cells=8)
     curve, shares = dp.CdfQuestion("x", cells), dp.HistogramQuestion("x", cells)
-    told = [(0.05, 0.95), (0.95, 0.05), (0.3, 0.35), (0.5, None), (float("nan"), 1.0), (0.45, 0.55)]
-    named = [((one, name), (other, name)) for one, other in told for name in ("anna", "bert", "cleo", "dora")]
-    family = families.pairs(named, adjacency=REPLACE_ONE, name="values of a person")
+    values = [(0.05, 0.95), (0.95, 0.05), (0.3, 0.35), (0.5, None), (float("nan"), 1.0), (0.45, 0.55)]
+    datasets = [
+        ((value, name), (other_value, name))
+        for value, other_value in values
+        for name in ("anna", "bert", "cleo", "dora")
+    ]
+    family = families.pairs(datasets, adjacency=REPLACE_ONE, name="values of a person")
     yield "report for a curve", Task(curve, ONE, 1000), family
     yield "report with public coins", Task(curve, ONE, 1000, coins=Coins.PUBLIC), family
     yield "report rounded by chance", Task(shares, ONE, 1000, rounding=Rounding.CHANCE), family
@@ -237,15 +243,21 @@ def _list_report_targets() -> Iterator[AuditTarget]:
     for answers in (2, 5):
         pairs = [(0, answers - 1), (answers - 1, 0), (0, 1)]
         family = families.pairs(pairs, adjacency=REPLACE_ONE, name=f"{answers} answers")
-        for each in RANDOMISERS:
-            way = each(answers, Fraction(1))
-            yield AuditTarget(f"{way.NAME} of {answers} answers", ResponseSampler(way.NAME, way), family, ONE, "noise")
+        for randomiser_class in RANDOMISERS:
+            randomiser = randomiser_class(answers, Fraction(1))
+            yield AuditTarget(
+                f"{randomiser.NAME} of {answers} answers",
+                ResponseSampler(randomiser.NAME, randomiser),
+                family,
+                ONE,
+                "noise",
+            )
     for name, task, family in _list_surveys():
         yield AuditTarget(f"{name}: {task.loss}", ReportSampler(name, task), family, task.loss, "noise")
 
 
 def _make_device_sampler(task: Any) -> Sampler:
-    """The public face of a person's device: the octets that are sent."""
+    """Return a sampler of a person's device: the bytes that it sends."""
 
     def randomize_value(data: Any) -> list[int]:
         value, person = data
@@ -256,10 +268,10 @@ def _make_device_sampler(task: Any) -> Sampler:
 
 @dataclass(frozen=True)
 class PairAnswersSampler:
-    """Randomised answers of all pairs, by the circuit that two parties garble, in the clear.
+    """Randomised answers of all pairs, by the circuit that two parties garble, evaluated in the clear.
 
     Attributes:
-        name: The release, in words.
+        name: Name of the release.
         kernel: The kernel.
         plan: The plan.
         seed: The public seed of the pairs.
@@ -277,15 +289,15 @@ class PairAnswersSampler:
 
         query: Any = self.plan.query.as_kind(PairQuery)
         pairs = np.tile(query.pairing.draw_pairs(len(data), self.seed), (number, 1))
-        both = [{name: np.asarray(data)[pairs[:, place]] for name in self.kernel.columns} for place in (0, 1)]
+        columns = [{name: np.asarray(data)[pairs[:, party]] for name in self.kernel.columns} for party in (0, 1)]
         response = plan_response(query, self.plan.loss)
-        told = simulate_answers(response, self.kernel, (both[0], both[1]), Randomness.from_system().expand())
-        return told.reshape(number, -1).astype(np.float64)
+        answers = simulate_answers(response, self.kernel, (columns[0], columns[1]), Randomness.from_system().expand())
+        return answers.reshape(number, -1).astype(np.float64)
 
 
 @dataclass(frozen=True)
 class GarbledAnswersSampler(PairAnswersSampler):
-    """Answers of all pairs by the protocol: both parties run their sides here, with wire labels and transfers."""
+    """Answers of all pairs by the protocol: both parties run in this process, with wire labels and transfers."""
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
         from dpcurves_parties.crypto.garbling import reconstruct_bits
@@ -297,10 +309,10 @@ class GarbledAnswersSampler(PairAnswersSampler):
         query: Any = self.plan.query.as_kind(PairQuery)
         pairs = np.tile(query.pairing.draw_pairs(len(data), self.seed), (number, 1))
         response, source = plan_response(query, self.plan.loss), Randomness.from_system()
-        values = [{name: np.asarray(data)[pairs[:, place]] for name in self.kernel.columns} for place in (0, 1)]
-        given = [prepare_answer_inputs(self.kernel, response, values[party], party, source) for party in (0, 1)]
+        values = [{name: np.asarray(data)[pairs[:, party]] for name in self.kernel.columns} for party in (0, 1)]
+        inputs = [prepare_answer_inputs(self.kernel, response, values[party], party, source) for party in (0, 1)]
         job = build_answers_job(os.urandom(16), self.kernel, response, len(pairs))
-        shares = run_both_parties(garble(job, given[0], source), evaluate(job, given[1], source))
+        shares = run_both_parties(garble(job, inputs[0], source), evaluate(job, inputs[1], source))
         return decode_answers(response, reconstruct_bits(*shares)).reshape(number, -1).astype(np.float64)
 
 
@@ -309,8 +321,8 @@ def _list_pair_targets() -> Iterator[AuditTarget]:
 
     gini, collision = (kernel.with_columns(value=pairs.Unsigned(3)) for kernel in (pairs.GINI, pairs.COLLISION))
     people, seed = 4, bytes(range(32))
-    moved = [([0, 7, 7, 7], [7, 7, 7, 7]), ([0, 0, 0, 0], [7, 0, 0, 0]), ([1, 2, 3, 4], [6, 2, 3, 4])]
-    family = families.pairs(moved, adjacency=REPLACE_ONE, name=f"{people} people")
+    datasets = [([0, 7, 7, 7], [7, 7, 7, 7]), ([0, 0, 0, 0], [7, 0, 0, 0]), ([1, 2, 3, 4], [6, 2, 3, 4])]
+    family = families.pairs(datasets, adjacency=REPLACE_ONE, name=f"{people} people")
     for name, kernel in (("collisions", collision), ("distances", gini)):
         plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=ONE)
         yield AuditTarget(
@@ -331,19 +343,19 @@ def _make_pair_sum_sampler(kernel: Any, people: int, seed: bytes) -> Sampler:
 
     def sum_pairs(data: Any) -> Any:
         table = {name: np.asarray(data) for name in kernel.columns}
-        found = pairs.simulate(kernel, table, plan, seed=seed)
-        return [found.value, *found.interval(0.9)]
+        statistic = pairs.simulate(kernel, table, plan, seed=seed)
+        return [statistic.value, *statistic.interval(0.9)]
 
     return CallableSampler(sum_pairs, PATIENT)
 
 
 @dataclass(frozen=True)
 class TwoServersSampler:
-    """Two servers' answers from fresh shares of all records, each server with a new key of its noise.
+    """Answers of two servers from fresh shares of all records, with a new noise key of each server.
 
     Attributes:
-        name: The release, in words.
-        query: What they count, on one axis.
+        name: Name of the release.
+        query: The query on one axis.
         loss: The loss.
     """
 
@@ -382,7 +394,7 @@ def _list_two_server_targets() -> Iterator[AuditTarget]:
 
 
 def ask_federation(data: Any) -> Mapping[str, Any]:
-    """New sites, each with a part of these records and a ledger, are asked for a histogram by the whole protocol."""
+    """Return a histogram of new sites, each with a part of these records and a ledger, by the whole protocol."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from dpcurves_sites.secure_sum import Signer
@@ -393,13 +405,13 @@ def ask_federation(data: Any) -> Mapping[str, Any]:
     roster = model.build_roster(os.urandom(32), [key.public_key().public_bytes_raw() for key in keys])
     terms = FederationTerms(model, roster, ADD_REMOVE, EACH_RECORD, (), ONE)
     sites = [
-        Site(terms, Signer(place, key), {"value": data[place::SITES]}, Ledger.open("sqlite://"), "audit")
-        for place, key in enumerate(keys)
+        Site(terms, Signer(site, key), {"value": data[site::SITES]}, Ledger.open("sqlite://"), "audit")
+        for site, key in enumerate(keys)
     ]
     with catch_warnings(action="ignore", category=CurveWarning):
         curve = Federation.from_sites(terms, sites).ask(dp.HistogramQuestion("value", dp.Grid(0, 1, cells=STEPS)), ONE)
-    shown: Mapping[str, Any] = json.loads(curve.to_json())
-    return shown
+    answer: Mapping[str, Any] = json.loads(curve.to_json())
+    return answer
 
 
 SITES = 3
@@ -415,14 +427,24 @@ def _list_public_targets() -> Iterator[AuditTarget]:
     from dpcurves_streams.readings import Counts, Groups, Totals
 
     states = (dp.Categories("state", ("a",)),)
-    told = families.streams(STEPS, adjacency=ADD_REMOVE)
-    for word, counts in (("counts", Counts(states)), ("totals", Totals(states)), ("groups", Groups(states))):
-        yield AuditTarget(f"followed stream of {word}", _make_stream_sampler(counts, ONE), told, ONE, "face")
+    stream_family = families.streams(STEPS, adjacency=ADD_REMOVE)
+    for reading, counts in (("counts", Counts(states)), ("totals", Totals(states)), ("groups", Groups(states))):
+        yield AuditTarget(
+            f"followed stream of {reading}", _make_stream_sampler(counts, ONE), stream_family, ONE, "face"
+        )
     yield AuditTarget(
-        "followed stream, twice over one store", _make_stream_sampler(Counts(states), ONE, 2), told, ONE, "ledger"
+        "followed stream, twice over one store",
+        _make_stream_sampler(Counts(states), ONE, 2),
+        stream_family,
+        ONE,
+        "ledger",
     )
     yield AuditTarget(
-        "followed stream, killed and resumed", _make_killed_stream_sampler(Counts(states), ONE), told, ONE, "ledger"
+        "followed stream, killed and resumed",
+        _make_killed_stream_sampler(Counts(states), ONE),
+        stream_family,
+        ONE,
+        "ledger",
     )
     for name, task, family in _list_surveys():
         yield AuditTarget(f"{name}, handed in: {task.loss}", _make_device_sampler(task), family, task.loss, "face")
@@ -434,37 +456,37 @@ def _list_public_targets() -> Iterator[AuditTarget]:
 
 
 def ask_verification_server(data: Any) -> Mapping[str, Any]:
-    """A new verification server with these records is asked for a histogram, and shows it when its clock strikes.
+    """Return a histogram from a new verification server with these records, after its scheduled publication.
 
-    Its gate, ledger, queue and worker are in this process; no page and no network.
+    Services, ledger, queue and worker run in this process; there are no pages and no network.
     """
     from dpcurves_server import MACHINE, Role, Services
     from dpcurves_server.datasets import Relation, Source
     from dpcurves_server.queue import Queue
     from dpcurves_server.worker import Worker
 
-    with tempfile.TemporaryDirectory() as name, catch_warnings(action="ignore", category=CurveWarning):
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as folder_name, catch_warnings(action="ignore", category=CurveWarning):
+        folder = Path(folder_name)
         records, url = folder / "records.csv", f"sqlite:///{folder / 'server.db'}"
         records.write_text(as_csv(data), encoding="utf-8")
-        gate = Services(url)
+        services = Services(url)
         for person in ("analyst", "steward"):
-            gate.people.add(MACHINE, person, PASSWORD)
-        gate.datasets.add(
+            services.people.add(MACHINE, person, PASSWORD)
+        services.datasets.add(
             MACHINE, Account("values", REPLACE_ONE, EACH_RECORD, ONE), Source(str(records)),
             (dp.NumericColumn("value", 0, 1),), name="values", relation=Relation.FIRST, units=len(data),
         )  # fmt: skip
-        gate.people.give_role(MACHINE, "steward", Role.STEWARD, "values")
-        steward = gate.sessions.begin_session("steward").visitor
-        gate.projects.make(steward, "study", "values")
-        gate.projects.set_allowance(steward, "study", ONE)
-        gate.projects.add_member(steward, "study", "analyst")
-        gate.projects.set_allowance(steward, "study", ONE, "analyst")
-        analyst = gate.sessions.begin_session("analyst").visitor
-        asked = gate.questions.ask(
+        services.people.give_role(MACHINE, "steward", Role.STEWARD, "values")
+        steward = services.sessions.begin_session("steward").visitor
+        services.projects.make(steward, "study", "values")
+        services.projects.set_allowance(steward, "study", ONE)
+        services.projects.add_member(steward, "study", "analyst")
+        services.projects.set_allowance(steward, "study", ONE, "analyst")
+        analyst = services.sessions.begin_session("analyst").visitor
+        question = services.questions.ask(
             analyst, "study", {"ask": "histogram", "column": "value", "grid": f"0:1:{STEPS}"}, ONE
         )
         Worker(url, "auditor").work_once()
-        Queue(gate.archive).publish_states()
-        shown: Mapping[str, Any] = json.loads(gate.releases.get(analyst, asked.id).json)
-        return shown
+        Queue(services.archive).publish_states()
+        answer: Mapping[str, Any] = json.loads(services.releases.get(analyst, question.id).json)
+        return answer

@@ -16,10 +16,14 @@ from dpcurves.privacy import Neighbours
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 Floats = NDArray[np.float64]
-LARGE, SUBNORMAL = 1e308, 5e-324
+LARGE = 1e308
+"""Near the largest double: sums of two overflow."""
+SUBNORMAL = 5e-324
+"""The smallest positive double."""
 ODD = (nan, inf, -inf, LARGE, -LARGE, SUBNORMAL, -0.0)
-"""Values that arithmetic or a parser may treat in a way of their own."""
+"""Values that arithmetic or a parser may treat specially."""
 MOST_EDGES = 6
+"""Edges at which pairs are made; of more edges only some are used."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +31,9 @@ class NeighbourPair:
     """Two neighbouring data sets.
 
     Attributes:
-        name: Their difference, in words.
-        left: One of them, as the release takes it.
-        right: The other one.
+        name: Description of their difference.
+        left: The first data set, as the release takes it.
+        right: The second data set.
     """
 
     name: str
@@ -42,12 +46,12 @@ class NeighbourPair:
 
 @dataclass(frozen=True, eq=False)
 class NeighbouringDatasets:
-    """Pairs of neighbours for one kind of data.
+    """Pairs of neighbouring data sets of one type.
 
     Attributes:
-        name: The kind, in words.
-        adjacency: Whether neighbours differ by one unit more, or by one unit replaced.
-        pairs: The pairs. Those that tell most releases apart stand first: with little time no others are tried.
+        name: Description of the data.
+        adjacency: Add-remove or replace-one.
+        pairs: The pairs, the most distinguishing ones first, since a short audit tries only these.
     """
 
     name: str
@@ -55,100 +59,109 @@ class NeighbouringDatasets:
     pairs: tuple[NeighbourPair, ...]
 
     def with_pairs(self, *pairs: NeighbourPair) -> NeighbouringDatasets:
-        """This family with more pairs, which are tried first."""
+        """Return this family with further pairs, which are tried first."""
         return replace(self, pairs=(*pairs, *self.pairs))
 
     def take_first(self, number: int) -> NeighbouringDatasets:
-        """The family of its first pairs alone."""
+        """Return the family of its first pairs alone."""
         return replace(self, pairs=self.pairs[:number])
 
 
 def pairs(datasets: Iterable[tuple[Any, Any]], *, adjacency: Neighbours, name: str = "pairs") -> NeighbouringDatasets:
-    """Pairs of neighbours that somebody made.
+    """Return a family of given pairs of data sets.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is no pair.
 
     >>> pairs([([], [1]), ([1], [1, 1])], adjacency=ADD_REMOVE).pairs[1].name
     'pair 2'
     """
-    made = tuple(NeighbourPair(f"pair {place}", left, right) for place, (left, right) in enumerate(datasets, start=1))
-    if not made:
+    named_pairs = tuple(
+        NeighbourPair(f"pair {number}", left, right) for number, (left, right) in enumerate(datasets, start=1)
+    )
+    if not named_pairs:
         raise InvalidArgument("family", "at least one pair of neighbours is needed")
-    return NeighbouringDatasets(name, _require_adjacency(adjacency), made)
+    return NeighbouringDatasets(name, _require_adjacency(adjacency), named_pairs)
 
 
 def values(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> NeighbouringDatasets:
-    """Tables of one column of numbers, as arrays of float64: at edges, beside them, far away, tied, and odd ones.
+    """Return tables of one column of numbers, as arrays of float64: at edges, beside them, far away, tied, and special
+    values.
 
     Args:
-        edges: The edges of public cells, rising; or the bounds of a sum.
-        adjacency: The neighbours.
+        edges: The increasing edges of public cells; or the bounds of a sum.
+        adjacency: Add-remove or replace-one.
 
     Raises:
-        ValueError: there are fewer than two edges, or they do not rise.
+        ValueError: there are fewer than two edges, or they do not increase.
 
-    >>> found = values([0, 0.5, 1], adjacency=ADD_REMOVE)
-    >>> found.pairs[0].name, found.pairs[0].left.tolist(), found.pairs[0].right.tolist()
+    >>> family = values([0, 0.5, 1], adjacency=ADD_REMOVE)
+    >>> family.pairs[0].name, family.pairs[0].left.tolist(), family.pairs[0].right.tolist()
     ('0.75 joins an empty table', [], [0.75])
     """
-    at = _require_rising(edges)
-    middles = [(lower + upper) / 2 for lower, upper in pairwise(at)]
-    crowd = [middles[len(middles) // 2]] * 3
-    near = sorted({step for edge in _pick_few(at) for step in (nextafter(edge, -inf), edge, nextafter(edge, inf))})
-    far = [at[0] - (at[-1] - at[0]), at[-1] + (at[-1] - at[0])]
-    last = at[-1]  # sums depend on it most
-    name = f"values at {len(at)} edges from {at[0]:g} to {at[-1]:g}"
+    bounds = _require_rising(edges)
+    middles = [(lower + upper) / 2 for lower, upper in pairwise(bounds)]
+    equal_values = [middles[len(middles) // 2]] * 3
+    near = sorted({step for edge in _pick_few(bounds) for step in (nextafter(edge, -inf), edge, nextafter(edge, inf))})
+    far = [bounds[0] - (bounds[-1] - bounds[0]), bounds[-1] + (bounds[-1] - bounds[0])]
+    last = bounds[-1]  # has the largest effect on sums
+    name = f"values at {len(bounds)} edges from {bounds[0]:g} to {bounds[-1]:g}"
 
-    def make_table(*parts: Sequence[float]) -> Floats:
-        return np.array([value for part in parts for value in part], dtype=np.float64)
+    def make_table(*columns: Sequence[float]) -> Floats:
+        return np.array([value for part in columns for value in part], dtype=np.float64)
 
     def add_records() -> Iterator[NeighbourPair]:
-        bases = {"an empty table": [], "three equal values": crowd, "one value of each cell": _pick_few(middles)}
-        for told, base in bases.items():
+        bases = {"an empty table": [], "three equal values": equal_values, "one value of each cell": _pick_few(middles)}
+        for description, base in bases.items():
             for value in (middles[-1], last, middles[0]):
-                yield NeighbourPair(f"{value:g} joins {told}", make_table(base), make_table(base, [value]))
+                yield NeighbourPair(f"{value:g} joins {description}", make_table(base), make_table(base, [value]))
         yield NeighbourPair(
-            f"{crowd[0]:g} joins values at all edges",
-            make_table(_pick_few(at), _pick_few(at)),
-            make_table(_pick_few(at), _pick_few(at), crowd[:1]),
+            f"{equal_values[0]:g} joins values at all edges",
+            make_table(_pick_few(bounds), _pick_few(bounds)),
+            make_table(_pick_few(bounds), _pick_few(bounds), equal_values[:1]),
         )
         for value in (*near, *far, *ODD):
             yield NeighbourPair(f"{value!r} joins an empty table", make_table([]), make_table([value]))
-            yield NeighbourPair(f"{value!r} joins three equal values", make_table(crowd), make_table(crowd, [value]))
+            yield NeighbourPair(
+                f"{value!r} joins three equal values", make_table(equal_values), make_table(equal_values, [value])
+            )
 
     def replace_records() -> Iterator[NeighbourPair]:
-        ends, whole = (middles[0], middles[-1]), (at[0], last)
-        spread = _pick_few(middles)
+        outer_middles, outer_edges = (middles[0], middles[-1]), (bounds[0], last)
+        some_middles = _pick_few(middles)
         steps = list(pairwise(_pick_few(middles)))
-        for told, base in {"alone": [], "beside three equal values": crowd, "beside one of each cell": spread}.items():
-            for old, new in (ends, whole, *steps):
+        for description, base in {
+            "alone": [],
+            "beside three equal values": equal_values,
+            "beside one of each cell": some_middles,
+        }.items():
+            for old, new in (outer_middles, outer_edges, *steps):
                 yield NeighbourPair(
-                    f"{old:g} becomes {new:g}, {told}", make_table(base, [old]), make_table(base, [new])
+                    f"{old:g} becomes {new:g}, {description}", make_table(base, [old]), make_table(base, [new])
                 )
-        for old, new in (*pairwise(near), *((middles[0], each) for each in (*far, *ODD))):
+        for old, new in (*pairwise(near), *((middles[0], value) for value in (*far, *ODD))):
             yield NeighbourPair(f"{old!r} becomes {new!r}, alone", make_table([old]), make_table([new]))
             yield NeighbourPair(
                 f"{old!r} becomes {new!r}, beside three equal values",
-                make_table(crowd, [old]),
-                make_table(crowd, [new]),
+                make_table(equal_values, [old]),
+                make_table(equal_values, [new]),
             )
 
     return _choose_pairs(name, adjacency, add_records(), replace_records())
 
 
 def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> NeighbouringDatasets:
-    """Tables of labels (0 or 1) and scores: columns ``label`` and ``score`` of a dictionary.
+    """Return tables of labels (0 or 1) and scores: columns ``label`` and ``score`` of a dictionary.
 
     Neighbours differ in a score, in a label, or in both; records are tied, of one class alone, or at edges.
 
     >>> scores([0, 0.5, 1], adjacency=REPLACE_ONE).pairs[0].name
     'label 0 at 0.25 becomes label 1 at 0.75, alone'
     """
-    at = _require_rising(edges)
-    middles = [(lower + upper) / 2 for lower, upper in pairwise(at)]
+    bounds = _require_rising(edges)
+    middles = [(lower + upper) / 2 for lower, upper in pairwise(bounds)]
     low, high = middles[0], middles[-1]
-    both: list[tuple[float, float]] = [(0, low), (1, high)]
+    two_classes: list[tuple[float, float]] = [(0, low), (1, high)]
     tied: list[tuple[float, float]] = [(0, low), (1, low), (0, low)]
 
     def make_table(rows: Sequence[tuple[float, float]]) -> dict[str, NDArray[Any]]:
@@ -156,28 +169,30 @@ def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
         return {"label": labels, "score": np.array([row[1] for row in rows], dtype=np.float64)}
 
     bases: dict[str, list[tuple[float, float]]] = {
-        "alone": [], "beside one of each class": both, "beside tied scores": tied,
+        "alone": [], "beside one of each class": two_classes, "beside tied scores": tied,
         "beside three positives": [(1, high)] * 3,
     }  # fmt: skip
-    marks = (*_pick_few(at), *(nextafter(edge, -inf) for edge in _pick_few(at)), *ODD)
+    special_scores = (*_pick_few(bounds), *(nextafter(edge, -inf) for edge in _pick_few(bounds)), *ODD)
 
     def add_records() -> Iterator[NeighbourPair]:
-        for told, base in bases.items():
+        for context, base in bases.items():
             for label, score in ((1, high), (0, low), (1, low), (0, high)):
                 yield NeighbourPair(
-                    f"label {label} at {score:g} joins, {told}", make_table(base), make_table([*base, (label, score)])
+                    f"label {label} at {score:g} joins, {context}",
+                    make_table(base),
+                    make_table([*base, (label, score)]),
                 )
-        for score in marks:
+        for score in special_scores:
             yield NeighbourPair(f"label 1 at {score!r} joins, alone", make_table([]), make_table([(1, score)]))
         yield NeighbourPair("a label of neither class joins, alone", make_table([]), make_table([(7, low)]))
 
     def replace_records() -> Iterator[NeighbourPair]:
-        moves = (((0, low), (1, high)), ((0, low), (1, low)), ((1, low), (1, high)), ((0, low), (0, high)))
-        for told, base in bases.items():
-            for old, new in moves:
-                name = f"label {old[0]} at {old[1]:g} becomes label {new[0]} at {new[1]:g}, {told}"
+        changes = (((0, low), (1, high)), ((0, low), (1, low)), ((1, low), (1, high)), ((0, low), (0, high)))
+        for context, base in bases.items():
+            for old, new in changes:
+                name = f"label {old[0]} at {old[1]:g} becomes label {new[0]} at {new[1]:g}, {context}"
                 yield NeighbourPair(name, make_table([*base, old]), make_table([*base, new]))
-        for score in marks:
+        for score in special_scores:
             yield NeighbourPair(
                 f"label 1 at {low:g} becomes {score!r}, alone", make_table([(1, low)]), make_table([(1, score)])
             )
@@ -185,14 +200,14 @@ def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
             "label 1 becomes one of neither class, alone", make_table([(1, low)]), make_table([(7, low)])
         )
 
-    return _choose_pairs(f"labels and scores at {len(at)} edges", adjacency, add_records(), replace_records())
+    return _choose_pairs(f"labels and scores at {len(bounds)} edges", adjacency, add_records(), replace_records())
 
 
 def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Neighbours) -> NeighbouringDatasets:
-    """Tables whose units have several records: columns ``value`` and ``unit`` of a dictionary.
+    """Return tables whose units have several records: columns ``value`` and ``unit`` of a dictionary.
 
-    A unit has as many records as are used of it, or more, in one cell or in several, first or last in the table, alone
-    or between the records of other units.
+    A unit has as many records as the contribution bound, or more, in one cell or in several, first or last in the
+    table, alone or between the records of other units.
 
     >>> units([0, 1, 2], 2, adjacency=ADD_REMOVE).pairs[0].right["unit"].tolist()
     ['a', 'a']
@@ -209,34 +224,34 @@ def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Nei
             "unit": np.array([unit for unit, _ in rows], dtype=np.str_),
         }
 
-    def make_rows(number: int, *at: float) -> list[tuple[str, float]]:
-        return [("a", at[place % len(at)]) for place in range(number)]
+    def make_rows(number: int, *values: float) -> list[tuple[str, float]]:
+        return [("a", values[index % len(values)]) for index in range(number)]
 
-    def interleave_rows(own: list[tuple[str, float]]) -> list[tuple[str, float]]:
-        found = [*others]
-        for place, row in enumerate(own):
-            found.insert(2 * place, row)
-        return found
+    def interleave_rows(rows: list[tuple[str, float]]) -> list[tuple[str, float]]:
+        interleaved = [*others]
+        for index, row in enumerate(rows):
+            interleaved.insert(2 * index, row)
+        return interleaved
 
-    kinds = {
+    layouts = {
         "in one cell": [high], "in two cells": [low, high], "across all cells": list(_pick_few(middles)),
     }  # fmt: skip
 
     def add_units() -> Iterator[NeighbourPair]:
         for number in (cap, cap + 1, 3 * cap, 1):
-            for told, at in kinds.items():
-                own, name = make_rows(number, *at), f"a unit of {number} records {told} joins"
-                yield NeighbourPair(f"{name} an empty table", make_table([]), make_table(own))
-                yield NeighbourPair(f"{name} before other units", make_table(others), make_table([*own, *others]))
+            for layout, cells in layouts.items():
+                rows, name = make_rows(number, *cells), f"a unit of {number} records {layout} joins"
+                yield NeighbourPair(f"{name} an empty table", make_table([]), make_table(rows))
+                yield NeighbourPair(f"{name} before other units", make_table(others), make_table([*rows, *others]))
                 yield NeighbourPair(
-                    f"{name} between records of other units", make_table(others), make_table(interleave_rows(own))
+                    f"{name} between records of other units", make_table(others), make_table(interleave_rows(rows))
                 )
 
     def replace_units() -> Iterator[NeighbourPair]:
         for number in (cap, cap + 1, 3 * cap):
-            for told, at in kinds.items():
-                old, new = make_rows(number, low), make_rows(number, *(at if at != [low] else [high]))
-                name = f"a unit's {number} records move {told}"
+            for layout, cells in layouts.items():
+                old, new = make_rows(number, low), make_rows(number, *(cells if cells != [low] else [high]))
+                name = f"a unit's {number} records move {layout}"
                 yield NeighbourPair(f"{name}, alone", make_table(old), make_table(new))
                 yield NeighbourPair(
                     f"{name}, between others", make_table(interleave_rows(old)), make_table(interleave_rows(new))
@@ -252,47 +267,53 @@ def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Nei
 
 
 def categories(names: Sequence[str], *, adjacency: Neighbours) -> NeighbouringDatasets:
-    """Tables of one column of texts: declared categories, and texts that are none.
+    """Return tables of one column of texts: declared categories, and other texts.
 
     >>> categories(["red", "blue"], adjacency=ADD_REMOVE).pairs[0].right.tolist()
     ['red']
     """
-    known = [str(each) for each in names]
-    if not known:
+    labels = [str(label) for label in names]
+    if not labels:
         raise InvalidArgument("names", "at least one category is needed")
-    odd = ["", "?", f"{known[0]} ", known[0].upper(), "\u200b", "nan"]
+    other_texts = ["", "?", f"{labels[0]} ", labels[0].upper(), "\u200b", "nan"]
 
     def make_table(rows: Sequence[str]) -> NDArray[Any]:
         return np.array(rows, dtype=np.str_)
 
-    few = [*known[:2], *known[-1:]]
+    some_labels = [*labels[:2], *labels[-1:]]
 
     def add_records() -> Iterator[NeighbourPair]:
-        for each in (*few, *odd):
-            yield NeighbourPair(f"{each!r} joins an empty table", make_table([]), make_table([each]))
-            yield NeighbourPair(f"{each!r} joins one of each", make_table(known), make_table([*known, each]))
+        for label in (*some_labels, *other_texts):
+            yield NeighbourPair(f"{label!r} joins an empty table", make_table([]), make_table([label]))
+            yield NeighbourPair(f"{label!r} joins one of each", make_table(labels), make_table([*labels, label]))
 
     def replace_records() -> Iterator[NeighbourPair]:
-        for old, new in (*pairwise(few), (few[0], few[-1]), *((few[0], each) for each in odd)):
+        for old, new in (
+            *pairwise(some_labels),
+            (some_labels[0], some_labels[-1]),
+            *((some_labels[0], label) for label in other_texts),
+        ):
             if old != new:
                 yield NeighbourPair(f"{old!r} becomes {new!r}, alone", make_table([old]), make_table([new]))
                 yield NeighbourPair(
-                    f"{old!r} becomes {new!r}, beside one of each", make_table([*known, old]), make_table([*known, new])
+                    f"{old!r} becomes {new!r}, beside one of each",
+                    make_table([*labels, old]),
+                    make_table([*labels, new]),
                 )
 
-    return _choose_pairs(f"{len(known)} categories", adjacency, add_records(), replace_records())
+    return _choose_pairs(f"{len(labels)} categories", adjacency, add_records(), replace_records())
 
 
 def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, at: float = 0) -> NeighbouringDatasets:
-    """Exact answers of counting queries on neighbours, as arrays: what mechanisms of thresholds are told.
+    """Return exact answers of counting queries on neighbours, as arrays: the input of threshold mechanisms.
 
-    One record moves each answer by at most 1. It moves all of them, one of them, or, where it is replaced, some up and
+    One record changes each answer by at most 1. It changes all of them, one of them, or, if it is replaced, some up and
     some down.
 
     Args:
         queries: The number of queries.
-        adjacency: The neighbours: those that come or go move answers in one direction.
-        at: The answers that it moves, as those around a threshold.
+        adjacency: Add-remove changes answers in one direction.
+        at: The level of the answers, such as a threshold.
 
     >>> answers(2).pairs[0].right.tolist()
     [1.0, 1.0]
@@ -304,30 +325,40 @@ def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, at: float = 0) 
     single = np.arange(queries) == queries - 1
 
     def move_answers() -> Iterator[NeighbourPair]:
-        for base, told in ((level, "equal answers"), (level - half, "first half below"), (level + half, "first above")):
-            yield NeighbourPair(f"all {queries} answers rise by 1, {told}", base, base + 1)
-            yield NeighbourPair(f"the last of {queries} answers rises by 1, {told}", base, base + single)
-            yield NeighbourPair(f"the first half of {queries} answers rises by 1, {told}", base, base + half)
+        for base, description in (
+            (level, "equal answers"),
+            (level - half, "first half below"),
+            (level + half, "first above"),
+        ):
+            yield NeighbourPair(f"all {queries} answers rise by 1, {description}", base, base + 1)
+            yield NeighbourPair(f"the last of {queries} answers rises by 1, {description}", base, base + single)
+            yield NeighbourPair(f"the first half of {queries} answers rises by 1, {description}", base, base + half)
 
     def move_answers_apart() -> Iterator[NeighbourPair]:
-        for base, told in ((level, "equal answers"), (level - half, "first half below"), (level + half, "first above")):
+        for base, description in (
+            (level, "equal answers"),
+            (level - half, "first half below"),
+            (level + half, "first above"),
+        ):
             yield NeighbourPair(
-                f"half of {queries} answers rise by 1 and half fall, {told}", base, base + np.where(half, 1.0, -1.0)
+                f"half of {queries} answers rise by 1 and half fall, {description}",
+                base,
+                base + np.where(half, 1.0, -1.0),
             )
             yield NeighbourPair(
-                f"all answers but the last rise by 1, it falls, {told}", base, base + np.where(single, -1.0, 1.0)
+                f"all answers but the last rise by 1, it falls, {description}", base, base + np.where(single, -1.0, 1.0)
             )
 
     return _choose_pairs(
         f"{queries} counting queries",
         adjacency,
         move_answers(),
-        (each for part in (move_answers_apart(), move_answers()) for each in part),
+        (pair for moves in (move_answers_apart(), move_answers()) for pair in moves),
     )
 
 
 def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0) -> NeighbouringDatasets:
-    """Counts of the steps of a stream, as arrays: one tuple more in one step, or moved to another step.
+    """Return counts of the time steps of a stream, as arrays: one more tuple in a step, or one moved to another step.
 
     >>> streams(4).pairs[0].right.tolist()
     [0.0, 0.0, 0.0, 1.0]
@@ -335,19 +366,19 @@ def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0)
     if steps < 1:
         raise InvalidArgument("steps", f"at least one step is needed, got {describe_value(steps)}")
     base = np.full(steps, float(level))
-    places = sorted({steps - 1, 0, steps // 2, max(0, steps // 2 - 1)}, reverse=True)
-    unit = {place: (np.arange(steps) == place).astype(np.float64) for place in places}
-    bumpy = base + np.arange(steps) % 3
+    positions = sorted({steps - 1, 0, steps // 2, max(0, steps // 2 - 1)}, reverse=True)
+    unit = {position: (np.arange(steps) == position).astype(np.float64) for position in positions}
+    varying = base + np.arange(steps) % 3
 
     def add_tuples() -> Iterator[NeighbourPair]:
-        for told, before in (("equal counts", base), ("counts that vary", bumpy)):
-            for place in places:
+        for description, counts in (("equal counts", base), ("counts that vary", varying)):
+            for position in positions:
                 yield NeighbourPair(
-                    f"one tuple more in step {place + 1} of {steps}, {told}", before, before + unit[place]
+                    f"one tuple more in step {position + 1} of {steps}, {description}", counts, counts + unit[position]
                 )
 
     def move_tuples() -> Iterator[NeighbourPair]:
-        for old, new in pairwise(places):
+        for old, new in pairwise(positions):
             yield NeighbourPair(f"a tuple moves from step {old + 1} to {new + 1}", base + unit[old], base + unit[new])
 
     return _choose_pairs(f"{steps} steps of a stream", adjacency, add_tuples(), move_tuples())
@@ -356,10 +387,10 @@ def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0)
 def _choose_pairs(
     name: str, adjacency: Neighbours, additions: Iterator[NeighbourPair], replacements: Iterator[NeighbourPair]
 ) -> NeighbouringDatasets:
-    found = tuple(additions if _require_adjacency(adjacency) is ADD_REMOVE else replacements)
-    if not found:
+    chosen = tuple(additions if _require_adjacency(adjacency) is ADD_REMOVE else replacements)
+    if not chosen:
         raise InvalidArgument("family", f"there are no neighbours under {adjacency.value}")
-    return NeighbouringDatasets(name, adjacency, found)
+    return NeighbouringDatasets(name, adjacency, chosen)
 
 
 def _require_adjacency(adjacency: Neighbours) -> Neighbours:
@@ -368,15 +399,19 @@ def _require_adjacency(adjacency: Neighbours) -> Neighbours:
 
 
 def _require_rising(edges: Sequence[float] | Floats) -> list[float]:
-    at = [float(edge) for edge in edges]
-    if len(at) < 2 or any(not lower < upper for lower, upper in pairwise(at)) or not np.isfinite(at).all():
-        raise InvalidArgument("edges", "at least two finite numbers are needed that rise")
-    return at
+    numbers = [float(edge) for edge in edges]
+    if (
+        len(numbers) < 2
+        or any(not lower < upper for lower, upper in pairwise(numbers))
+        or not np.isfinite(numbers).all()
+    ):
+        raise InvalidArgument("edges", "at least two increasing finite numbers are needed")
+    return numbers
 
 
-def _pick_few(at: Sequence[float]) -> list[float]:
-    """At most six of the numbers: those at both ends and around the middle."""
-    if len(at) <= MOST_EDGES:
-        return list(at)
-    middle = len(at) // 2
-    return [at[0], at[1], at[middle - 1], at[middle], at[-2], at[-1]]
+def _pick_few(numbers: Sequence[float]) -> list[float]:
+    """Return at most six of the numbers: at both ends and around the middle."""
+    if len(numbers) <= MOST_EDGES:
+        return list(numbers)
+    middle = len(numbers) // 2
+    return [numbers[0], numbers[1], numbers[middle - 1], numbers[middle], numbers[-2], numbers[-1]]

@@ -1,4 +1,6 @@
-"""Outcomes of releases as rows of numbers and kinds, and scores of them: single numbers, steps, atoms, learned ones."""
+"""Outcomes of releases as rows of numbers with a kind, and scores of outcomes: numbers, differences, atoms, learned
+scores.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-LARGEST, NOT_A_NUMBER = 1.7e308, -1.75e308
-"""Infinite numbers are cut off at the first; a published NaN is the second, and a number that is not there is NaN."""
+LARGEST = 1.7e308
+"""Absolute value at which infinite numbers are cut."""
+NOT_A_NUMBER = -1.75e308
+"""Code of a published NaN; NaN itself marks an absent number."""
 MOST_COLUMNS = 64
+"""Numbers of an outcome for which scores are fitted."""
 MOST_NUMBERS = 4096
-"""Numbers of one outcome that are looked at."""
+"""Numbers of an outcome that are parsed."""
 DEEPEST = 12
+"""Nesting levels of an outcome that are parsed."""
 SMOOTHED = 0.5
-"""Added to counts of atoms and bins before their logarithms are taken."""
+"""Pseudocount of atoms and bins in log-ratios."""
 
 
 class Failure:
-    """An outcome that is no answer: an exception, an exit status, a time-out, with its message."""
+    """An outcome that is no answer: an exception, an exit status or a timeout, with its message."""
 
     __slots__ = ("kind", "message")
 
@@ -33,7 +39,7 @@ class Failure:
 
     @classmethod
     def from_exception(cls, error: BaseException) -> Failure:
-        """The outcome of a call that raised an exception. Its message is published, too."""
+        """Return the outcome of a call that raised an exception. Its message is published as well."""
         try:
             message = str(error)
         except Exception:
@@ -46,8 +52,8 @@ class Sample:
     """Outcomes of many calls of an audited release.
 
     Attributes:
-        kinds: Number of each outcome's kind in the reader's list: its structure, or its failure and message.
-        numbers: Numbers of each outcome, a row each; NaN where it has none.
+        kinds: Index of each outcome's kind in the parser: its structure, or its failure and message.
+        numbers: Numbers of each outcome, one row each; NaN marks absent numbers.
     """
 
     kinds: NDArray[np.int64]
@@ -62,7 +68,7 @@ class Sample:
         return Sample(np.concatenate([self.kinds, other.kinds]), numbers)
 
     def slice_outcomes(self, start: int, stop: int | None = None) -> Sample:
-        """Outcomes from one place to another."""
+        """Return the outcomes from `start` to `stop`."""
         return Sample(self.kinds[start:stop], self.numbers[start:stop])
 
 
@@ -73,27 +79,29 @@ def _pad_columns(numbers: Floats, width: int) -> Floats:
 
 @dataclass
 class OutcomeParser:
-    """Reads whatever is released. Kinds that were seen before keep their number.
+    """Parses outcomes of any structure. Known kinds keep their index.
 
-    >>> reader = OutcomeParser()
-    >>> sample = reader.parse_outcomes([{"n": 3}, {"n": 4}, Failure("raises ValueError", "no rows")])
-    >>> sample.kinds.tolist(), sample.numbers[:2].tolist(), list(reader.kind_numbers)[1]
+    >>> parser = OutcomeParser()
+    >>> sample = parser.parse_outcomes([{"n": 3}, {"n": 4}, Failure("raises ValueError", "no rows")])
+    >>> sample.kinds.tolist(), sample.numbers[:2].tolist(), list(parser.kind_numbers)[1]
     ([0, 0, 1], [[3.0], [4.0]], 'raises ValueError: no rows')
     """
 
     kind_numbers: dict[str, int] = field(default_factory=dict)
 
     def parse_outcomes(self, outcomes: object) -> Sample:
-        """Outcomes of many calls: an array of a row each, or one thing of any kind each."""
+        """Return outcomes of many calls as a sample: from an array with a row per call, or a sequence of any
+        objects.
+        """
         if isinstance(outcomes, np.ndarray) and outcomes.dtype.kind in "biuf" and outcomes.ndim:
             numbers = _replace_non_finite(outcomes.reshape(len(outcomes), -1).astype(np.float64))
             kind = self._number_kind(f"{outcomes.shape[1:] or ''}")
             return Sample(np.full(len(outcomes), kind), numbers[:, :MOST_NUMBERS])
-        rows = [self._parse_outcome(each) for each in outcomes]  # type: ignore[attr-defined]
+        rows = [self._parse_outcome(outcome) for outcome in outcomes]  # type: ignore[attr-defined]
         width = max((len(row) for _, row in rows), default=0)
         numbers = np.full((len(rows), width), np.nan)
-        for place, (_, row) in enumerate(rows):
-            numbers[place, : len(row)] = row
+        for index, (_, row) in enumerate(rows):
+            numbers[index, : len(row)] = row
         return Sample(np.array([kind for kind, _ in rows], dtype=np.int64), numbers)
 
     def _number_kind(self, words: str) -> int:
@@ -102,13 +110,13 @@ class OutcomeParser:
     def _parse_outcome(self, outcome: object) -> tuple[int, list[float]]:
         if isinstance(outcome, Failure):
             return self._number_kind(f"{outcome.kind}: {outcome.message}"[:400]), []
-        found: list[float] = []
-        kind = _describe_structure(outcome, found, DEEPEST)
-        return self._number_kind(kind[:400]), found[:MOST_NUMBERS]
+        numbers: list[float] = []
+        kind = _describe_structure(outcome, numbers, DEEPEST)
+        return self._number_kind(kind[:400]), numbers[:MOST_NUMBERS]
 
     def describe_kind(self, kind: int) -> str:
-        """The words of a kind."""
-        return next((words for words, place in self.kind_numbers.items() if place == kind), "unknown")
+        """Return the description of a kind."""
+        return next((description for description, index in self.kind_numbers.items() if index == kind), "unknown")
 
 
 def _replace_non_finite(numbers: Floats) -> Floats:
@@ -118,7 +126,7 @@ def _replace_non_finite(numbers: Floats) -> Floats:
 
 
 def _describe_structure(outcome: object, into: list[float], depth: int) -> str:
-    """Structure of an outcome in words; its numbers are added to a list."""
+    """Return a description of an outcome's structure; append its numbers to `into`."""
     leaf = _describe_leaf(outcome, into)
     if leaf is not None:
         return leaf
@@ -132,14 +140,14 @@ def _describe_structure(outcome: object, into: list[float], depth: int) -> str:
         )
     if isinstance(outcome, Sequence | np.ndarray | frozenset | set):
         items = _sort_keys(outcome) if isinstance(outcome, frozenset | set) else list(outcome)
-        told = [_describe_structure(each, into, depth - 1) for each in items]
-        same = len(set(told)) == 1 and len(told) > 1
-        return f"[{len(told)} of {told[0]}]" if same else "[" + ",".join(told) + "]"
+        descriptions = [_describe_structure(item, into, depth - 1) for item in items]
+        is_homogeneous = len(set(descriptions)) == 1 and len(descriptions) > 1
+        return f"[{len(descriptions)} of {descriptions[0]}]" if is_homogeneous else "[" + ",".join(descriptions) + "]"
     return f"{type(outcome).__name__} {_describe_structure(_unwrap_object(outcome), into, depth - 1)}"
 
 
 def _describe_leaf(outcome: object, into: list[float]) -> str | None:
-    """A number, an array of numbers, a text or nothing in words; None: it is something else."""
+    """Describe a number, an array of numbers, a text or None; return None for other outcomes."""
     if isinstance(outcome, bool | int | float | np.number | np.bool_):
         into.append(_convert_number(outcome))
         return "#"
@@ -154,12 +162,12 @@ def _describe_leaf(outcome: object, into: list[float]) -> str | None:
 
 
 def _unwrap_object(outcome: Any) -> object:
-    """A number that an object stands for, or its fields, or its text."""
-    ways: tuple[Callable[[Any], object], ...] = (float, vars, str)
-    for way in ways:
+    """Return an object as a number, or its fields, or its text."""
+    conversions: tuple[Callable[[Any], object], ...] = (float, vars, str)
+    for convert in conversions:
         try:
-            return way(outcome)
-        except Exception:  # it is no number, or has no fields
+            return convert(outcome)
+        except Exception:  # not a number, or without fields
             continue
     return None
 
@@ -170,12 +178,12 @@ def _sort_keys(keys: Iterable[Any]) -> list[Any]:
 
 def _convert_number(value: Any) -> float:
     try:
-        found = float(value)
-    except OverflowError:  # an integer beyond all floats
+        number = float(value)
+    except OverflowError:  # an integer larger than any float
         return LARGEST if value > 0 else -LARGEST
-    if math.isnan(found):
+    if math.isnan(number):
         return NOT_A_NUMBER
-    return min(max(found, -LARGEST), LARGEST)
+    return min(max(number, -LARGEST), LARGEST)
 
 
 @dataclass(frozen=True)
@@ -183,8 +191,8 @@ class Score:
     """A number of each outcome.
 
     Attributes:
-        name: The number, in words.
-        compute: Computes it for each row of a sample; NaN: an outcome has none.
+        name: Description of the number.
+        compute: Computes it for each row of a sample; NaN if an outcome has none.
         is_learned: Whether it was fitted to samples.
     """
 
@@ -194,12 +202,12 @@ class Score:
 
 
 def fit_scores(left: Sample, right: Sample, *, learn: bool = False) -> Iterator[Score]:
-    """Scores that may tell two data sets apart, fitted to samples of both where they are learned.
+    """Yield scores that may distinguish two data sets, some of them fitted to samples of both.
 
     Args:
         left: Outcomes of one data set.
         right: Outcomes of the other.
-        learn: Boosted trees are fitted, too, if scikit-learn is installed.
+        learn: Whether boosted trees are fitted as well, if scikit-learn is installed.
     """
     both = left + right
     kinds = np.unique(both.kinds)
@@ -215,7 +223,7 @@ def fit_scores(left: Sample, right: Sample, *, learn: bool = False) -> Iterator[
         yield Score("smallest number", lambda sample: _reduce_numbers(sample, np.nanmin))
         for column in columns:
             if column + 1 < width:
-                yield Score(f"number {column + 2} less number {column + 1}", _make_step_score(column))
+                yield Score(f"number {column + 2} minus number {column + 1}", _make_step_score(column))
     for column in columns[:8]:
         values = both.numbers[:, column]
         if np.any(values[np.isfinite(values)] % 1):
@@ -260,14 +268,14 @@ def _sum_numbers(sample: Sample) -> Floats:
 
 def _reduce_numbers(sample: Sample, by: Callable[..., Any]) -> Floats:
     empty = np.isnan(sample.numbers).all(axis=1)
-    found = np.full(len(sample), np.nan)
+    reduced = np.full(len(sample), np.nan)
     if not empty.all():
-        found[~empty] = by(sample.numbers[~empty], axis=1)
-    return found
+        reduced[~empty] = by(sample.numbers[~empty], axis=1)
+    return reduced
 
 
 def find_lowest_bits(values: Floats) -> Floats:
-    """Exponent of the lowest bit of each number that is not zero; NaN elsewhere.
+    """Return the exponent of the lowest bit of each nonzero number; NaN elsewhere.
 
     >>> find_lowest_bits(np.array([0.75, 8.0, 0.0])).tolist()
     [-2.0, 3.0, nan]
@@ -283,59 +291,59 @@ def _make_lowest_bit_score(column: int) -> Callable[[Sample], Floats]:
 
 
 def _choose_columns(left: Sample, right: Sample) -> NDArray[np.int64]:
-    """The columns that differ most between both samples, at most 64, in their order; columns of no difference last."""
+    """Return the at most 64 columns that differ most between both samples, in their order."""
     width = max(left.numbers.shape[1], right.numbers.shape[1])
     a, b = _pad_columns(left.numbers, width), _pad_columns(right.numbers, width)
     if width <= MOST_COLUMNS:
         return np.arange(width)
     ranks = np.argsort(np.argsort(np.concatenate([a, b]), axis=0), axis=0)
-    apart = np.abs(ranks[: len(a)].mean(axis=0) - ranks[len(a) :].mean(axis=0))
-    return np.sort(np.argsort(-apart, kind="stable")[:MOST_COLUMNS])
+    rank_difference = np.abs(ranks[: len(a)].mean(axis=0) - ranks[len(a) :].mean(axis=0))
+    return np.sort(np.argsort(-rank_difference, kind="stable")[:MOST_COLUMNS])
 
 
 def _fit_kind_score(left: Sample, right: Sample) -> Score:
-    found, rates = _compute_log_ratios(left.kinds.astype(np.float64), right.kinds.astype(np.float64))
+    kinds, log_ratios = _compute_log_ratios(left.kinds.astype(np.float64), right.kinds.astype(np.float64))
 
     def score_sample(sample: Sample) -> Floats:
-        return _look_up_ratios(sample.kinds.astype(np.float64), found, rates)
+        return _look_up_ratios(sample.kinds.astype(np.float64), kinds, log_ratios)
 
     return Score("kind of outcome", score_sample, is_learned=True)
 
 
-def _compute_log_ratios(ours: Floats, theirs: Floats) -> tuple[Floats, Floats]:
-    """Values that occur, and the smoothed logarithm of the ratio of their frequencies."""
-    found, places = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
-    a = np.bincount(places[: len(ours)], minlength=len(found)) + SMOOTHED
-    b = np.bincount(places[len(ours) :], minlength=len(found)) + SMOOTHED
-    return found, np.log(a / len(ours)) - np.log(b / len(theirs))
+def _compute_log_ratios(left: Floats, right: Floats) -> tuple[Floats, Floats]:
+    """Return the occurring values, and the smoothed log-ratio of their frequencies."""
+    distinct, indices = np.unique(np.concatenate([left, right]), return_inverse=True)
+    a = np.bincount(indices[: len(left)], minlength=len(distinct)) + SMOOTHED
+    b = np.bincount(indices[len(left) :], minlength=len(distinct)) + SMOOTHED
+    return distinct, np.log(a / len(left)) - np.log(b / len(right))
 
 
-def _look_up_ratios(values: Floats, found: Floats, rates: Floats) -> Floats:
-    places = np.minimum(np.searchsorted(found, values), len(found) - 1)
-    return np.where(found[places] == values, rates[places], 0.0)
+def _look_up_ratios(values: Floats, distinct: Floats, log_ratios: Floats) -> Floats:
+    indices = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
+    return np.where(distinct[indices] == values, log_ratios[indices], 0.0)
 
 
 def _fit_likelihood_score(
     left: Sample, right: Sample, columns: NDArray[np.int64], label: str,
     view: Callable[[Sample, NDArray[np.int64]], Floats],
 ) -> Score:  # fmt: skip
-    """Sum over columns of the logarithm of the ratio of both frequencies of a bin: as if columns were independent."""
+    """Return the sum over columns of the log-ratio of bin frequencies, as if columns were independent."""
     a, b = view(left, columns), view(right, columns)
     tables: list[tuple[Floats, Floats]] = []
     bins = int(np.clip(min(len(a), len(b)) / 60, 4, 16))
-    for ours, theirs in zip(a.T, b.T, strict=True):
-        values = np.concatenate([ours, theirs])
+    for left_values, right_values in zip(a.T, b.T, strict=True):
+        values = np.concatenate([left_values, right_values])
         values = values[~np.isnan(values)]
         distinct = np.unique(values)
         if len(distinct) > bins:
             distinct = np.unique(np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf"))
         edges = distinct[1:] if len(distinct) > 1 else distinct
-        tables.append((edges, _compute_bin_log_ratios(ours, theirs, edges)))
+        tables.append((edges, _compute_bin_log_ratios(left_values, right_values, edges)))
 
     def score_sample(sample: Sample) -> Floats:
         total = np.zeros(len(sample))
-        for values, (edges, rates) in zip(view(sample, columns).T, tables, strict=True):
-            total += rates[_assign_bins(values, edges)]
+        for values, (edges, log_ratios) in zip(view(sample, columns).T, tables, strict=True):
+            total += log_ratios[_assign_bins(values, edges)]
         return total
 
     return Score(f"likelihood of {label}", score_sample, is_learned=True)
@@ -345,30 +353,30 @@ def _assign_bins(values: Floats, edges: Floats) -> NDArray[np.int64]:
     return np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="right"))
 
 
-def _compute_bin_log_ratios(ours: Floats, theirs: Floats, edges: Floats) -> Floats:
-    a = np.bincount(_assign_bins(ours, edges), minlength=len(edges) + 2) + SMOOTHED
-    b = np.bincount(_assign_bins(theirs, edges), minlength=len(edges) + 2) + SMOOTHED
-    return np.asarray(np.log(a / len(ours)) - np.log(b / len(theirs)))
+def _compute_bin_log_ratios(left: Floats, right: Floats, edges: Floats) -> Floats:
+    a = np.bincount(_assign_bins(left, edges), minlength=len(edges) + 2) + SMOOTHED
+    b = np.bincount(_assign_bins(right, edges), minlength=len(edges) + 2) + SMOOTHED
+    return np.asarray(np.log(a / len(left)) - np.log(b / len(right)))
 
 
 def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.int64]) -> Iterator[Score]:
-    """Fisher's linear discriminant."""
+    """Yield Fisher's linear discriminant."""
     a, b = _select_columns(left, columns), _select_columns(right, columns)
     both = np.concatenate([a, b])
-    with np.errstate(all="ignore"), catch_warnings(action="ignore", category=RuntimeWarning):  # of empty columns
+    with np.errstate(all="ignore"), catch_warnings(action="ignore", category=RuntimeWarning):  # from empty columns
         centre = np.nan_to_num(np.nanmedian(both, axis=0))
-        spread = np.nan_to_num(np.nanquantile(both, 0.84, axis=0) - np.nanquantile(both, 0.16, axis=0))
-    spread = np.where((spread > 0) & (spread < LARGEST), spread, 1.0)
+        scale = np.nan_to_num(np.nanquantile(both, 0.84, axis=0) - np.nanquantile(both, 0.16, axis=0))
+    scale = np.where((scale > 0) & (scale < LARGEST), scale, 1.0)
 
     def scale_rows(rows: Floats) -> Floats:
         with np.errstate(over="ignore"):
-            return np.asarray(np.clip(np.nan_to_num((rows - centre) / spread), -20, 20))
+            return np.asarray(np.clip(np.nan_to_num((rows - centre) / scale), -20, 20))
 
     x, y = scale_rows(a), scale_rows(b)
-    within = np.cov(np.concatenate([x - x.mean(axis=0), y - y.mean(axis=0)]).T)
-    ridge = 1e-3 * (np.trace(np.atleast_2d(within)) / len(columns) + 1e-12) * np.eye(len(columns))
+    covariance = np.cov(np.concatenate([x - x.mean(axis=0), y - y.mean(axis=0)]).T)
+    ridge = 1e-3 * (np.trace(np.atleast_2d(covariance)) / len(columns) + 1e-12) * np.eye(len(columns))
     try:
-        weights = np.linalg.solve(np.atleast_2d(within) + ridge, x.mean(axis=0) - y.mean(axis=0))
+        weights = np.linalg.solve(np.atleast_2d(covariance) + ridge, x.mean(axis=0) - y.mean(axis=0))
     except np.linalg.LinAlgError:
         return
     yield Score(
@@ -379,36 +387,38 @@ def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.in
 
 
 def _fit_outcome_score(left: Sample, right: Sample) -> Score | None:
-    """Ratio of frequencies of whole outcomes, where these are few: all numbers and the kind together."""
+    """Return the log-ratio of frequencies of complete outcomes, kind and numbers, if these are few; else None."""
     a, b = hash_outcomes(left), hash_outcomes(right)
     if len(np.unique(np.concatenate([a, b]))) > 0.5 * (len(a) + len(b)):
         return None
-    found, rates = _compute_log_ratios(a, b)
+    distinct, log_ratios = _compute_log_ratios(a, b)
     return Score(
-        "outcome as a whole", lambda sample: _look_up_ratios(hash_outcomes(sample), found, rates), is_learned=True
+        "outcome as a whole",
+        lambda sample: _look_up_ratios(hash_outcomes(sample), distinct, log_ratios),
+        is_learned=True,
     )
 
 
 def hash_outcomes(sample: Sample) -> Floats:
-    """A number of each row that equal rows share, exactly represented; in wider samples, too.
+    """Return a hash of each row as an exact double; it does not depend on the width of the sample.
 
     >>> few, more = OutcomeParser().parse_outcomes([[1], [2]]), OutcomeParser().parse_outcomes([[1], [2, 3]])
     >>> (hash_outcomes(few) == hash_outcomes(more)).tolist()
     [True, False]
     """
-    mixed = sample.kinds.astype(np.uint64)
+    hashes = sample.kinds.astype(np.uint64)
     with np.errstate(over="ignore"):
         for column in sample.numbers.T:
             bits = (column + 0.0).view(np.uint64)
-            found = (mixed ^ bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-            mixed = np.where(
-                np.isnan(column), mixed, found ^ (found >> np.uint64(32))
-            )  # what is not there changes none
-    return (mixed >> np.uint64(12)).astype(np.float64)
+            mixed = (hashes ^ bits ^ (bits >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+            hashes = np.where(
+                np.isnan(column), hashes, mixed ^ (mixed >> np.uint64(32))
+            )  # absent numbers have no effect
+    return (hashes >> np.uint64(12)).astype(np.float64)
 
 
 def _fit_boosted_trees(left: Sample, right: Sample, columns: NDArray[np.int64]) -> Iterator[Score]:
-    """Log-odds of boosted trees, where scikit-learn is installed."""
+    """Yield the log-odds of boosted trees, if scikit-learn is installed."""
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
     except ImportError:

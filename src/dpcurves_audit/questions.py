@@ -1,4 +1,4 @@
-"""Questions of this package, and tiny neighbours for each of them: tables of a few records, of which one changes."""
+"""Questions of this package with tiny neighbouring tables for each of them, which differ in one record."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Record = tuple[Any, ...]
 
 
 class AuditQuestion:
-    """A question, and a family of neighbours for it.
+    """A question, and neighbouring data sets for it.
 
     Attributes:
         question: Makes the question on a grid.
-        family: Makes the family at the grid's edges.
+        family: Makes the neighbouring data sets at the grid's edges.
     """
 
     def __init__(
@@ -65,52 +65,54 @@ QUESTIONS: Mapping[str, AuditQuestion] = {
 
 
 def find_column_types(rows: Sequence[Record]) -> list[Any]:
-    """The type of each column: texts where any is one, whole numbers where all are, else doubles."""
-    kinds: list[Any] = []
+    """Return the type of each column: text if any value is text, integer if all are integers, else double."""
+    types: list[Any] = []
     for column in zip(*rows, strict=True):
-        if any(isinstance(each, str) for each in column):
-            kinds.append(np.str_)
+        if any(isinstance(value, str) for value in column):
+            types.append(np.str_)
         else:
-            kinds.append(np.int64 if all(isinstance(each, int) for each in column) else np.float64)
-    return kinds
+            types.append(np.int64 if all(isinstance(value, int) for value in column) else np.float64)
+    return types
 
 
 def make_table(columns: Sequence[str], kinds: Sequence[Any], rows: Sequence[Record]) -> Mapping[str, Any]:
-    """Records as columns."""
+    """Return records as columns."""
     return {
-        name: np.array([record[place] for record in rows], dtype=kinds[place]) for place, name in enumerate(columns)
+        name: np.array([record[index] for record in rows], dtype=kinds[index]) for index, name in enumerate(columns)
     }
 
 
-def make_records_factory(columns: str, *found: Record) -> Callable[..., NeighbouringDatasets]:
-    """A maker of families of these records: each joins few others or becomes another one, the first two the most.
+def make_records_factory(columns: str, *records: Record) -> Callable[..., NeighbouringDatasets]:
+    """Return a function that makes neighbours from these records: each record is added to few others, or replaced.
 
     Args:
-        columns: Names of columns, parted by spaces.
-        found: Records, those that differ most first.
+        columns: Names of columns, separated by spaces.
+        records: Records, the most different ones first.
     """
-    names, kinds = columns.split(), find_column_types(found)
+    names, kinds = columns.split(), find_column_types(records)
 
     def make_datasets(edges: Any, *, adjacency: dp.Neighbours) -> NeighbouringDatasets:
-        first, second, *_ = found
-        bases: tuple[list[Record], ...] = [], [first] * 3, [first, second], list(found[:4])
-        pairs = _add_records(bases, found) if adjacency is ADD_REMOVE else _replace_records(bases, found)
+        first, second, *_ = records
+        bases: tuple[list[Record], ...] = [], [first] * 3, [first, second], list(records[:4])
+        pairs = _add_records(bases, records) if adjacency is ADD_REMOVE else _replace_records(bases, records)
         tables = ((make_table(names, kinds, left), make_table(names, kinds, right)) for left, right in pairs)
         return families.pairs(tables, adjacency=adjacency, name=f"records of {', '.join(names)}")
 
     return make_datasets
 
 
-def _add_records(bases: Sequence[list[Record]], found: Sequence[Record]) -> Iterator[tuple[list[Record], list[Record]]]:
-    for record in found:
+def _add_records(
+    bases: Sequence[list[Record]], records: Sequence[Record]
+) -> Iterator[tuple[list[Record], list[Record]]]:
+    for record in records:
         for base in bases:
             yield base, [*base, record]
 
 
 def _replace_records(
-    bases: Sequence[list[Record]], found: Sequence[Record]
+    bases: Sequence[list[Record]], records: Sequence[Record]
 ) -> Iterator[tuple[list[Record], list[Record]]]:
-    for old, new in ((found[0], found[1]), *pairwise(found[1:]), (found[0], found[-1])):
+    for old, new in ((records[0], records[1]), *pairwise(records[1:]), (records[0], records[-1])):
         for base in bases:
             yield [*base, old], [*base, new]
 
@@ -150,12 +152,16 @@ OTHERS: Mapping[str, AuditQuestion] = {
     "curve at few edges": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, at=(0, 1, 3))),
     "median that is searched": AuditQuestion(lambda grid: dp.QuantilesQuestion(COLUMN, grid, (0.5,), search=0.1)),
     "curves of groups": AuditQuestion(lambda grid: dp.CdfQuestion(COLUMN, grid, by=KINDS), _listed),
-    "summaries of groups": AuditQuestion(lambda grid: dp.SummaryQuestion(COLUMN, *_find_bounds(grid), by=KINDS), _listed),
+    "summaries of groups": AuditQuestion(
+        lambda grid: dp.SummaryQuestion(COLUMN, *_find_bounds(grid), by=KINDS), _listed
+    ),
     "weighted curve": AuditQuestion(lambda grid: dp.WeightedCdfQuestion(COLUMN, grid, "weight", CAP), WEIGHED),
     "weighted quantiles": AuditQuestion(
         lambda grid: dp.WeightedQuantilesQuestion(COLUMN, grid, (0.5,), "weight", CAP), WEIGHED
     ),
-    "weighted mean": AuditQuestion(lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", CAP), WEIGHED),
+    "weighted mean": AuditQuestion(
+        lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", CAP), WEIGHED
+    ),
     "weighted sum": AuditQuestion(
         lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", CAP, statistic="sum"), WEIGHED
     ),
@@ -168,7 +174,10 @@ OTHERS: Mapping[str, AuditQuestion] = {
     ),
     "delayed entry": AuditQuestion(
         lambda grid: dp.DelayedEntryQuestion("entry", "time", "event", grid),
-        make_records_factory("entry time event", (0.1, 0.9, 1), (0.6, 0.7, 0), (0.0, 0.2, 1), (0.9, 0.1, 1), (nan, 0.5, 1)),
+        make_records_factory(
+            "entry time event", (0.1, 0.9, 1), (0.6, 0.7, 0),
+            (0.0, 0.2, 1), (0.9, 0.1, 1), (nan, 0.5, 1),
+        ),
     ),
     "interval censoring": AuditQuestion(
         lambda grid: dp.IntervalCensoredQuestion("last", "first", grid),
@@ -178,7 +187,10 @@ OTHERS: Mapping[str, AuditQuestion] = {
         lambda grid: dp.SurvivalModelQuestion(
             SCORE, "time", "event", Grid(0, 1, cells=2), Grid(0, 1, cells=2), groups=2
         ),
-        make_records_factory("score time event", (0.9, 0.9, 1), (0.1, 0.1, 1), (0.1, 0.9, 0), (0.9, 0.1, 0), (nan, 0.5, 1)),
+        make_records_factory(
+            "score time event", (0.9, 0.9, 1), (0.1, 0.1, 1),
+            (0.1, 0.9, 0), (0.9, 0.1, 0), (nan, 0.5, 1),
+        ),
     ),
     "contingency": AuditQuestion(
         lambda grid: dp.ContingencyQuestion(dp.Categories(LABEL, (0, 1)), KINDS),
@@ -202,7 +214,9 @@ OTHERS: Mapping[str, AuditQuestion] = {
     ),
     "binned residuals": _make_score_question("BinnedResidualsQuestion", model=dp.PUBLIC_MODEL, bins=2, grid=FEW),
     "smooth area": _make_score_question("SmoothAucQuestion", grid=Grid(0, 1, cells=16)),
-    "two models": AuditQuestion(lambda grid: dp.ModelPairQuestion(LABEL, "first", "second", Grid(0, 1, cells=2)), _paired),
+    "two models": AuditQuestion(
+        lambda grid: dp.ModelPairQuestion(LABEL, "first", "second", Grid(0, 1, cells=2)), _paired
+    ),
     "classes in order": AuditQuestion(
         lambda grid: dp.OrderedClassesQuestion(CLASSES, SCORE, FEW),
         make_records_factory("label score", (2, 0.9), (0, 0.1), (1, 0.1), (0, 0.9), (2, nan), (7, 0.5)),
@@ -211,32 +225,43 @@ OTHERS: Mapping[str, AuditQuestion] = {
         lambda grid: dp.SeveralClassesQuestion(
             CLASSES, ("p", "q", "r"), grid=Grid(0, 1, cells=2), groups=Grid(0, 1, cells=2)
         ),
-        make_records_factory("label p q r", (2, 0.1, 0.1, 0.8), (0, 0.8, 0.1, 0.1), (1, 0.8, 0.1, 0.1), (0, 0.1, 0.1, 0.8),
+        make_records_factory(
+            "label p q r", (2, 0.1, 0.1, 0.8), (0, 0.8, 0.1, 0.1),
+            (1, 0.8, 0.1, 0.1), (0, 0.1, 0.1, 0.8,
+        ),
                 (7, 0.4, 0.3, 0.3), (2, nan, 0.5, 0.5)),
     ),
     "uplift": AuditQuestion(
         lambda grid: dp.UpliftQuestion("outcome", "treatment", SCORE, Grid(-1, 1, cells=2)),
-        make_records_factory("outcome treatment score", (1, 1, 0.9), (0, 0, -0.9), (1, 0, 0.9), (0, 1, -0.9), (7, 1, 0.5)),
+        make_records_factory(
+            "outcome treatment score", (1, 1, 0.9), (0, 0, -0.9),
+            (1, 0, 0.9), (0, 1, -0.9), (7, 1, 0.5),
+        ),
     ),
     "learned scorer": AuditQuestion(
         lambda grid: dp.PairwiseScorerQuestion(LABEL, (dp.NumericColumn("x", 0, 1), dp.NumericColumn("y", 0, 1))),
-        make_records_factory("label x y", (1, 0.9, 0.1), (0, 0.1, 0.9), (1, 0.1, 0.1), (0, 0.9, 0.9), (1, nan, 0.5), (7, 1.0, 1.0)),
+        make_records_factory(
+            "label x y", (1, 0.9, 0.1), (0, 0.1, 0.9), (1, 0.1, 0.1),
+            (0, 0.9, 0.9), (1, nan, 0.5), (7, 1.0, 1.0),
+        ),
     ),
 }  # fmt: skip
-"""Questions beside these: without a range, by other ways, of weights, groups, time, several columns, and models."""
+"""Further questions: without a range, by other methods, with weights, groups, times, several columns, and models."""
 
 UNLISTED = dp.CountQuestion("given", by=UnlistedCategories("name"))
-"""Counts of groups that nobody listed."""
+"""Counts of unlisted categories, by partition selection."""
 
 
 def make_name_datasets(edges: Any, *, adjacency: dp.Neighbours) -> NeighbouringDatasets:
-    """Names of few and of many records: of the record that changes nobody else has the name, or four others have."""
-    many = [("north", 1)] * 4
-    few = make_records_factory("name given", ("x", 1), ("north", 1), ("south", 1), ("", 1))(edges, adjacency=adjacency)
+    """Return neighbours whose differing record has a unique name, or a name that four others have."""
+    common = [("north", 1)] * 4
+    family = make_records_factory("name given", ("x", 1), ("north", 1), ("south", 1), ("", 1))(
+        edges, adjacency=adjacency
+    )
     if adjacency is ADD_REMOVE:
-        both = [(many, [*many, ("x", 1)]), (many, [*many, ("north", 1)])]
+        datasets = [(common, [*common, ("x", 1)]), (common, [*common, ("north", 1)])]
     else:
-        both = [([*many, ("north", 1)], [*many, ("x", 1)]), ([*many, ("y", 1)], [*many, ("x", 1)])]
+        datasets = [([*common, ("north", 1)], [*common, ("x", 1)]), ([*common, ("y", 1)], [*common, ("x", 1)])]
     columns, kinds = ("name", "given"), (np.str_, np.int64)
-    tables = ((make_table(columns, kinds, left), make_table(columns, kinds, right)) for left, right in both)
-    return few.with_pairs(*families.pairs(tables, adjacency=adjacency, name="names").pairs)
+    tables = ((make_table(columns, kinds, left), make_table(columns, kinds, right)) for left, right in datasets)
+    return family.with_pairs(*families.pairs(tables, adjacency=adjacency, name="names").pairs)

@@ -1,4 +1,4 @@
-"""The report of an audit: verdict, bound against claim, pair and event, what was tried, what would have been seen."""
+"""The report of an audit: verdict, bound and claim, pair and event, all results, and the power of the audit."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NO_PROOF = "Not flagged is no proof."
+"""Warning in each report that is not flagged."""
 FORMAT = "dpcurves-audit 1"
+"""Version of the JSON format."""
 NO_ANSWER = "raises ", "hangs", "ends with", "writes no"
-"""Beginnings of kinds of outcomes that are no answers."""
+"""Prefixes of kinds of outcomes that are failures."""
 
 
 @dataclass(frozen=True)
 class PairResult:
-    """A pair that was looked at.
+    """Result of the search on one pair.
 
     Attributes:
-        pair: Its name.
+        pair: Name of the pair.
         samples: Outcomes of each data set.
-        event: The best event, in words.
-        estimated_loss: Privacy loss that it suggested, lowered by its error; None: none.
+        event: Description of the best event.
+        estimated_loss: Its estimated privacy loss minus standard errors; None without an event.
     """
 
     pair: str
@@ -40,7 +42,7 @@ class PairResult:
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding beside the bound.
+    """A finding of the extra checks.
 
     Attributes:
         name: Its name.
@@ -55,13 +57,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class ScoreHistogram:
-    """Histogram of a score on both sides, from the fresh samples.
+    """Histograms of a score on both sides, from the fresh samples.
 
     Attributes:
-        edges: Edges of its bars.
+        edges: Edges of the bins.
         left_shares: Shares of the left data set.
-        right_shares: Shares of the right one.
-        in_event: Which bars the event holds.
+        right_shares: Shares of the right data set.
+        in_event: Whether each bin belongs to the event.
     """
 
     edges: tuple[float, ...]
@@ -75,29 +77,29 @@ class Report:
     """The report of an audit.
 
     Attributes:
-        release: The release, in words.
-        family: Its family of neighbours, in words.
-        adjacency: The neighbours.
-        parameter: Currency of the claim: epsilon or rho.
-        claimed_loss: The loss that is claimed.
-        delta: Delta of the claim.
-        confidence: Chance, at least, with which the bound holds.
-        lower_bound: Lower bound on the privacy loss, in the currency of the claim.
-        second_lower_bound: A second bound, from other samples, where the first one was above the claim; None: it was not.
-        pair: Name of the pair that it comes from.
-        event: The event, in words.
+        release: Name of the release.
+        family: Description of the neighbouring data sets.
+        adjacency: The neighbouring relation.
+        parameter: The claimed parameter: epsilon or rho.
+        claimed_loss: The claimed loss.
+        delta: The claimed delta.
+        confidence: Confidence of the bound.
+        lower_bound: Lower confidence bound of the privacy loss, in the claimed parameter.
+        second_lower_bound: A second bound from other samples, if the first exceeds the claim, else None.
+        pair: Name of the pair of the bound.
+        event: Description of the distinguishing event.
         likelier_side: The data set, left or right, on which the event is likelier.
         hits: Hits of the event on this data set, and on the other one.
-        samples: Fresh samples of both data sets in the same order, of which these are hits.
-        calls: Calls of the release in all.
-        seconds: Seconds that the audit took.
-        detectable_deficit: Share of noise that could be missing from a count without being found in 9 of 10 runs; None: all.
-        pair_results: Pairs that were looked at.
-        kinds: Kinds of outcomes that were seen.
-        findings: Findings beside the bound.
-        histogram: Histogram; None: nothing was sampled afresh.
-        rounds: Rounds that were done.
-        command: A way to run it again.
+        samples: Fresh samples of both data sets in the same order.
+        calls: Number of calls of the release.
+        seconds: Duration of the audit in seconds.
+        detectable_deficit: Share of missing noise of a count that is detected in 9 of 10 runs; None if none is.
+        pair_results: Results of all pairs.
+        kinds: Kinds of outcomes.
+        findings: Findings of the extra checks.
+        histogram: Histograms of the score; None without fresh samples.
+        rounds: Number of rounds.
+        command: A command that repeats the audit.
     """
 
     release: str
@@ -126,70 +128,74 @@ class Report:
 
     @property
     def is_flagged(self) -> bool:
-        """Tell whether the release was found to lose more than is claimed."""
-        beyond = self.lower_bound > self.claimed_loss and (
+        """Whether the release was found to exceed the claimed loss."""
+        exceeds_claim = self.lower_bound > self.claimed_loss and (
             self.second_lower_bound is None or self.second_lower_bound > self.claimed_loss
         )
-        return beyond or any(each.is_flagged for each in self.findings)
+        return exceeds_claim or any(finding.is_flagged for finding in self.findings)
 
     @property
     def is_silent(self) -> bool:
-        """Tell whether no call gave an answer: all of them raised, hung or ended. Such an audit has seen nothing."""
-        return bool(self.kinds) and all(each.startswith(NO_ANSWER) for each in self.kinds)
+        """Whether every call failed: all of them raised, hung or ended. Such an audit has no evidence."""
+        return bool(self.kinds) and all(kind.startswith(NO_ANSWER) for kind in self.kinds)
 
     @property
     def epsilon_lower(self) -> float:
-        """Lower bound on epsilon. A bound on rho gives none."""
+        """Lower bound of epsilon; 0 if rho is claimed."""
         return self.lower_bound if self.parameter == "epsilon" else 0.0
 
     @property
     def rho_lower(self) -> float:
-        """Lower bound on rho, where rho is claimed."""
+        """Lower bound of rho; 0 if epsilon is claimed."""
         return self.lower_bound if self.parameter == "rho" else 0.0
 
     def with_findings(self, *findings: Finding) -> Report:
-        """The report with more findings."""
+        """Return the report with further findings."""
         return replace(self, findings=(*self.findings, *findings))
 
     @property
     def claim(self) -> str:
-        """The claim in words."""
+        """The claim as text."""
         return f"{self.parameter} {format_loss(self.claimed_loss)}" + (
             f" at delta {format_loss(self.delta)}" if self.delta else ""
         )
 
     @property
     def power_statement(self) -> str:
-        """A sentence on the excess that could have been seen."""
+        """A sentence on the smallest deficit of noise that the audit would have detected."""
         number = min(self.samples) if self.event else 0
         if self.detectable_deficit is None:
             return (
                 f"With {number:,} fresh samples of each data set not even a count without noise would have been found."
             )
         return (
-            f"With {number:,} fresh samples of each data set, a count with {100 * self.detectable_deficit:.0f} % too little noise "
-            "would have been found in 9 of 10 runs; less than that would not."
+            f"With {number:,} fresh samples of each data set, a count with {100 * self.detectable_deficit:.0f} % "
+            "too little noise would have been found in 9 of 10 runs; less than that would not."
         )
 
     @property
     def verdict(self) -> str:
-        """A sentence."""
+        """The result in one sentence."""
         if self.lower_bound > self.claimed_loss and self.is_flagged:
             return (
                 f"Flagged: {self.parameter} is at least {self.lower_bound:.4g} with confidence {self.confidence:g}; "
                 f"claimed is {self.claim}."
             )
-        found = [each for each in self.findings if each.is_flagged]
-        if found:
-            return f"Flagged: {found[0].message}"
-        told = f"Not flagged: {self.parameter} is at least {max(0.0, self.lower_bound):.4g} with confidence {self.confidence:g}"
-        return f"{told}; claimed is {self.claim}."
+        flagged = [finding for finding in self.findings if finding.is_flagged]
+        if flagged:
+            return f"Flagged: {flagged[0].message}"
+        lower = max(0.0, self.lower_bound)
+        return (
+            f"Not flagged: {self.parameter} is at least {lower:.4g} with confidence {self.confidence:g}; "
+            f"claimed is {self.claim}."
+        )
 
     @property
     def hit_summary(self) -> str:
-        """Hits of the event on both data sets, in words."""
-        (ours, theirs), (first, second) = self.hits, self.samples
-        return f"{ours:,} of {first:,} outcomes on the {self.likelier_side} data set, {theirs:,} of {second:,} on the other"
+        """Hits of the event on both data sets, as text."""
+        (hits, other_hits), (samples, other_samples) = self.hits, self.samples
+        likelier = f"{hits:,} of {samples:,} outcomes on the {self.likelier_side} data set"
+        return f"{likelier}, {other_hits:,} of {other_samples:,} on the other"
 
     def __str__(self) -> str:
         lines = [self.verdict] if self.is_flagged else [f"{NO_PROOF} {self.power_statement}", self.verdict]
@@ -204,41 +210,42 @@ class Report:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in it, as JSON can hold it: infinite numbers are texts."""
+        """Return all attributes as JSON values; infinite numbers are texts."""
         return {"format": FORMAT, "flagged": self.is_flagged, "verdict": self.verdict, **_to_json_value(asdict(self))}
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """JSON, and a file of it if a path is given."""
+        """Return the report as JSON, and write it to `path` if given."""
         text = json.dumps(self.to_dict(), indent=1)
         if path is not None:
             Path(path).write_text(text + "\n", encoding="utf-8")
         return text
 
     @classmethod
-    def from_dict(cls, found: Mapping[str, Any]) -> Report:
-        """The report that `to_dict` wrote."""
-        own = {each.name for each in fields(cls)}
-        given = {name: _parse_json_value(value) for name, value in found.items() if name in own}
-        given["pair_results"] = tuple(PairResult(**each) for each in found.get("pair_results", ()))
-        given["findings"] = tuple(Finding(**each) for each in found.get("findings", ()))
-        shown = found.get("histogram")
-        given["histogram"] = (
+    def from_dict(cls, stored: Mapping[str, Any]) -> Report:
+        """Parse the output of `to_dict`."""
+        names = {item.name for item in fields(cls)}
+        arguments = {name: _parse_json_value(value) for name, value in stored.items() if name in names}
+        arguments["pair_results"] = tuple(PairResult(**item) for item in stored.get("pair_results", ()))
+        arguments["findings"] = tuple(Finding(**item) for item in stored.get("findings", ()))
+        histogram = stored.get("histogram")
+        arguments["histogram"] = (
             None
-            if shown is None
-            else ScoreHistogram(**{name: tuple(map(_parse_json_value, row)) for name, row in shown.items()})
+            if histogram is None
+            else ScoreHistogram(**{name: tuple(map(_parse_json_value, row)) for name, row in histogram.items()})
         )
         for name in ("hits", "samples", "kinds"):
-            given[name] = tuple(found.get(name, ()))
-        return cls(**given)
+            arguments[name] = tuple(stored.get(name, ()))
+        return cls(**arguments)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """One page that needs nothing else, and a file of it if a path is given."""
+        """Return the report as one self-contained page, and write it to `path` if given."""
         verdict = escape(self.verdict)
-        first = "" if self.is_flagged else f"<strong>{NO_PROOF}</strong> {escape(self.power_statement)}<br>"
+        warning = "" if self.is_flagged else f"<strong>{NO_PROOF}</strong> {escape(self.power_statement)}<br>"
         rows = {
             "release": self.release, "claimed": self.claim, "neighbours": self.adjacency, "family": self.family,
             "lower bound": f"{self.parameter} {self.lower_bound:.4g}, with confidence {self.confidence:g}",
-            "once more, on other samples": "" if self.second_lower_bound is None else f"{self.parameter} {self.second_lower_bound:.4g}",
+            "once more, on other samples": ""
+            if self.second_lower_bound is None else f"{self.parameter} {self.second_lower_bound:.4g}",
             "pair": self.pair, "event": self.event,
             "hits": self.hit_summary if self.event else "",
             "calls, seconds": f"{self.calls:,}, {self.seconds:.1f}",
@@ -246,42 +253,43 @@ class Report:
             "kinds of outcomes": "; ".join(self.kinds[:12]),
             "run again": self.command,
         }  # fmt: skip
-        told = "".join(f"<tr><th>{name}</th><td>{escape(words)}</td></tr>" for name, words in rows.items() if words)
-        found = "".join(
-            f"<li>{'<strong>flagged</strong> ' if each.is_flagged else ''}{escape(each.name)}: {escape(each.message)}</li>"
-            for each in self.findings
+        facts = "".join(f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows.items() if value)
+        findings = "".join(
+            f"<li>{'<strong>flagged</strong> ' if item.is_flagged else ''}"
+            f"{escape(item.name)}: {escape(item.message)}</li>"
+            for item in self.findings
         )
-        tried = "".join(
-            f"<tr><td>{escape(each.pair)}</td><td>{each.samples:,}</td><td>{escape(each.event)}</td>"
-            f"<td>{'' if each.estimated_loss is None else f'{each.estimated_loss:.3g}'}</td></tr>"
-            for each in self.pair_results
+        results = "".join(
+            f"<tr><td>{escape(item.pair)}</td><td>{item.samples:,}</td><td>{escape(item.event)}</td>"
+            f"<td>{'' if item.estimated_loss is None else f'{item.estimated_loss:.3g}'}</td></tr>"
+            for item in self.pair_results
         )
         text = (
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Audit of {escape(self.release)}</title>'
             f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
             f"<h1>Audit of {escape(self.release)}</h1>"
-            f'<p class="verdict{" flagged" if self.is_flagged else ""}">{first}{verdict}</p>'
-            f"{_draw_svg_histogram(self)}<table>{told}</table>"
-            + (f"<h2>Beside the bound</h2><ul>{found}</ul>" if found else "")
+            f'<p class="verdict{" flagged" if self.is_flagged else ""}">{warning}{verdict}</p>'
+            f"{_draw_svg_histogram(self)}<table>{facts}</table>"
+            + (f"<h2>Beside the bound</h2><ul>{findings}</ul>" if findings else "")
             + "<h2>Tried</h2><table><tr><th>pair</th><th>samples of each</th><th>best event</th><th>suggests</th></tr>"
-            + f"{tried}</table></html>\n"
+            + f"{results}</table></html>\n"
         )
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the histogram of both sides with the event shaded."""
+        """Plot the histograms of both sides with the event shaded."""
         from matplotlib import pyplot as plt
 
         axes = plt.subplots()[1] if ax is None else ax
         if self.histogram is not None:
-            places = range(len(self.histogram.left_shares))
-            axes.step(places, self.histogram.left_shares, where="mid", label="left")
-            axes.step(places, self.histogram.right_shares, where="mid", label="right")
-            for place, inside in enumerate(self.histogram.in_event):
-                if inside:
-                    axes.axvspan(place - 0.5, place + 0.5, alpha=0.15, color="0.3", linewidth=0)
+            bins = range(len(self.histogram.left_shares))
+            axes.step(bins, self.histogram.left_shares, where="mid", label="left")
+            axes.step(bins, self.histogram.right_shares, where="mid", label="right")
+            for index, is_in_event in enumerate(self.histogram.in_event):
+                if is_in_event:
+                    axes.axvspan(index - 0.5, index + 0.5, alpha=0.15, color="0.3", linewidth=0)
             axes.legend()
         axes.set_title(self.verdict, fontsize="small", wrap=True)
         axes.set_xlabel(self.event or "no event")
@@ -291,9 +299,9 @@ class Report:
 
 def _to_json_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _to_json_value(each) for name, each in value.items()}
+        return {name: _to_json_value(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_to_json_value(each) for each in value]
+        return [_to_json_value(item) for item in value]
     return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
@@ -311,31 +319,33 @@ STYLE = (
 
 
 def _draw_svg_histogram(report: Report) -> str:
-    """Both histograms, and the event shaded, as SVG."""
-    shown = report.histogram
-    if shown is None or not shown.left_shares:
+    """Return both histograms, with the event shaded, as SVG."""
+    histogram = report.histogram
+    if histogram is None or not histogram.left_shares:
         return ""
-    wide, high, count = 720, 220, len(shown.left_shares)
-    most = max(*shown.left_shares, *shown.right_shares, 1e-9)
-    step = wide / count
-    shade = "".join(
-        f'<rect x="{place * step:.1f}" y="0" width="{step:.1f}" height="{high}" fill="#d9dee6"/>'
-        for place, inside in enumerate(shown.in_event)
-        if inside
+    width, height, count = 720, 220, len(histogram.left_shares)
+    largest = max(*histogram.left_shares, *histogram.right_shares, 1e-9)
+    step = width / count
+    shaded = "".join(
+        f'<rect x="{index * step:.1f}" y="0" width="{step:.1f}" height="{height}" fill="#d9dee6"/>'
+        for index, is_in_event in enumerate(histogram.in_event)
+        if is_in_event
     )
     lines = ""
-    for shares, colour in ((shown.left_shares, "#27548a"), (shown.right_shares, "#c2571a")):
+    for shares, colour in ((histogram.left_shares, "#27548a"), (histogram.right_shares, "#c2571a")):
         path = " ".join(
-            f"{'L' if place else 'M'}{place * step:.1f},{high - high * share / most:.1f} h{step:.1f}"
-            for place, share in enumerate(shares)
+            f"{'L' if index else 'M'}{index * step:.1f},{height - height * share / largest:.1f} h{step:.1f}"
+            for index, share in enumerate(shares)
         )
         lines += f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
-    words = escape(f"{report.event}, from {_format_edge(shown.edges[0])} to {_format_edge(shown.edges[-1])}")
+    description = escape(
+        f"{report.event}, from {_format_edge(histogram.edges[0])} to {_format_edge(histogram.edges[-1])}"
+    )
     return (
-        f'<figure><svg viewBox="0 0 {wide} {high}" role="img" aria-label="Histogram of both data sets">'
-        f"{shade}{lines}</svg>"
+        f'<figure><svg viewBox="0 0 {width} {height}" role="img" aria-label="Histogram of both data sets">'
+        f"{shaded}{lines}</svg>"
         f'<figcaption>Outcomes of the <span style="color:#27548a">left</span> and the '
-        f'<span style="color:#c2571a">right</span> data set by their score; the event is shaded: {words}.'
+        f'<span style="color:#c2571a">right</span> data set by their score; the event is shaded: {description}.'
         "</figcaption></figure>"
     )
 

@@ -33,31 +33,32 @@ from .feature import Failure
 Release = Callable[[Any], Any]
 Many = Callable[[Any, int], Any]
 PATIENCE = 10.0
-"""Seconds after which a call is cut off, which is an outcome."""
+"""Seconds: timeout of a call; a timeout is an outcome."""
 LONGEST_MESSAGE = 2000
+"""Characters of a message or of printed output that belong to an outcome."""
 
 
 @runtime_checkable
 class Sampler(Protocol):
-    """Interface of releases under audit: data in, outcomes of so many independent calls out."""
+    """Interface of releases under audit: takes data, and returns the outcomes of independent calls."""
 
     @property
     def name(self) -> str:
-        """The release, in words."""
+        """Name of the release."""
         ...
 
     def draw(self, data: Any, number: int) -> Any:
-        """Outcomes of so many calls with the same data: an array of a row each, or a sequence."""
+        """Return the outcomes of `number` calls with the same data: an array with a row each, or a sequence."""
         ...
 
 
 class CallTimeout(BaseException):
-    """A call took too long. No ordinary exception: releases that catch these must not catch it."""
+    """A call timed out. Not an `Exception`, so that releases that catch these do not catch it."""
 
 
 @contextmanager
 def limit_time(seconds: float) -> Iterator[None]:
-    """Raise `CallTimeout` in the main thread after so many seconds. In other threads nothing is cut off."""
+    """Raise `CallTimeout` in the main thread after `seconds`. Other threads have no timeout."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -75,24 +76,24 @@ def limit_time(seconds: float) -> Iterator[None]:
 
 
 def call_release(release: Release, data: Any, timeout: float) -> Any:
-    """What one call publishes: its answer and all that it prints, or its failure."""
-    said = io.StringIO()
+    """Return everything that a call publishes: its answer and printed output, or its failure."""
+    output = io.StringIO()
     try:
-        with limit_time(timeout), redirect_stdout(said), redirect_stderr(said):
-            found = release(copy.deepcopy(data))
-            if isinstance(found, Iterator):
-                found = list(found)
+        with limit_time(timeout), redirect_stdout(output), redirect_stderr(output):
+            answer = release(copy.deepcopy(data))
+            if isinstance(answer, Iterator):
+                answer = list(answer)
     except CallTimeout:
         return Failure("hangs", f"for more than {timeout:g} seconds")
     except (Exception, SystemExit) as error:
-        found = Failure.from_exception(error)
-    printed = said.getvalue()
+        answer = Failure.from_exception(error)
+    printed = output.getvalue()
     if not printed:
-        return found
-    told = printed[:LONGEST_MESSAGE]
-    if isinstance(found, Failure):
-        return Failure(found.kind, f"{found.message}; prints {told}")
-    return {"answer": found, "prints": told}
+        return answer
+    shown_output = printed[:LONGEST_MESSAGE]
+    if isinstance(answer, Failure):
+        return Failure(answer.kind, f"{answer.message}; prints {shown_output}")
+    return {"answer": answer, "prints": shown_output}
 
 
 class CallableSampler:
@@ -100,7 +101,7 @@ class CallableSampler:
 
     def __init__(self, release: Release, timeout: float = PATIENCE) -> None:
         if not callable(release):
-            raise InvalidArgument("release", f"a callable is needed that takes data, got {describe_value(release)}")
+            raise InvalidArgument("release", f"a callable that takes data is needed, got {describe_value(release)}")
         self._release, self._patience = release, timeout
         self.name = getattr(release, "__name__", type(release).__name__)
 
@@ -109,12 +110,12 @@ class CallableSampler:
 
 
 class BatchSampler:
-    """A callable that answers many times at once: ``release(data, k)`` gives `k` independent outcomes."""
+    """A callable for many calls at once: ``release(data, k)`` returns `k` independent outcomes."""
 
     def __init__(self, release: Many) -> None:
         if not callable(release):
             raise InvalidArgument(
-                "release", f"a callable is needed that takes data and a number, got {describe_value(release)}"
+                "release", f"a callable that takes data and a number is needed, got {describe_value(release)}"
             )
         self._release = release
         self.name = getattr(release, "__name__", type(release).__name__)
@@ -122,77 +123,77 @@ class BatchSampler:
     def draw(self, data: Any, number: int) -> Any:
         if number < 1:
             return []
-        found = self._release(copy.deepcopy(data), number)
+        outcomes = self._release(copy.deepcopy(data), number)
         try:
-            length = len(found)
+            length = len(outcomes)
         except TypeError:
             length = -1
         if length != number:
             raise InvalidArgument(
-                "release", f"it was asked for {number} outcomes and gave {describe_value(found)} of another length"
+                "release", f"it was asked for {number} outcomes and gave {describe_value(outcomes)} of another length"
             )
-        if isinstance(found, np.ndarray) or not isinstance(found, str | bytes | Mapping):
-            return found
+        if isinstance(outcomes, np.ndarray) or not isinstance(outcomes, str | bytes | Mapping):
+            return outcomes
         raise InvalidArgument(
-            "release", f"an array of a row for each outcome is needed, or a list, got {describe_value(found)}"
+            "release", f"an array of a row for each outcome is needed, or a list, got {describe_value(outcomes)}"
         )
 
 
 def import_function(function_path: str) -> Release:
-    """The function that ``module:name`` names; names may have dots.
+    """Import the function ``module:name``; names may have dots.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is no such function.
     """
     module, mark, name = function_path.partition(":")
     if not mark or not name:
         raise InvalidArgument("function", f"write module:function, got {function_path!r}")
     sys.path.insert(0, os.getcwd())
     try:
-        found: Any = import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
+        target: Any = import_module(module)
+        for attribute in name.split("."):
+            target = getattr(target, attribute)
     except ImportError as error:
-        raise InvalidArgument("function", f"{module!r} can not be imported ({type(error).__name__})") from None
+        raise InvalidArgument("function", f"{module!r} cannot be imported ({type(error).__name__})") from None
     except AttributeError:
         raise InvalidArgument("function", f"{module!r} has no {name!r}") from None
     finally:
         sys.path.pop(0)
-    if not callable(found):
-        raise InvalidArgument("function", f"{function_path!r} is no function")
-    release: Release = found
+    if not callable(target):
+        raise InvalidArgument("function", f"{function_path!r} is not a function")
+    release: Release = target
     return release
 
 
 def _call_in_worker(function_path: str, data: Any, number: int, timeout: float) -> list[Any]:
-    """Outcomes of calls in a worker process. An interrupt that a call raises is one, too."""
+    """Return outcomes of calls in a worker process. A KeyboardInterrupt that a call raises is an outcome as well."""
     release = import_function(function_path)
-    found: list[Any] = []
+    outcomes: list[Any] = []
     for _ in range(number):
         try:
-            found.append(make_picklable(call_release(release, data, timeout)))
+            outcomes.append(make_picklable(call_release(release, data, timeout)))
         except KeyboardInterrupt as error:
-            found.append(Failure.from_exception(error))
-    return found
+            outcomes.append(Failure.from_exception(error))
+    return outcomes
 
 
-def make_picklable(found: Any) -> Any:
-    """An outcome that can be sent to another process."""
+def make_picklable(outcome: Any) -> Any:
+    """Return an outcome that can be sent to another process."""
     try:
-        pickle.dumps(found)
+        pickle.dumps(outcome)
     except Exception:
-        return {"text": str(found)}
-    return found
+        return {"text": str(outcome)}
+    return outcome
 
 
 def fork_process() -> int:
-    """Fork this process. Later versions of Python warn of threads, of which the child uses none."""
+    """Fork this process, without Python's warning about threads, of which the child uses none."""
     with catch_warnings(action="ignore", category=DeprecationWarning):
         return os.fork()
 
 
 class PackageSampler:
-    """A function of any package, called in processes that are spawned: none is forked from another."""
+    """A function of any package, called in spawned processes: none is forked from another."""
 
     def __init__(self, function_path: str, processes: int = 1, timeout: float = PATIENCE) -> None:
         import_function(function_path)
@@ -206,41 +207,43 @@ class PackageSampler:
 
         if self._pool is None:
             self._pool = ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"))
-        parts = [number // self._processes + (place < number % self._processes) for place in range(self._processes)]
-        work = [self._pool.submit(_call_in_worker, self._place, data, part, self._patience) for part in parts if part]
+        sizes = [number // self._processes + (index < number % self._processes) for index in range(self._processes)]
+        futures = [
+            self._pool.submit(_call_in_worker, self._place, data, size, self._patience) for size in sizes if size
+        ]
         try:
-            return [found for each in work for found in each.result()]
+            return [outcome for future in futures for outcome in future.result()]
         except BrokenProcessPool:
             raise InvalidArgument("function", f"{self._place} ended the process that called it") from None
 
     def close(self) -> None:
-        """End the processes."""
+        """Shut the processes down."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
 
 
 class CommandSampler:
-    """A command of any program: it reads a CSV file, and writes JSON to a file or to standard output.
+    """A command that reads a CSV file, and writes JSON to a file or to standard output.
 
-    Exit status, messages, and what is no JSON are outcomes, too.
+    Exit status, messages, and output that is not JSON are outcomes as well.
 
     Args:
         template: The command. ``{data}`` is the CSV file; ``{out}`` the file for JSON, if it writes one.
-        processes: Calls that run at the same time.
-        patience: Seconds after which a call is killed.
+        processes: Simultaneous calls.
+        timeout: Seconds after which a call is killed.
 
     Raises:
-        ValueError: the command names no data, or can not be split into words.
+        ValueError: the command does not contain ``{data}``, or cannot be split into words.
     """
 
     def __init__(self, template: str, processes: int = 1, timeout: float = PATIENCE) -> None:
         try:
             self._words = shlex.split(template)
         except ValueError as error:
-            raise InvalidArgument("command", f"its quotes do not close ({error})") from None
+            raise InvalidArgument("command", f"unbalanced quotes ({error})") from None
         if not any("{data}" in word for word in self._words):
-            raise InvalidArgument("command", "it has to name its data, as in './release.sh {data} {out}'")
+            raise InvalidArgument("command", "the command must contain {data}, as in './release.sh {data} {out}'")
         self.name = template
         self._writes = any("{out}" in word for word in self._words)
         self._processes, self._patience = processes, timeout
@@ -250,10 +253,10 @@ class CommandSampler:
             source = Path(folder, "data.csv")
             source.write_text(as_csv(data), encoding="utf-8")
             if self._processes == 1:
-                return [self._run_command(source, Path(folder, f"{place}.json")) for place in range(number)]
+                return [self._run_command(source, Path(folder, f"{index}.json")) for index in range(number)]
             with ThreadPoolExecutor(self._processes) as pool:
                 return list(
-                    pool.map(lambda place: self._run_command(source, Path(folder, f"{place}.json")), range(number))
+                    pool.map(lambda index: self._run_command(source, Path(folder, f"{index}.json")), range(number))
                 )
 
     def _run_command(self, source: Path, target: Path) -> Any:
@@ -263,16 +266,16 @@ class CommandSampler:
                 words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
             )
         except OSError as error:
-            raise InvalidArgument("command", f"{words[0]!r} can not be run ({error.strerror})") from None
+            raise InvalidArgument("command", f"{words[0]!r} cannot be run ({error.strerror})") from None
         try:
-            said, complained = process.communicate(timeout=self._patience)
+            output, errors = process.communicate(timeout=self._patience)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             return Failure("hangs", f"for more than {self._patience:g} seconds")
-        messages = _decode_output(complained, str(source), str(target))
-        printed = _decode_output(said, str(source), str(target))
-        written = target.read_bytes() if self._writes and target.exists() else None if self._writes else said
+        messages = _decode_output(errors, str(source), str(target))
+        printed = _decode_output(output, str(source), str(target))
+        written = target.read_bytes() if self._writes and target.exists() else None if self._writes else output
         if self._writes:
             messages += printed
         target.unlink(missing_ok=True)
@@ -288,55 +291,55 @@ class CommandSampler:
 
 
 def _decode_output(text: bytes, *paths: str) -> str:
-    told = text.decode(errors="replace")
+    decoded = text.decode(errors="replace")
     for path in paths:
-        told = told.replace(path, "FILE")
-    return told.strip()[:LONGEST_MESSAGE]
+        decoded = decoded.replace(path, "FILE")
+    return decoded.strip()[:LONGEST_MESSAGE]
 
 
-def _parse_words(written: bytes) -> Any:
-    """The words of a text that is no JSON: numbers where they are some."""
-    found: list[Any] = []
-    for word in written.decode(errors="replace").replace(",", " ").split():
+def _parse_words(output: bytes) -> Any:
+    """Return the words of a text that is not JSON, as numbers where possible."""
+    words: list[Any] = []
+    for word in output.decode(errors="replace").replace(",", " ").split():
         try:
-            found.append(float(word))
+            words.append(float(word))
         except ValueError:
-            found.append(word)
-    return found
+            words.append(word)
+    return words
 
 
 def as_csv(data: Any) -> str:
-    """Data as a CSV file with a header: columns of a dictionary, or one column ``value``."""
+    """Return data as a CSV file with a header: columns of a dictionary, or one column ``value``."""
     columns: Mapping[str, Sequence[Any]] = data if isinstance(data, Mapping) else {"value": data}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     for row in zip(*columns.values(), strict=True):
-        writer.writerow([each.item() if hasattr(each, "item") else each for each in row])
+        writer.writerow([value.item() if hasattr(value, "item") else value for value in row])
     return text.getvalue()
 
 
 Publish = Callable[[Any], None]
 Service = Callable[[Any, Path, Publish], Any]
-"""Answers one request about data, with its memory in a folder; shows its answer by the function that it is given."""
+"""Answers one request about data, with its state in a folder, and publishes its answer with the given function."""
 
 
 class KilledSampler:
-    """A service that is killed as soon as it shows its answer, and is asked again with the memory that it left.
+    """A service that is killed as soon as it publishes its answer, and restarted with the state that it left.
 
-    All that it showed in all its lives is one outcome. A service that charges, and keeps its answer, before it shows
-    it, shows the same answer again, or none: together they cost what one costs.
+    All outputs of all its lives form one outcome. A service that charges, and stores its answer, before it publishes,
+    repeats the same answer or none: all lives together cost the loss of one.
 
     Args:
-        service: Answers the request. Each life is a forked process: noise has to come from the operating system, for
-            a generator of this process would repeat itself.
-        lives: Times that it is started.
-        spare: The last life is not killed.
+        service: Answers the request. Each life is a forked process, so noise must come from the operating system: a
+            generator of this process would repeat.
+        lives: Number of starts.
+        spare_last: Whether the last life is not killed.
     """
 
     def __init__(self, service: Service, lives: int = 3, *, spare_last: bool = True) -> None:
         if lives < 1:
-            raise InvalidArgument("lives", "a service is started at least once")
+            raise InvalidArgument("lives", "at least 1 life is needed")
         self.name = f"{getattr(service, '__name__', 'a service')}, killed when it answers"
         self._service, self._lives, self._spare = service, lives, spare_last
         self._is_loaded = False
@@ -347,7 +350,7 @@ class KilledSampler:
         return [self._run_lives(data) for _ in range(number)]
 
     def _warm_up(self, data: Any) -> None:
-        """Answer once in this process: what a service loads at its first answer, no life has to load again."""
+        """Answer once in this process, so that the lives do not load modules again."""
         with tempfile.TemporaryDirectory() as folder, suppress(Exception):
             self._service(copy.deepcopy(data), Path(folder), lambda shown: None)
         self._is_loaded = True
@@ -387,7 +390,7 @@ def _send_outcome(pipe: int, shown: Any) -> None:
 
 
 def _receive_outcome(pipe: int) -> Any:
-    """Output that came first; None: the process ended before there was any."""
+    """Return the first output; None if the process ended before."""
     text = b""
     while len(text) < 8 or len(text) < 8 + int.from_bytes(text[:8]):
         if not select.select([pipe], [], [], PATIENCE)[0]:

@@ -1,7 +1,8 @@
-"""Targets in the core: its noise, mechanisms, rounds of questions and public functions; `list_deployment_targets` has the others.
+"""Targets in the core: noise, mechanisms, rounds of questions, public functions. `list_deployment_targets` has the
+others.
 
 A call of a public function costs some 100 ms of processor time, the rounds of a question some milliseconds, a mechanism
-less, and drawn noise a fraction of a microsecond a count. `list_targets` audits each target with the cheapest sampler
+less, and drawn noise a fraction of a microsecond per count. `list_targets` audits each target with the cheapest sampler
 that contains its noise, and public functions with fewer samples.
 """
 
@@ -75,13 +76,13 @@ from .samplers import CallableSampler, KilledSampler, Publish, Sampler
 
 
 def as_columns(data: Any) -> Mapping[str, Any]:
-    """Data of a family as columns."""
+    """Return data of a family as columns."""
     return data if isinstance(data, Mapping) else {COLUMN: data}
 
 
 @contextmanager
 def open_dataset(data: Any, unit: Unit) -> Iterator[Records]:
-    """Records of tiny data, and a new key for the choice of records of a unit."""
+    """Open tiny data with a new key for the choice of records of a unit."""
     records = open_records(as_columns(data), unit=unit, key=os.urandom(32))
     try:
         yield records
@@ -90,28 +91,29 @@ def open_dataset(data: Any, unit: Unit) -> Iterator[Records]:
 
 
 def make_adjacency(neighbours: Neighbours, unit: Unit, records: Records | CachedRecords) -> Adjacency:
-    """The neighbours among so many units, where their number is public."""
+    """Return the adjacency, with the number of units if that is public."""
     return neighbours.to_adjacency(unit, records.units() if neighbours.has_public_units else None)
 
 
 COUNTED = (
-    "check", "count_confirming_subsets", "counts", "names", "places", "prefixes", "sized_units", "squares", "sums", "unit_sizes",
-    "units", "weighted_sums",
+    "check", "count_confirming_subsets", "counts", "names", "places", "prefixes", "sized_units", "squares", "sums",
+    "unit_sizes", "units", "weighted_sums",
 )  # fmt: skip
-"""Methods of records that count: all are functions of what is asked."""
+"""Counting methods of `Records`: pure functions of their arguments."""
 MOST_KEPT = 1000
+"""Exact counts that are cached for a table."""
 
 
 class CachedRecords:
-    """A table of which what was counted is kept: exact counts are the same at each call.
+    """A table with cached exact counts, which are the same at each call.
 
-    Records are opened when something is counted for the first time, and closed after each draw. (Which records of a
-    unit are used would be chosen anew then: these are tables of records on their own.)
+    Records are opened at the first count, and closed after each draw. (The choice of records of a unit would then be
+    made anew, so these tables have one record per unit.)
     """
 
     def __init__(self, data: Any, unit: Unit) -> None:
         self._data, self._unit = data, unit
-        self._kept: dict[Any, Any] = {}
+        self._counts: dict[Any, Any] = {}
         self._open = ExitStack()
         self._records: Records | None = None
 
@@ -120,25 +122,25 @@ class CachedRecords:
             raise AttributeError(name)
         return partial(self._count_once, name)
 
-    def _count_once(self, name: str, *asked: Any) -> Any:
-        key = name, *(tuple(each) if isinstance(each, Iterable) else each for each in asked)
-        if key not in self._kept:
+    def _count_once(self, name: str, *arguments: Any) -> Any:
+        key = name, *(tuple(argument) if isinstance(argument, Iterable) else argument for argument in arguments)
+        if key not in self._counts:
             if self._records is None:
                 self._records = self._open.enter_context(open_dataset(self._data, self._unit))
-            if len(self._kept) > MOST_KEPT:
-                self._kept.clear()
-            self._kept[key] = getattr(self._records, name)(*asked)
-        return self._kept[key]
+            if len(self._counts) > MOST_KEPT:
+                self._counts.clear()
+            self._counts[key] = getattr(self._records, name)(*arguments)
+        return self._counts[key]
 
     def close(self) -> None:
-        """Close the records, and keep what was counted."""
+        """Close the records, and keep the cached counts."""
         self._open.close()
         self._records = None
 
 
 @lru_cache(maxsize=400)
 def cache_records(data: bytes, unit: Unit) -> CachedRecords:
-    """A pickled table, which all samplers have in common: to open one takes as long as a thousand draws of noise."""
+    """Return a pickled table that all samplers share: opening one takes as long as a thousand draws of noise."""
     return CachedRecords(pickle.loads(data), unit)
 
 
@@ -147,13 +149,13 @@ class NoiseSampler:
     """Noise of a plan of sums, drawn for many releases at once and added to the exact sums.
 
     Attributes:
-        name: The release, in words.
-        query: Its query.
+        name: Name of the release.
+        query: The query.
         mechanism: The mechanism that plans it.
         loss: The loss.
-        neighbours: The neighbours.
-        unit: The unit.
-        cache: Plans and exact tables of data that were seen.
+        neighbours: The neighbouring relation.
+        unit: The privacy unit.
+        cache: Plans and exact tables by data set.
     """
 
     name: str
@@ -166,7 +168,7 @@ class NoiseSampler:
 
     @contextmanager
     def open_cached_records(self, data: Any) -> Iterator[Any]:
-        """The records, whose counts are kept from one draw to the next."""
+        """Open records whose counts are cached between draws."""
         records = cache_records(pickle.dumps(data), self.unit)
         try:
             yield records
@@ -174,7 +176,7 @@ class NoiseSampler:
             records.close()
 
     def plan_and_tabulate(self, data: Any) -> Any:
-        """The plan and the exact table of each record on its own; counted once, for it has no choice in it."""
+        """Return the plan and the exact table; cached, since neither is random."""
         key = pickle.dumps(data)
         if key not in self.cache:
             with self.open_cached_records(data) as records:
@@ -186,11 +188,11 @@ class NoiseSampler:
     def draw(self, data: Any, number: int) -> NDArray[np.int64]:
         plan, table = self.plan_and_tabulate(data)
         randomness = Randomness.from_system().expand()
-        parts = [
+        outcomes = [
             np.asarray(sums, dtype=np.int64) + sample_noise(noise, number * sums.size, randomness).reshape(number, -1)
             for sums, noise in compute_exact_sums(self.query.reorder_table(table), plan.law)
         ]
-        return np.concatenate(parts, axis=1)
+        return np.concatenate(outcomes, axis=1)
 
 
 @dataclass(frozen=True)
@@ -205,65 +207,64 @@ class MechanismSampler(NoiseSampler):
 
 @dataclass(frozen=True)
 class SitesSampler(NoiseSampler):
-    """Noisy sums of sites: exact sums, and the shares of noise of those that may be the only honest ones.
+    """Noisy sums of sites: exact sums, and the noise shares of the fewest honest sites.
 
     Attributes:
-        model: The sites, whose plans are those of the mechanism.
+        model: The trust model, whose plans equal the plans of the mechanism.
     """
 
     model: Any = None
 
     def draw(self, data: Any, number: int) -> NDArray[np.int64]:
         plan, table = self.plan_and_tabulate(data)
-        randomness, parts = Randomness.from_system().expand(), []
+        randomness, outcomes = Randomness.from_system().expand(), []
         for sums, noise in compute_exact_sums(self.query.reorder_table(table), plan.law):
             shares = [
                 self.model.sample_noise_share(noise, number * sums.size, randomness)
                 for _ in range(self.model.honest_sites)
             ]
-            parts.append(np.asarray(sums, dtype=np.int64) + np.sum(shares, axis=0).reshape(number, -1))
-        return np.concatenate(parts, axis=1)
+            outcomes.append(np.asarray(sums, dtype=np.int64) + np.sum(shares, axis=0).reshape(number, -1))
+        return np.concatenate(outcomes, axis=1)
 
 
 @dataclass(frozen=True)
 class LazyTreeSampler(NoiseSampler):
-    """Counts of prefixes that are asked for one after the other under one payment, all of them one outcome."""
+    """Prefix counts that are asked one after the other under one charge, all of them one outcome."""
 
     def draw(self, data: Any, number: int) -> Any:
-        with self.open_cached_records(data) as counted:
-            adjacency, randomness = make_adjacency(self.neighbours, self.unit, counted), Randomness.from_system()
+        with self.open_cached_records(data) as records:
+            adjacency, randomness = make_adjacency(self.neighbours, self.unit, records), Randomness.from_system()
             plans = [
                 self.mechanism.plan(replace(self.query, prefix_lengths=(length,)), self.loss, adjacency)
                 for length in self.query.prefix_lengths
             ]
-            return [self._run_once(counted, plans, randomness) for _ in range(number)]
+            return [self._run_once(records, plans, randomness) for _ in range(number)]
 
     def _run_once(self, records: Any, plans: list[Any], randomness: Randomness) -> list[int]:
         memory, axes = InProcessMemory(), self.query.axes
         return [
-            told
+            count
             for plan in plans
-            for told in self.mechanism.answer(partial(records.prefixes, axes), plan, memory, randomness)
+            for count in self.mechanism.answer(partial(records.prefixes, axes), plan, memory, randomness)
         ]
 
 
 class AllRoundsAnswered(Exception):
-    """The last turn of a question was answered. The curve takes the most time, and follows from what was released."""
+    """The last round of a question was answered; the curve is post-processing and takes most of the time."""
 
 
 @dataclass(frozen=True)
 class RoundsSampler:
-    """All turns of a question, as a session has them, but without a ledger: all that is released, and no curve.
+    """All rounds of a question, as in a session, but without a ledger and without the curve.
 
-    No curve is read once all of the loss is paid, unless more is free then: counts of prefixes of one payment.
+    The curve is skipped once the whole loss is spent, unless further answers are free: prefix counts under one charge.
 
     Attributes:
-        name: The release, in words.
+        name: Name of the release.
         question: The question.
         loss: The loss.
-        neighbours: The neighbours.
-        unit: The unit.
-        reopen_data: Each run opens the data anew, with a key of its own: where what is chosen by the key shows.
+        neighbours: The neighbouring relation.
+        reopen_data: Whether each run opens the data with a new key, for choices that depend on the key.
     """
 
     name: str
@@ -274,7 +275,7 @@ class RoundsSampler:
 
     def draw(self, data: Any, number: int) -> list[Any]:
         if self.reopen_data and number > 1:
-            return [each for _ in range(number) for each in self.draw(data, 1)]
+            return [outcome for _ in range(number) for outcome in self.draw(data, 1)]
         unit = dp.EACH_RECORD
         records = CachedRecords(data, unit) if self.reopen_data else cache_records(pickle.dumps(data), unit)
         with catch_warnings(action="ignore", category=CurveWarning):
@@ -287,21 +288,23 @@ class RoundsSampler:
     def _run_rounds(self, records: Any, adjacency: Adjacency) -> list[Any]:
         trust, randomness = Central(), Randomness.from_system()
         memories: dict[int, InProcessMemory] = {}
-        paid: dict[int, Release] = {}
-        shown: list[Any] = []
+        charged_releases: dict[int, Release] = {}
+        outcome: list[Any] = []
 
         def run_query(query: Any, allotment: Allotment) -> Release:
             plan = trust.plan_query(query, allotment.loss, adjacency)
             release = trust.run(plan, [Curator(records, memories[allotment.part])], allotment, randomness)
-            shown.append(list(release.values))
+            outcome.append(list(release.values))
             return release
 
         def answer_step(step: Step, allotment: Allotment) -> Release:
-            if allotment.part not in paid:
+            if allotment.part not in charged_releases:
                 memories[allotment.part] = InProcessMemory()
-                paid[allotment.part] = run_query(step.query.charged_query, allotment)
+                charged_releases[allotment.part] = run_query(step.query.charged_query, allotment)
             release = (
-                paid[allotment.part] if step.query == step.query.charged_query else run_query(step.query, allotment)
+                charged_releases[allotment.part]
+                if step.query == step.query.charged_query
+                else run_query(step.query, allotment)
             )
             if budget.left == 0 and step.query == step.query.charged_query:
                 raise AllRoundsAnswered
@@ -310,21 +313,22 @@ class RoundsSampler:
         budget = QuestionBudget.for_planning(self.loss.as_single_release())
         with suppress(AllRoundsAnswered):
             ask_with_partition_selection(self.question, adjacency, trust, budget, answer_step)
-        return shown
+        return outcome
 
 
 @dataclass(frozen=True)
 class PublicFunctionSampler:
-    """The public face: a session with a ledger in memory, a question, and the JSON of its curve.
+    """A public function: a session with a ledger in memory, a question, and the JSON of its curve.
 
     Attributes:
-        name: The release, in words.
+        name: Name of the release.
         question: The question.
         loss: The loss.
-        neighbours: The neighbours.
-        unit: The column of units; empty: each record.
-        rows_per_unit: Records of a unit that are used; None: noisy counts choose it.
-        repeats: Times that it is asked: under one request for the price of one, all answers together being the outcome.
+        neighbours: The neighbouring relation.
+        unit: The column of units; empty if the unit is a record.
+        rows_per_unit: The contribution bound; None if noisy counts choose it.
+        repeats: Number of times that it is asked under one request for one charge; all answers together are the
+            outcome.
     """
 
     name: str
@@ -345,49 +349,55 @@ class PublicFunctionSampler:
             catch_warnings(action="ignore", category=CurveWarning),
             dp.Session(as_columns(data), budget=self.loss, adjacency=self.neighbours, **units) as session,  # type: ignore[arg-type]
         ):
-            found = [json.loads(session.ask(self.question, self.loss, "asked").to_json()) for _ in range(self.repeats)]
-        return found[0] if self.repeats == 1 else found
+            answers = [
+                json.loads(session.ask(self.question, self.loss, "asked").to_json()) for _ in range(self.repeats)
+            ]
+        return answers[0] if self.repeats == 1 else answers
 
     def draw(self, data: Any, number: int) -> Any:
         return self._callable_sampler.draw(data, number)
 
 
 def make_session_sampler(questions: Mapping[Any, PrivacyLoss], neighbours: Neighbours) -> Sampler:
-    """One session that is asked several questions: its answers together cost the sum that is charged."""
+    """Return a sampler of a session with several questions, whose answers together cost the charged sum."""
     losses = list(questions.values())
-    whole = sum(losses[1:], start=losses[0])
+    total = sum(losses[1:], start=losses[0])
 
     def ask_questions(data: Any) -> Any:
         with (
             catch_warnings(action="ignore", category=CurveWarning),
-            dp.Session(as_columns(data), budget=whole, adjacency=neighbours) as asked,
+            dp.Session(as_columns(data), budget=total, adjacency=neighbours) as session,
         ):
-            return [json.loads(asked.ask(question, loss).to_json()) for question, loss in questions.items()]
+            return [json.loads(session.ask(question, loss).to_json()) for question, loss in questions.items()]
 
     return CallableSampler(ask_questions, PATIENT)
 
 
 def make_killed_sampler(question: Any, loss: PrivacyLoss, neighbours: Neighbours, lives: int = 3) -> KilledSampler:
-    """A session with a ledger on disk that is killed when its answer is there, and asked again under its request."""
+    """Return a sampler of a session with a ledger on disk that is killed after its answer, and asked again under its
+    request.
+    """
 
     def ask_question(data: Any, folder: Path, publish: Publish) -> None:
         with (
             catch_warnings(action="ignore", category=CurveWarning),
-            dp.Session(as_columns(data), budget=loss, adjacency=neighbours, ledger=f"sqlite:///{folder}/l.db") as asked,
+            dp.Session(
+                as_columns(data), budget=loss, adjacency=neighbours, ledger=f"sqlite:///{folder}/l.db"
+            ) as session,
         ):
-            publish(json.loads(asked.ask(question, loss, "one").to_json()))
+            publish(json.loads(session.ask(question, loss, "one").to_json()))
 
     return KilledSampler(ask_question, lives)
 
 
 def find_question(name: str) -> AuditQuestion:
-    """The question of a command.
+    """Return the question of a command.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is no such question.
     """
     if name not in QUESTIONS:
-        raise InvalidArgument("question", f"one of {', '.join(QUESTIONS)} is needed")
+        raise InvalidArgument("question", f"a question is needed: {', '.join(QUESTIONS)}")
     return QUESTIONS[name]
 
 
@@ -397,7 +407,7 @@ WITH_DELTA = PrivacyLoss.pure(1, Fraction(1, 100))
 
 
 def list_targets() -> Iterator[AuditTarget]:
-    """Mechanisms, questions, faces and ledgers of this version, the cheapest samplers of each part first."""
+    """Yield mechanisms, questions, public functions and ledgers of this version, the cheapest samplers first."""
     yield from _list_mechanism_targets()
     yield from _list_question_targets()
     yield from _list_public_targets()
@@ -406,10 +416,10 @@ def list_targets() -> Iterator[AuditTarget]:
 
 
 def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
-    """Sums with noise: their names, queries, mechanisms and makers of families."""
+    """Yield names, queries, mechanisms and family functions of noisy sums."""
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     cells, prefixes = asking.CountQuery(axis, CountUse.CELLS), asking.CountQuery(axis, CountUse.PREFIXES)
-    weights, places = Weights("weight", CAP), tuple(range(GRID_CELLS))
+    weights, order = Weights("weight", CAP), tuple(range(GRID_CELLS))
     values, weighed, plane = families.values, WEIGHED, Grid(0, 1, cells=2)
     yield "flat histogram", cells, own.FlatHistogram(), values
     yield "tree of sums", prefixes, own.TreeSums(), values
@@ -421,11 +431,11 @@ def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
         families.scores,
     )
     yield "Haar wavelets", prefixes, own.Haar(), values
-    yield "nested intervals", asking.PartitionQuery(axis, ((0, 2), places)), PartitionSums(), values
+    yield "nested intervals", asking.PartitionQuery(axis, ((0, 2), order)), PartitionSums(), values
     regions = (Axis("x", plane), Axis("y", plane))
     yield (
         "regions",
-        asking.RegionQuery(regions, (0, 2, 1, 3), ((0, 2), places), CountUse.CELLS),
+        asking.RegionQuery(regions, (0, 2, 1, 3), ((0, 2), order), CountUse.CELLS),
         own.RegionSums(),
         PLANE,
     )
@@ -439,11 +449,13 @@ def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
 
 
 def _list_selection_mechanisms() -> Iterator[tuple[str, Any, Any, Any]]:
-    """Choices, and what else is no sum: their names, queries, mechanisms and makers of families."""
+    """Yield names, queries, mechanisms and family functions of selections, and of other mechanisms that are not noisy
+    sums.
+    """
     axis, values = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), families.values
     bounds = asking.CoverageQuery((Axis(COLUMN, doubling_grid(0.125, 2)),), Fraction(9, 10))
     boxes = asking.WorstBoxQuery(axis, (((0, 1),), ((1, 4),), ((0, 4),)), (0, 1, 1))
-    places = tuple(range(GRID_CELLS))
+    order = tuple(range(GRID_CELLS))
     yield "quantile cuts", asking.QuantileCutsQuery(axis, 4), own.ExponentialQuantiles(), values
     yield "noisy medians", asking.MedianQuery(axis, 3), own.NoisyMedians(), values
     yield "buckets", asking.IntervalPartitionQuery(axis, range(GRID_CELLS)), own.ExponentialPartition(), values
@@ -452,7 +464,7 @@ def _list_selection_mechanisms() -> Iterator[tuple[str, Any, Any, Any]]:
     yield "merged cells", asking.MergePartitionQuery(axis, 2), own.MergedCells(), values
     yield "sparse vector", asking.ThresholdQuery(axis, _make_comparisons(), 1), own.SparseVector(), values
     yield "found bounds", bounds, own.SparseVector(), values
-    yield "wavelets of boxes", asking.WaveletQuery(axis, places, (2, 2)), own.Privelet(), values
+    yield "wavelets of boxes", asking.WaveletQuery(axis, order, (2, 2)), own.Privelet(), values
     yield "noisy area", asking.AucQuery(_make_label_axes()), own.NoisyAuc(), families.scores
 
 
@@ -464,19 +476,19 @@ def _list_mechanism_targets() -> Iterator[AuditTarget]:
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
-            told = f"{loss}, {neighbours.value}"
+            setting = f"{loss}, {neighbours.value}"
             for name, query, mechanism, family in _list_noisy_sums():
                 if loss is HALF_RHO or name != "square root":
                     sampler: Sampler = NoiseSampler(f"noise of {name}", query, mechanism, loss, neighbours)
-                    yield AuditTarget(f"{name}: {told}", sampler, family(EDGES, adjacency=neighbours), loss, "noise")
+                    yield AuditTarget(f"{name}: {setting}", sampler, family(EDGES, adjacency=neighbours), loss, "noise")
             for name, query, mechanism, family in _list_selection_mechanisms():
                 sampler = MechanismSampler(name, query, mechanism, loss, neighbours)
-                yield AuditTarget(f"{name}: {told}", sampler, family(EDGES, adjacency=neighbours), loss, "mechanism")
+                yield AuditTarget(f"{name}: {setting}", sampler, family(EDGES, adjacency=neighbours), loss, "mechanism")
             lazy = LazyTreeSampler(
                 "tree on demand", asking.PrefixQuery(axis, (3, 1, 2)), own.LazyTree(), loss, neighbours
             )
             values = families.values(EDGES, adjacency=neighbours)
-            yield AuditTarget(f"tree on demand: {told}", lazy, values, loss, "mechanism")
+            yield AuditTarget(f"tree on demand: {setting}", lazy, values, loss, "mechanism")
         sizes = NoiseSampler(
             "units by their records",
             asking.UnitSizesQuery.from_column(UNIT),
@@ -488,38 +500,38 @@ def _list_mechanism_targets() -> Iterator[AuditTarget]:
         units = families.units(EDGES, 2, adjacency=neighbours)
         yield AuditTarget(f"units by their records: {neighbours.value}", sizes, units, ONE, "noise")
         valued = asking.SizedUnitsQuery.from_column(UNIT, axis[0])
-        beside = NoiseSampler(
+        valued_sizes = NoiseSampler(
             "units by records and a value", valued, own.FlatHistogram(), ONE, neighbours, dp.Unit(UNIT, 1)
         )
-        yield AuditTarget(f"units by their records and a value: {neighbours.value}", beside, units, ONE, "noise")
-        found = MechanismSampler(
+        yield AuditTarget(f"units by their records and a value: {neighbours.value}", valued_sizes, units, ONE, "noise")
+        selection = MechanismSampler(
             "found names",
             asking.PartitionSelectionQuery.from_column("name"),
             ThresholdedCategories(),
             WITH_DELTA,
             neighbours,
         )
-        listed = make_name_datasets(EDGES, adjacency=neighbours)
-        yield AuditTarget(f"found names: {neighbours.value}", found, listed, WITH_DELTA, "mechanism")
+        name_family = make_name_datasets(EDGES, adjacency=neighbours)
+        yield AuditTarget(f"found names: {neighbours.value}", selection, name_family, WITH_DELTA, "mechanism")
         letters = asking.UniverseSelectionQuery((UnlistedCategories("name", universe=dp.TextUniverse("a-z", 5)),))
         ranked = MechanismSampler("names of a universe", letters, UniverseCategories(), ONE, neighbours)
-        yield AuditTarget(f"names of a universe: {neighbours.value}", ranked, listed, ONE, "mechanism")
+        yield AuditTarget(f"names of a universe: {neighbours.value}", ranked, name_family, ONE, "mechanism")
 
 
 def _list_site_targets() -> Iterator[AuditTarget]:
     from dpcurves_sites.trust import SecureSum
 
     model, axis = SecureSum(SITES, 1), Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS))
-    query, made = CountQuery((axis,), CountUse.CELLS), SimpleNamespace(plan=model.plan_query)
+    query, mechanism = CountQuery((axis,), CountUse.CELLS), SimpleNamespace(plan=model.plan_query)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
-        for loss in (ONE, PrivacyLoss.zcdp("0.1")):  # two shares of less noise are no discrete Gaussian
-            sampler = SitesSampler("sites, cells", query, made, loss, neighbours, model=model)
+        for loss in (ONE, PrivacyLoss.zcdp("0.1")):  # two shares of less noise are not discrete Gaussian
+            sampler = SitesSampler("sites, cells", query, mechanism, loss, neighbours, model=model)
             family = families.values(EDGES, adjacency=neighbours)
             yield AuditTarget(f"sites, cells: {loss}, {neighbours.value}", sampler, family, loss, "noise")
 
 
 def _make_comparisons() -> tuple[Any, ...]:
-    """Comparisons of counts with thresholds: of one cell, of halves, and of two cells with each other."""
+    """Return comparisons of counts with thresholds: of one cell, of halves, and of two cells with each other."""
     weights = (((1, 0, 0, 0), 0), ((0, 0, 0, 1), 1), ((1, 1, -1, -1), 0), ((0, 0, 1, 1), 0), ((0, 0, 0, 1), 0))
     return tuple(ThresholdComparison(row, threshold) for row, threshold in weights)
 
@@ -528,38 +540,40 @@ def _list_question_targets() -> Iterator[AuditTarget]:
     grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
-            told = f"{loss}, {neighbours.value}"
-            asked = QUESTIONS if (loss is ONE) is (neighbours is REPLACE_ONE) else {**QUESTIONS, **OTHERS}
-            for name, each in asked.items():
-                sampler = RoundsSampler(f"turns of {name}", each.question(grid), loss, neighbours)
-                yield AuditTarget(f"{name}: {told}", sampler, each.family(EDGES, adjacency=neighbours), loss, "turns")
+            setting = f"{loss}, {neighbours.value}"
+            questions = QUESTIONS if (loss is ONE) is (neighbours is REPLACE_ONE) else {**QUESTIONS, **OTHERS}
+            for name, audited in questions.items():
+                sampler = RoundsSampler(f"turns of {name}", audited.question(grid), loss, neighbours)
+                yield AuditTarget(
+                    f"{name}: {setting}", sampler, audited.family(EDGES, adjacency=neighbours), loss, "turns"
+                )
             sampler = RoundsSampler(
                 "turns of verification", _make_verify_question(), loss, neighbours, reopen_data=True
             )
-            yield AuditTarget(f"verification: {told}", sampler, _make_line_datasets(neighbours), loss, "turns")
+            yield AuditTarget(f"verification: {setting}", sampler, _make_line_datasets(neighbours), loss, "turns")
         sampler = RoundsSampler("turns of found groups", UNLISTED, WITH_DELTA, neighbours)
         listed = make_name_datasets(EDGES, adjacency=neighbours)
         yield AuditTarget(f"found groups: {WITH_DELTA}, {neighbours.value}", sampler, listed, WITH_DELTA, "turns")
 
 
 def _make_verify_question() -> Any:
-    """A slope is positive, in two subsets."""
+    """Return the question whether a slope is positive, in two subsets."""
     return dp.VerifyQuestion(dp.NumericColumn("y", 0, 1), (dp.NumericColumn("x", 0, 1),), "x", above=0.0, subsets=2)
 
 
 def _make_line_datasets(neighbours: Neighbours) -> NeighbouringDatasets:
-    """Points on a rising line, of which one comes, or is replaced, that turns it."""
+    """Return points on a rising line, with one point added or replaced that reverses the slope."""
 
     def make_table(*points: tuple[float, float]) -> Mapping[str, Any]:
         return {"x": np.array([x for x, _ in points]), "y": np.array([y for _, y in points])}
 
-    few, more = ((0.0, 0.0), (1.0, 0.2)), tuple((place / 7, place / 28) for place in range(8))
+    two_points, line = ((0.0, 0.0), (1.0, 0.2)), tuple((index / 7, index / 28) for index in range(8))
     if neighbours is ADD_REMOVE:
-        made = [(make_table(*base), make_table(*base, (1.0, 0.0))) for base in (few, more)]
-        made += [(make_table(*base[:2]), make_table(*base)) for base in (more[:3], (*few, (0.5, 0.2)))]
+        datasets = [(make_table(*base), make_table(*base, (1.0, 0.0))) for base in (two_points, line)]
+        datasets += [(make_table(*base[:2]), make_table(*base)) for base in (line[:3], (*two_points, (0.5, 0.2)))]
     else:
-        made = [(make_table(*base, (1.0, 1.0)), make_table(*base, (1.0, 0.0))) for base in (few, more)]
-    return families.pairs(made, adjacency=neighbours, name="points of a line")
+        datasets = [(make_table(*base, (1.0, 1.0)), make_table(*base, (1.0, 0.0))) for base in (two_points, line)]
+    return families.pairs(datasets, adjacency=neighbours, name="points of a line")
 
 
 def _list_public_targets() -> Iterator[AuditTarget]:
@@ -606,7 +620,7 @@ def _list_public_targets() -> Iterator[AuditTarget]:
 
 
 def ask_count(data: Any) -> Any:
-    """The public face of a count, in a session of its own: for new processes, which import it by its name."""
+    """Return a count from a separate session: for new processes, which import this function by name."""
     return _make_count_sampler().draw(data, 1)[0]
 
 
@@ -615,7 +629,7 @@ def _make_count_sampler() -> Sampler:
 
 
 def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]:
-    """Repeated noise, numbers on no lattice, and times, of a count, drawn noise, a stream and a report."""
+    """Yield checks of repeated noise, lattices and times, for a count, drawn noise, a stream and a report."""
     calls = FEW_CALLS if quick else CALLS
     pair = families.values(EDGES, adjacency=ADD_REMOVE).pairs[0]
     query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), CountUse.CELLS)
@@ -624,23 +638,29 @@ def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Findin
         "noise of a histogram": (NoiseSampler("noise", query, FlatHistogram(), ONE, ADD_REMOVE), pair),
     }
     samplers |= {
-        each.name: (each.sampler, each.family.pairs[0]) for each in list_deployment_targets() if each.name in FRESH
+        item.name: (item.sampler, item.family.pairs[0]) for item in list_deployment_targets() if item.name in FRESH
     }
-    for name, (sampler, its) in samplers.items():
-        shared = check_forked_workers(sampler, its, calls)
-        found = [*confirm_findings(partial(check_noise_reuse, sampler, its, calls)), *check_timing(sampler, its, calls)]
-        found += [] if shared is None else [shared]
-        yield name, found if name == "face of a count" else [*found, *check_lattice(sampler, its, 100)]
-    repeated = partial(check_new_processes, f"{__name__}:{ask_count.__name__}", pair, calls)
-    yield "a count in new processes", confirm_findings(lambda: [each for each in [repeated()] if each is not None])
+    for name, (sampler, neighbours) in samplers.items():
+        fork_finding = check_forked_workers(sampler, neighbours, calls)
+        findings = [
+            *confirm_findings(partial(check_noise_reuse, sampler, neighbours, calls)),
+            *check_timing(sampler, neighbours, calls),
+        ]
+        findings += [] if fork_finding is None else [fork_finding]
+        yield name, findings if name == "face of a count" else [*findings, *check_lattice(sampler, neighbours, 100)]
+    check_processes = partial(check_new_processes, f"{__name__}:{ask_count.__name__}", pair, calls)
+    yield (
+        "a count in new processes",
+        confirm_findings(lambda: [item for item in [check_processes()] if item is not None]),
+    )
     yield "a ledger that is opened again", confirm_findings(partial(check_reopened_ledger, pair))
 
 
 def confirm_findings(check: Callable[[], list[Finding]]) -> list[Finding]:
-    """Findings of which those that are flagged were found on other calls once more: two calls may agree by chance."""
-    found = check()
-    again = {each.name for each in check()} if any(each.is_flagged for each in found) else set[str]()
-    return [each for each in found if not each.is_flagged or each.name in again]
+    """Return findings whose flags are confirmed on other calls, since two calls may agree by chance."""
+    findings = check()
+    confirmed = {finding.name for finding in check()} if any(finding.is_flagged for finding in findings) else set[str]()
+    return [finding for finding in findings if not finding.is_flagged or finding.name in confirmed]
 
 
 def check_reopened_ledger(pair: NeighbourPair, calls: int = 12) -> list[Finding]:

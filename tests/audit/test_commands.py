@@ -124,14 +124,14 @@ def test_an_exception_for_one_rare_row_is_found() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["command", "true", "--family", "values:0:1:4", "--epsilon", "1"], "command: it has to name its data"),
-        (["command", "true {data}", "--family", "colours:4", "--epsilon", "1"], "family: values, scores,"),
+        (["command", "true", "--family", "values:0:1:4", "--epsilon", "1"], "command: the command must contain {data}"),
+        (["command", "true {data}", "--family", "colours:4", "--epsilon", "1"], "family: begin with values, scores,"),
         (["command", "true {data}", "--family", "values:1:0:4", "--epsilon", "1"], "family: "),
-        (["command", "/no/such {data}", "--family", "values:0:1:4", "--epsilon", "1"], "command: '/no/such' can not"),
-        (["command", "true {data}", "--family", "values:0:1:4"], "epsilon: say with --epsilon or --rho"),
-        (["package", "no_such:thing", "--family", "answers:2", "--epsilon", "1"], "function: 'no_such' can not be"),
+        (["command", "/no/such {data}", "--family", "values:0:1:4", "--epsilon", "1"], "command: '/no/such' cannot"),
+        (["command", "true {data}", "--family", "values:0:1:4"], "epsilon: give the claimed privacy loss"),
+        (["package", "no_such:thing", "--family", "answers:2", "--epsilon", "1"], "function: 'no_such' cannot be"),
         (["package", "json:thing", "--family", "answers:2", "--epsilon", "1"], "function: 'json' has no 'thing'"),
-        (["cdf", "--epsilon", "1"], "adjacency: give --adjacency"),
+        (["cdf", "--epsilon", "1"], "adjacency: give the neighbouring relation"),
     ],
 )
 def test_wrong_usage_is_one_line(words: list[str], told: str) -> None:

@@ -74,7 +74,7 @@ def test_a_study_says_how_far_columns_have_moved_since_an_earlier_one(run: Run, 
     later.write_text(later.read_text().replace("-60:240:20", "-60:240:21"))
     refused = run("study", later, moved, "--adjacency", "add-remove", "--out", tmp_path / "three")
     assert (refused.exit_code, (tmp_path / "three").exists()) == (2, False)
-    assert "since: it is on other cells" in refused.stderr
+    assert "since: the cells of the question are needed" in refused.stderr
 
 
 def test_without_a_ledger_a_study_says_that_nothing_remembers_it(

@@ -112,7 +112,7 @@ def test_of_units_with_several_records_no_population_is_spoken_of() -> None:
     ("rows", "others", "line"),
     [
         (dp.Categories("a", (1,)), dp.Categories("b", (0, 1)), "rows: at least 2"),
-        (dp.Categories("a", (1, 2)), dp.Categories("a", (0, 1)), "columns: another column"),
+        (dp.Categories("a", (1, 2)), dp.Categories("a", (0, 1)), "columns: a column other"),
         (dp.Categories("a", tuple(range(65))), dp.Categories("b", tuple(range(64))), "rows, columns: at most 4096"),
         ("a", dp.Categories("b", (0, 1)), "rows: Categories"),
     ],

@@ -204,7 +204,7 @@ def test_the_range_and_what_lies_outside_are_said() -> None:
     values = np.append(np.exp(np.random.default_rng(5).normal(3, 0.2, 20_000)), np.full(3000, -1e30))
     found = dp.cdf(values, epsilon=1, adjacency=dp.REPLACE_ONE, randomness=dp.Randomness.from_seed(3))
     (note,) = (each for each in found.notes if "the range" in each)
-    assert "chosen by noisy counts" in note
+    assert "found privately" in note
     beyond = dp.cdf([1e300] * 300 + [20.0] * 30_000, epsilon=1, adjacency=dp.ADD_REMOVE)
     assert beyond.cdf(1e200) == pytest.approx(0.99, abs=0.005)
 
@@ -216,7 +216,7 @@ def test_noise_alone_is_no_range() -> None:
     for seed in (0, 1, 4):
         drawn = dp.Randomness.from_seed(seed)
         notes = dp.cdf(nothing, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=drawn).notes
-        assert "no range stood out of the noise: where records lie is not known" in notes
+        assert "no range was significant above the noise: the range of the records is unknown" in notes
         assert sum("the band at every edge is wider than 0.5" in note for note in notes) == 1
         notes = dp.cdf(equal, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=drawn).notes
         assert any(note.startswith("the range, 1 to 1,000, was") for note in notes)

@@ -33,7 +33,7 @@ def test_tilings_begin_at_the_first_place_and_rise(tilings: tuple[tuple[int, ...
 def test_tilings_are_nested() -> None:
     with pytest.raises(ValueError, match="nested"):
         RegionQuery(AXES, range(6), ((0, 2), (0, 3)), CountUse.CELLS)
-    with pytest.raises(ValueError, match="prefixes are read of one tiling"):
+    with pytest.raises(ValueError, match="exactly one tiling"):
         RegionQuery(AXES, range(6), ((0,), (0, 3)), CountUse.PREFIXES)
 
 

@@ -150,12 +150,12 @@ def test_documents_frames_and_commands_have_the_tree(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("levels", "nested", "words"),
     [
-        (("region",), ["a"], "levels: two columns"),
-        (("region", "town"), {}, "nested: levels and their nested labels"),
+        (("region",), ["a"], "levels: give two or more"),
+        (("region", "town"), {}, "nested: give levels and nested together"),
         (("region", "town"), {"a": {"b": ["c"]}}, "nested: a list of labels"),
-        (("region", "town"), ["a"], "nested: labels of 'region'"),
-        (("region", "town"), {"n1": ["n11"], "n2": ["n11"]}, "nested: label 'n11' of 'town' lies in two"),
-        (("region", "town"), {"n1": ["n11"]}, "nested: label 'n12' of 'town' is needed"),
+        (("region", "town"), ["a"], "nested: a mapping from labels of 'region'"),
+        (("region", "town"), {"n1": ["n11"], "n2": ["n11"]}, "nested: label 'n11' of 'town' has two parents"),
+        (("region", "town"), {"n1": ["n11"]}, "nested: label 'n12' of 'town' is missing"),
         ((), (), "results: one result with the categories of all"),
     ],
 )

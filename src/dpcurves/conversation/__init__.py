@@ -1,4 +1,4 @@
-"""Conversation of a question with the holder of records: workloads, plans, steps and releases."""
+"""The conversation between a question and a trust model: workloads, plans, steps and releases."""
 
 from lazy_loader import attach_stub
 

@@ -1,4 +1,4 @@
-"""Steps, plans and releases: what is asked, its loss and error, noisy integers; and fingerprints of public facts."""
+"""Steps, plans, releases and evidence of a question, and fingerprints of public facts."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ from ..privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne, format_lo
 from ..privacy.adjacency import format_record_count
 from ..queries import Query
 
-# Fingerprints of public facts, as ledgers and stores keep them: canonical JSON of named fields, with a version.
+# Fingerprints of public facts: hashes of canonical JSON of named fields, with a version.
 #
-# A stored answer is found by the fingerprint of its plan, a charge by that of its question. Both name what decides the
-# release: kinds, fields and values. Words that people read, forecasts, and fields that were added later and say nothing
-# are left out, so that another wording, a better forecast or a new option leaves paid answers where they are. A class
-# or a field that is renamed changes fingerprints, and the ledgers of a release hold these.
+# Ledgers look up a stored answer by the fingerprint of its plan, and a charge by the fingerprint of its question. A
+# fingerprint covers everything that determines the release: classes, fields and values. It leaves out descriptions,
+# forecasts, and fields at an empty default, so that new wording, a better forecast or a new option still finds paid
+# answers. Renaming a class or a field changes fingerprints, which existing ledgers hold.
 
 
 VERSION = 1
-"""The form of the canonical JSON: another form has other fingerprints."""
-WORDS = frozenset({"measured_in"})
-"""Fields that people read, and nothing else."""
+"""Version of the canonical JSON; a new version changes all fingerprints."""
+DISPLAY_FIELDS = frozenset({"measured_in"})
+"""Names of fields that are only displayed, and so are not part of a fingerprint."""
 KIND = "is"
+"""JSON key of the class name."""
 
 
 def fingerprint(*facts: Any) -> str:
-    """The SHA-256 of public facts, 64 hexadecimal digits: equal for equal facts.
+    """Return the SHA-256 of public facts as 64 hexadecimal digits. Equal facts have equal fingerprints.
 
     >>> from dpcurves.privacy import PrivacyLoss
     >>> fingerprint(PrivacyLoss.pure(1)) == fingerprint(PrivacyLoss.pure("1.0"))
@@ -48,7 +49,7 @@ def fingerprint(*facts: Any) -> str:
 
 
 def to_canonical_json(fact: Any) -> str:
-    """Write facts as JSON in one way: fields by name, in order; exact fractions; enumerations by the member's name.
+    """Write facts as canonical JSON: sorted field names, exact fractions, enumerations by member name.
 
     >>> to_canonical_json((1, Fraction(1, 3), None))
     '[1,{"fraction":"1/3"},null]'
@@ -57,7 +58,7 @@ def to_canonical_json(fact: Any) -> str:
 
 
 def _to_plain(fact: Any) -> Any:
-    """A fact that JSON has no form for, as one that it has."""
+    """Convert a fact that JSON cannot represent."""
     kind: Any = {KIND: type(fact).__name__}
     plain: Any
     match fact:
@@ -73,7 +74,7 @@ def _to_plain(fact: Any) -> Any:
             plain = {"array": sha256(np.ascontiguousarray(fact).tobytes()).hexdigest(), "shape": fact.shape}
         case _ if is_dataclass(fact) and not isinstance(fact, type):
             plain = _dataclass_to_plain(fact)
-        case _ if isinstance(getattr(fact, "digest", None), str):  # a model is what its digest says
+        case _ if isinstance(getattr(fact, "digest", None), str):  # the digest determines a model
             plain = {**kind, "name": getattr(fact, "name", ""), "digest": fact.digest}
         case _:
             plain = {**kind, "repr": repr(fact)}
@@ -81,31 +82,35 @@ def _to_plain(fact: Any) -> Any:
 
 
 def _dataclass_to_plain(fact: Any) -> dict[str, Any]:
-    """The kind of a dataclass and its fields, but for words and for later fields that say nothing."""
+    """Return the class name and the fields of a dataclass, without display fields and empty defaults."""
     named = {
-        each.name: _to_plain(found) if isinstance(found, Enum) else found
-        for each in fields(fact)
-        for found in (getattr(fact, each.name),)
-        if (each.repr or each.metadata.get("told")) and each.name not in WORDS and not _is_empty_default(each, fact)
+        field.name: _to_plain(value) if isinstance(value, Enum) else value
+        for field in fields(fact)
+        for value in (getattr(fact, field.name),)
+        if (field.repr or field.metadata.get("told"))
+        and field.name not in DISPLAY_FIELDS
+        and not _is_empty_default(field, fact)
     }
     return {KIND: type(fact).__name__, **named}
 
 
 def _is_empty_default(field: Field[Any], fact: Any) -> bool:
-    """Tell whether a field was left out, and its default is nothing at all: none, no text, no part, 0 or false."""
+    """Return whether a field has its default, and that is empty: None, "", (), 0 or False."""
     return field.default is not MISSING and not field.default and getattr(fact, field.name) == field.default
 
 
-# A turn of a question, and the facts that are public before the first turn.
+# One round of a question, and the facts that are public before the first round.
 
 
 ALL = Fraction(1)
+"""Budget fraction of a question that spends its whole budget on one round."""
 
 
 class Step(NamedTuple):
-    """A query, and its share of the question's budget. Both are public.
+    """A query and its fraction of the question's budget. Both are public.
 
-    A step pays for ``query.paid_as``, once. Steps that read again what was paid give the same share, and are free.
+    A step pays for ``query.charged_query`` once. Later steps with the same charged query state the same fraction and
+    cost nothing.
     """
 
     query: Query
@@ -114,40 +119,43 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Public facts that a question may know before it asks, so that it can choose how to ask.
+    """Public facts from which a question chooses its queries.
 
     Attributes:
-        loss: The loss of the whole question.
-        adjacency: The neighbouring relation, with the number of units where that is public.
+        loss: The privacy loss of the whole question.
+        adjacency: The neighbouring relation, with the number of units if that is public.
     """
 
     loss: PrivacyLoss
     adjacency: Adjacency
 
     def count_noise(self, budget_fraction: Fraction = ALL) -> Noise:
-        """The noise of a count if that share of the loss were spent on one tiling: to choose by, not to protect."""
+        """Return the noise of a count if this fraction of the loss were spent on one tiling.
+
+        Questions use it to choose queries. Mechanisms compute the noise that protects records themselves.
+        """
         adjacency = self.adjacency
         return Noise.from_loss(self.loss * budget_fraction, adjacency.l1_sensitivity, adjacency.squared_l2_sensitivity)
 
 
 class UnsupportedQuery(ArgumentError):
-    """A mechanism or trust model cannot answer this. Nothing was charged."""
+    """Raised before any charge if a mechanism or trust model cannot answer a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of one release, which depends on public facts alone.
+    """Plan of one release. It depends on public facts alone.
 
     Attributes:
-        query: What will be asked.
+        query: The query.
         loss: The privacy loss of the release.
         adjacency: The neighbouring relation.
-        made_by: Trust model and mechanism, in words.
+        made_by: Names of the trust model and the mechanism, for display.
         law: The distribution of the noise.
-        error: Standard deviation of one reading of the query (a cell or a prefix, averaged over the grid), before
-            post-processing: in records, for sums in the steps of the sum. For comparisons with a threshold, that of the
-            noise of one; 0 for other choices.
-        reasons: Noise of each count of records that are missing for one reason; None: these are not counted.
+        error: Standard deviation of one cell or prefix (averaged over the grid) before post-processing, in records, or
+            in steps of the sum for sums. For threshold comparisons, the standard deviation of the noise of one
+            comparison; 0 for other selections.
+        reasons: Noise of each count of missing records by reason; None if these are not counted.
     """
 
     query: Query
@@ -161,41 +169,40 @@ class Plan:
 
     @property
     def fingerprint(self) -> str:
-        """A digest of query, loss, adjacency and law: equal for equal releases, in whatever words they are told."""
-        if not self._cached_fingerprint:  # made once: a stream asks for it at every tick
+        """Hash of query, loss, adjacency and law. Equal releases have equal hashes, however they are described."""
+        if not self._cached_fingerprint:  # cached, because a stream reads it at every time step
             self._cached_fingerprint.append(fingerprint(self.query, self.loss, self.adjacency, self.law))
         return self._cached_fingerprint[0]
 
 
 class Plans(tuple[Plan, ...]):
-    """The plans of a question, turn by turn.
+    """The plans of a question, one per round.
 
     Attributes:
-        notes: What should be read before anything is charged, each in one line, from public facts alone.
+        notes: Notes to read before the charge, one line each, computed from public facts alone.
     """
 
     notes: tuple[str, ...]
 
     def __new__(cls, plans: Iterable[Plan], notes: Iterable[str] = ()) -> Self:
-        """Keep the plans and the notes."""
-        made = super().__new__(cls, plans)
-        made.notes = tuple(notes)
-        return made
+        instance = super().__new__(cls, plans)
+        instance.notes = tuple(notes)
+        return instance
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The answer to one step. Made by trust models alone.
+    """The answer to one step. Only trust models create it.
 
     Attributes:
-        plan: The query, its price, its noise law, and the trust model that made it.
+        plan: The plan that it answers.
         values: The noisy integers of the mechanism, in the order of the law.
-        allotment: What paid for it. None: a rehearsal, no data was touched.
-        seeded: True if the noise was seeded and can be subtracted: then the release is not private.
-        notes: Public facts on how it was answered that every curve from it has to say.
-        earlier_plans: Plans of turns that chose how this was asked, if there were any: their losses are parts of the
-            question's.
-        reasons: Noisy counts of missing records by reason, in the order of `MissingReason`; none where these are not
+        allotment: The charge that paid for it; None for a planned release without data.
+        seeded: Whether the noise was drawn from a seed and can be subtracted, so that the release is not private.
+        notes: Public facts on how it was answered. Every curve from it repeats them.
+        earlier_plans: Plans of the earlier rounds that chose this query. Their losses are fractions of the question's
+            loss.
+        reasons: Noisy counts of missing records by reason, in the order of `MissingReason`; empty if these are not
             counted.
     """
 
@@ -209,15 +216,15 @@ class Release:
 
     @classmethod
     def make_placeholder(cls, plan: Plan) -> Release:
-        """A placeholder answer to a step, with which a question can be planned without data."""
+        """Return an answer of blank values, with which a question is planned without data."""
         return cls(plan, plan.law.blank_values(), allotment=None, seeded=True)
 
     @classmethod
     def from_json(cls, text: str, plan: Plan, allotment: Allotment) -> Release:
-        """The release that was stored.
+        """Parse a stored release.
 
         Raises:
-            ValueError: it answers another plan.
+            ValueError: the stored release answers another plan.
         """
         stored = json.loads(text)
         if stored["plan"] != plan.fingerprint:
@@ -231,19 +238,19 @@ class Release:
             raise InvalidArgument("values", f"{len(self.values)} values do not answer a plan of {self.plan.law.size}")
 
     def to_json(self) -> str:
-        """Integers, and a fingerprint of the plan: all else can be made again from public facts."""
-        told = {"reasons": self.reasons} if self.reasons else {}
-        return json.dumps({"plan": self.plan.fingerprint, "values": self.values, "seeded": self.seeded, **told})
+        """Return the integers and the fingerprint of the plan as JSON; everything else follows from public facts."""
+        reasons = {"reasons": self.reasons} if self.reasons else {}
+        return json.dumps({"plan": self.plan.fingerprint, "values": self.values, "seeded": self.seeded, **reasons})
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The released numbers of one turn and the distribution of their noise: what a curve is computed from.
+    """Released numbers of one round with their noise law, from which a curve is computed.
 
     Attributes:
         law: The distribution of the noise.
-        values: The integers that were released.
-        total: The public number of records in all cells together; None where it is private.
+        values: The released integers.
+        total: The public number of records in all cells together; None if it is private.
     """
 
     law: Law
@@ -252,7 +259,7 @@ class Evidence:
 
     @classmethod
     def from_release(cls, release: Release) -> Evidence:
-        """The evidence of one release. Sums over records do not add up to a number of records, public or not."""
+        """Return the evidence of one release. Sums over records have no total."""
         law = release.plan.law
         return cls(
             law,
@@ -264,77 +271,79 @@ class Evidence:
 
     @classmethod
     def from_cells(cls, values: tuple[int, ...], noise: Noise, total: int | None) -> Evidence:
-        """The evidence of counts of cells of one row, each with such noise; missing records were not counted."""
+        """Return the evidence of cell counts in one row, each with this noise; missing records are not counted."""
         return cls(IntervalSums(1, len(values), (Tier(range(len(values)), noise),), missing=None), values, total)
 
     @property
     def sums(self) -> NoisySums:
-        """The law of noisy sums of any kind. Raises `TypeError` if the values are something else."""
+        """The law as a law of noisy sums of any kind. Raises `TypeError` if it is of another kind."""
         return self.law.require_type(NoisySums).condition_on(self.values)  # type: ignore[type-abstract]
 
     def as_cell_counts(self, rows: int = 1) -> Evidence:
-        """Read counts of prefixes as counts of the cells between their thresholds; all else stays as it is.
+        """Convert prefix counts to counts of the cells between their thresholds; other evidence is unchanged.
 
         Args:
-            rows: In how many rows of equally many places the prefixes lie, one behind the other.
+            rows: Number of rows of equal length in which the prefixes lie, one after the other.
 
         Raises:
-            ValueError: thresholds differ between the rows, or all records of a row were not counted.
+            ValueError: thresholds differ between the rows, or the total of a row was not counted.
         """
         return Evidence(*convert_to_cells(self.law, self.values, rows), self.total)
 
     @property
     def unbiased_cells(self) -> FloatArray:
-        """The best linear unbiased cells, (rows, cells), whatever the law. Raises `TypeError` if it is of no sums."""
+        """Best linear unbiased estimates of the cells, (rows, cells). Raises `TypeError` for other laws than of
+        sums.
+        """
         return self.sums.reconstruct(np.asarray(self.values, dtype=np.float64), self.total)[0]
 
     @classmethod
     def sum_disjoint(cls, parts: Sequence[Evidence]) -> Evidence:
-        """The evidence of the union of disjoint records, from releases under one law: the sums of what was released.
+        """Return the evidence of a union of disjoint records: the sums of releases under one law.
 
-        Formal guarantees: see `NoisySums.sum_over_releases`. A public number of all records is not used.
+        Formal guarantees: see `NoisySums.sum_over_releases`. A public total is not used.
 
         Raises:
-            TypeError: the law is none of additive noise.
+            TypeError: the noise is not additive.
         """
-        values = tuple(sum(column) for column in zip(*(turn.values for turn in parts), strict=True))
+        values = tuple(sum(column) for column in zip(*(evidence.values for evidence in parts), strict=True))
         return cls(parts[0].sums.sum_over_releases(len(parts)), values, None)
 
     @property
     def cell_evidence(self) -> list[Evidence]:
-        """The evidence of each cell on its own, row by row, where each was counted by itself; no total is used.
+        """The evidence of each single cell, row by row, if each was counted separately; no total is used.
 
         Raises:
             ValueError: cells were not counted one by one.
         """
         law, noise = self.sums, self.sums.cell_noise
         if noise is None:
-            raise InvalidArgument("over", "what was not counted cell by cell has no margins")
+            raise InvalidArgument("columns", "margins need cells that were counted separately")
         return [Evidence.from_cells((value,), noise, None) for value in self.values[: law.rows * law.cells]]
 
     @property
     def path_sums(self) -> PathSums:
-        """The law of counts of prefixes. Raises `TypeError` if the values are something else."""
+        """The law as a law of prefix counts. Raises `TypeError` if it is of another kind."""
         return self.law.require_type(PathSums)
 
     @property
     def interval_sums(self) -> IntervalSums:
-        """The law of noisy sums over intervals: of randomised reports, that of their debiased counts.
+        """The law of noisy sums over intervals; for randomised reports, the law of their debiased counts.
 
-        Raises `TypeError` if the values are something else.
+        Raises `TypeError` if the law is of another kind.
         """
         return self.law.require_type(NoisySums).nested_law.require_type(IntervalSums)  # type: ignore[type-abstract]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain objects."""
+        """Return law, values and total as plain objects for JSON."""
         return self.law.to_json(self.values, self.total)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Evidence:
-        """The inverse of `to_json`.
+        """Parse the output of `to_json`.
 
         Raises:
-            ValueError: the object is not what `to_json` writes.
+            ValueError: the stored object is damaged or of another kind.
         """
         try:
             return cls._parse(stored)
@@ -354,15 +363,16 @@ class Evidence:
 
 
 OPEN = "nobody: a public table, counted openly"
-"""The trust model of what is not private at all."""
+"""Trust model of a table that is counted without noise."""
 ELSEWHERE = "another system: "
-"""The beginning of the trust model's words where another system released the counts: see `curves.external_counts`."""
+"""Prefix of the trust model if another system released the counts: see `curves.external_counts`."""
 MISSING_RULE = "missing, unreadable and undeclared values are counted in a private cell of their own and left out"
+"""How all questions treat values that lie in no declared cell."""
 
 
 @cache
 def _package_version() -> str:
-    """The version of this package; empty where it was not installed."""
+    """Return the version of this package, or "" if it is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -376,21 +386,21 @@ class PrivacyStatement:
     """Public facts about how a curve was made.
 
     Attributes:
-        epsilon: The loss of the whole question; None under zero-concentrated privacy alone.
-        rho: The loss of the whole question, zero-concentrated.
+        epsilon: Epsilon of the whole question; None if only rho is bounded.
+        rho: Zero-concentrated privacy loss of the whole question.
         adjacency: ``add-remove`` or ``replace-one``.
-        unit: The column that says who is protected; empty: each record.
-        rows_per_unit: How many records of one unit are used at most.
-        units: How many units there are, where that is public.
-        trust: The trust model, in words.
-        mechanism: The mechanism of each turn, in words.
-        seeded: Whether the noise can be drawn again: then nothing is private.
+        unit: Column of the privacy unit; empty if the unit is a record.
+        rows_per_unit: Contribution bound, in records.
+        units: Number of units if it is public, else None.
+        trust: The trust model, for display.
+        mechanism: The mechanism of each round, for display.
+        seeded: Whether the noise can be drawn again, so that nothing is private.
         grant: The request under which the ledger charged.
-        model: What is said about the model that made the scores; empty where there is none.
-        notes: What should be read along with the numbers, each in one line, from released numbers alone.
-        delta: The chance with which more may be lost; 0 but where names were found.
-        source: The declared name and version of the data, and a hash of what was released; empty: nobody declared it.
-        version: The version of this package that read the curve; empty: one that did not say so.
+        model: Description of the model that made the scores; empty without a model.
+        notes: Notes to read with the numbers, one line each, computed from released numbers alone.
+        delta: Delta; positive only with partition selection.
+        source: Declared name and version of the data, and a hash of the release; empty if none was declared.
+        version: Version of this package that computed the curve; empty if unknown.
     """
 
     epsilon: Annotated[float | None, ("minimum", 0)]
@@ -421,7 +431,7 @@ class PrivacyStatement:
         grant: str,
         model: str,
     ) -> PrivacyStatement:
-        """The statement of a curve that was asked under `loss` and `adjacency`."""
+        """Return the statement of a curve with this loss under this adjacency."""
         unit = adjacency.unit
         return cls(
             epsilon=None if loss.epsilon is None else float(loss.epsilon), rho=float(loss.rho),
@@ -432,17 +442,19 @@ class PrivacyStatement:
         )  # fmt: skip
 
     def with_notes(self, *notes: str) -> PrivacyStatement:
-        """Return this statement with these notes in it, each once."""
+        """Return this statement with further notes, without duplicates."""
         return replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     @property
     def most_records(self) -> int | None:
-        """An upper bound on the number of records, those of any category among them; None where that is private."""
+        """Upper bound of the number of records in the table and in each category; None if the number of units is
+        private.
+        """
         return None if self.units is None else self.units * self.rows_per_unit
 
     @property
     def loss(self) -> str:
-        """The loss in words."""
+        """The privacy loss as text."""
         if self.trust.startswith(ELSEWHERE):
             return "the loss of another system"
         loss = f"rho {format_loss(self.rho)}" if self.epsilon is None else f"epsilon {format_loss(self.epsilon)}"
@@ -450,7 +462,7 @@ class PrivacyStatement:
 
     @property
     def protected_unit(self) -> str:
-        """The protected unit, in words."""
+        """The privacy unit as text."""
         if not self.unit:
             return "each record"
         return f"each {self.unit} (at most {format_record_count(self.rows_per_unit)})"

@@ -1,4 +1,4 @@
-"""Workloads, and the conversation of a question: it states its needs, and is answered with unbiased counts."""
+"""Workloads, and the conversation in which a question states workloads and receives unbiased counts."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ Answer = TypeVar("Answer", covariant=True)
 Curve = TypeVar("Curve")
 
 Strategy: TypeAlias = Generator[Step, Release, Answer]
-"""Conversation of a trust model for a workload: steps, and in the end the answer.
+"""Conversation that answers a workload: it yields steps, receives releases, and returns the answer.
 
-Formal guarantees: a pure function of the workload, of public facts and of the releases that it is sent. It ends
-whatever is sent, and the shares of its steps, of those that pay for different things, add up to 1.
+Formal guarantees: it is a pure function of the workload, of public facts and of the releases that it receives. It ends
+for all releases, and the budget fractions of steps with different charged queries add up to 1.
 """
 HALF = 2**39
-"""Distances from the middle of a group are summed in steps, so many of which are half of the group's width."""
+"""Steps in half the width of a score group, in which distances from the middle of the group are summed."""
 
 
 class Workload(Generic[Answer]):
     """Counts or sums that a question needs, with their columns and public cells. No attribute depends on a record.
 
-    A trust model turns it into queries (`TrustModel.plan`), and `Answer` is what a question gets for it, whatever
-    those were. What is new to be needed is a kind of this and a strategy in `strategies`; a new trust model takes these
-    strategies, or its own.
+    A trust model turns a workload into queries (`TrustModel.plan`) and returns an `Answer` that does not depend on the
+    queries it chose. A new need is a subclass with a strategy in `strategies`; a new trust model reuses these
+    strategies or brings others.
     """
 
     __slots__ = ()
 
 
 class Need(NamedTuple):
-    """A workload, and its share of the question's budget. Both are public."""
+    """A workload and its fraction of the question's budget. Both are public."""
 
     workload: Workload[Any]
     budget_fraction: Fraction
 
 
 Needs: TypeAlias = Generator[Need, Any, Curve]
-"""A conversation as a question holds it: it says what it needs, is sent the answer, and in the end returns a curve."""
+"""Conversation of a question: it yields needs, receives their answers, and returns a curve."""
 
 
 def ask_workload(workload: Workload[Answer], budget_fraction: Fraction) -> Needs[Answer]:
-    """Say what is needed, and return the answer: ``counts = yield from needed(Cells(axes), ALL)``."""
+    """Yield a workload and return its answer: ``counts = yield from ask_workload(CellWorkload(axes), ALL)``."""
     return cast("Answer", (yield Need(workload, budget_fraction)))
 
 
@@ -59,13 +59,14 @@ class TableCounts:
     """Counts of the cells of a table.
 
     Attributes:
-        releases: All that was asked. The last one counts the cells, and tells how many records are missing.
-        evidence: The counts that are read, in their order: of all turns, or of the last one alone, if the others chose
-            what it counts.
-        grid: The cells along the last axis that were counted: those that were needed, or others.
-        pilot_queries: So many of the counts that are read chose the cells: each cuts the intervals of those before.
-        uses_all_rounds: Whether the intervals of all counts that are read say how cells are halved, not those of looks alone.
-        step: The number of whose multiples values are, as looks told; 0: of none, or that was not clear.
+        releases: All releases. The last one counts the cells and the missing records.
+        evidence: The counts to read, in order: of all rounds, or of the last round alone if the others chose its cells.
+        grid: The cells along the last axis that were counted: the requested cells, or the cells that the strategy
+            chose.
+        pilot_queries: Number of leading counts that chose the cells; each refines the intervals of the earlier ones.
+        uses_all_rounds: Whether cells are halved by the intervals of all counts in `evidence`, not of the pilot queries
+            alone.
+        step: The number of which all values seem to be multiples, from the pilot queries; 0 if none is clear.
     """
 
     releases: tuple[Release, ...]
@@ -77,15 +78,15 @@ class TableCounts:
 
     @classmethod
     def from_last_release(cls, releases: Sequence[Release], grid: Grid | None = None) -> TableCounts:
-        """Counts of which the last release alone is read."""
+        """Return counts that are read from the last release alone."""
         return cls(tuple(releases), (Evidence.from_release(releases[-1]),), grid)
 
     @property
     def chosen_grid(self) -> Grid:
-        """The cells along the last axis, where the strategy chose them.
+        """The cells along the last axis, if the strategy chose them.
 
         Raises:
-            TypeError: it names none.
+            TypeError: the strategy chose no cells.
         """
         if self.grid is None:
             raise WrongArgumentType("grid", "this strategy chooses no cells")
@@ -93,12 +94,12 @@ class TableCounts:
 
     @property
     def is_paid(self) -> bool:
-        """Tell whether these are answers; else they are blank, and of a rehearsal."""
+        """Whether these counts were released; False for blank values of a planned question."""
         return self.releases[-1].allotment is not None
 
     @property
     def counts(self) -> Evidence:
-        """The counts of the last turn: unbiased, whatever the turns before chose."""
+        """The counts of the last round. They are unbiased whatever the earlier rounds chose."""
         return self.evidence[-1]
 
 
@@ -107,10 +108,10 @@ class ScoreGroupReleases:
     """Counts of both classes in groups of similar scores.
 
     Attributes:
-        releases: All that was asked.
-        grid: The groups as cells; or all cells, from whose counts groups are to be read.
-        counts: The release of the counts of both classes.
-        sums: The release of the sums of distances from the middle of each group; None: all cells were counted instead.
+        releases: All releases.
+        grid: The groups as cells; or all cells, from whose counts groups are formed.
+        counts: The counts of both classes.
+        sums: The sums of distances from the middle of each group; None if all cells were counted instead.
     """
 
     releases: tuple[Release, ...]
@@ -121,13 +122,13 @@ class ScoreGroupReleases:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoverageInterval:
-    """The first of the intervals around the middle of a grid that seems to cover a share of the records.
+    """The first interval around the middle of a grid that appears to cover a share of the records.
 
     Attributes:
-        release: All that was asked.
-        interval: Its number: as many cells as this lie in it on each side of the middle one.
-        alpha: The number of records by which it may cover fewer than the share, and the interval before it more, but
-            for a given chance.
+        release: The release.
+        interval: Index of the interval: the number of cells on each side of the middle cell.
+        alpha: Function from a failure probability to a number of records: the interval covers the share but for so many
+            records, and the interval before it exceeds the share by no more.
     """
 
     release: Release
@@ -137,14 +138,14 @@ class CoverageInterval:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EstimatedTable:
-    """Estimated counts: no whole numbers, and some may be below zero.
+    """Estimated counts: not integers, and perhaps negative.
 
     Attributes:
         cells: The counts of the cells of the grids, of shape ``(cells of the first axis, ...)``.
-        outside: The count of all cells for values outside of a grid together; 0 where there are none.
-        missing: How many records are missing on some axis.
-        releases: What they were read from.
-        has_shared_estimates: Whether like cells share an estimate, which has then a bias that nobody knows.
+        outside: The count of values outside a grid, over all such cells; 0 if these are not counted.
+        missing: Number of records that are missing on some axis.
+        releases: All releases.
+        has_shared_estimates: Whether similar cells share an estimate, whose bias is then unknown.
     """
 
     cells: FloatArray
@@ -154,7 +155,7 @@ class EstimatedTable:
     has_shared_estimates: bool = True
 
 
-# Kinds of workloads. Each names the type of its answer; none says which queries are asked, or how often.
+# Types of workloads. Each states the type of its answer, and leaves queries and rounds to the strategy.
 
 
 Axes: TypeAlias = tuple[Axis | Categories, ...]
@@ -162,36 +163,39 @@ Axes: TypeAlias = tuple[Axis | Categories, ...]
 
 @dataclass(frozen=True, slots=True)
 class CellWorkload(Workload[TableCounts]):
-    """Counts of records in each cell, each to be read on its own.
+    """Counts of records in each cell, for reading single cells.
 
     Attributes:
-        axes: The sides of the table: categories and grids.
+        axes: The axes of the table: categories and grids.
     """
 
     axes: Axes
 
 
 class CountingMethod(Protocol):
-    """A counting method for one column along its grid that a question names instead of leaving the choice to the model.
+    """Counting method for one column along its grid, if a question names one instead of leaving the choice to the trust
+    model.
 
-    Formal guarantees: `ask_rounds` is a pure function of the fields, of public facts and of the releases that it is sent.
+    Formal guarantees: `ask_rounds` is a pure function of the fields, of public facts and of the releases that it
+    receives.
     """
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
-        """Ask turn by turn; all rows are counted on the same cells."""
+        """Yield the steps of all rounds; all rows are counted on the same cells."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixWorkload(Workload[TableCounts]):
-    """Counts of records below edges of the last axis, in each row of the others.
+    """Counts of records below edges of the last axis, in each row of the other axes.
 
     Attributes:
-        axes: The sides of the table; the last one is along what is counted.
-        hint: What is known in public about how records lie along it.
-        method: How it is counted; None: as the trust model chooses.
-        quantile_levels: Shares, if only the quantiles at these are to be read; empty: all edges are.
-        has_separate_round_numbers: Whether round numbers get cells of their own, where cells may be others than those of the last axis.
+        axes: The axes of the table; the last one is cumulated.
+        hint: Public knowledge of the distribution along the last axis.
+        method: The counting method; None leaves it to the trust model.
+        quantile_levels: Levels, if only these quantiles are read; empty if all edges are.
+        has_separate_round_numbers: Whether round numbers get cells for themselves where the strategy may change the
+            cells.
     """
 
     axes: Axes
@@ -203,14 +207,14 @@ class PrefixWorkload(Workload[TableCounts]):
 
 @dataclass(frozen=True, slots=True)
 class CountsBelowWorkload(Workload[TableCounts]):
-    """Counts of records below a few edges of a grid that may be far too fine to be counted out, and of all.
+    """Counts of records below a few edges of a grid of any fineness, and of all records.
 
     Other edges of the same axes are free under the same request.
 
     Attributes:
         axis: A column of numbers on its grid.
-        edges: Numbers of edges of that grid.
-        classes: Categories, each of which is counted; None: all records together.
+        edges: Indices of edges of the grid.
+        classes: Categories that are counted separately; None counts all records together.
     """
 
     axis: Axis
@@ -219,18 +223,18 @@ class CountsBelowWorkload(Workload[TableCounts]):
 
     @property
     def axes(self) -> Axes:
-        """The sides of the table."""
+        """The axes of the table."""
         return (self.axis,) if self.classes is None else (self.classes, self.axis)
 
 
 @dataclass(frozen=True, slots=True)
 class QuantileSearchWorkload(Workload[TableCounts]):
-    """Between which edges of a grid, however fine, quantiles lie, with ends of their intervals.
+    """Grid edges between which quantiles lie, with the bounds of their intervals. The grid may be of any fineness.
 
     Attributes:
         axis: A column of numbers on its grid.
-        quantile_levels: Which quantiles.
-        level: The chance of all their intervals together.
+        quantile_levels: Levels of the quantiles.
+        level: Simultaneous confidence level of all intervals.
     """
 
     axis: Axis
@@ -240,37 +244,38 @@ class QuantileSearchWorkload(Workload[TableCounts]):
 
 @dataclass(frozen=True, slots=True)
 class AutomaticRangeWorkload(Workload[TableCounts]):
-    """Counts below edges of a column of which no range is known: where it is counted is part of what is asked.
+    """Counts below edges of a column without a declared range; the strategy also finds the range.
 
     Attributes:
-        column: A column of numbers, dates, times or durations, as its schema declares.
+        column: A column of numbers, dates, times or durations, as declared in its schema.
     """
 
     column: str
 
     @property
     def axes(self) -> Axes:
-        """The sides of the table: none is known before the first turn."""
+        """No axes: the cells are unknown before the first round."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class AutomaticGridWorkload(AutomaticRangeWorkload):
-    """A grid of cells where records lie, along a column of which no range is known. Its counts are those of the looks.
+    """A grid of cells that spans the records of a column without a declared range. Its counts are those of the pilot
+    queries.
 
     Attributes:
-        cells: About how many cells are wanted.
+        cells: Approximate number of cells.
     """
 
     cells: int
 
 
 class Cuts(Enum):
-    """The method that finds the thresholds of a ROC curve.
+    """The method that chooses the thresholds of a ROC curve.
 
-    - `FIXED`: each cell of the grid ends with one; everything is spent on counting.
-    - `QUANTILES`: at quantiles of quantiles of all scores, by the exponential mechanism.
-    - `MEDIANS`: at medians of medians, with noise by smooth sensitivity. For comparison: it is far less accurate.
+    - `FIXED`: the edges of the grid; the whole budget is spent on counts.
+    - `QUANTILES`: recursive quantiles of all scores, by the exponential mechanism.
+    - `MEDIANS`: recursive medians, with noise by smooth sensitivity. For comparison; it is far less accurate.
     """
 
     FIXED = "fixed"
@@ -280,12 +285,12 @@ class Cuts(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RankingWorkload(Workload[TableCounts]):
-    """Counts of each class above thresholds: on cells as fine as ranking needs.
+    """Counts of each class above thresholds, on cells as fine as a ranking needs.
 
     Attributes:
         classes: The negatives and the positives, in this order.
         score: The scores on their grid.
-        cuts: How thresholds are found where that can depend on answers.
+        cuts: How thresholds are chosen.
     """
 
     classes: Categories
@@ -294,7 +299,7 @@ class RankingWorkload(Workload[TableCounts]):
 
 
 class GroupBudgetFractions(NamedTuple):
-    """The parts of the share for its turns, where groups take several: they add up to 1."""
+    """Fractions of the workload's budget for its rounds; they add up to 1."""
 
     cuts: Fraction
     counts: Fraction
@@ -304,16 +309,17 @@ class GroupBudgetFractions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScoreGroupWorkload(Workload[ScoreGroupReleases]):
-    """Counts of each class in groups of similar scores of about equal size, and the mean score of each.
+    """Counts of each class in groups of similar scores of about equal size, and the mean score of each group.
 
     Attributes:
         classes: The negatives and the positives, in this order.
-        score: The scores on the grid that groups end at.
-        max_groups: How many groups, at most; fewer where scores are tied.
-        budget_fractions: What is spent on finding groups, on counts and on sums.
-        min_records: Groups are joined with their neighbours until about so many records lie in each; None: they are not.
-        approximate_records: About how many records there are, if groups may be narrower where records are few than equal ones would
-            be: then a look at even intervals may say where they end. None: they have about equal size.
+        score: The scores on the grid of possible group edges.
+        max_groups: The largest number of groups; ties may leave fewer.
+        budget_fractions: Budget fractions for group edges, counts and sums.
+        min_records: Neighbouring groups are merged until each holds about this many records; None merges none.
+        approximate_records: Approximate number of records, if groups may be narrower than equally large ones where
+            records are few: a pilot query of even intervals may then choose their edges. None: groups of about equal
+            size.
     """
 
     classes: Categories
@@ -325,25 +331,26 @@ class ScoreGroupWorkload(Workload[ScoreGroupReleases]):
 
 
 class TableEstimator(Protocol):
-    """An estimator of the cells of a table, in one or more turns of a question. Fields are public.
+    """Estimator of the cells of a table in one or more rounds of a question. Fields are public.
 
-    Formal guarantees: `estimate_table` is a pure function of the fields, the arguments and the releases that it is sent (it
-    stands behind the privacy wall). It asks for `share` of the budget in all, in shares that are public, and ends in
-    estimates whatever is sent. So an estimator loses what its share of the loss says, by the promises of what it asks.
+    Formal guarantees: `estimate_table` is a pure function of the fields, the arguments and the releases that it
+    receives, so it lies outside the trusted boundary. Its steps have public budget fractions that add up to
+    `budget_fraction`, and it ends for all releases. So its privacy loss is at most this fraction of the loss, by the
+    guarantees of its queries.
     """
 
     def estimate_table(self, axes: Axes, setting: Setting, budget_fraction: Fraction) -> Strategy[EstimatedTable]:
-        """Ask turn by turn; return an estimate of the table with these axes."""
+        """Yield the steps of all rounds; return an estimate of the table with these axes."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TableWorkload(Workload[EstimatedTable]):
-    """About how many records lie in each cell of a whole table: estimates that may be smoothed over neighbours.
+    """Estimated counts of all cells of a table, perhaps smoothed over neighbours.
 
     Attributes:
-        axes: The sides of the table.
-        estimator: How the cells are estimated; None: as the trust model chooses.
+        axes: The axes of the table.
+        estimator: The estimator; None leaves it to the trust model.
     """
 
     axes: Axes
@@ -355,7 +362,7 @@ class CoverageWorkload(Workload[CoverageInterval]):
     """The first interval around the middle of a grid that covers a share of the records.
 
     Attributes:
-        query: The grid, the share, and how many records are to spare.
+        query: The query, with grid, share and spare records.
     """
 
     query: CoverageQuery
@@ -363,10 +370,10 @@ class CoverageWorkload(Workload[CoverageInterval]):
 
 @dataclass(frozen=True, slots=True)
 class SingleQueryWorkload(Workload[Release]):
-    """Numbers that one query stands for, and of which nothing is left to choose: sums, the area under a curve.
+    """One query whose release is the answer, such as sums or the area under a curve.
 
     Attributes:
-        query: What is asked.
+        query: The query.
     """
 
     query: Query

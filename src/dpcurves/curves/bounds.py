@@ -1,4 +1,4 @@
-"""Private bounds: an interval around zero, or a rectangle, that is doubled until it covers a given share."""
+"""Private bounds: an interval around zero, or a rectangle, that is doubled until it covers a requested share."""
 
 from __future__ import annotations
 
@@ -31,31 +31,30 @@ from .question import build_privacy_statement
 from .result import PlotArguments, ReleasedResult
 
 PROMISED = 0.95
+"""Probability with which the stated coverage holds."""
 CAPPED = "no interval seemed wide enough: this is the widest that was tried"
-
-
+"""Note if the search ended at the largest interval."""
 SMALLEST_UNIT = 2.0**-30
-"""A unit where the magnitude of values is not known: bounds are then powers of two from a billionth on.
+"""Unit if the magnitude of values is unknown: bounds are then powers of two from a billionth.
 
-The search adds noise in each comparison: more intervals that hold next to nothing cost no loss, only the small chance
-that noise stops at one of them.
+Each comparison of the search has noise: further intervals with few records cost no budget, only a small probability
+that noise ends the search at one of them.
 """
 
 
 @dataclass(frozen=True, repr=False)
 class Bounds(ReleasedResult):
-    """The closed interval ``[-bound, bound]`` that about the asked share of the records lies in.
+    """Closed interval ``[-bound, bound]`` that contains about the requested share of the records.
 
     Attributes:
         bound: A power of two times the unit.
-        is_capped: Whether the search reached the largest interval before any seemed wide enough; that one may cover less.
+        is_capped: Whether the search reached the largest interval, which may cover less than requested.
         alpha: A number of records: with probability 0.95 the interval covers at most `alpha` records fewer than the
-            share that was asked for, and the next smaller interval at most `alpha` more.
-        coverage: The share of these records that was asked for.
+            requested share, and the next smaller interval at most `alpha` more.
+        coverage: The requested share of these records.
         label: The column.
         privacy: The privacy statement, which every picture shows.
-        evidence: What was released: how often the unit was doubled, or, of sums of many sites, counts of the grid of
-            doubled units.
+        evidence: The release: the number of doublings, or, for sums over sites, counts on the grid of doubled units.
 
     Data frame of one row: columns ``lower`` and ``upper``.
     """
@@ -76,27 +75,27 @@ class Bounds(ReleasedResult):
 
     @property
     def lower(self) -> float:
-        """The lower end."""
+        """The lower bound."""
         return -self.bound
 
     @property
     def upper(self) -> float:
-        """The upper end."""
+        """The upper bound."""
         return self.bound
 
     @property
     def description(self) -> str:
-        """The interval in words, and whether the search ended before an interval seemed wide enough."""
-        ends = f"from {display.format_number(self.lower)} to {display.format_number(self.upper)}"
-        return ends + (f"; {CAPPED}" if self.is_capped else "")
+        """The interval as text, with a note if the search ended at the largest interval."""
+        interval = f"from {display.format_number(self.lower)} to {display.format_number(self.upper)}"
+        return interval + (f"; {CAPPED}" if self.is_capped else "")
 
     @property
     def coverage_statement(self) -> str:
-        """The share of the records that the interval covers, and the probability with which it does."""
+        """The share of the records that the interval covers, and with which probability."""
         return describe_coverage(self.coverage, nan if self.is_capped else self.alpha)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the interval, and thinner those that are half and twice as wide."""
+        """Plot the interval, and in thin lines the intervals of half and twice the width."""
         wider = None if self.is_capped else 2 * self.bound
         return display.draw_bounds(
             self.bound, label=self.label, covers=self.coverage_statement, narrower=self.bound / 2, wider=wider, **how,
@@ -106,7 +105,7 @@ class Bounds(ReleasedResult):
         return {"lower": np.array([self.lower]), "upper": np.array([self.upper])}
 
     def _edge_columns(self) -> tuple[()]:
-        return ()  # a bound beyond all calendars is still a row
+        return ()  # a bound beyond all dates remains in the frame
 
     def _question(self) -> dict[str, object]:
         return {"label": self.label, "capped": self.is_capped, "coverage": self.coverage}
@@ -124,16 +123,16 @@ class Bounds(ReleasedResult):
 
 @dataclass(frozen=True, slots=True)
 class BoundsQuestion:
-    """A private bound on the distance of values from zero, as a power of two times a public unit. One turn.
+    """Private bound on the distance of values from zero, as a power of two times a public unit. One round.
 
-    Intervals ``[-unit, unit]``, ``[-2 unit, 2 unit]``, ... are tried until one seems to cover the share (Chen 2018,
-    Algorithm 10); infinite values lie in no interval, and missing values are left out of the share altogether. Who can
-    add up alone releases noisy counts of the doubled units instead, and the interval is read from those.
+    Intervals ``[-unit, unit]``, ``[-2 unit, 2 unit]``, ... are tested until one appears to cover the share (Chen 2018,
+    Algorithm 10); infinite values lie in no interval, and missing values are excluded from the share. A trust model
+    that can only add up releases noisy counts of the doubled units instead, from which the interval is computed.
 
     Attributes:
         column: A column of numbers.
-        unit: What is doubled: public, about the size of values that matter.
-        coverage: The share of the records that have a value; at most 6 decimals.
+        unit: The smallest bound: public, of about the size of relevant values.
+        coverage: The share of the records with a value; at most 6 decimals.
         doublings: The largest number of doublings, after which the search ends: public.
 
     Raises:
@@ -150,11 +149,11 @@ class BoundsQuestion:
 
     @property
     def query(self) -> CoverageQuery:
-        """The query."""
+        """The coverage query."""
         return build_coverage_query(self.column, self.unit, self.coverage, self.doublings)
 
     def steps(self, setting: Setting) -> Needs[Bounds]:
-        """Ask one turn over all intervals."""
+        """Search all intervals in one round."""
         bounds, _ = yield from ask_for_bounds(self.query, ALL)
         return bounds
 
@@ -163,7 +162,7 @@ class BoundsQuestion:
 
 
 def describe_coverage(coverage: float, alpha: float) -> str:
-    """The share of the records that bounds cover, less `alpha` records (NaN: unknown), and with which probability.
+    """Describe the covered share of the records, minus `alpha` records (NaN: unknown), and its probability.
 
     >>> describe_coverage(0.95, 12)
     'at least 95% of these records minus 12, with probability 0.95'
@@ -184,9 +183,9 @@ def build_coverage_query(
     spare_records: int = 0,
     name: str = "unit",
 ) -> CoverageQuery:
-    """The query for the first of the doubled intervals that covers the share, but for so many records as are to spare.
+    """Return the query for the first doubled interval that covers the share, up to `spare_records` records.
 
-    `name` is what the unit is called where it is asked for.
+    Errors call the unit `name`.
 
     Raises:
         ValueError: `unit`, `coverage` or `doublings` is out of range.
@@ -196,21 +195,24 @@ def build_coverage_query(
 
 
 def ask_for_bounds(query: CoverageQuery, budget_fraction: Fraction) -> Needs[tuple[Bounds, CoverageInterval]]:
-    """Ask for one interval, for `budget_fraction` of the loss; two columns are asked one after the other, each with its share."""
-    found = yield from ask_workload(CoverageWorkload(query), budget_fraction)
+    """Ask for one interval with `budget_fraction` of the loss; return its bounds and the interval."""
+    interval = yield from ask_workload(CoverageWorkload(query), budget_fraction)
     middle = query.grid.cells // 2
     bounds = Bounds(
-        bound=-float(query.grid.edge(np.array(middle - found.interval))), is_capped=found.interval == middle,
-        alpha=found.alpha(1 - PROMISED) + query.spare,
-        coverage=float(query.coverage), label=str(query.axes[0].column), privacy=build_privacy_statement([found.release]),
-        evidence=Evidence.from_release(found.release),
+        bound=-float(query.grid.edge(np.array(middle - interval.interval))), is_capped=interval.interval == middle,
+        alpha=interval.alpha(1 - PROMISED) + query.spare,
+        coverage=float(query.coverage), label=str(query.axes[0].column),
+        privacy=build_privacy_statement([interval.release]),
+        evidence=Evidence.from_release(interval.release),
     )  # fmt: skip
-    return bounds, found
+    return bounds, interval
 
 
 WRITTEN = 'a BoundsQuestion, as in BoundsQuestion("x", 1, 0.9),'
+"""Expected value in a message."""
 
 HALF = Fraction(1, 2)
+"""Budget fraction of each column of a rectangle."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -222,7 +224,7 @@ class PlaneBounds(ReleasedResult):
         y: The bounds of the second column.
         privacy: The privacy statement of both together, which every picture shows.
 
-    Data frame of two rows: columns ``column``, ``lower`` and ``upper``. In JSON both stand under their columns.
+    Data frame of two rows: columns ``column``, ``lower`` and ``upper``. JSON stores both under their columns.
     """
 
     KIND = "curves"
@@ -235,58 +237,62 @@ class PlaneBounds(ReleasedResult):
 
     @property
     def rounds(self) -> tuple[()]:
-        """None here: the releases are those of each interval."""
+        """Empty: each interval has its releases."""
         return ()
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the rectangle."""
-        ends, labels = (self.x.bound, self.y.bound), (self.x.label, self.y.label)
-        widest = [each.label for each in self._both if each.is_capped]
-        covers = [f"{each.label} covers {each.coverage_statement}" for each in self._both]
-        return display.draw_plane_bounds(ends, labels=labels, covers=covers, widest=widest, **how)
+        """Plot the rectangle."""
+        bounds, labels = (self.x.bound, self.y.bound), (self.x.label, self.y.label)
+        capped = [interval.label for interval in self._both if interval.is_capped]
+        covers = [f"{interval.label} covers {interval.coverage_statement}" for interval in self._both]
+        return display.draw_plane_bounds(bounds, labels=labels, covers=covers, widest=capped, **how)
 
     @property
     def _both(self) -> tuple[Bounds, Bounds]:
         return self.x, self.y
 
     def _columns(self) -> dict[str, NDArray[Any]]:
-        kept = {"column": "label", "lower": "lower", "upper": "upper"}
-        return {name: np.array([getattr(each, of) for each in self._both]) for name, of in kept.items()}
+        attributes = {"column": "label", "lower": "lower", "upper": "upper"}
+        return {
+            name: np.array([getattr(interval, attribute) for interval in self._both])
+            for name, attribute in attributes.items()
+        }
 
     def _arrays(self) -> dict[str, object]:
-        return {"curves": {each.label: json.loads(each.to_json()) for each in self._both}}
+        return {"curves": {interval.label: json.loads(interval.to_json()) for interval in self._both}}
 
     def _question(self) -> dict[str, object]:
-        return {"columns": [each.label for each in self._both]}
+        return {"columns": [interval.label for interval in self._both]}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> PlaneBounds:
         columns, stored = document.question.get("columns", []), document.arrays["curves"]
         if len(columns) != 2 or not set(columns) <= stored.keys():
             raise InvalidArgument("curve", "bounds of two columns are needed")
-        across, upwards = (Bounds.from_json(json.dumps(stored[column])) for column in columns)
-        return cls(across, upwards, document.privacy)
+        x, y = (Bounds.from_json(json.dumps(stored[column])) for column in columns)
+        return cls(x, y, document.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
         rows = (
-            ((each.label, each.description), (f"{each.label} covers", each.coverage_statement)) for each in self._both
+            ((interval.label, interval.description), (f"{interval.label} covers", interval.coverage_statement))
+            for interval in self._both
         )
         return [row for pair in rows for row in pair]
 
 
 @dataclass(frozen=True, slots=True)
 class PlaneBoundsQuestion:
-    """Private bounds on the distances of two columns from zero. Two turns, half of the budget each.
+    """Private bounds on the distances of two columns from zero. Two rounds with half of the budget each.
 
-    A single test of both columns with one common noise would have a quarter less noise under add-remove, but a sixth
-    more under replace-one, where a replaced record may enter an interval of one column and leave one of the other.
+    A single test of both columns with common noise would have a quarter less noise under add-remove, but a sixth more
+    under replace-one, where a replaced record may enter an interval of one column and leave one of the other.
 
     Attributes:
-        x: The first column, its unit and coverage.
-        y: The second column, with a unit and a coverage of its own.
+        x: The first column, with unit and coverage.
+        y: The second column, with another unit and coverage.
 
     Raises:
-        ValueError: both are one column.
+        ValueError: both have the same column.
     """
 
     x: BoundsQuestion
@@ -296,10 +302,10 @@ class PlaneBoundsQuestion:
         for name in ("x", "y"):
             require_type(name, getattr(self, name), BoundsQuestion, WRITTEN)
         if self.x.column == self.y.column:
-            raise InvalidArgument("y", f"another column than the first one is needed, got {self.y.column!r}")
+            raise InvalidArgument("y", f"a column other than x is needed, got {self.y.column!r}")
 
     def steps(self, setting: Setting) -> Needs[PlaneBounds]:
-        """Bounds of one column, then of the other."""
+        """Ask for the bounds of each column."""
         width, first = yield from ask_for_bounds(self.x.query, HALF)
         height, second = yield from ask_for_bounds(self.y.query, HALF)
         return PlaneBounds(width, height, build_privacy_statement((first.release, second.release)))

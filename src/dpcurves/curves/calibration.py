@@ -23,14 +23,17 @@ from .result import PlotArguments, notes_on_dependence, notes_on_width
 from .score_groups import GroupIntervalResult, GroupQuestion, Numbers, ScoreGroups
 
 SHARES = GroupBudgetFractions(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
+"""Budget fractions of a calibration curve."""
 NUMBERS: Numbers = (50.0, 4), (200.0, 6), (1500.0, 10), (20_000.0, 14), (inf, 20)
-"""Groups that show most beside noise, once they are read by `smooth_shares`: chosen on the same laws as its constants.
-Where two numbers of groups are alike there, the smaller one has the narrower intervals."""
-LEVEL, MANY = 0.95, 20
-"""The level of the intervals that notes are about, and standard deviations of its noise of which a group has more where
-its interval is surely narrower than a half."""
+"""Number of groups, by records in standard deviations of the noise of a count: these have the smallest error after
+`smooth_shares`, chosen on the same laws as its constants. Of equally good numbers the smaller one gives narrower
+intervals."""
+LEVEL = 0.95
+"""Confidence level of the intervals that notes describe."""
+MANY = 20
+"""Signal-to-noise ratio above which the interval of a group is surely narrower than 1/2."""
 UNKNOWN = 0.5
-"""The share of positives where nobody seems to be."""
+"""The share of positives in groups without records."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,18 +41,17 @@ class Calibration(GroupIntervalResult):
     """The observed share of positives against the mean predicted probability, in groups of similar scores.
 
     Attributes:
-        prob_pred: Mean score of each group, of shape ``(groups,)``; the noisier it is, the nearer to the middle of the
-            group.
-        prob_true: Share of positives in each group, in [0, 1], of the same shape. The noisier the share of a group, the
-            more it is shrunk towards a smooth curve through all groups: see `smooth_shares`. Intervals are computed
-            from the counts alone.
-        count: Records in each group, never below zero.
-        edges: Where the groups lie, of shape ``(groups + 1,)``.
+        prob_pred: Mean score of each group, of shape ``(groups,)``; shrunk towards the middle of the group, more so if
+            it is noisier.
+        prob_true: Share of positives in each group, in [0, 1], of the same shape; shrunk towards a smooth curve through
+            all groups, more so if it is noisier: see `smooth_shares`. Intervals are computed from the counts alone.
+        count: Records in each group, not negative.
+        edges: Edges of the groups, of shape ``(groups + 1,)``.
         privacy: The privacy statement, which every picture shows.
-        groups: What the curve was read from.
+        groups: The released counts of the groups.
 
-    Data frame: columns ``left`` and ``right``, where a group lies, ``prob_pred``, ``prob_true`` and ``count``; with a
-    level, also ``lower`` and ``upper``.
+    Data frame: columns ``left`` and ``right``, the bounds of a group, ``prob_pred``, ``prob_true`` and ``count``; with
+    a level, also ``lower`` and ``upper``.
     """
 
     KIND = "calibration"
@@ -68,7 +70,7 @@ class Calibration(GroupIntervalResult):
 
     @classmethod
     def from_counts(cls, groups: ScoreGroups, privacy: PrivacyStatement) -> Calibration:
-        """From released groups."""
+        """Return the curve from released groups."""
         count = np.maximum(groups.group_counts.count, 0.0)
         curve = cls(groups.likely_means, _estimate_shares(groups), count, groups.grid.edges, privacy, groups)
         if float(count.max()) > MANY * groups.count_noise_deviation:
@@ -79,23 +81,23 @@ class Calibration(GroupIntervalResult):
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """Lower and upper ends of `prob_true`, of shape ``(groups, 2)``: each group on its own, with chance `level`.
+        """Return intervals of `prob_true`, of shape ``(groups, 2)``, each with confidence `level`.
 
-        Each holds the share of positives among these records of its group; with `population`, the share among the
-        population that the records were drawn from with a score in the group, which needs independent units of one
-        record each. About one in twenty intervals at level 0.95 may miss, so one group beside the diagonal is no
-        evidence: `HosmerLemeshow` judges all groups at once.
+        Each contains the share of positives among these records of its group; with `population`, the share among the
+        population with a score in the group, which needs independent units of one record each. About one in twenty
+        intervals at level 0.95 may miss, so a single group off the diagonal is no evidence: `HosmerLemeshow` tests all
+        groups at once.
         """
-        ends = self.groups.intervals(share_intervals, level, self.privacy, population=population, generator=generator)
-        return join_intervals(ends, np.stack([self.prob_true] * 2, axis=1))
+        limits = self.groups.intervals(share_intervals, level, self.privacy, population=population, generator=generator)
+        return join_intervals(limits, np.stack([self.prob_true] * 2, axis=1))
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         observed = self._mask_unknown("prob_true", self.prob_true)
         return display.draw_calibration(self.prob_pred, observed, self.count, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
-        ends = {"left": self.edges[:-1], "right": self.edges[1:]}
-        return {**ends, **{name: getattr(self, name) for name in self.ARRAYS}}
+        bounds = {"left": self.edges[:-1], "right": self.edges[1:]}
+        return {**bounds, **{name: getattr(self, name) for name in self.ARRAYS}}
 
     def _summary(self) -> list[tuple[str, str]]:
         return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]
@@ -105,22 +107,22 @@ class Calibration(GroupIntervalResult):
 class CalibrationQuestion(GroupQuestion):
     """The share of positive labels among records of similar score (a calibration curve).
 
-    With many groups the noise of each is large beside its count; with few the line through them is coarse. If `groups`
-    is None there are 20, or 14 where records are fewer than 20,000 standard deviations of the noise of one count
-    (records times epsilon of 57,000 under replace-one; half of that under add-remove), 10 below 1500 of them, 6 below
-    200, 4 below 50. Where the number of records is private, a first turn counts them, for a fiftieth of the loss. A
-    look at all scores in 16 even intervals, for a tenth of the loss or less, then says where groups end: they have
-    fewer records where scores are rare. Where most scores lie in one of these intervals, and where a number of groups
-    is asked for, groups are of about equal size, and a fifth of the loss finds where they end.
+    With many groups the noise of each is large relative to its count; with few the curve is coarse. If `groups` is None
+    there are 20, or 14 below 20,000 records per standard deviation of the noise of one count (records times epsilon of
+    57,000 under replace-one; half of that under add-remove), 10 below 1500, 6 below 200, 4 below 50. If the number of
+    records is private, a first round counts them, for a fiftieth of the budget. A pilot query of all scores in 16 even
+    intervals, for at most a tenth of the budget, then chooses the edges of the groups: groups have fewer records where
+    scores are rare. If most scores lie in one of these intervals, or if `groups` is given, groups are of about equal
+    size, and a fifth of the budget finds their edges.
 
     Attributes:
         label: The column of true labels.
         score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
-        groups: How many groups of about equal size, 2 to 1000; fewer where scores are tied. None: see above.
-        grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart
-            and lie in no group, whatever the grid says of them.
+        groups: The number of groups of about equal size, 2 to 1000; ties may leave fewer. None: see above.
+        grid: Public cells from which group edges are chosen, between 0 and 1; scores outside are counted apart and lie
+            in no group, whatever `grid.outside`.
         pos_label, neg_label: The two classes; records with another label are missing.
-        model: What is stated about the model that made the scores; it is printed with the result.
+        model: A statement about the model that made the scores; it is printed with the result.
     """
 
     _BUDGET_FRACTIONS = SHARES
@@ -128,7 +130,7 @@ class CalibrationQuestion(GroupQuestion):
     _GROUP_NUMBERS = NUMBERS
 
     def steps(self, setting: Setting) -> Needs[Calibration]:
-        """The number of records, if it is needed; then counts of both classes in groups."""
+        """Count the records if their number is needed, then both classes in groups."""
         return self._ask_result(Calibration.from_counts, setting)
 
     def __str__(self) -> str:
@@ -136,7 +138,7 @@ class CalibrationQuestion(GroupQuestion):
 
 
 def _estimate_shares(groups: ScoreGroups) -> FloatArray:
-    """Shares of positives; a class that noise took below zero has none, and unknown where nobody seems to be."""
+    """Return shares of positives from counts clipped at 0; `UNKNOWN` if all counts are 0."""
     released = groups.group_counts
     positive, negative = np.maximum(released.positive, 0.0), np.maximum(released.negative, 0.0)
     if positive.sum() + negative.sum() == 0:
@@ -145,10 +147,12 @@ def _estimate_shares(groups: ScoreGroups) -> FloatArray:
 
 
 TEST_SHARES = GroupBudgetFractions(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
+"""Budget fractions of a Hosmer-Lemeshow test."""
 TEST_NUMBERS: Numbers = (350.0, 4), (1050.0, 5), (inf, 10)
-"""Groups that find a wrong model best, about, without being too few to show where it is wrong."""
+"""Number of groups, by records in standard deviations of the noise of a count: about the highest power against a wrong
+model, with enough groups to show where it is wrong."""
 DROWNED = 3
-"""Standard deviations of its noise that a group has to hold, on average, or it is hidden."""
+"""Signal-to-noise ratio of the mean group below which a note says that noise hides the groups."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,18 +161,18 @@ class HosmerLemeshow(GroupIntervalResult):
 
     Attributes:
         statistic: The sum over groups of squared differences of observed and expected positives, divided by their
-            variance if the model is right: the binomial variance and that of the noise. Without noise it is the usual
-            statistic.
-        p_value: The probability that a model that is right about the population gives at least this statistic. It
-            accounts for noise and for sampling: labels are taken as independent draws with the predicted probabilities.
-            As the statistic is not chi-squared under noise, its distribution under the null hypothesis is simulated.
-            Both are NaN where no group is known.
-        edges: Where the groups lie, of shape ``(groups + 1,)``.
-        count, observed, expected: Records, observed and expected positives of each group: within what is possible.
-            Where noise alone may have made the count, which it does of no record with a chance of 5%, they are *not
-            known*: NaN. Unbiased ones are in ``groups.released``.
+            variance under the model: the binomial variance plus the variance of the noise. Without noise it is the
+            usual statistic.
+        p_value: The probability that a model that is correct for the population gives at least this statistic. It
+            accounts for noise and for sampling: labels are independent draws with the predicted probabilities. Since
+            the statistic is not chi-squared under noise, its null distribution is simulated. Both are NaN if no group
+            is known.
+        edges: Edges of the groups, of shape ``(groups + 1,)``.
+        count, observed, expected: Records, observed and expected positives of each group, clipped to possible values.
+            They are *not known*, NaN, if an empty group would have a count of this size with probability 5 %. Unbiased
+            numbers are in ``groups.group_counts``.
         privacy: The privacy statement, which every picture shows.
-        groups: What the test was read from.
+        groups: The released counts of the groups.
 
     Data frame: one row for each group; with a level, also ``observed_lower`` and ``observed_upper``.
     """
@@ -200,11 +204,11 @@ class HosmerLemeshow(GroupIntervalResult):
     def from_counts(
         cls, groups: ScoreGroups, privacy: PrivacyStatement, *, generator: np.random.Generator | None = None
     ) -> HosmerLemeshow:
-        """From released groups."""
+        """Return the test from released groups."""
         released = groups.group_counts
         privacy = privacy.with_notes(*notes_on_dependence(privacy), *_notes_on_hidden_groups(groups))
-        chance, noise = public_generator(generator), groups.surplus_noise_variance
-        p_value = simulated_p_value(released, groups.simulate_noise(chance), noise, chance)
+        rng, noise = public_generator(generator), groups.surplus_noise_variance
+        p_value = simulated_p_value(released, groups.simulate_noise(rng), noise, rng)
         statistic = float(hosmer_lemeshow(released, noise))
         count, observed, expected = _mask_unknown_groups(groups, privacy.most_records)
         if np.isnan(count).all():
@@ -220,15 +224,15 @@ class HosmerLemeshow(GroupIntervalResult):
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """Lower and upper ends of `observed`, of shape ``(groups, 2)``: each group on its own, with chance `level`.
+        """Return intervals of `observed`, of shape ``(groups, 2)``, each with confidence `level`.
 
         Each is for the number of positives among these records of its group; with `population`, for the expected number
         in a group of that size, which needs independent units of one record each. They contain `observed`.
         """
-        ends = self.groups.intervals(
+        limits = self.groups.intervals(
             positive_intervals, level, self.privacy, population=population, generator=generator
         )
-        lower, upper = np.fmin(ends[:, 0], self.observed), np.fmax(ends[:, 1], self.observed)
+        lower, upper = np.fmin(limits[:, 0], self.observed), np.fmax(limits[:, 1], self.observed)
         return np.stack([lower, upper], axis=1)
 
     def _columns(self) -> dict[str, FloatArray]:
@@ -246,27 +250,28 @@ class HosmerLemeshow(GroupIntervalResult):
 
 @dataclass(frozen=True, slots=True)
 class HosmerLemeshowQuestion(GroupQuestion):
-    """Do predicted probabilities agree with the labels, group by group? Three turns: edges of groups, counts, sums.
+    """Test whether predicted probabilities agree with the labels, group by group. Three rounds: group edges, counts,
+    sums.
 
-    With many groups the noise of each is large beside its count. If `groups` is None there are 10 groups, or 5 where
-    records times epsilon are below 3000, or 4 below 1000 (under replace-one; under add-remove, which needs half the
-    noise, half of that). Where the number of records is private, a first turn counts them, for a fiftieth of the loss.
+    With many groups the noise of each is large relative to its count. If `groups` is None there are 10 groups, or 5 for
+    records times epsilon below 3000, or 4 below 1000 (under replace-one; half of that under add-remove, which needs
+    half the noise). If the number of records is private, a first round counts them, for a fiftieth of the budget.
 
     Attributes:
         label: The column of true labels.
         score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
-        groups: How many groups of about equal size, 2 to 1000; fewer where scores are tied. None: see above.
-        grid: Public cells that group edges are chosen from, between 0 and 1; scores outside are counted apart
-            and lie in no group, whatever the grid says of them.
+        groups: The number of groups of about equal size, 2 to 1000; ties may leave fewer. None: see above.
+        grid: Public cells from which group edges are chosen, between 0 and 1; scores outside are counted apart and lie
+            in no group, whatever `grid.outside`.
         pos_label, neg_label: The two classes; records with another label are missing.
-        model: What is stated about the model that made the scores; it is printed with the result.
+        model: A statement about the model that made the scores; it is printed with the result.
     """
 
     _BUDGET_FRACTIONS = TEST_SHARES
     _GROUP_NUMBERS = TEST_NUMBERS
 
     def steps(self, setting: Setting) -> Needs[HosmerLemeshow]:
-        """The number of records, if it is needed; then edges of groups, counts, and sums of scores."""
+        """Count the records if their number is needed; then ask for group edges, counts, and sums of scores."""
         return self._ask_result(HosmerLemeshow.from_counts, setting)
 
     def __str__(self) -> str:
@@ -274,19 +279,22 @@ class HosmerLemeshowQuestion(GroupQuestion):
 
 
 def _mask_unknown_groups(groups: ScoreGroups, most: int | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Records, observed and expected positives of each group, as far as something is known of them."""
+    """Return records, observed and expected positives of each group; NaN if the group may be noise alone."""
     released, noise = groups.group_counts, groups.simulate_noise(None)
     errors = upper_quantiles(np.abs(noise.positive + noise.negative), KNOWN)
     count = np.where(released.count <= errors, np.nan, clip_to_possible(released.count, most))
     observed = np.clip(released.positive, 0.0, count)
-    # Cells of declared values reach beyond [0, 1].
+    # Cells of declared values extend beyond [0, 1].
     low, high = np.maximum(released.lower, 0.0), np.minimum(released.upper, 1.0)
     return count, observed, np.clip(released.expected_positives, low * count, high * count)
 
 
 def _notes_on_hidden_groups(groups: ScoreGroups) -> tuple[str, ...]:
-    """A note where groups hold so few records that noise hides them: then a wrong model looks as a right one does."""
-    each, noise = max(float(groups.group_counts.count.mean()), 0.0), groups.count_noise_deviation
-    if each >= DROWNED * noise:
+    """Return a note if noise hides the groups, so that a wrong model looks like a right one."""
+    mean_count, noise = max(float(groups.group_counts.count.mean()), 0.0), groups.count_noise_deviation
+    if mean_count >= DROWNED * noise:
         return ()
-    return (f"noise hides the groups: {each:,.0f} records each, ± {noise:,.0f}; no p-value tells much of the model",)
+    return (
+        f"noise hides the groups: {mean_count:,.0f} records each, ± {noise:,.0f}; "
+        "the p-value says little about the model",
+    )

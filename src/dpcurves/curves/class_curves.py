@@ -1,4 +1,4 @@
-"""Curves that are read from one release of scores: precision, gain, net benefit, confusion, calibration."""
+"""Curves from one release of scores: precision, gain, net benefit, confusion matrix, calibration."""
 
 from __future__ import annotations
 
@@ -47,15 +47,14 @@ from .result import EACH, PlotArguments
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrecisionRecall(BandedTableResult):
-    """Precision and recall at each threshold: the share of positives above it, and the share of all positives there.
+    """Precision and recall at each threshold: the share of positives above it, and the share of all positives above it.
 
     Attributes:
-        precision: Share of positives among the records above each threshold; 1 where none is. Shape ``(points,)``.
-        recall: Share of the positives that lie above each threshold, of the same shape; NaN without positives.
-        thresholds: In falling order; at point i, scores at or above threshold i count as above it. The first is
-            infinite.
+        precision: Share of positives among the records above each threshold; 1 without records. Shape ``(points,)``.
+        recall: Share of the positives above each threshold, of the same shape; NaN without positives.
+        thresholds: Decreasing; at point i, scores at or above threshold i count as above it. The first is infinite.
         average_precision: The mean precision at the scores of the positives.
-        table: What the curve was read from.
+        table: The released table.
     """
 
     KIND = "precision-recall"
@@ -79,22 +78,23 @@ class PrecisionRecall(BandedTableResult):
 
     @classmethod
     def from_counts(cls, table: ClassTable) -> PrecisionRecall:
-        """From released counts, for nothing."""
-        likely = table.counts.likely_counts
-        precision, recall = precision_and_recall(likely)
+        """Return the curve from released counts, at no further loss."""
+        counts = table.counts.likely_counts
+        precision, recall = precision_and_recall(counts)
         return cls(precision, recall, table.thresholds, estimate_metric(table, Metric.AVERAGE_PRECISION), table)
 
     def band(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[Band, Band]:
-        """Lower and upper ends of `precision`, and those of `recall`, at all thresholds at once with chance `level`.
+        """Return bands of `precision` and of `recall`, simultaneous at all thresholds with confidence `level`.
 
-        They are for the rates of these records; with `population`, those of the population that the records were drawn
-        from, which needs independent units of one record each. The bands of both rates are simultaneous: see
-        `ratio_bands`. Where noise alone can explain the count above a threshold, the interval of precision is 0 to 1.
+        They are for the rates of these records; with `population`, for the rates of the population from which the
+        records were sampled, which needs independent units of one record each. The bands of both rates are
+        simultaneous: see `ratio_bands`. If noise alone can explain the count above a threshold, the interval of
+        precision is 0 to 1.
         """
-        asked = PRECISION, RECALL
-        precision, recall = self.table.bands(asked, level, population=population, generator=generator)
+        ratios = PRECISION, RECALL
+        precision, recall = self.table.bands(ratios, level, population=population, generator=generator)
         return precision, pin_share_ends(recall)
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
@@ -113,11 +113,9 @@ class CumulativeGain(BandedTableResult):
     Attributes:
         flagged: Share of all records above each threshold, of shape ``(points,)``; NaN without records.
         gain: Share of the positives above it, of the same shape; NaN without positives.
-        lift: The gain divided by the flagged share: how many times as many positives as among equally many random
-            records.
-        thresholds: In falling order; at point i, scores at or above threshold i count as above it. The first is
-            infinite.
-        table: What the curve was read from.
+        lift: The gain divided by the flagged share: the ratio to the positives among equally many random records.
+        thresholds: Decreasing; at point i, scores at or above threshold i count as above it. The first is infinite.
+        table: The released table.
     """
 
     KIND = "cumulative-gain"
@@ -142,7 +140,7 @@ class CumulativeGain(BandedTableResult):
 
     @classmethod
     def from_counts(cls, table: ClassTable) -> CumulativeGain:
-        """From released counts, for nothing."""
+        """Return the curve from released counts, at no further loss."""
         negative, positive = table.counts.likely_counts[:, ::-1]
         flagged, gain = _shares_above_thresholds(negative + positive), _shares_above_thresholds(positive)
         lift = np.divide(gain, flagged, out=np.full_like(gain, np.nan), where=flagged > 0)
@@ -151,19 +149,19 @@ class CumulativeGain(BandedTableResult):
     def band(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> tuple[Band, Band, Band]:
-        """Lower and upper ends of `flagged`, of `gain` and of `lift`, at all thresholds at once with chance `level`.
+        """Return bands of `flagged`, of `gain` and of `lift`, simultaneous at all thresholds with confidence `level`.
 
-        They are for these records; with `population`, for the population that the records were drawn from, which needs
-        independent units of one record each. All are simultaneous: see `ratio_bands`. The limits of the lift are the
-        tighter of two: those that follow from the limits of precision and prevalence, and those that follow from the
-        limits of both shares. Where the share of records above a threshold may be zero the upper limit is infinite.
+        They are for these records; with `population`, for the population from which the records were sampled, which
+        needs independent units of one record each. All are simultaneous: see `ratio_bands`. The limits of the lift are
+        the tighter of two: from the limits of precision and prevalence, and from the limits of both shares. If the
+        share of records above a threshold may be zero, the upper limit is infinite.
         """
-        asked = FLAGGED, RECALL, PRECISION
-        shares = self.table.bands(asked, level, population=population, generator=generator)
+        ratios = FLAGGED, RECALL, PRECISION
+        shares = self.table.bands(ratios, level, population=population, generator=generator)
         flagged, gain = (pin_share_ends(share) for share in shares[:2])
         prevalence = shares[2][0][-1:], shares[2][1][-1:]  # below all thresholds
-        one, other = _divide_bands(shares[2], prevalence), _divide_bands(gain, flagged)
-        return flagged, gain, (np.maximum(one[0], other[0]), np.minimum(one[1], other[1]))
+        by_precision, by_shares = _divide_bands(shares[2], prevalence), _divide_bands(gain, flagged)
+        return flagged, gain, (np.maximum(by_precision[0], by_shares[0]), np.minimum(by_precision[1], by_shares[1]))
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
         flagged, gain, _ = self.band(level, population=population)
@@ -180,10 +178,10 @@ def _shares_above_thresholds(count: FloatArray) -> FloatArray:
 
 
 def _divide_bands(part: Band, whole: Band) -> Band:
-    """Ends of a quotient of two numbers that lie between theirs; infinity where the second may be 0."""
-    (low, high), (least, most) = np.broadcast_arrays(*part), np.broadcast_arrays(*whole)
-    upper = np.divide(high, least, out=np.full(high.shape, np.inf), where=least > 0)
-    return low / np.maximum(most, 1e-300), upper
+    """Return limits of a quotient of two bounded numbers; infinite if the second may be 0."""
+    (lower, upper_part), (smallest, largest) = np.broadcast_arrays(*part), np.broadcast_arrays(*whole)
+    upper = np.divide(upper_part, smallest, out=np.full(upper_part.shape, np.inf), where=smallest > 0)
+    return lower / np.maximum(largest, 1e-300), upper
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,13 +189,13 @@ class DecisionCurve(ClassTableResult):
     """The net benefit of acting where a probability is at or above a threshold (Vickers and Elkin 2006).
 
     It is the share of true positives minus the share of false positives times the odds of the threshold, t / (1 - t):
-    acting at a probability of t or above implies that a false positive costs t / (1 - t) times what a true one gains.
+    acting at probability t implies that a false positive costs t / (1 - t) times the benefit of a true positive.
 
     Attributes:
-        threshold: Rising probabilities, the inner edges of the grid, of shape ``(points,)``.
+        threshold: Increasing probabilities, the inner edges of the grid, of shape ``(points,)``.
         benefit: Net benefit of acting by the scores, per record, of the same shape.
-        all_benefit: The net benefit of acting on everybody. That of acting on nobody is 0.
-        table: What the curve was read from.
+        all_benefit: The net benefit of acting on all records. For no record it is 0.
+        table: The released table.
     """
 
     KIND = "decision-curve"
@@ -216,28 +214,28 @@ class DecisionCurve(ClassTableResult):
 
     @classmethod
     def from_counts(cls, table: ClassTable) -> DecisionCurve:
-        """From released counts, for nothing.
+        """Return the curve from released counts, at no further loss.
 
         Raises:
-            ValueError: the scores are no probabilities.
+            ValueError: the scores are not probabilities.
         """
         table.require_probabilities("a decision curve")
-        at, points = table.grid.edges[1:-1], _threshold_indices(table)
+        thresholds, points = table.grid.edges[1:-1], _threshold_indices(table)
         false, true = cumulate_from_top(table.counts.likely_counts)
         size = float(false[-1] + true[-1])
-        by_scores = net_benefit(true[points], false[points], size, at)
-        everybody = net_benefit(true[-1:], false[-1:], size, at)
-        return cls(at, by_scores, everybody, table)
+        benefit = net_benefit(true[points], false[points], size, thresholds)
+        all_benefit = net_benefit(true[-1:], false[-1:], size, thresholds)
+        return cls(thresholds, benefit, all_benefit, table)
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:
-        """Lower and upper ends of `benefit`, at all thresholds at once with chance `level`.
+        """Return a band of `benefit`, simultaneous at all thresholds with confidence `level`.
 
-        They hold the net benefit of these records; with `population`, that of the population that the records were
-        drawn from, which needs independent units of one record each. See `ratio_bands`.
+        It is for the net benefit of these records; with `population`, for the population from which the records were
+        sampled, which needs independent units of one record each. See `ratio_bands`.
         """
         points, thresholds = _threshold_indices(self.table), len(self.table.thresholds)
-        asked = (net_benefit_ratio(odds(self.threshold), points, thresholds),)
-        ((lower, upper),) = self.table.bands(asked, level, population=population, generator=generator)
+        ratios = (net_benefit_ratio(odds(self.threshold), points, thresholds),)
+        ((lower, upper),) = self.table.bands(ratios, level, population=population, generator=generator)
         return lower[points], upper[points]
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
@@ -255,9 +253,9 @@ class DecisionCurve(ClassTableResult):
 
 
 def _threshold_indices(table: ClassTable) -> np.ndarray:
-    """The number of the highest slots above each inner edge of the grid."""
-    apart = int(table.grid.outside is Outside.APART)
-    return table.grid.slots - apart - np.arange(1, table.grid.cells)
+    """Return the number of slots above each inner edge of the grid."""
+    outside = int(table.grid.outside is Outside.APART)
+    return table.grid.slots - outside - np.arange(1, table.grid.cells)
 
 
 TRUE_NEGATIVE, FALSE_POSITIVE, FALSE_NEGATIVE, TRUE_POSITIVE = range(4)
@@ -275,17 +273,18 @@ RATES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = MappingProxyType(
 )
 """Each rate as two groups of counts: the first divided by the sum of both; F1 follows from such a share."""
 MEAN_OF_BOTH = list(RATES).index("f1")
+"""Index of F1, the harmonic mean of precision and recall."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Confusion(ClassTableResult):
-    """The confusion matrix at one threshold, and rates: a score at or above the threshold is called positive.
+    """The confusion matrix at one threshold, and rates: a score at or above the threshold is classified positive.
 
     Attributes:
-        threshold: The edge of the grid that is nearest to the one that was asked for.
-        matrix: Counts of shape ``(2, 2)``, as in scikit-learn: rows are the true labels, columns the predicted ones,
-            negatives first. Never below 0.
-        table: What they were read from.
+        threshold: The edge of the grid nearest to the requested threshold.
+        matrix: Non-negative counts of shape ``(2, 2)``, as in scikit-learn: rows are the true labels, columns the
+            predicted ones, negatives first.
+        table: The released table.
     """
 
     KIND = "confusion"
@@ -301,7 +300,7 @@ class Confusion(ClassTableResult):
 
     @classmethod
     def from_counts(cls, table: ClassTable, threshold: float = 0.5) -> Confusion:
-        """From released counts, for nothing."""
+        """Return the matrix from released counts, at no further loss."""
         point = table.nearest_threshold_index(threshold)
         edge = float(table.thresholds[point])
         if table.grid.values is None and describe_point(edge, threshold) != describe_point(edge, edge):
@@ -311,10 +310,10 @@ class Confusion(ClassTableResult):
 
     @property
     def rates(self) -> dict[str, float]:
-        """Rates by name; NaN where one is not known: see `known_values`.
+        """Rates by name; NaN if a rate is unknown: see `known_values`.
 
-        The shares that are predicted positive (``flagged``) and are positive (``prevalence``), and the usual rates;
-        ``f1`` is the harmonic mean of precision and recall.
+        The shares of predicted positives (``flagged``) and of positives (``prevalence``), and the usual rates; ``f1``
+        is the harmonic mean of precision and recall.
         """
         part, rest = _split_rate_counts(self.matrix.ravel())
         shares = np.divide(part, part + rest, out=np.full(len(part), np.nan), where=part + rest >= LEAST_MASS)
@@ -324,33 +323,34 @@ class Confusion(ClassTableResult):
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """Confidence limits of `rates`, in their order, shape ``(rates, 2)``: each holds on its own, at this `level`.
+        """Return confidence limits of `rates`, in their order, shape ``(rates, 2)``, each with confidence `level`.
 
-        They are for the rates of these records; with `population`, that of the population that the records were drawn
-        from, which needs independent units of one record each. The interval is 0 to 1 where noise alone can explain
-        what was counted. F1 rises with the share of true positives among all that are positive or called so, whose
-        interval is taken along.
+        They are for the rates of these records; with `population`, for the population from which the records were
+        sampled, which needs independent units of one record each. The interval is 0 to 1 if noise alone can explain the
+        counts. F1 is an increasing function of the share of true positives among all records that are positive or
+        classified so, whose limits are transformed.
         """
-        found = self._intervals_at(level, population=population, generator=generator)
+        limits = self._intervals_at(level, population=population, generator=generator)
         lower, upper = self._intervals_at(KNOWN_AT).T
-        found[is_uninformative(lower, upper, 0.0, 1.0)] = 0.0, 1.0
-        return found
+        limits[is_uninformative(lower, upper, 0.0, 1.0)] = 0.0, 1.0
+        return limits
 
     def _intervals_at(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        found = self.table.share_intervals(
+        limits = self.table.share_intervals(
             lambda cells: _split_rate_counts(_count_outcomes(cells, self._threshold_index)),
             level,
             population=population,
             generator=generator,
         )
-        return _insert_f1(found.T).T
+        return _insert_f1(limits.T).T
 
     def count_intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """Confidence limits of the four counts, each on its own, of shape ``(2, 2, 2)``: limits along the last axis.
+        """Return confidence limits of the four counts, each with confidence `level`, of shape ``(2, 2, 2)``: limits on
+        the last axis.
 
         With `population`, they are for the expected counts in a sample of this size; see `mean_intervals`. Arguments
         and errors as for `intervals`.
@@ -364,8 +364,8 @@ class Confusion(ClassTableResult):
         if population:
             normal, size = sampling_generator(generator).standard_normal(noise.shape), max(float(counts.sum()), 1.0)
             return np.reshape(mean_intervals(counts, noise, normal, size, level), (2, 2, 2))
-        found = [basic_interval(count, errors, level) for count, errors in zip(counts.tolist(), noise.T, strict=True)]
-        return np.reshape(np.maximum(np.array(found), 0.0), (2, 2, 2))
+        limits = [basic_interval(count, errors, level) for count, errors in zip(counts.tolist(), noise.T, strict=True)]
+        return np.reshape(np.maximum(np.array(limits), 0.0), (2, 2, 2))
 
     @property
     def _threshold_index(self) -> int:
@@ -387,41 +387,42 @@ class Confusion(ClassTableResult):
 
 
 def _count_outcomes(cells: FloatArray, point: int) -> FloatArray:
-    """True negatives, false positives, false negatives and true positives: (..., 2, cells) to (..., 4)."""
-    first = cells.shape[-1] - point  # the highest cells, from this one on, are called positive
-    sides = [each.sum(axis=-1) for each in (cells[..., :first], cells[..., first:])]
-    return np.stack(sides, axis=-1).reshape(*cells.shape[:-2], 4)
+    """Return true negatives, false positives, false negatives and true positives: (..., 2, cells) to (..., 4)."""
+    first = cells.shape[-1] - point  # cells from this one are classified positive
+    sums = [part.sum(axis=-1) for part in (cells[..., :first], cells[..., first:])]
+    return np.stack(sums, axis=-1).reshape(*cells.shape[:-2], 4)
 
 
-def _split_rate_counts(four: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The counts that each rate is a share of, and the rest: (..., 4) to (..., rates)."""
+def _split_rate_counts(outcomes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the numerator of each rate, and the remainder of its denominator: (..., 4) to (..., rates)."""
     part, rest = (
-        np.stack([four[..., list(counted)].sum(axis=-1) for counted in side], axis=-1)
-        for side in zip(*RATES.values(), strict=True)
+        np.stack([outcomes[..., list(indices)].sum(axis=-1) for indices in groups], axis=-1)
+        for groups in zip(*RATES.values(), strict=True)
     )
     return part, rest
 
 
 def _insert_f1(shares: FloatArray) -> FloatArray:
-    """Rates, (..., rates), with F1 in the place of the share j that it follows from, as ``2 j / (1 + j)``."""
-    found = shares.copy()
-    found[..., MEAN_OF_BOTH] *= 2 / (1 + found[..., MEAN_OF_BOTH])
-    return found
+    """Return rates, (..., rates), with F1 in place of its share j, as ``2 j / (1 + j)``."""
+    rates = shares.copy()
+    rates[..., MEAN_OF_BOTH] *= 2 / (1 + rates[..., MEAN_OF_BOTH])
+    return rates
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreCalibration(ClassTableResult):
-    """The observed share of positives against the mean score, in groups of cells. Scores count as middles of cells.
+    """The observed share of positives against the mean score, in groups of cells. The middle of a cell represents its
+    scores.
 
     Attributes:
         prob_pred: Mean score of each group, of shape ``(groups,)``.
-        prob_true: Share of positives in each group, of the same shape; NaN where nobody was counted.
-        count: Records in each group, never below zero.
-        edges: Where the groups lie, of shape ``(groups + 1,)``.
+        prob_true: Share of positives in each group, of the same shape; NaN without records.
+        count: Records in each group, not negative.
+        edges: Edges of the groups, of shape ``(groups + 1,)``.
         starts: The first cell of each group.
-        table: What the curve was read from.
+        table: The released table.
 
-    Data frame: columns ``left`` and ``right``, where each group lies, ``prob_pred``, ``prob_true`` and ``count``.
+    Data frame: columns ``left`` and ``right``, the bounds of each group, ``prob_pred``, ``prob_true`` and ``count``.
     """
 
     KIND = "score-calibration"
@@ -442,25 +443,25 @@ class ScoreCalibration(ClassTableResult):
 
     @classmethod
     def from_counts(cls, table: ClassTable) -> ScoreCalibration:
-        """Ten groups of about equal size by the released counts, at no further loss."""
+        """Return ten groups of about equal size by the released counts, at no further loss."""
         return cls.from_even_groups(table, GROUPS)
 
     @classmethod
     def from_even_groups(cls, table: ClassTable, groups: int) -> ScoreCalibration:
-        """At most `groups` groups of about equal size, by the released counts.
+        """Return at most `groups` groups of about equal size, by the released counts.
 
         Raises:
-            ValueError: the scores are no probabilities.
+            ValueError: the scores are not probabilities.
         """
         table.require_probabilities("a calibration curve")
         return cls.from_group_starts(table, group_cells_evenly(table, groups))
 
     @classmethod
     def from_group_starts(cls, table: ClassTable, starts: NDArray[np.int64]) -> ScoreCalibration:
-        """Groups that begin with these cells.
+        """Return groups that begin with these cells.
 
         Raises:
-            ValueError: the scores are no probabilities.
+            ValueError: the scores are not probabilities.
         """
         table.require_probabilities("a calibration curve")
         negative, positive = _sum_groups(table.drop_outside(table.counts.likely_counts), starts)
@@ -473,11 +474,11 @@ class ScoreCalibration(ClassTableResult):
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """Lower and upper ends of `prob_true`, of shape ``(groups, 2)``: each group on its own, with chance `level`.
+        """Return intervals of `prob_true`, of shape ``(groups, 2)``, each with confidence `level`.
 
-        Each holds the share of positives among these records of its group; with `population`, the share among the
-        population that the records were drawn from, which needs independent units of one record each. The interval is 0
-        to 1 where noise alone can explain the count of a group.
+        Each is for the share of positives among these records of its group; with `population`, for the population from
+        which the records were sampled, which needs independent units of one record each. The interval is 0 to 1 if
+        noise alone can explain the count of a group.
         """
 
         def split_groups(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -496,13 +497,13 @@ class ScoreCalibration(ClassTableResult):
         return cls.from_group_starts(ClassTable.from_evidence(document.evidence, document.privacy), starts)
 
     def _columns(self) -> dict[str, FloatArray]:
-        ends = {"left": self.edges[:-1], "right": self.edges[1:]}
-        return {**ends, "prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count}
+        bounds = {"left": self.edges[:-1], "right": self.edges[1:]}
+        return {**bounds, "prob_pred": self.prob_pred, "prob_true": self.prob_true, "count": self.count}
 
     def _summary(self) -> list[tuple[str, str]]:
         return [("groups", str(len(self.count))), ("records", f"{self.count.sum():,.0f}")]
 
 
 def _sum_groups(cells: FloatArray, starts: NDArray[np.int64]) -> FloatArray:
-    """Counts (..., 2, cells) of groups: (..., 2, groups)."""
+    """Return counts of groups: (..., 2, cells) to (..., 2, groups)."""
     return np.add.reduceat(cells, starts, axis=-1)

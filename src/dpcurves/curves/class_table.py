@@ -1,5 +1,6 @@
-"""Released counts of positives and negatives along scores, which ROC, calibration and other curves share; and areas and
-other single numbers that are read from them."""
+"""Released counts of positives and negatives along scores, shared by ROC, calibration and other curves; and their
+metrics.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +56,9 @@ class ClassTable(SimulationCache):
 
     @property
     def tied_cells(self) -> BoolArray | None:
-        """Cells with one declared value, in which all scores are the same, (slots,); None where none was declared."""
+        """Mask of the cells with one declared value, in which all scores are equal, (slots,); None without declared
+        values.
+        """
         if self.grid.values is None:
             return None
         tied = np.ones(self.grid.slots, dtype=np.bool_)
@@ -65,23 +68,25 @@ class ClassTable(SimulationCache):
 
     @cached_property
     def thresholds(self) -> FloatArray:
-        """In falling order; at point i, scores at or above threshold i are called positive. The first is infinite."""
-        ends = self.grid.edges[:-1] if self.grid.values is None else self.grid.values
-        if self.grid.outside is Outside.APART:  # the upper end of the grid itself lies in its last cell
-            ends = np.concatenate([[-np.inf], ends, [np.nextafter(self.grid.upper, np.inf)]])
-        return np.append(np.inf, ends[::-1])
+        """Decreasing thresholds; at point i, scores at or above threshold i are classified positive. The first is
+        infinite.
+        """
+        thresholds = self.grid.edges[:-1] if self.grid.values is None else self.grid.values
+        if self.grid.outside is Outside.APART:  # the upper bound of the grid belongs to its last cell
+            thresholds = np.concatenate([[-np.inf], thresholds, [np.nextafter(self.grid.upper, np.inf)]])
+        return np.append(np.inf, thresholds[::-1])
 
     def nearest_threshold_index(self, threshold: float) -> int:
-        """The index of the point whose threshold is the edge of the grid that is nearest to this one.
+        """Return the index of the point whose threshold is the grid edge nearest to `threshold`.
 
-        With declared values it is the first value that is not below the threshold.
+        With declared values it is the smallest value that is at least the threshold.
         """
-        grid, at = self.grid, np.array([threshold])
-        (edge,) = grid.nearest_edge(at) if grid.values is None else np.searchsorted(grid.values, at)
+        grid, thresholds = self.grid, np.array([threshold])
+        (edge,) = grid.nearest_edge(thresholds) if grid.values is None else np.searchsorted(grid.values, thresholds)
         return self.grid.slots - int(edge) - int(self.grid.outside is Outside.APART)
 
     def simulate_errors(self, *, population: bool, generator: np.random.Generator | None = None) -> FloatArray:
-        """Simulated errors of the counts, (draws, 2, slots).
+        """Return simulated errors of the counts, (draws, 2, slots).
 
         Raises:
             ValueError: for the population, units have several records.
@@ -92,58 +97,60 @@ class ClassTable(SimulationCache):
     def bands(
         self, ratios: Sequence[Ratio], level: float, *, population: bool, generator: np.random.Generator | None
     ) -> tuple[Band, ...]:
-        """Ends of bands of ratios at all thresholds, simultaneous with probability `level`; see `ratio_bands`."""
+        """Return bands of ratios at all thresholds, simultaneous with confidence `level`; see `ratio_bands`."""
         level = require_probability("level", level)
         require_independent(self.privacy, population)
         simulated = partial(SimulatedCounts.from_counts, self.counts, population=population, generator=generator)
-        found = self._compute_once(population, generator, simulated)
-        return self._compute_once((*ratios, level, population), generator, lambda: ratio_bands(found, ratios, level))
+        draws = self._compute_once(population, generator, simulated)
+        return self._compute_once((*ratios, level, population), generator, lambda: ratio_bands(draws, ratios, level))
 
     def share_intervals(
         self, split_cells: Parted, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> FloatArray:
-        """Intervals of shares, each on its own, (shares, 2): `split_cells` gives parts and rests of cells (..., slots)."""
+        """Return intervals of single shares, (shares, 2); `split_cells` splits cells (..., slots) into numerators and
+        remainders.
+        """
         level = require_probability("level", level)
         require_independent(self.privacy, population)
         noise = split_cells(self.simulate_errors(population=False, generator=generator))
         part, rest = split_cells(self.counts.unbiased_counts)
-        nothing = np.zeros_like(part)
+        zeros = np.zeros_like(part)
         normal = sampling_generator(generator).standard_normal(noise[0].shape) if population else None
-        groups = GroupCounts(part, rest, nothing, nothing, nothing)
-        return share_intervals(groups, GroupNoise(*noise, nothing), normal, level)
+        groups = GroupCounts(part, rest, zeros, zeros, zeros)
+        return share_intervals(groups, GroupNoise(*noise, zeros), normal, level)
 
     @property
     def are_probabilities(self) -> bool:
-        """Tell whether the grid, or each declared value, lies in [0, 1]."""
+        """Whether the grid, or each declared value, lies in [0, 1]."""
         return self.grid.endpoints[0] >= 0 and self.grid.endpoints[1] <= 1
 
     def require_probabilities(self, what: str) -> None:
-        """Refuse where scores are no predicted probabilities.
+        """Require scores that are predicted probabilities; errors name the result `what`.
 
         Raises:
             ValueError: the grid leaves [0, 1].
         """
         if not self.are_probabilities:
-            ends = " to ".join(f"{end:g}" for end in self.grid.endpoints)
-            raise InvalidArgument("grid", f"{what} is of predicted probabilities, which lie in [0, 1], got {ends}")
+            grid_range = " to ".join(f"{endpoint:g}" for endpoint in self.grid.endpoints)
+            raise InvalidArgument("grid", f"{what} needs predicted probabilities, in [0, 1], got {grid_range}")
 
     @property
     def middles(self) -> FloatArray:
-        """The middle of each cell of the grid, which stands for all scores in it; or the declared value."""
+        """The middle of each cell of the grid, which represents all scores in it; or the declared value."""
         edges, values = self.grid.edges, self.grid.values
         return (edges[:-1] + edges[1:]) / 2 if values is None else values
 
     def drop_outside(self, cells: FloatArray) -> FloatArray:
-        """Without the scores that are counted apart: (..., slots) to (..., cells)."""
+        """Return cells without those for scores outside the grid: (..., slots) to (..., cells)."""
         return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
 
     def question_to_json(self) -> dict[str, Any]:
-        """Plain objects that say what was asked."""
+        """Return the grid as plain objects for JSON."""
         return {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid)}
 
     @classmethod
     def from_evidence(cls, evidence: Mapping[str, Any], privacy: PrivacyStatement) -> ClassTable:
-        """The table of a stored curve."""
+        """Parse the table of a stored curve."""
         question = evidence["question"]
         grid = grid_from_edges(question)
         return cls(Evidence.from_json(evidence["releases"][0]).as_cell_counts(2), grid, privacy)
@@ -153,7 +160,7 @@ class ClassTableResult(IntervalResult):
     """A statistic that is computed from one released table of counts of two classes, at no further loss.
 
     Attributes:
-        table: What it is read from.
+        table: The released table.
     """
 
     table: ClassTable
@@ -165,13 +172,13 @@ class ClassTableResult(IntervalResult):
 
     @property
     def evidence(self) -> Evidence:
-        """Return what was released."""
+        """The released counts."""
         return self.table.evidence
 
     @classmethod
     @abstractmethod
     def from_counts(cls, table: ClassTable) -> Self:
-        """From released counts."""
+        """Return the result from released counts."""
 
     def _question(self) -> dict[str, Any]:
         return self.table.question_to_json()
@@ -185,7 +192,7 @@ class BandedTableResult(ClassTableResult):
     """A curve of several rates by threshold, with simultaneous bands for all of them.
 
     Attributes:
-        BAND_COLUMNS: The columns that `band` gives the ends of, in its order.
+        BAND_COLUMNS: The columns that `band` bounds, in its order.
     """
 
     INTERVAL_NAME = BAND
@@ -197,27 +204,36 @@ class BandedTableResult(ClassTableResult):
         def band(self, level: float, *, population: bool = False) -> tuple[Band, ...]: ...
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
-        """The lower and upper ends of each rate, as ``precision_lower``."""
-        found = dict[str, Any]()
-        for name, ends in zip(self.BAND_COLUMNS, self.band(level, population=population), strict=True):
-            found |= dict(zip((f"{name}_lower", f"{name}_upper"), ends, strict=True))
-        return found
+        """Return the lower and upper limits of each rate, as ``precision_lower``."""
+        columns = dict[str, Any]()
+        for name, limits in zip(self.BAND_COLUMNS, self.band(level, population=population), strict=True):
+            columns |= dict(zip((f"{name}_lower", f"{name}_upper"), limits, strict=True))
+        return columns
 
 
-# Single numbers that are read from released counts of two classes, each with its interval.
+# Single numbers from released counts of two classes, each with its interval.
 
 
 GROUPS = 10
+"""Groups of equal size in the expected calibration error."""
 NOTED_WITH_CHANCE = 0.95
-NEGATIVE, POSITIVE, EITHER = (0,), (1,), (0, 1)
+"""Confidence with which a class may be noise alone before a note says so."""
+NEGATIVE = (0,)
+"""Statistics that need negatives."""
+POSITIVE = (1,)
+"""Statistics that need positives."""
+EITHER = (0, 1)
+"""Statistics that need both classes."""
 Ends = tuple[float, float]
 
-NEARLY_ALL, FEW_CELLS = 0.95, 1 / 6
-"""The share of the scores, and of the cells, by which scores are crowded."""
+NEARLY_ALL = 0.95
+"""Share of the scores that lie in few cells if scores are crowded."""
+FEW_CELLS = 1 / 6
+"""Share of the cells that hold nearly all crowded scores."""
 
 
 class ConfidenceSettings(NamedTuple):
-    """The confidence level of an interval, whether it is for the population, and what simulates it."""
+    """The confidence level of an interval, whether it is for the population, and the random generator."""
 
     level: float
     population: bool
@@ -226,12 +242,12 @@ class ConfidenceSettings(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MetricEstimator(ABC):
-    """The reading of one statistic.
+    """Estimator of one statistic.
 
     Attributes:
         title: Its usual name.
-        required_classes: The classes of which there must be records; empty: any record will do.
-        needs_probabilities: Whether scores have to lie in [0, 1].
+        required_classes: The classes that need records; empty if any record is enough.
+        needs_probabilities: Whether scores must lie in [0, 1].
     """
 
     title: str
@@ -240,24 +256,22 @@ class MetricEstimator(ABC):
 
     @abstractmethod
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """The number that counts (..., 2, slots) have, of shape (...)."""
+        """Return the statistic of counts (..., 2, slots), of shape (...)."""
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
-        """Two ends that have it between them; noise, and the bias that it gives, are simulated."""
+        """Return a confidence interval; noise, and the bias that it causes, are simulated."""
         return table.counts.interval(lambda cells: self.compute(table, cells), errors, sure.level)
 
     def discretization_error(self, table: ClassTable) -> Ends:
-        """The distances below and above the value from counts that the order inside cells leaves open, apart from
-        noise.
-        """
+        """Return the largest errors below and above due to the unknown order inside cells, without noise."""
         return 0.0, 0.0
 
     def upper_limit(self, table: ClassTable) -> float:
-        """The largest that it can be; none is below 0."""
+        """Return the largest possible value; the smallest is 0."""
         return 1.0
 
     def is_known(self, records: FloatArray, least: FloatArray) -> bool:
-        """Tell whether enough of the records that matter are in these counts of both classes."""
+        """Return whether these counts of both classes hold enough records."""
         if self.required_classes:
             return all(bool(records[row] >= least[row]) for row in self.required_classes)
         return bool(records.sum() >= least.max())
@@ -269,22 +283,27 @@ class AreaUnderCurve(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Ties count one half."""
+        """Return the area; ties count one half."""
         return auc_of_counts(positive=cells[..., 1, :], negative=cells[..., 0, :])
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
-        """That of a ROC curve; see `area_interval`."""
+        """Return the interval of the area under a ROC curve; see `area_interval`."""
         if not sure.population and sure.generator is None:
             return area_interval(_simulate_areas(table, errors), sure.level)
-        draw = public_generator(sure.generator)  # noise first, so that sampling does not depend on it
-        noise = table.simulate_errors(population=False, generator=draw)
-        return area_interval(_simulate_areas(table, noise), sure.level, sampling=draw if sure.population else None)
+        rng = public_generator(sure.generator)  # noise is drawn first, so that it does not depend on sampling
+        noise = table.simulate_errors(population=False, generator=rng)
+        return area_interval(_simulate_areas(table, noise), sure.level, sampling=rng if sure.population else None)
 
     def discretization_error(self, table: ClassTable) -> Ends:
-        """Half the share of pairs that are tied by the estimated counts: their true order may add or subtract it."""
+        """Return half the share of tied pairs by the estimated counts, twice: their true order may add or subtract
+        it.
+        """
         negative, positive = table.counts.likely_counts
-        pairs, open_ = float(negative.sum() * positive.sum()), 1.0 if table.tied_cells is None else ~table.tied_cells
-        half = float((negative * open_) @ positive) / 2 / pairs if pairs >= two_classes.LEAST_MASS else 0.0
+        pairs, may_be_ordered = (
+            float(negative.sum() * positive.sum()),
+            1.0 if table.tied_cells is None else ~table.tied_cells,
+        )
+        half = float((negative * may_be_ordered) @ positive) / 2 / pairs if pairs >= two_classes.LEAST_MASS else 0.0
         return half, half
 
 
@@ -294,17 +313,19 @@ class AveragePrecision(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Ties have one threshold."""
+        """Return the average precision; ties have one threshold."""
         return two_classes.average_precision(cells)
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
-        """Simulated; see `compute_basic_interval`, whose wider end is taken, for precision at few records is skewed."""
-        exact, moved = (
+        """Return a simulated interval; see `compute_basic_interval`. The wider side is used, since precision at few
+        records is skewed.
+        """
+        exact, draws = (
             two_classes.average_precision(cells)
             for cells in (table.counts.likely_counts, table.counts.likely_counts + errors)
         )
-        found = float(two_classes.average_precision(table.counts.unbiased_counts))
-        return compute_basic_interval(found, moved - exact, sure.level, population=True)
+        estimate = float(two_classes.average_precision(table.counts.unbiased_counts))
+        return compute_basic_interval(estimate, draws - exact, sure.level, population=True)
 
 
 class KolmogorovSmirnov(MetricEstimator):
@@ -313,17 +334,17 @@ class KolmogorovSmirnov(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """At the edges of the grid."""
+        """Return the statistic at the edges of the grid."""
         return two_classes.largest_class_gap(cells)
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
-        """Noise biases the largest gap upwards: the interval corrects for that."""
+        """Return an interval that corrects for the upward bias of the largest gap by noise."""
         if table.grid.slots == 1:
             return 0.0, 1.0
-        likely = table.counts.likely_counts
-        moved = two_classes.compute_class_gaps(likely + errors) - two_classes.compute_class_gaps(likely)
+        counts = table.counts.likely_counts
+        errors_of_gaps = two_classes.compute_class_gaps(counts + errors) - two_classes.compute_class_gaps(counts)
         return largest_absolute_interval(
-            two_classes.compute_class_gaps(table.counts.unbiased_counts), moved, sure.level
+            two_classes.compute_class_gaps(table.counts.unbiased_counts), errors_of_gaps, sure.level
         )
 
 
@@ -333,7 +354,7 @@ class BrierScore(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """The middle of a cell stands for its scores."""
+        """Return the score; the middle of a cell represents its scores."""
         return two_classes.brier_score(table.drop_outside(cells), table.middles)
 
 
@@ -343,14 +364,14 @@ class ExpectedCalibrationError(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Over groups that seem to be of equal size."""
+        """Return the error over groups of about equal size."""
         return np.asarray(np.abs(self._gaps(table, cells)).sum(axis=-1))
 
     def interval(self, table: ClassTable, errors: FloatArray, sure: ConfidenceSettings) -> Ends:
-        """Noise biases absolute values upwards: the interval corrects for that."""
-        likely = table.counts.likely_counts
-        moved = self._gaps(table, likely + errors) - self._gaps(table, likely)
-        return absolute_sum_interval(self._gaps(table, table.counts.unbiased_counts), moved, sure.level)
+        """Return an interval that corrects for the upward bias of absolute values by noise."""
+        counts = table.counts.likely_counts
+        errors_of_gaps = self._gaps(table, counts + errors) - self._gaps(table, counts)
+        return absolute_sum_interval(self._gaps(table, table.counts.unbiased_counts), errors_of_gaps, sure.level)
 
     def _gaps(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         return two_classes.calibration_gaps(table.drop_outside(cells), table.middles, group_cells_evenly(table, GROUPS))
@@ -362,30 +383,32 @@ class LogLoss(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """The middle of a cell stands for its scores."""
+        """Return the loss; the middle of a cell represents its scores."""
         return two_classes.log_loss(table.drop_outside(cells), table.middles)
 
     def upper_limit(self, table: ClassTable) -> float:
-        """That of labels which are all the less likely ones, at the surest score."""
-        surest = np.array([table.middles.min(), table.middles.max()])
-        return float(two_classes.log_loss(np.array([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]), surest).max())
+        """Return the loss if every label is the less likely one, at the most extreme score."""
+        extreme_scores = np.array([table.middles.min(), table.middles.max()])
+        return float(
+            two_classes.log_loss(np.array([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]), extreme_scores).max()
+        )
 
 
 class Metric(Enum):
-    """A number that is computed from scores and labels. Each interval holds on its own with probability `level`.
+    """A number that is computed from scores and labels. Each interval holds singly with probability `level`.
 
-    - `AUC`: area under the ROC curve. The interval is for the area of the exact scores: each end assumes the worst
-      order within cells for it.
+    - `AUC`: area under the ROC curve. The interval is for the area of the exact scores: each limit assumes the worst
+      order within cells.
     - `AVERAGE_PRECISION`: mean precision at the scores of the positives; ties have one threshold.
     - `KS`: the Kolmogorov-Smirnov statistic, the largest difference of the distribution functions of both classes.
     - `BRIER`: the Brier score, the mean squared difference of label and score (Brier 1950).
     - `ECE`: the expected calibration error, the mean distance of share of positives and mean score, over ten groups of
-      similar scores that seem to be of equal size (Naeini, Cooper and Hauskrecht 2015).
-    - `LOG_LOSS`: the log loss, or cross-entropy, in natural logarithms: the mean of minus the logarithm of the chance
-      that the score gave to the label. It may be above 1.
+      similar scores of about equal size (Naeini, Cooper and Hauskrecht 2015).
+    - `LOG_LOSS`: the log loss, or cross-entropy, in natural logarithms: the mean negative logarithm of the predicted
+      probability of the label. It may exceed 1.
 
-    Noise and, for the population, sampling are simulated. Noise biases `KS` and `ECE` upwards: their intervals
-    therefore reach further down than up, and hold with probability at least `level`.
+    Noise and, for the population, sampling are simulated. Noise biases `KS` and `ECE` upwards: their intervals extend
+    further down than up, and hold with probability at least `level`.
     """
 
     AUC = AreaUnderCurve("area under the ROC curve", EITHER, needs_probabilities=False)
@@ -408,20 +431,20 @@ def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
 
 
 def list_metrics(table: ClassTable) -> tuple[Metric, ...]:
-    """The readings that can be computed: some need scores that are probabilities."""
-    return tuple(each for each in Metric if table.are_probabilities or not each.value.needs_probabilities)
+    """Return the metrics that can be computed: some need scores that are probabilities."""
+    return tuple(metric for metric in Metric if table.are_probabilities or not metric.value.needs_probabilities)
 
 
 def group_cells_evenly(table: ClassTable, groups: int) -> NDArray[np.int64]:
-    """The first cells of groups of similar scores that seem to be of equal size, by the released counts."""
+    """Return the first cells of groups of similar scores of about equal size, by the released counts."""
     return two_classes.even_groups(table.drop_outside(table.counts.likely_counts).sum(axis=0), groups)
 
 
 def estimate_metric(table: ClassTable, metric: Metric) -> float:
-    """The number at the estimated counts; NaN where it is not known: see `known_number`.
+    """Return the metric of the estimated counts; NaN if it is unknown: see `known_number`.
 
     Raises:
-        ValueError: it needs probabilities, and the scores are not.
+        ValueError: the metric needs probabilities, and the scores are not.
     """
     _require_probabilities(table, metric)
     return known_number(
@@ -429,23 +452,23 @@ def estimate_metric(table: ClassTable, metric: Metric) -> float:
     )
 
 
-def _estimate_point(table: ClassTable, reading: Metric) -> float:
-    """The number at the estimated counts; NaN where they have no mass."""
-    counted = _count_used_records(table, reading, table.counts.likely_counts)
-    if not reading.value.is_known(counted, np.full(2, two_classes.LEAST_MASS)):
+def _estimate_point(table: ClassTable, metric: Metric) -> float:
+    """Return the metric of the estimated counts; NaN if these have no mass."""
+    records = _count_used_records(table, metric, table.counts.likely_counts)
+    if not metric.value.is_known(records, np.full(2, two_classes.LEAST_MASS)):
         return float("nan")
-    value = float(reading.value.compute(table, table.counts.likely_counts))
-    return float(min(max(value, 0.0), reading.value.upper_limit(table)))  # no count is below zero, but sums are rounded
+    value = float(metric.value.compute(table, table.counts.likely_counts))
+    return float(min(max(value, 0.0), metric.value.upper_limit(table)))  # rounding errors of sums may leave the range
 
 
-def _masking_interval(table: ClassTable, reading: Metric) -> Ends:
-    """The interval for these records that decides whether the number is known."""
-    sure = ConfidenceSettings(KNOWN_AT, population=False, generator=None)
-    return table._compute_once((reading, KNOWN_AT), None, lambda: _simulate_interval(table, reading, sure))
+def _masking_interval(table: ClassTable, metric: Metric) -> Ends:
+    """Return the interval for these records that decides whether the metric is known."""
+    settings = ConfidenceSettings(KNOWN_AT, population=False, generator=None)
+    return table._compute_once((metric, KNOWN_AT), None, lambda: _simulate_interval(table, metric, settings))
 
 
 def find_discretization_error(table: ClassTable, metric: Metric) -> Ends:
-    """The parts of the distances from a number to the ends of its interval that are no random error: below, above."""
+    """Return the parts of the distances from a metric to its interval that are not random: below, above."""
     _require_probabilities(table, metric)
     below, above = metric.value.discretization_error(table)
     return below, above
@@ -454,76 +477,76 @@ def find_discretization_error(table: ClassTable, metric: Metric) -> Ends:
 def find_metric_interval(
     table: ClassTable, metric: Metric, level: float, *, population: bool, generator: np.random.Generator | None
 ) -> Ends:
-    """An interval that contains the number; all that is possible where it is not known: see `known_number`.
+    """Return a confidence interval of the metric; all possible values if it is unknown: see `known_number`.
 
     Raises:
-        ValueError: `level` is not between 0 and 1; it needs probabilities, and the scores are not; or for the
+        ValueError: `level` is not between 0 and 1; the metric needs probabilities, and the scores are not; or for the
             population, units have several records.
     """
     level = require_probability("level", level)
     _require_probabilities(table, metric)
     require_independent(table.privacy, population)
-    most = metric.value.upper_limit(table)
-    if is_uninformative(*_masking_interval(table, metric), 0.0, most):
-        return 0.0, most
+    largest = metric.value.upper_limit(table)
+    if is_uninformative(*_masking_interval(table, metric), 0.0, largest):
+        return 0.0, largest
     return _simulate_interval(table, metric, ConfidenceSettings(level, population, generator))
 
 
-def _simulate_interval(table: ClassTable, reading: Metric, sure: ConfidenceSettings) -> Ends:
-    """The ends of an interval; all that is possible where noise alone can explain the counts that the number needs."""
-    errors, most = (
-        table.simulate_errors(population=sure.population, generator=sure.generator),
-        reading.value.upper_limit(table),
+def _simulate_interval(table: ClassTable, metric: Metric, settings: ConfidenceSettings) -> Ends:
+    """Return an interval; all possible values if noise alone can explain the counts that the metric needs."""
+    errors, largest = (
+        table.simulate_errors(population=settings.population, generator=settings.generator),
+        metric.value.upper_limit(table),
     )
-    noise = _count_used_records(table, reading, errors)
-    noises = noise if reading.value.required_classes else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
-    least = two_classes.LEAST_MASS + upper_quantiles(noises, (1 + sure.level) / 2)
-    if not reading.value.is_known(
-        _count_used_records(table, reading, table.counts.unbiased_counts), least
-    ):  # noise may be all there is
-        return 0.0, most
-    low, high = reading.value.interval(table, errors, sure)
-    value = _estimate_point(table, reading)
+    noise = _count_used_records(table, metric, errors)
+    noises = noise if metric.value.required_classes else np.repeat(noise.sum(axis=1, keepdims=True), 2, axis=1)
+    threshold = two_classes.LEAST_MASS + upper_quantiles(noises, (1 + settings.level) / 2)
+    if not metric.value.is_known(_count_used_records(table, metric, table.counts.unbiased_counts), threshold):
+        return 0.0, largest
+    lower, upper = metric.value.interval(table, errors, settings)
+    value = _estimate_point(table, metric)
     if isfinite(value):
-        low, high = min(low, value), max(high, value)
-    return min(max(low, 0.0), most), min(max(high, 0.0), most)
+        lower, upper = min(lower, value), max(upper, value)
+    return min(max(lower, 0.0), largest), min(max(upper, 0.0), largest)
 
 
 def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
-    """A note if nearly all scores lie in a few neighbouring cells, by released counts: those of rare events do."""
+    """Return a note if nearly all scores lie in a few neighbouring cells, as for rare events."""
     if table.tied_cells is not None or notes_on_classes(table):
         return ()
-    likely, counted = table.counts.likely_counts.sum(axis=0), table.counts.unbiased_counts.sum(axis=0)
-    above = np.append(0.0, np.cumsum(likely)) / max(float(likely.sum()), two_classes.LEAST_MASS)
-    ends = np.searchsorted(above, above[:-1] + NEARLY_ALL)
-    first = int(np.argmin(np.where(ends < len(above), ends - np.arange(len(ends)), len(above))))
-    last = min(int(ends[first]), len(counted))
-    few = last - first <= FEW_CELLS * len(counted)
-    if not few or counted[first:last].sum() < (2 * NEARLY_ALL - 1) * counted.sum():
+    counts, unbiased = table.counts.likely_counts.sum(axis=0), table.counts.unbiased_counts.sum(axis=0)
+    cumulated = np.append(0.0, np.cumsum(counts)) / max(float(counts.sum()), two_classes.LEAST_MASS)
+    group_ends = np.searchsorted(cumulated, cumulated[:-1] + NEARLY_ALL)
+    first = int(
+        np.argmin(np.where(group_ends < len(cumulated), group_ends - np.arange(len(group_ends)), len(cumulated)))
+    )
+    last = min(int(group_ends[first]), len(unbiased))
+    is_crowded = last - first <= FEW_CELLS * len(unbiased)
+    if not is_crowded or unbiased[first:last].sum() < (2 * NEARLY_ALL - 1) * unbiased.sum():
         return ()
-    low, high = table.grid.boundary(np.array([first, last]))
+    lower, upper = table.grid.boundary(np.array([first, last]))
     return (
-        f"nearly all scores lie in {last - first} of {len(counted)} cells, from {low:.4g} to {high:.4g}: name a grid "
-        "that is fine there, grid= (--grid), for intervals that are narrower",
+        f"nearly all scores lie in {last - first} of {len(unbiased)} cells, from {lower:.4g} to {upper:.4g}: give a "
+        "grid that is fine there, grid= (--grid), for narrower intervals",
     )
 
 
 def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
-    """A note for each class whose count noise alone can explain."""
+    """Return a note about the classes whose counts noise alone can explain."""
     errors = table.simulate_errors(population=False)
-    found = table.counts.may_lack_class(errors, NOTED_WITH_CHANCE)
-    words = [name for name, lacks in zip(("negatives", "positives"), found, strict=True) if lacks]
-    if not words:
+    may_lack = table.counts.may_lack_class(errors, NOTED_WITH_CHANCE)
+    classes = [name for name, lacks in zip(("negatives", "positives"), may_lack, strict=True) if lacks]
+    if not classes:
         return ()
-    return (f"noise alone may have made all {' and '.join(words)} that were counted: rates of them are not known",)
+    return (f"the counts of {' and '.join(classes)} may be noise alone: their rates are not known",)
 
 
-def _require_probabilities(table: ClassTable, reading: Metric) -> None:
-    if reading.value.needs_probabilities:
-        table.require_probabilities(f"the {reading.value.title}")
+def _require_probabilities(table: ClassTable, metric: Metric) -> None:
+    if metric.value.needs_probabilities:
+        table.require_probabilities(f"the {metric.value.title}")
 
 
-def _count_used_records(table: ClassTable, reading: Metric, cells: FloatArray) -> FloatArray:
-    """Records of both classes, of those that the number is read from."""
-    counted = table.drop_outside(cells) if reading.value.needs_probabilities else cells
-    return np.asarray(counted.sum(axis=-1))
+def _count_used_records(table: ClassTable, metric: Metric, cells: FloatArray) -> FloatArray:
+    """Return the records of both classes that the metric uses."""
+    used_cells = table.drop_outside(cells) if metric.value.needs_probabilities else cells
+    return np.asarray(used_cells.sum(axis=-1))

@@ -34,11 +34,15 @@ from .result import CompositeResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GROUPS, LEAST, SAFE = 10, 0.5, 0.75
-"""Bins of the stability index, about even in the reference; and the records that an empty bin is taken to have.
-Thresholds are those of this part of the chance of an alarm: the law that they are simulated from is read from noisy
-counts itself. At a chance of 0.05 0.038 to 0.043 of 1,000 unchanged windows alarm (`benchmarks/judging_models.py`)."""
-PLACE = 60
+GROUPS = 10
+"""Bins of the population stability index, about even in the reference."""
+LEAST = 0.5
+"""Records that an empty bin counts as, since the index takes logarithms of shares."""
+SAFE = 0.75
+"""Fraction of the false alarm probability for which thresholds are simulated, since the simulated law itself comes from
+noisy counts. At probability 0.05, 0.038 to 0.043 of 1,000 unchanged windows alarm (`benchmarks/judging_models.py`)."""
+FIRST_STREAM = 60
+"""Number of the first random stream of a drift; each window uses two."""
 Curve = CDF | Histogram
 
 
@@ -46,9 +50,9 @@ class Shift(NamedTuple):
     """A drift statistic of one window, with its alarm threshold and p-value.
 
     Attributes:
-        value: From released counts.
-        threshold: It is above this in windows of an unchanged column as often as alarms may be false.
-        p_value: The chance of at least this value if nothing changed, noise and sampling included.
+        value: The statistic, from released counts.
+        threshold: The value that windows of an unchanged column exceed with the false alarm probability.
+        p_value: The probability of at least this value for an unchanged column, noise and sampling included.
     """
 
     value: float
@@ -57,12 +61,12 @@ class Shift(NamedTuple):
 
     @property
     def alarm(self) -> bool:
-        """Tell whether the value is above its threshold."""
+        """Whether the value is above its threshold."""
         return self.value > self.threshold
 
 
 class DriftCells(NamedTuple):
-    """Two samples on the same cells, how far apart neighbouring cells are, and the first cells of ten groups."""
+    """Two samples on the same cells, distances between neighbouring cells, and the first cells of ten groups."""
 
     first: ReleasedSample
     second: ReleasedSample
@@ -71,7 +75,7 @@ class DriftCells(NamedTuple):
 
     @classmethod
     def from_places(cls, places: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
-        """Two samples in cells at these places."""
+        """Return two samples in cells at these positions."""
         return cls(first, second, np.diff(places), even_groups(first.likely, GROUPS))
 
     def simulate_null(self, generator: np.random.Generator) -> NullDraws:
@@ -79,23 +83,23 @@ class DriftCells(NamedTuple):
 
 
 class Drift(CompositeResult):
-    """How far a column has moved since a reference, window by window, beside thresholds of few false alarms.
+    """Change of a column since a reference, window by window, with thresholds for rare false alarms.
 
     Statistics are the population stability index (PSI) over ten bins that are about even in the reference, the largest
     difference of distribution functions (``ks``), the area between these (``wasserstein``, in units of the column), and
-    how far the area under the ROC curve that tells both apart is from one half (``auc``). Their thresholds are
-    simulated: windows of as many records, drawn from what both together seem to be, with the noise of both releases.
+    the distance from 1/2 of the area under the ROC curve that separates both (``auc``). Their thresholds are simulated:
+    windows with as many records, drawn from the pooled distribution, with the noise of both releases.
 
     Attributes:
         reference: The released curve of the reference.
         windows: The released curves of later windows by name, on the same cells.
-        alarms: The chance of a false alarm, for each window and statistic.
+        alarms: The false alarm probability of each window and statistic.
 
-    Formal guarantees: all is read from released curves, at no further loss. Losses of windows are those of their
-    curves: they add up where one person is in several.
+    Formal guarantees: everything is computed from released curves, at no further loss. Losses of windows are the losses
+    of their curves; they add up if one person is in several windows.
 
-    Data frame: a row for each window and statistic: value, threshold, p-value, alarm. Pictures show each statistic over
-    its threshold, window by window: what lies above 1 is an alarm.
+    Data frame: a row for each window and statistic: value, threshold, p-value, alarm. Pictures show each statistic
+    divided by its threshold, window by window: values above 1 are alarms.
     """
 
     TITLE = "Drift since the reference"
@@ -107,54 +111,57 @@ class Drift(CompositeResult):
         if not self.windows:
             raise InvalidArgument("windows", "at least one curve is needed")
         if "reference" in self.windows:
-            raise InvalidArgument("windows", "a window is called otherwise than the reference")
+            raise InvalidArgument("windows", "no window may be called reference")
         for window in self.windows.values():
             _require_same_cells(reference, window)
 
     @cached_property
     def shifts(self) -> Mapping[tuple[str, str], Shift]:
-        """By window and statistic."""
-        found = {}
-        for place, (name, window) in enumerate(self.windows.items()):
-            cells = _build_drift_cells(self.reference, window, numbered_generator(PLACE + 2 * place))
-            null = cells.simulate_null(numbered_generator(PLACE + 1 + 2 * place))
-            for word, read in READ.items():
-                value, drawn = float(read(cells.first.cells, cells.second.cells, cells)), read(*null, cells)
-                threshold = upper_quantile(drawn, 1 - SAFE * self.alarms)
-                found[name, word] = Shift(value, threshold, monte_carlo_p_value(value, drawn))
-        return MappingProxyType(found)
+        """The drift statistics by window and statistic."""
+        shifts = {}
+        for index, (name, window) in enumerate(self.windows.items()):
+            cells = _build_drift_cells(self.reference, window, numbered_generator(FIRST_STREAM + 2 * index))
+            null = cells.simulate_null(numbered_generator(FIRST_STREAM + 1 + 2 * index))
+            for statistic, compute in STATISTIC_FUNCTIONS.items():
+                value, null_values = float(compute(cells.first.cells, cells.second.cells, cells)), compute(*null, cells)
+                threshold = upper_quantile(null_values, 1 - SAFE * self.alarms)
+                shifts[name, statistic] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
+        return MappingProxyType(shifts)
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The privacy statement of the first window; the reference had a loss of its own."""
-        own = next(iter(self.windows.values())).privacy
-        return own.with_notes(
-            f"each window and the reference have a loss of their own; the reference {self.reference.privacy.loss}"
+        """The privacy statement of the first window; the reference has a separate loss."""
+        statement = next(iter(self.windows.values())).privacy
+        return statement.with_notes(
+            f"each window and the reference have separate losses; the reference {self.reference.privacy.loss}"
         )
 
     def _figure_title(self) -> str:
         return ""
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
-        names, at = list(self.windows), np.arange(len(self.windows), dtype=np.float64)
-        over = {place: each.value / max(each.threshold, 1e-12) for place, each in self.shifts.items()}
-        curves = {word: (at, np.array([over[window, word] for window in names])) for word in self.STATISTICS}
-        curves["threshold"] = (at, np.ones(len(at)))
-        words = "window", f"over the threshold of {self.alarms:.1%} false alarms"
-        found = draw_curves(curves, self.privacy, labels=words, ax=ax, share=False)
-        found.set_xticks(at, display.format_distinct_labels(names), parse_math=False)
-        return found
+        names, positions = list(self.windows), np.arange(len(self.windows), dtype=np.float64)
+        ratios = {key: shift.value / max(shift.threshold, 1e-12) for key, shift in self.shifts.items()}
+        curves = {
+            statistic: (positions, np.array([ratios[window, statistic] for window in names]))
+            for statistic in self.STATISTICS
+        }
+        curves["threshold"] = (positions, np.ones(len(positions)))
+        axis_labels = "window", f"over the threshold of {self.alarms:.1%} false alarms"
+        axes = draw_curves(curves, self.privacy, labels=axis_labels, ax=ax, share=False)
+        axes.set_xticks(positions, display.format_distinct_labels(names), parse_math=False)
+        return axes
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """A row for each window and statistic: value, threshold, p-value, alarm."""
+        """Return a row for each window and statistic: value, threshold, p-value, alarm."""
         return display.to_frame(self._columns())
 
     def _columns(self) -> Mapping[str, Any]:
-        keys, found = list(self.shifts), list(self.shifts.values())
+        keys, shifts = list(self.shifts), list(self.shifts.values())
         return {
-            "window": [window for window, _ in keys], "statistic": [word for _, word in keys],
-            "value": [each.value for each in found], "threshold": [each.threshold for each in found],
-            "p_value": [each.p_value for each in found], "alarm": [each.alarm for each in found],
+            "window": [window for window, _ in keys], "statistic": [statistic for _, statistic in keys],
+            "value": [shift.value for shift in shifts], "threshold": [shift.threshold for shift in shifts],
+            "p_value": [shift.p_value for shift in shifts], "alarm": [shift.alarm for shift in shifts],
         }  # fmt: skip
 
     def _plot(self, shades: Any, /, **how: Any) -> Any:
@@ -172,33 +179,33 @@ class Drift(CompositeResult):
         return cls(members.pop("reference"), members, float(document.question["alarms"]))
 
     def _repr_facts(self) -> tuple[str, ...]:
-        return f"{len(self.windows)} windows", f"{sum(each.alarm for each in self.shifts.values())} alarms"
+        return f"{len(self.windows)} windows", f"{sum(shift.alarm for shift in self.shifts.values())} alarms"
 
     def _summary(self) -> list[tuple[str, str]]:
         return [
-            (f"{window}, {word}", f"{format_number(each.value)} (threshold {format_number(each.threshold)})")
-            for (window, word), each in self.shifts.items()
+            (f"{window}, {statistic}", f"{format_number(shift.value)} (threshold {format_number(shift.threshold)})")
+            for (window, statistic), shift in self.shifts.items()
         ]
 
 
 def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, alarms: float = 0.05) -> Drift:
-    """How far a column has moved since a reference: PSI, Kolmogorov-Smirnov, Wasserstein and area, with alarms.
+    """Measure the change of a column since a reference: PSI, Kolmogorov-Smirnov, Wasserstein and area, with alarms.
 
     Args:
         reference: A released `CDF` or `Histogram`.
-        windows: A later one on the same cells, or several by name.
-        alarms: The chance of a false alarm, for each window and statistic. For several windows in a year of which one
-            may raise a false alarm with chance p, ``1 - (1 - p) ** (1 / windows)``.
+        windows: A later curve on the same cells, or several by name.
+        alarms: The false alarm probability of each window and statistic. For probability p of any false alarm in
+            several windows, use ``1 - (1 - p) ** (1 / windows)``.
 
     Returns:
         Values, thresholds, p-values and alarms.
 
-    Formal guarantees: spends nothing.
+    Formal guarantees: costs no budget.
 
     Raises:
-        TypeError: these are no distribution functions, and no histograms.
-        ValueError: they are of different kinds or on different cells; values outside were counted apart; a unit has
-            several records; or `alarms` is not between 0 and 1, or needs more draws.
+        TypeError: the curves are not distribution functions or histograms.
+        ValueError: the kinds or cells differ; values outside were counted apart; a unit has several records; or
+            `alarms` is not between 0 and 1, or needs more draws.
 
     >>> import dpcurves as dp
     >>> grid, spent = dp.Grid(0, 10, cells=32), {"epsilon": 1, "adjacency": dp.REPLACE_ONE}
@@ -210,20 +217,18 @@ def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, alarms: flo
 
 
 def require_window(reference: Any, question: Any) -> None:
-    """Refuse a reference beside which the answer to a question could not stand, before it is asked.
+    """Require a reference that the answer to a question can be compared with, before the question is asked.
 
     Raises:
-        ValueError: it is no distribution function or histogram of the question's kind, without categories, on the same
-            cells.
+        ValueError: the reference is not a distribution function or histogram of the question's kind, without
+            categories, on the same cells.
     """
     kinds = {"CdfQuestion": CDF, "HistogramQuestion": Histogram}
     kind, grid = kinds.get(type(question).__name__), getattr(question, "grid", None)
     if kind is None or not isinstance(reference, kind) or not isinstance(grid, Grid) or question.by is not None:
-        raise InvalidArgument(
-            "since", "a cdf or histogram without categories is compared with an earlier one of its kind"
-        )
+        raise InvalidArgument("since", "give an earlier cdf or histogram of the same kind, without categories")
     if not np.array_equal(_find_grid(reference).edges, grid.edges) or grid.outside is Outside.APART:
-        raise InvalidArgument("since", "it is on other cells, or values outside are counted apart")
+        raise InvalidArgument("since", "the cells of the question are needed, with outside='clamped'")
     require_independent(reference.privacy)
 
 
@@ -231,45 +236,50 @@ def _require_same_cells(reference: Any, window: Any) -> None:
     if isinstance(reference, Histogram) and isinstance(window, Histogram):
         if not np.array_equal(reference.x, window.x):
             raise InvalidArgument("windows", "histograms on the same cells are needed")
-        for each in (reference, window):
-            require_independent(each.privacy)
+        for curve in (reference, window):
+            require_independent(curve.privacy)
     else:
         require_comparable(reference, window)
     if _find_grid(reference).outside is Outside.APART:
-        raise InvalidArgument("reference", "values outside were counted apart, and how far they lie is not known")
+        raise InvalidArgument(
+            "reference",
+            "values outside were counted apart, so their distance is unknown; use a grid with outside='clamped'",
+        )
 
 
 def _find_grid(curve: Any) -> Grid:
-    found: Grid = curve.grid if isinstance(curve, Histogram) else curve.prefixes.grid
-    return found
+    grid: Grid = curve.grid if isinstance(curve, Histogram) else curve.prefixes.grid
+    return grid
 
 
 def _build_drift_cells(reference: Any, window: Any, generator: np.random.Generator) -> DriftCells:
     middles = middles_of(_find_grid(reference))
     first, second, bounds = simulate_samples(reference, window, generator)
-    places = np.array([middles[one:other].mean() for one, other in pairwise(bounds.tolist())])
+    places = np.array([middles[start:end].mean() for start, end in pairwise(bounds.tolist())])
     return DriftCells.from_places(places, first, second)
 
 
 def _compute_bin_shares(cells: FloatArray) -> FloatArray:
-    kept = np.maximum(cells, LEAST)
-    return np.asarray(kept / kept.sum(axis=-1, keepdims=True))
+    positive = np.maximum(cells, LEAST)
+    return np.asarray(positive / positive.sum(axis=-1, keepdims=True))
 
 
 def _stability_index(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
-    """The sum over bins of the difference of shares times the log of their ratio."""
-    one, other = (_compute_bin_shares(np.add.reduceat(each, cells.groups, axis=-1)) for each in (first, second))
-    return np.asarray(((one - other) * np.log(one / other)).sum(axis=-1))
+    """Return the sum over bins of the difference of shares times the log of their ratio."""
+    first_shares, second_shares = (
+        _compute_bin_shares(np.add.reduceat(counts, cells.groups, axis=-1)) for counts in (first, second)
+    )
+    return np.asarray(((first_shares - second_shares) * np.log(first_shares / second_shares)).sum(axis=-1))
 
 
 def _wasserstein(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
-    one, other = (
-        np.cumsum(each, axis=-1) / np.maximum(each.sum(axis=-1, keepdims=True), 1.0) for each in (first, second)
+    first_curve, second_curve = (
+        np.cumsum(counts, axis=-1) / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0) for counts in (first, second)
     )
-    return np.asarray(np.abs(one - other)[..., :-1] @ cells.cell_distances)
+    return np.asarray(np.abs(first_curve - second_curve)[..., :-1] @ cells.cell_distances)
 
 
-READ: Mapping[str, Callable[[FloatArray, FloatArray, DriftCells], FloatArray]] = MappingProxyType({
+STATISTIC_FUNCTIONS: Mapping[str, Callable[[FloatArray, FloatArray, DriftCells], FloatArray]] = MappingProxyType({
     "psi": _stability_index,
     "ks": lambda first, second, cells: kolmogorov_smirnov_statistic(first, second),
     "wasserstein": _wasserstein,

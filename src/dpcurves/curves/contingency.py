@@ -35,32 +35,36 @@ from .result import IntervalResult, PlotArguments, notes_on_dependence
 from .summary import COUNT, Summary, SummaryByCategory
 
 MOST_CELLS = 2**12
-DRAWS, AT_ONCE = 2000, 2**24
+"""Pairs of categories: the largest number."""
+DRAWS = 2000
+"""Draws of the simulated noise, for small tables."""
+AT_ONCE = 2**24
+"""Simulated numbers in all draws together, which bounds memory."""
 LEAST = 0.5
-"""Records: fewer are none."""
+"""Records: fewer count as none."""
 LEAST_SIDE = 2
-"""Rows, and columns, that are not empty: of fewer nothing can depend on anything."""
+"""Occupied rows, and columns, that a test of independence needs."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contingency(IntervalResult):
     """Counts of records with each pair of categories, and a test of independence of the two columns.
 
-    Where the number of records is public and an interval of level 0.95 holds all numbers up to it, a count is *not
-    known*: NaN. So are shares of a row or a column whose records noise alone may have made, which it does of no record
-    with a chance of 2.5% at most; their intervals contain all that is possible.
+    If the number of records is public and an interval of level 0.95 contains all numbers up to it, a count is *not
+    known*: NaN. So are shares of a row or a column whose records may be noise alone, that is whose count an empty row
+    exceeds with probability 2.5 %; their intervals contain all possible values.
 
     Attributes:
-        count: Records of each pair, never below zero, nor above the number of records where that is public, of shape
+        count: Records of each pair, not negative, and at most the number of records if that is public, of shape
             ``(rows, columns)``.
         unbiased_counts: The counts before negative values were set to zero.
-        statistic: Pearson's chi-squared, with the variance of the noise added to that of sampling in each cell.
+        statistic: Pearson's chi-squared, with the variance of the noise added to the sampling variance in each cell.
         p_value: The probability that independent columns give at least this statistic. Noise and sampling are
-            simulated, and records are taken as independent; a chi-squared distribution would take noise for dependence.
-            Both are *not known*, NaN, where noise alone may have made all but one row, or one column.
+            simulated, and records are treated as independent; a chi-squared distribution would mistake noise for
+            dependence. Both are *not known*, NaN, if all but one row, or one column, may be noise alone.
         rows, columns: The declared categories.
         privacy: The privacy statement, which every picture shows.
-        evidence: What all this was read from.
+        evidence: The released counts.
 
     Data frame: a row for each pair, with both categories under the names of their columns: see `ByCategory.to_frame`.
     """
@@ -92,28 +96,30 @@ class Contingency(IntervalResult):
         *,
         generator: np.random.Generator | None = None,
     ) -> Contingency:
-        """From counts of all pairs."""
-        draw = public_generator(generator)
+        """Return the table and the test from counts of all pairs."""
+        rng = public_generator(generator)
         cells = evidence.unbiased_cells
-        noise = _simulate_noise(evidence, draw)
+        noise = _simulate_noise(evidence, rng)
         statistic = float(chi_squared(cells, noise.var(axis=0)))
-        p_value = independence_p_value(cells, noise, draw)
-        noted = privacy.with_notes(*notes_on_dependence(privacy))
-        spread = noise.std(axis=0).ravel()
-        count = known_counts(cells.ravel(), spread, privacy.most_records, lambda: _find_error_quantiles(noise, KNOWN))
-        table = cls(count.reshape(cells.shape), cells, statistic, p_value, rows, columns, noted, evidence)
+        p_value = independence_p_value(cells, noise, rng)
+        statement = privacy.with_notes(*notes_on_dependence(privacy))
+        deviations = noise.std(axis=0).ravel()
+        count = known_counts(
+            cells.ravel(), deviations, privacy.most_records, lambda: _find_error_quantiles(noise, KNOWN)
+        )
+        table = cls(count.reshape(cells.shape), cells, statistic, p_value, rows, columns, statement, evidence)
         if min(int(table._is_occupied(axis).sum()) for axis in (0, 1)) < LEAST_SIDE:
             return replace(table, statistic=nan, p_value=nan)
         return table
 
     @property
     def expected_count(self) -> FloatArray:
-        """Records of each pair if the columns were independent, of shape ``(rows, columns)``."""
+        """Expected records of each pair under independence, of shape ``(rows, columns)``."""
         return expected_counts(self.unbiased_counts)
 
     @property
     def row_shares(self) -> FloatArray:
-        """The share of each pair in its row: shape ``(rows, columns)``; NaN where noise alone may have made the row."""
+        """The share of each pair in its row: shape ``(rows, columns)``; NaN if the row may be noise alone."""
         return self._compute_shares(1)
 
     @property
@@ -122,93 +128,96 @@ class Contingency(IntervalResult):
         return self._compute_shares(0)
 
     def sum_over(self, *columns: str) -> Any:
-        """The margin: counts of the other column's categories, or of all, with intervals. Spends nothing.
+        """Return the margin: counts of the other column's categories, or of all, with intervals. Costs no budget.
 
-        They are sums of `unbiased_counts`; records of no declared category of this column are in none.
+        They are sums of `unbiased_counts`; records outside the declared categories are in no margin.
 
         Args:
-            columns: The name of the column whose categories are added up, or both.
+            columns: The name of the column to add up, or both names.
 
         Returns:
             A `SummaryByCategory`, or a `Summary` of all.
 
         Raises:
-            ValueError: it is neither column, or pairs were not counted one by one.
+            ValueError: a name is neither column, or pairs were not counted one by one.
 
-        Formal guarantees: post-processing; the noise of a sum is the sum of independent noises, see `margins.added`.
+        Formal guarantees: post-processing; the noise of a sum is the sum of independent noises, see
+            `by_category.sum_curves`.
         """
         return self.pairs.sum_over(*columns)
 
     @property
     def pairs(self) -> SummaryByCategory:
-        """The counts by both columns, each on its own, with the law of its own noise.
+        """The counts by both columns, each with the law of its noise.
 
-        A public number of all records, and the missing ones, are not used: they tell next to nothing of one pair.
+        A public number of all records, and the missing records, are not used: they hardly reduce the error of one pair.
 
         Raises:
             ValueError: pairs were not counted one by one.
         """
         columns, keys = (self.rows.column, self.columns.column), combine_categories((self.rows, self.columns))
         label, privacy, cell = " and ".join(columns), replace(self.privacy, notes=()), Grid(0, 1, cells=1)
-        counts = [Summary.from_counts((each,), cell, label, privacy, COUNT) for each in self.evidence.cell_evidence]
+        counts = [
+            Summary.from_counts((evidence,), cell, label, privacy, COUNT) for evidence in self.evidence.cell_evidence
+        ]
         return SummaryByCategory(columns, dict(zip(keys, counts, strict=True)))
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Lower and upper ends of all counts, row by row, all correct at once with chance `level`: ``(pairs, 2)``.
+        """Return simultaneous intervals of all counts with confidence `level`, row by row: ``(pairs, 2)``.
 
-        They are for the counts of these records, so their ends are whole numbers; with `population`, for the expected
-        counts in a sample of this size, with the variance of noise and of sampling: see `simultaneous_mean_ends`. That needs
-        independent units of one record. No end is below zero, or above the number of records where that is public.
+        They are for the counts of these records, so their bounds are integers; with `population`, for the expected
+        counts in a sample of this size, with the variance of noise and of sampling: see `simultaneous_mean_ends`. That
+        needs independent units of one record. No bound is negative, or above the number of records if that is public.
         """
         level = require_probability("level", level)
         if not population:
             return self._record_intervals(level)
         require_independent(self.privacy)
-        likely = np.maximum(self.unbiased_counts, 0.0)
-        draw, size = public_generator(None), max(float(likely.sum()), 1.0)
-        noise = _simulate_noise(self.evidence, draw)
-        errors = noise + simulate_sampling_errors(likely, round(size), len(noise), draw)
-        lower, upper = simultaneous_mean_ends(self.unbiased_counts, noise.var(axis=0), [errors], likely, size, level)
-        found = clip_to_possible(np.stack([lower.ravel(), upper.ravel()], axis=1), self.privacy.most_records)
-        return join_intervals(found, self._record_intervals(level))
+        counts = np.maximum(self.unbiased_counts, 0.0)
+        rng, size = public_generator(None), max(float(counts.sum()), 1.0)
+        noise = _simulate_noise(self.evidence, rng)
+        errors = noise + simulate_sampling_errors(counts, round(size), len(noise), rng)
+        lower, upper = simultaneous_mean_ends(self.unbiased_counts, noise.var(axis=0), [errors], counts, size, level)
+        limits = clip_to_possible(np.stack([lower.ravel(), upper.ravel()], axis=1), self.privacy.most_records)
+        return join_intervals(limits, self._record_intervals(level))
 
     def row_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Confidence limits of `row_shares`, each on its own with probability `level`: shape ``(rows, columns, 2)``.
+        """Return confidence limits of `row_shares`, each with confidence `level`: shape ``(rows, columns, 2)``.
 
-        See `share_intervals`, which needs no distribution of a ratio of noisy numbers. A row that may be empty, as one
-        whose shares are not known, has 0 to 1.
+        See `share_intervals`, which needs no distribution of a ratio of noisy numbers. A row that may be empty, with
+        unknown shares, has limits 0 and 1.
         """
         return self._share_intervals(level, 1, population=population)
 
     def column_share_intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Confidence limits of `column_shares`, as in `row_share_intervals`."""
+        """Return confidence limits of `column_shares`, as in `row_share_intervals`."""
         return self._share_intervals(level, 0, population=population)
 
     def _share_intervals(self, level: float, axis: int, *, population: bool) -> FloatArray:
         require_independent(self.privacy, population)
-        draw = public_generator(None)
-        noise = _simulate_noise(
-            self.evidence, draw
-        )  # before sampling, of the same stream: one does not depend on the other
-        rest = noise.sum(axis=axis + 1, keepdims=True) - noise
-        others = self.unbiased_counts.sum(axis=axis, keepdims=True) - self.unbiased_counts
-        none = np.zeros(self.count.size)
-        groups = GroupCounts(self.unbiased_counts.ravel(), others.ravel(), none, none, none)
-        many = len(noise), self.count.size
-        moved = GroupNoise(noise.reshape(many), rest.reshape(many), np.zeros(1))
-        normal = draw.standard_normal(many) if population else None
-        ends = share_intervals(groups, moved, normal, require_probability("level", level)).reshape(*self.count.shape, 2)
-        return np.where(self._is_occupied(axis)[..., None], ends, (0.0, 1.0))
+        rng = public_generator(None)
+        noise = _simulate_noise(self.evidence, rng)  # before sampling, from the same stream: both are independent
+        other_noise = noise.sum(axis=axis + 1, keepdims=True) - noise
+        other_counts = self.unbiased_counts.sum(axis=axis, keepdims=True) - self.unbiased_counts
+        zeros = np.zeros(self.count.size)
+        groups = GroupCounts(self.unbiased_counts.ravel(), other_counts.ravel(), zeros, zeros, zeros)
+        shape = len(noise), self.count.size
+        group_noise = GroupNoise(noise.reshape(shape), other_noise.reshape(shape), np.zeros(1))
+        normal = rng.standard_normal(shape) if population else None
+        limits = share_intervals(groups, group_noise, normal, require_probability("level", level)).reshape(
+            *self.count.shape, 2
+        )
+        return np.where(self._is_occupied(axis)[..., None], limits, (0.0, 1.0))
 
     def _compute_shares(self, axis: int) -> FloatArray:
-        likely = np.maximum(self.unbiased_counts, 0.0)
-        total = np.maximum(likely.sum(axis=axis, keepdims=True), LEAST)
-        return np.where(self._is_occupied(axis), likely / total, np.nan)
+        counts = np.maximum(self.unbiased_counts, 0.0)
+        total = np.maximum(counts.sum(axis=axis, keepdims=True), LEAST)
+        return np.where(self._is_occupied(axis), counts / total, np.nan)
 
     def _is_occupied(self, axis: int) -> BoolArray:
-        """A mask of the rows (1) or columns (0) that have more records than noise makes out of none."""
-        moved = upper_quantiles(np.abs(self._noise.sum(axis=axis + 1)), (1 + KNOWN) / 2)
-        return np.expand_dims(self.unbiased_counts.sum(axis=axis) > np.maximum(moved, LEAST), axis)
+        """Return which rows (1) or columns (0) have more records than noise makes of an empty one."""
+        noise_quantiles = upper_quantiles(np.abs(self._noise.sum(axis=axis + 1)), (1 + KNOWN) / 2)
+        return np.expand_dims(self.unbiased_counts.sum(axis=axis) > np.maximum(noise_quantiles, LEAST), axis)
 
     def _record_intervals(self, level: float) -> FloatArray:
         return whole_ends(
@@ -220,11 +229,11 @@ class Contingency(IntervalResult):
         return _simulate_noise(self.evidence, public_generator(None))
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        names = [str(each) for each in self.rows.values], [str(each) for each in self.columns.values]
+        names = [str(value) for value in self.rows.values], [str(value) for value in self.columns.values]
         title, error = self.test_description, None
         if shades:
-            low, high = (np.reshape(end, self.count.shape) for end in shades[-1][:2])
-            error, title = np.maximum(self.count - low, high - self.count), f"{title}\n±: {shades[-1].label}"
+            lower, upper = (np.reshape(limit, self.count.shape) for limit in shades[-1][:2])
+            error, title = np.maximum(self.count - lower, upper - self.count), f"{title}\n±: {shades[-1].label}"
         labels = self.rows.column, self.columns.column
         title = title if how["name"] is None else f"{how['name']}: {title}"
         return draw_contingency(
@@ -233,9 +242,9 @@ class Contingency(IntervalResult):
 
     @property
     def test_description(self) -> str:
-        """The result of the test, in words."""
+        """The result of the test, as text."""
         if isnan(self.p_value):
-            return "independence: not known, for noise alone may have made all but one row or column"
+            return "independence: not known, since all but one row or column may be noise alone"
         return (
             f"chi-squared {format_number(self.statistic)}, p-value of independence {self.p_value:.2g}, noise included"
         )
@@ -244,9 +253,9 @@ class Contingency(IntervalResult):
         self, columns: Mapping[str, str], categories: Mapping[str, Mapping[str, str]] | None = None
     ) -> Contingency:
         def rename_categories(axis: Categories) -> Categories:
-            words = (categories or {}).get(axis.column, {})
-            named = tuple(words.get(str(value), value) for value in axis.values)
-            return Categories(columns.get(axis.column, axis.column), named)
+            labels = (categories or {}).get(axis.column, {})
+            renamed = tuple(labels.get(str(value), value) for value in axis.values)
+            return Categories(columns.get(axis.column, axis.column), renamed)
 
         return replace(self, rows=rename_categories(self.rows), columns=rename_categories(self.columns))
 
@@ -258,67 +267,67 @@ class Contingency(IntervalResult):
         return display.join_columns(self.label_columns(), numbers)
 
     def label_columns(self) -> list[tuple[str, list[str]]]:
-        """Both columns, each with the category of every pair: see `display.join_columns`."""
+        """Return both columns, each with the category of every pair as text: see `display.join_columns`."""
         return [(column, list(map(str, values))) for column, values in self._category_columns()]
 
     def _category_columns(self) -> list[tuple[str, list[Category]]]:
-        """Both columns, each with the category of every pair as it was declared."""
-        places = np.indices(self.count.shape).reshape(2, -1).tolist()
-        axes = zip((self.rows, self.columns), places, strict=True)
-        return [(axis.column, [axis.values[place] for place in at]) for axis, at in axes]
+        """Return both columns, each with the declared category of every pair."""
+        indices = np.indices(self.count.shape).reshape(2, -1).tolist()
+        axes = zip((self.rows, self.columns), indices, strict=True)
+        return [(axis.column, [axis.values[index] for index in axis_indices]) for axis, axis_indices in axes]
 
     def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Category]]:
         return display.find_declared_numbers(self._category_columns(), columns)
 
     def _question(self) -> dict[str, object]:
-        parts = {"row_axis": self.rows, "column_axis": self.columns}
-        return {name: {"column": each.column, "categories": list(each.values)} for name, each in parts.items()}
+        axes = {"row_axis": self.rows, "column_axis": self.columns}
+        return {name: {"column": axis.column, "categories": list(axis.values)} for name, axis in axes.items()}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Contingency:
-        parts = (document.question[name] for name in ("row_axis", "column_axis"))
-        rows, columns = (Categories(part["column"], tuple(part["categories"])) for part in parts)
+        stored_axes = (document.question[name] for name in ("row_axis", "column_axis"))
+        rows, columns = (Categories(stored["column"], tuple(stored["categories"])) for stored in stored_axes)
         return cls.from_counts(document.releases[0], rows, columns, document.privacy)
 
 
 @dataclass(frozen=True, slots=True)
 class ContingencyQuestion:
-    """Counts of records with each pair of categories of two columns, and a test of independence. One turn.
+    """Counts of records with each pair of categories of two columns, and a test of independence. One round.
 
     Attributes:
-        rows, columns: Two columns, with the categories that were declared in public. A record with any other value in
-            one of them is missing.
+        rows, columns: Two columns, with publicly declared categories. A record with any other value in one of them is
+            missing.
 
     Raises:
-        ValueError: both are one column, there are fewer than 2 categories in one, or over 4096 pairs.
-        TypeError: one of them is no `Categories`.
+        ValueError: both are the same column, one has fewer than 2 categories, or there are over 4096 pairs.
+        TypeError: `rows` or `columns` is not a `Categories`.
     """
 
     rows: Categories
     columns: Categories
 
     def __post_init__(self) -> None:
-        for name, each in (("rows", self.rows), ("columns", self.columns)):
-            require_type(name, each, Categories, 'Categories, as in Categories("ward", ("a", "b")),')
-            if each.slots < 2:
+        for name, axis in (("rows", self.rows), ("columns", self.columns)):
+            require_type(name, axis, Categories, 'Categories, as in Categories("ward", ("a", "b")),')
+            if axis.slots < 2:
                 raise InvalidArgument(name, "at least 2 categories are needed")
         if self.rows.column == self.columns.column:
-            raise InvalidArgument("columns", "another column than that of the rows is needed")
+            raise InvalidArgument("columns", "a column other than rows is needed")
         if self.rows.slots * self.columns.slots > MOST_CELLS:
-            raise InvalidArgument("rows, columns", f"at most {MOST_CELLS} pairs of categories are counted")
+            raise InvalidArgument("rows, columns", f"at most {MOST_CELLS} pairs of categories are allowed")
 
     def steps(self, setting: Setting) -> Needs[Contingency]:
-        """Ask for one table of counts."""
-        found = yield from ask_workload(CellWorkload((self.rows, self.columns)), ALL)
-        return Contingency.from_counts(found.counts, self.rows, self.columns, build_privacy_statement(found.releases))
+        """Count all pairs in one round."""
+        counts = yield from ask_workload(CellWorkload((self.rows, self.columns)), ALL)
+        return Contingency.from_counts(counts.counts, self.rows, self.columns, build_privacy_statement(counts.releases))
 
     def __str__(self) -> str:
         return f"table of {self.rows.column} by {self.columns.column}"
 
 
-def _simulate_noise(evidence: Evidence, draw: np.random.Generator) -> FloatArray:
+def _simulate_noise(evidence: Evidence, rng: np.random.Generator) -> FloatArray:
     law = evidence.sums
-    return simulate_cell_noise(law, evidence.total, max(400, min(DRAWS, AT_ONCE // (law.rows * law.cells))), draw)
+    return simulate_cell_noise(law, evidence.total, max(400, min(DRAWS, AT_ONCE // (law.rows * law.cells))), rng)
 
 
 def _find_error_quantiles(noise: FloatArray, level: float) -> FloatArray:
@@ -326,18 +335,17 @@ def _find_error_quantiles(noise: FloatArray, level: float) -> FloatArray:
 
 
 Tau = Callable[[FloatArray, FloatArray], FloatArray]
-"""From numbers of pairs, see `count_pairs`, and of people."""
+"""A coefficient from numbers of pairs, see `count_pairs`, and of people."""
 
 
 def kendall_tau_a(table: Contingency | Histogram2D) -> UStatistic:
-    """Kendall's tau-a: concordant minus discordant pairs, divided by the number of all pairs.
+    """Return Kendall's tau-a: concordant minus discordant pairs, divided by the number of all pairs.
 
-    A pair that is tied in either column counts as neither, but is among all pairs: where there are ties, the largest
-    tau-a is below 1 (Kendall 1938; Bell et al. 2019 call ties discordant in words, and give them 0 in equation 6: so
-    does this).
+    A pair that is tied in either column counts as neither, but is among all pairs: with ties, the largest tau-a is
+    below 1 (Kendall 1938; Bell et al. 2019 call ties discordant in the text, and give them 0 in equation 6, as here).
 
-    Categories are ordered as they were declared. Values in one cell of a grid count as tied; `resolution` is the share
-    of such pairs, whose order is not known. (A column with few values is better declared as categories.)
+    Categories are ordered as declared. Values in one cell of a grid count as tied; `resolution` is the share of such
+    pairs, whose order is unknown. (Declare a column with few values as categories.)
 
     Args:
         table: Counts of pairs of categories, or of cells of a plane that were counted one by one, by any trust model.
@@ -346,7 +354,7 @@ def kendall_tau_a(table: Contingency | Histogram2D) -> UStatistic:
         The coefficient, between -1 and 1, as a `UStatistic` with `value`, `resolution` and `interval`.
 
     Raises:
-        TypeError: `table` is something else.
+        TypeError: `table` is of another type.
         ValueError: several cells share one estimate, or values outside of a grid were counted apart.
 
     >>> import dpcurves as dp
@@ -361,10 +369,10 @@ def kendall_tau_a(table: Contingency | Histogram2D) -> UStatistic:
 
 
 def kendall_tau_b(table: Contingency | Histogram2D) -> UStatistic:
-    """Kendall's tau-b: concordant minus discordant pairs, over the root of untied pairs in rows times those in columns.
+    """Return Kendall's tau-b: concordant minus discordant pairs, over the root of untied pairs by rows times columns.
 
-    Where each cell holds one value it equals ``scipy.stats.kendalltau``. Where all pairs are tied in a column it is 0.
-    Arguments and errors as of `kendall_tau_a`.
+    If each cell holds one value it equals ``scipy.stats.kendalltau``. If all pairs are tied in a column it is 0.
+    Arguments and errors as for `kendall_tau_a`.
 
     Returns:
         The coefficient, between -1 and 1, as a `UStatistic` with `value`, `resolution` and `interval`.
@@ -385,7 +393,7 @@ class _PairCounts(SimulatedCounts):
     """A table of counts, (rows, columns), and its noise.
 
     Attributes:
-        is_declared: Whether cells are the values themselves: categories.
+        is_declared: Whether cells are declared values: categories.
     """
 
     is_declared: bool
@@ -403,38 +411,43 @@ class _PairCounts(SimulatedCounts):
             )
         counts = evidence.unbiased_cells
         if counts.size != table.count.size:
-            raise InvalidArgument("table", "values outside were counted apart, and which is larger is not known")
+            raise InvalidArgument(
+                "table",
+                "values outside were counted apart, so their order is unknown; use a grid with outside='clamped'",
+            )
         return cls(counts.reshape(table.count.shape), evidence, table.privacy, table.notes, False)
 
     def estimate_tau(self, tau: Tau, resolution: Callable[[FloatArray, float, float], float]) -> UStatistic:
-        """A ratio of numbers of pairs, each without what noise adds to it on average."""
-        about = count_pairs(self.likely_counts)
-        bias = count_pairs(self.likely_counts + self.noise).mean(axis=0) - about
+        """Return a ratio of numbers of pairs, with the mean effect of noise subtracted from each number."""
+        likely_pairs = count_pairs(self.likely_counts)
+        bias = count_pairs(self.likely_counts + self.noise).mean(axis=0) - likely_pairs
         people = float(self.counts.sum())
-        found = float(tau(count_pairs(self.counts) - bias, np.asarray(people)))
-        centre = float(tau(about, np.asarray(self.likely_counts.sum())))
+        estimate = float(tau(count_pairs(self.counts) - bias, np.asarray(people)))
+        centre = float(tau(likely_pairs, np.asarray(self.likely_counts.sum())))
 
         def compute_interval(level: float, population: bool) -> tuple[float, float]:
-            drawn = self.simulate_counts(population)
-            moved = tau(count_pairs(drawn) - bias, drawn.sum(axis=(-2, -1)))
-            # Noise skews a ratio, and one that stands at an end does not tell how far it is off on the other side: so
-            # the larger of both sides. Ends about `centre` would have the error of keeping counts above zero, too.
-            reach = max(upper_quantile(sign * (moved - centre), (1 + level) / 2) for sign in (-1, 1))
-            return found - max(reach, 0.0), found + max(reach, 0.0)
+            counts = self.simulate_counts(population)
+            draws = tau(count_pairs(counts) - bias, counts.sum(axis=(-2, -1)))
+            # Noise skews a ratio, and a ratio at a bound does not show its error on the other side, so the larger
+            # error is used for both sides. An interval around `centre` would also have the error of clipped counts.
+            radius = max(upper_quantile(sign * (draws - centre), (1 + level) / 2) for sign in (-1, 1))
+            return estimate - max(radius, 0.0), estimate + max(radius, 0.0)
 
-        tied = (
+        tied_share = (
             0.0
             if self.is_declared
-            else resolution(about, _count_all_pairs(float(self.likely_counts.sum())), self._count_pairs_untied_in_both)
+            else resolution(
+                likely_pairs, _count_all_pairs(float(self.likely_counts.sum())), self._count_pairs_untied_in_both
+            )
         )
-        return UStatistic(found, tied, compute_interval, self.privacy, self.notes, -1.0, 1.0)
+        return UStatistic(estimate, tied_share, compute_interval, self.privacy, self.notes, -1.0, 1.0)
 
     @property
     def _count_pairs_untied_in_both(self) -> float:
-        """About how many pairs are in different rows and in different columns."""
+        """The approximate number of pairs in different rows and in different columns."""
         counts = self.likely_counts
-        within = sum(float((counts.sum(axis=axis) ** 2).sum()) for axis in (0, 1)) - float((counts**2).sum())
-        return max((float(counts.sum()) ** 2 - within) / 2, 0.0)
+        tied_pairs = sum(float((counts.sum(axis=axis) ** 2).sum()) for axis in (0, 1)) - float((counts**2).sum())
+        return max((float(counts.sum()) ** 2 - tied_pairs) / 2, 0.0)
 
 
 def _count_all_pairs(people: float) -> float:
@@ -443,27 +456,27 @@ def _count_all_pairs(people: float) -> float:
 
 
 def _compute_tau_a(pairs: FloatArray, people: FloatArray) -> FloatArray:
-    enough = np.maximum(people, 2.0)
-    return np.asarray(np.clip(2 * pairs[..., 0] / (enough * (enough - 1)), -1.0, 1.0))
+    at_least_two = np.maximum(people, 2.0)
+    return np.asarray(np.clip(2 * pairs[..., 0] / (at_least_two * (at_least_two - 1)), -1.0, 1.0))
 
 
 def _compute_tau_b(pairs: FloatArray, people: FloatArray) -> FloatArray:
-    """The least number of pairs that are apart is that of one person who is apart from all others."""
+    """Return tau-b; untied pairs are at least those of one person who differs from all others."""
     rows, columns = (np.maximum(pairs[..., side], np.maximum(people - 1, 1.0)) for side in (1, 2))
     return np.asarray(np.clip(pairs[..., 0] / np.sqrt(rows * columns), -1.0, 1.0))
 
 
-def _find_tau_a_resolution(pairs: FloatArray, everyone: float, apart: float) -> float:
-    """The share of pairs that are tied: each may be concordant or discordant."""
-    return min(max(everyone - apart, 0.0) / everyone, 2.0)
+def _find_tau_a_resolution(pairs: FloatArray, all_pairs: float, untied: float) -> float:
+    """Return the share of tied pairs, each of which may be concordant or discordant."""
+    return min(max(all_pairs - untied, 0.0) / all_pairs, 2.0)
 
 
-def _find_tau_b_resolution(pairs: FloatArray, everyone: float, apart: float) -> float:
-    """Tied pairs move the ratio by at most their number over that of pairs apart, or twice their share of all.
+def _find_tau_b_resolution(pairs: FloatArray, all_pairs: float, untied: float) -> float:
+    """Return the largest change of tau-b by ties: tied over untied pairs, or twice their share of all pairs.
 
-    Values have as many pairs apart as cells, or more. With T tied pairs and D of all N apart, a ratio S / D becomes one
-    between (S - T) / N and (S + T) / D, and ``N - D <= T``.
+    Values have at least as many untied pairs as cells. With T tied pairs and D of all N untied, a ratio S / D becomes
+    one between (S - T) / N and (S + T) / D, and ``N - D <= T``.
     """
-    tied = max(everyone - apart, 0.0)
-    least = max(float(np.sqrt(max(pairs[1], 0.0) * max(pairs[2], 0.0))), 1.0)
-    return min(max(tied / least, 2 * tied / everyone), 2.0)
+    tied = max(all_pairs - untied, 0.0)
+    untied_root = max(float(np.sqrt(max(pairs[1], 0.0) * max(pairs[2], 0.0))), 1.0)
+    return min(max(tied / untied_root, 2 * tied / all_pairs), 2.0)

@@ -1,4 +1,4 @@
-"""Histogram algorithms, one file each: they ask for noisy counts, in turns, and estimate every cell of a table."""
+"""Table estimators: they ask for noisy counts in rounds, and estimate every cell of a table."""
 
 from lazy_loader import attach_stub
 

@@ -1,5 +1,6 @@
 """Table estimators on private partitions: clusters of counts (AHP), DAWA, PrivTree, and multiplicative weights
-(MWEM)."""
+(MWEM).
+"""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ from . import table_estimator as tables
 
 
 def cluster_counts(rising: FloatArray, variance: float) -> NDArray[np.int64]:
-    """The number of each number's cluster, in one pass (Zhang, Chen, Xu, Meng and Xie 2014, greedy clustering).
+    """Return the cluster number of each value by greedy clustering (Zhang, Chen, Xu, Meng and Xie 2014).
 
-    A cluster of m numbers costs the sum of squared distances from their mean, and ``variance / m`` for its noise. The
-    next number joins unless it would be cheaper, at the best, in a new cluster with some of those that follow it.
+    A cluster of m values costs the sum of squared distances from their mean, plus ``variance / m`` for its noise. The
+    next value joins unless it would be cheaper, at best, in a new cluster with some of the values that follow it.
 
     Args:
-        rising: Numbers that do not fall, of shape ``(n,)``.
+        rising: Non-decreasing values, of shape ``(n,)``.
         variance: The variance of the noise of one count.
 
     >>> cluster_counts(np.array([0.0, 0.1, 9.0, 9.2, 9.3]), 2.0).tolist()
@@ -36,7 +37,7 @@ def cluster_counts(rising: FloatArray, variance: float) -> NDArray[np.int64]:
     """
     sums = np.concatenate(([0.0], np.cumsum(rising)))
     squares = np.concatenate(([0.0], np.cumsum(rising**2)))
-    # A new cluster takes all numbers that equal its first one: they come near it for less noise each.
+    # A new cluster takes all values equal to its first one: they add no distance and lower its noise.
     last_equal = np.searchsorted(rising, rising, side="right") - 1
     return _cluster_greedily(rising, sums, squares, last_equal, variance)
 
@@ -46,41 +47,42 @@ def _cluster_greedily(
     rising: FloatArray, sums: FloatArray, squares: FloatArray, last_equal: NDArray[np.int64], variance: float
 ) -> NDArray[np.int64]:
     count = len(rising)
-    label = np.zeros(count, dtype=np.int64)
+    labels = np.zeros(count, dtype=np.int64)
     start = 0
     for new in range(1, count):
         members = new - start
         total, square = sums[new] - sums[start], squares[new] - squares[start]
-        alone = square - total**2 / members + variance / members
+        separate_cost = square - total**2 / members + variance / members
         total, square = sums[new + 1] - sums[start], squares[new + 1] - squares[start]
-        joined = square - total**2 / (members + 1) + variance / (members + 1)
-        best = np.inf
+        joined_cost = square - total**2 / (members + 1) + variance / (members + 1)
+        best_cost = np.inf
         for last in range(last_equal[new], count):
             size = last - new + 1
-            apart = (rising[new] - (sums[last + 1] - sums[new]) / size) ** 2
-            best = min(best, apart + variance / size**2)
-            if apart > best:  # the mean only rises, and what noise costs is not below zero
+            distance = (rising[new] - (sums[last + 1] - sums[new]) / size) ** 2
+            best_cost = min(best_cost, distance + variance / size**2)
+            if distance > best_cost:  # the mean only grows, and the cost of noise is not negative
                 break
-        label[new] = label[new - 1]
-        if joined >= alone + best:
+        labels[new] = labels[new - 1]
+        if joined_cost >= separate_cost + best_cost:
             start = new
-            label[new] += 1
-    return label
+            labels[new] += 1
+    return labels
 
 
-THRESHOLD = 0.35
+AHP_THRESHOLD = 0.35
+"""Factor of ``log(cells) / epsilon``, below which a noisy count is set to 0 (from the paper)."""
 
 
 @dataclass(frozen=True, slots=True)
 class AhpEstimator:
-    """Cluster, then count (Zhang, Chen, Xu, Meng and Xie 2014). Two turns.
+    """Cluster, then count (Zhang, Chen, Xu, Meng and Xie 2014). Two rounds.
 
-    Noisy counts of all cells that are below ``0.35 * log(cells) / epsilon`` are set to 0; then the cells are sorted by
-    count, and neighbours in that order are merged as long as that lowers the expected squared error. Clusters are not
-    intervals, so sums over intervals are biased, which makes this a poor choice for distribution functions.
+    Noisy counts of cells below ``0.35 * log(cells) / epsilon`` are set to 0; then the cells are sorted by count, and
+    neighbours in that order are merged while that lowers the expected squared error. Clusters are not intervals, so
+    sums over intervals are biased, which makes this a poor choice for distribution functions.
 
     Attributes:
-        scan_fraction: The part of the budget that is spent on finding clusters.
+        scan_fraction: Budget fraction of the first round, which finds the clusters.
 
     Raises:
         ValueError: `scan_fraction` is not between 0 and 1.
@@ -90,41 +92,44 @@ class AhpEstimator:
 
     def __post_init__(self) -> None:
         if not 0 < self.scan_fraction < 1:
-            raise InvalidArgument("scan_fraction", f"a part between 0 and 1 is needed, got {self.scan_fraction}")
+            raise InvalidArgument("scan_fraction", f"a fraction between 0 and 1 is needed, got {self.scan_fraction}")
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Ask for all cells, then for clusters of them."""
+        """Count all cells, then clusters of them."""
         extent = tables.Extent.from_axes(axes)
-        seen = yield from tables.count_regions(
+        pilot = yield from tables.count_regions(
             axes, extent, [np.arange(extent.cells)], CountUse.CELLS, budget_fraction * self.scan_fraction
         )
         epsilon = tables.epsilon_per_record(setting, budget_fraction * self.scan_fraction)
-        noisy = seen.cells.ravel()
-        kept = np.where(noisy <= THRESHOLD * log(extent.cells) / epsilon, 0.0, noisy)
-        order = np.argsort(kept, kind="stable")
-        rest = budget_fraction * (1 - self.scan_fraction)
-        label = np.empty(extent.cells, dtype=np.int64)
-        label[order] = cluster_counts(kept[order], 2 / tables.epsilon_per_record(setting, rest) ** 2)
-        found = yield from tables.count_regions(axes, extent, [label], CountUse.CELLS, rest, round_number=1)
-        return tables.EstimatedTable(found.cells, found.outside, found.missing, (*seen.releases, *found.releases))
+        noisy = pilot.cells.ravel()
+        counts = np.where(noisy <= AHP_THRESHOLD * log(extent.cells) / epsilon, 0.0, noisy)
+        order = np.argsort(counts, kind="stable")
+        remaining = budget_fraction * (1 - self.scan_fraction)
+        labels = np.empty(extent.cells, dtype=np.int64)
+        labels[order] = cluster_counts(counts[order], 2 / tables.epsilon_per_record(setting, remaining) ** 2)
+        estimate = yield from tables.count_regions(axes, extent, [labels], CountUse.CELLS, remaining, round_number=1)
+        return tables.EstimatedTable(
+            estimate.cells, estimate.outside, estimate.missing, (*pilot.releases, *estimate.releases)
+        )
 
 
 GROUP = 32
+"""Intervals in a group of the coarse level that DAWA counts in a plane."""
 MOST_IN_ONE_LEVEL = 200
-"""In a plane so few intervals, or less, are counted one by one; more of them also in groups."""
+"""Intervals in a plane from which a coarse level of groups is counted as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class DawaEstimator:
-    """Find and count intervals of similar counts (Li, Hay, Miklau and Wang 2014): see `docs/errata.md`. Two turns.
+    """Find and count intervals of similar counts (Li, Hay, Miklau and Wang 2014): see `docs/errata.md`. Two rounds.
 
-    First a partition of the cells is chosen, in an order that keeps neighbours together: with two axes along a Hilbert
-    curve, else row by row. Then its intervals are counted: along one axis with a tree over them, so that prefixes are
-    read well, in a plane also in groups, where there are many. Inside an interval counts are spread evenly.
+    The first round chooses a partition of the cells in an order that keeps neighbours together: along a Hilbert curve
+    with two axes, else row by row. The second round counts its intervals: along one axis with a tree over them, for
+    accurate prefixes, and in a plane also in groups if there are many. Counts are spread evenly inside an interval.
 
     Attributes:
-        partition_fraction: The part of the budget that is spent on choosing the partition. None: a quarter, with two axes two
-            fifths.
+        partition_fraction: Budget fraction of the choice of the partition. None: a quarter, or two fifths with two
+            axes.
 
     Raises:
         ValueError: `partition_fraction` is not between 0 and 1.
@@ -135,42 +140,46 @@ class DawaEstimator:
     def __post_init__(self) -> None:
         if self.partition_fraction is not None and not 0 < self.partition_fraction < 1:
             raise InvalidArgument(
-                "partition_fraction", f"a part between 0 and 1 is needed, got {self.partition_fraction}"
+                "partition_fraction", f"a fraction between 0 and 1 is needed, got {self.partition_fraction}"
             )
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Ask for a partition, then for its counts."""
+        """Choose a partition, then count its intervals."""
         extent = tables.Extent.from_axes(axes)
         order = tables.order_by_proximity(extent.shape)
         query = IntervalPartitionQuery(axes, tuple(extent.inside[order].tolist()))
-        in_line = extent.cells == max(extent.shape)
-        choice = (
+        is_line = extent.cells == max(extent.shape)
+        fraction = (
             self.partition_fraction
             if self.partition_fraction is not None
             else Fraction(1, 4)
-            if in_line
+            if is_line
             else Fraction(2, 5)
         )
-        chosen = yield Step(query, budget_fraction * choice)
-        label = np.empty(extent.cells, dtype=np.int64)
-        label[order] = np.cumsum(np.asarray(chosen.values) == 1)
-        labels = [label] if in_line or int(label.max()) < MOST_IN_ONE_LEVEL else [label // GROUP, label]
-        read = CountUse.PREFIXES if in_line else CountUse.CELLS
-        found = yield from tables.count_regions(axes, extent, labels, read, budget_fraction * (1 - choice))
-        return tables.EstimatedTable(found.cells, found.outside, found.missing, (chosen, *found.releases))
+        partition = yield Step(query, budget_fraction * fraction)
+        labels = np.empty(extent.cells, dtype=np.int64)
+        labels[order] = np.cumsum(np.asarray(partition.values) == 1)
+        levels = [labels] if is_line or int(labels.max()) < MOST_IN_ONE_LEVEL else [labels // GROUP, labels]
+        use = CountUse.PREFIXES if is_line else CountUse.CELLS
+        estimate = yield from tables.count_regions(axes, extent, levels, use, budget_fraction * (1 - fraction))
+        return tables.EstimatedTable(
+            estimate.cells, estimate.outside, estimate.missing, (partition, *estimate.releases)
+        )
 
 
-GROWING = Fraction(1, 5)
+PRIVTREE_FRACTION = Fraction(1, 5)
+"""Default budget fraction of the partition of `PrivTreeEstimator`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrivTreeEstimator:
-    """Grow a partition, then count its leaves (Zhang, Xiao and Xie 2016). Two turns.
+    """Refine a partition adaptively, then count its leaves (Zhang, Xiao and Xie 2016). Two rounds.
 
     Attributes:
-        fan: Into how many parts a box is divided along each axis.
-        least: A box is divided only if it seems to hold more records than this; with 0, the noise decides.
-        partition_fraction: The part of the share that is spent on growing the partition; the rest is spent on counting its leaves.
+        fan: Branching factor: the number of parts of a box along each axis.
+        least: A box is divided only if it appears to hold more records than this; with 0, noise decides for empty
+            boxes.
+        partition_fraction: Budget fraction of the partition; its leaves are counted with the rest.
 
     Raises:
         ValueError: `fan` is below 2, `least` below 0, or `partition_fraction` not between 0 and 1.
@@ -178,34 +187,38 @@ class PrivTreeEstimator:
 
     fan: int = 2
     least: int = 0
-    partition_fraction: Fraction = GROWING
+    partition_fraction: Fraction = PRIVTREE_FRACTION
 
     def __post_init__(self) -> None:
         if self.fan < 2:
-            raise InvalidArgument("fan", f"a box is divided into at least 2 parts along an axis, got {self.fan}")
+            raise InvalidArgument("fan", f"at least 2 parts along an axis are needed, got {self.fan}")
         if self.least < 0:
-            raise InvalidArgument("least", f"a number of records of at least 0 is needed, got {self.least}")
+            raise InvalidArgument("least", f"a number of records from 0 is needed, got {self.least}")
         if not 0 < self.partition_fraction < 1:
             raise InvalidArgument(
-                "partition_fraction", f"a part between 0 and 1 is needed, got {self.partition_fraction}"
+                "partition_fraction", f"a fraction between 0 and 1 is needed, got {self.partition_fraction}"
             )
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Ask for a partition, then for the counts of its leaves."""
+        """Choose a partition, then count its leaves."""
         extent = tables.Extent.from_axes(axes)
         query = TreePartitionQuery(axes, (self.fan,) * len(axes), self.least)
-        grown = yield Step(query, budget_fraction * self.partition_fraction)
-        leaves = SplitRule(query.shape, query.fans).find_leaves(grown.values)
-        label = number_leaves(leaves, query.shape)[extent.inside]
-        read = CountUse.PREFIXES if extent.cells == max(extent.shape) else CountUse.CELLS
-        found = yield from tables.count_regions(
-            axes, extent, [label], read, budget_fraction * (1 - self.partition_fraction)
+        partition = yield Step(query, budget_fraction * self.partition_fraction)
+        leaves = SplitRule(query.shape, query.fans).find_leaves(partition.values)
+        labels = number_leaves(leaves, query.shape)[extent.inside]
+        use = CountUse.PREFIXES if extent.cells == max(extent.shape) else CountUse.CELLS
+        estimate = yield from tables.count_regions(
+            axes, extent, [labels], use, budget_fraction * (1 - self.partition_fraction)
         )
-        return tables.EstimatedTable(found.cells, found.outside, found.missing, (grown, *found.releases))
+        return tables.EstimatedTable(
+            estimate.cells, estimate.outside, estimate.missing, (partition, *estimate.releases)
+        )
 
 
 def number_leaves(leaves: Boxes, shape: tuple[int, ...]) -> IntArray:
-    """The number of the box that each cell of a flat table is in; numbers rise with the first cells of the boxes."""
+    """Return the number of the box that holds each cell of a flat table; numbers increase with the first cells of the
+    boxes.
+    """
     number = np.empty(shape, dtype=np.int64)
     order = np.lexsort(leaves.lower.T[::-1])
     for rank, (lower, upper) in enumerate(zip(leaves.lower[order].tolist(), leaves.upper[order].tolist(), strict=True)):
@@ -214,14 +227,17 @@ def number_leaves(leaves: Boxes, shape: tuple[int, ...]) -> IntArray:
 
 
 SWEEPS = 100
+"""Sweeps of iterative proportional fitting over all counted boxes."""
 MOST_BOXES = 4096
+"""Candidate boxes of a round: the largest number, which bounds the time of the selection."""
 LEAST_EXPECTED = 1e-9
-"""So large a part of all records, at least, is expected in a box that was counted, and beside it."""
+"""Smallest fraction of all records that is expected inside, and outside, a counted box; it avoids division by 0."""
 MOST_EXPECTED = 1e18
+"""Records: expected counts are cut here to fit 64 bits."""
 
 
 class BoxCount(NamedTuple):
-    """A box that was counted: which cells, and how many records were found in it and beside it."""
+    """A counted box: its cells, and the noisy numbers of records inside and outside it."""
 
     cells: tuple[slice, ...]
     inside_count: float
@@ -230,18 +246,18 @@ class BoxCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MwemEstimator:
-    """Multiplicative weights (Hardt, Ligett and McSherry 2012): in each round the worst box is chosen and counted.
+    """Multiplicative weights (Hardt, Ligett and McSherry 2012): each round selects and counts the worst box.
 
-    Boxes begin at the first cell: along one axis they are prefixes. The records outside the box are counted together
-    with it at no further cost, which makes the total more exact round by round. The paper takes the total as known;
-    here, where it is private, a first count of it is paid for. After each round the estimate is fitted to all boxes so
-    far, starting from the previous estimate.
+    Boxes begin at the first cell: along one axis they are prefixes. The records outside the box are counted with it at
+    no further cost, which makes the total more accurate round by round. The paper assumes that the total is known; if
+    it is private, a first round counts it here. After each round the estimate is fitted to all boxes so far, starting
+    from the previous estimate.
 
     Attributes:
-        rounds: How many boxes are counted.
+        rounds: The number of boxes that are counted.
 
     Raises:
-        ValueError: there is no round.
+        ValueError: `rounds` is below 1.
     """
 
     rounds: int = 10
@@ -251,67 +267,73 @@ class MwemEstimator:
             raise InvalidArgument("rounds", f"at least 1 is needed, got {self.rounds}")
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Ask for the number of records, if need be, then turn by turn for a box and its count."""
+        """Count all records if their number is private; then, in each round, select a box and count it."""
         extent = tables.Extent.from_axes(axes)
-        total, left, paid = yield from tables.estimate_record_count(axes, extent, setting, budget_fraction)
+        total, remaining, releases = yield from tables.estimate_record_count(axes, extent, setting, budget_fraction)
         boxes = list_candidate_boxes(extent.shape)
-        # In the table cells for values outside come first.
+        # In the table, the cell of values below the grid comes first.
         shifts = [isinstance(axis, Axis) and axis.grid.outside is Outside.APART for axis in axes]
         rounds = min(self.rounds, len(boxes))
-        estimate, so_far, found = np.full(extent.shape, max(total, 1.0) / extent.cells), list[BoxCount](), None
-        for turn in range(rounds):
+        estimate, box_counts, counts = np.full(extent.shape, max(total, 1.0) / extent.cells), list[BoxCount](), None
+        for round_number in range(rounds):
             expected = tuple(round(min(float(estimate[box_slices(box)].sum()), MOST_EXPECTED)) for box in boxes)
             shifted = tuple(
                 tuple((low + shift, high + shift) for (low, high), shift in zip(box, shifts, strict=True))
                 for box in boxes
             )
-            chosen = yield Step(WorstBoxQuery(axes, shifted, expected), left / rounds / 2)
-            box = boxes.pop(chosen.values[0])
-            beside = np.ones(extent.shape, dtype=np.int64)
-            beside[box_slices(box)] = 0
-            found = yield from tables.count_regions(
-                axes, extent, [beside.ravel()], CountUse.CELLS, left / rounds / 2, round_number=turn
+            selection = yield Step(WorstBoxQuery(axes, shifted, expected), remaining / rounds / 2)
+            box = boxes.pop(selection.values[0])
+            labels = np.ones(extent.shape, dtype=np.int64)
+            labels[box_slices(box)] = 0
+            counts = yield from tables.count_regions(
+                axes, extent, [labels.ravel()], CountUse.CELLS, remaining / rounds / 2, round_number=round_number
             )
-            within = float(found.cells[box_slices(box)].sum())
-            so_far.append(BoxCount(box_slices(box), within, float(found.cells.sum()) - within))
-            estimate = fit_box_counts(estimate, so_far)
-            paid = (*paid, chosen, *found.releases)
-        return tables.EstimatedTable(estimate, found.outside if found else 0.0, found.missing if found else 0.0, paid)
+            inside_count = float(counts.cells[box_slices(box)].sum())
+            box_counts.append(BoxCount(box_slices(box), inside_count, float(counts.cells.sum()) - inside_count))
+            estimate = fit_box_counts(estimate, box_counts)
+            releases = (*releases, selection, *counts.releases)
+        return tables.EstimatedTable(
+            estimate, counts.outside if counts else 0.0, counts.missing if counts else 0.0, releases
+        )
 
 
 def list_candidate_boxes(shape: tuple[int, ...]) -> list[Box]:
-    """The boxes that may be counted: from the first cell on; at most `MOST_BOXES`, of which none but the only has all.
+    """Return the boxes that may be counted, all from the first cell, at most `MOST_BOXES`; without the box of all cells
+    unless it is the only one.
 
     >>> list_candidate_boxes((3,))
     [((0, 1),), ((0, 2),)]
     >>> len(list_candidate_boxes((4, 4))), list_candidate_boxes((1, 1))
     (15, [((0, 1), (0, 1))])
     """
-    most = int(MOST_BOXES ** (1 / len(shape)) + 1e-9)
-    ends = (np.unique(np.ceil(np.linspace(0, cells, min(cells, most) + 1)[1:]).astype(int)).tolist() for cells in shape)
-    boxes: list[Box] = [tuple((0, end) for end in corner) for corner in product(*ends)]
+    max_ends = int(MOST_BOXES ** (1 / len(shape)) + 1e-9)
+    axis_ends = (
+        np.unique(np.ceil(np.linspace(0, cells, min(cells, max_ends) + 1)[1:]).astype(int)).tolist() for cells in shape
+    )
+    boxes: list[Box] = [tuple((0, end) for end in corner) for corner in product(*axis_ends)]
     return boxes[:-1] or boxes
 
 
 def box_slices(box: Box) -> tuple[slice, ...]:
-    """To take the cells of a box."""
+    """Return the slices that select the cells of a box."""
     return tuple(slice(low, high) for low, high in box)
 
 
 def fit_box_counts(estimate: FloatArray, box_counts: Sequence[BoxCount]) -> FloatArray:
-    """Nearest to the estimate, in relative entropy, of all that agree with what was found: box by box, in sweeps.
+    """Return the table closest to the estimate in relative entropy that agrees with all box counts, by iterative
+    sweeps.
 
-    The paper moves part of the way to the last count; here counts are met (Deming and Stephan 1940), which does not
-    depend on how many records there are. Of the box a count in it and what is left beside it are averaged.
+    The paper moves part of the way to the last count; here each count is met (Deming and Stephan 1940), which does not
+    depend on the number of records. The count inside a box is averaged with the total minus the count outside it.
     """
-    total = max(float(np.mean([one.inside_count + one.outside_count for one in box_counts])), 1.0)
-    least = LEAST_EXPECTED * total
+    total = max(float(np.mean([count.inside_count + count.outside_count for count in box_counts])), 1.0)
+    minimum = LEAST_EXPECTED * total
     for _ in range(SWEEPS):
-        for one in box_counts:
-            aim = min(max((one.inside_count + total - one.outside_count) / 2, least), total - least)
+        for count in box_counts:
+            target = min(max((count.inside_count + total - count.outside_count) / 2, minimum), total - minimum)
             estimate = estimate * (total / estimate.sum())
-            within = float(estimate[one.cells].sum())
-            beside = (total - aim) / max(total - within, least)
-            estimate *= beside
-            estimate[one.cells] *= aim / max(within, least) / beside
+            inside = float(estimate[count.cells].sum())
+            factor = (total - target) / max(total - inside, minimum)
+            estimate *= factor
+            estimate[count.cells] *= target / max(inside, minimum) / factor
     return estimate

@@ -1,4 +1,4 @@
-"""Base of table estimators: regions of a flat table are counted in one turn and read by least squares."""
+"""Base of table estimators: regions of a flat table are counted in one round and combined by least squares."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..queries import CountUse, RegionQuery
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extent:
-    """Places of the cells of a table, those inside of all grids apart from those outside.
+    """Positions of the cells of a table inside all grids, and of its other cells.
 
     Attributes:
         shape: Cells of the grids, and categories, along each axis.
-        inside: The places of these cells in the flat table, the last axis fastest.
-        outside: The places of all other cells: of values outside of a grid.
+        inside: Positions of these cells in the flat table, the last axis fastest.
+        outside: Positions of all other cells, of values outside a grid.
     """
 
     shape: tuple[int, ...]
@@ -34,58 +34,60 @@ class Extent:
 
     @classmethod
     def from_axes(cls, axes: Axes) -> Extent:
-        """The extent of the table with these axes.
+        """Return the extent of the table with these axes.
 
         >>> from dpcurves.data import Grid
         >>> Extent.from_axes((Axis("age", Grid(0, 1, cells=3, outside=Outside.APART)),)).outside
         array([0, 4])
         """
-        within = np.ones((), dtype=np.bool_)
+        inside = np.ones((), dtype=np.bool_)
         for axis in axes:
-            within = np.logical_and.outer(within, _inside_mask(axis))
+            inside = np.logical_and.outer(inside, _inside_mask(axis))
         shape = tuple(int(np.count_nonzero(_inside_mask(axis))) for axis in axes)
-        return cls(shape, np.flatnonzero(within.ravel()), np.flatnonzero(~within.ravel()))
+        return cls(shape, np.flatnonzero(inside.ravel()), np.flatnonzero(~inside.ravel()))
 
     @property
     def cells(self) -> int:
-        """The number of cells in the grids."""
+        """The number of cells inside all grids."""
         return prod(self.shape)
 
 
 def order_by_proximity(shape: tuple[int, ...]) -> IntArray:
-    """An order of cells in which neighbours are near each other: along Hilbert's curve in a plane, else row by row.
+    """Return an order of cells that keeps neighbours close: along Hilbert's curve in a plane, else row by row.
 
-    For a plane that is no square with a side of a power of two, it is the curve of the next such square without the
-    cells that are not there.
+    For a plane that is not a square with a side of a power of two, it is the curve of the next larger such square,
+    restricted to the existing cells.
 
     >>> order_by_proximity((2, 2)).tolist()
     [0, 1, 3, 2]
     """
     if len(shape) != 2 or 1 in shape:
         return np.arange(prod(shape))
-    place = hilbert_index(*np.indices(shape).reshape(2, -1), side=1 << (max(shape) - 1).bit_length())
-    return np.argsort(place, kind="stable")
+    positions = hilbert_index(*np.indices(shape).reshape(2, -1), side=1 << (max(shape) - 1).bit_length())
+    return np.argsort(positions, kind="stable")
 
 
 def hilbert_index(row: IntArray, column: IntArray, *, side: int) -> IntArray:
-    """The place of each cell along the Hilbert curve through a square of `side` cells, by halving (Hilbert 1891)."""
+    """Return the position of each cell along the Hilbert curve through a square of `side` cells, by halving (Hilbert
+    1891).
+    """
     x, y = row.copy(), column.copy()
-    place = np.zeros_like(x)
+    position = np.zeros_like(x)
     half = side // 2
     while half:
         right, upper = (x & half) > 0, (y & half) > 0
-        place += half**2 * ((3 * right) ^ upper)
+        position += half**2 * ((3 * right) ^ upper)
         flipped = ~upper & right
         x, y = np.where(flipped, side - 1 - x, x), np.where(flipped, side - 1 - y, y)
         x, y = np.where(upper, x, y), np.where(upper, y, x)
         half //= 2
-    return place
+    return position
 
 
 def nested_blocks(shape: tuple[int, ...], parts: int) -> IntArray:
-    """Number the block of each cell of a table, where each axis is divided into so many about equal parts.
+    """Return the block number of each cell if each axis is divided into `parts` about equal parts.
 
-    Blocks of a multiple of so many parts are nested in them.
+    The blocks for a multiple of `parts` are nested in these.
 
     >>> nested_blocks((5,), 2).tolist(), nested_blocks((2,), 7).tolist()
     ([0, 0, 0, 1, 1], [0, 1])
@@ -94,9 +96,9 @@ def nested_blocks(shape: tuple[int, ...], parts: int) -> IntArray:
 
 
 def equal_blocks(shape: tuple[int, ...], parts: int) -> IntArray:
-    """Number the block of each cell of a table, where each axis has at least so many parts, of one length.
+    """Return the block number of each cell if each axis is divided into at least `parts` parts of one length.
 
-    What is left over at the end of an axis is a part, too.
+    The remainder at the end of an axis is a part, too.
 
     >>> equal_blocks((5,), 2).tolist()
     [0, 0, 1, 1, 2]
@@ -105,17 +107,17 @@ def equal_blocks(shape: tuple[int, ...], parts: int) -> IntArray:
 
 
 def _number_blocks(shape: tuple[int, ...], parts: list[IntArray]) -> IntArray:
-    label = np.zeros((), dtype=np.int64)
+    labels = np.zeros((), dtype=np.int64)
     for part in parts:
-        label = np.add.outer(label * (int(part[-1]) + 1), part)
-    return label.ravel()
+        labels = np.add.outer(labels * (int(part[-1]) + 1), part)
+    return labels.ravel()
 
 
 def _inside_mask(axis: Axis | Categories) -> NDArray[np.bool_]:
-    within = np.ones(axis.slots, dtype=np.bool_)
+    inside = np.ones(axis.slots, dtype=np.bool_)
     if isinstance(axis, Axis) and axis.grid.outside is Outside.APART:
-        within[[0, -1]] = False
-    return within
+        inside[[0, -1]] = False
+    return inside
 
 
 __all__ = ["Axes", "Conversation", "EstimatedTable", "TableEstimator", "epsilon_per_record"]
@@ -124,13 +126,14 @@ Conversation: TypeAlias = Strategy[EstimatedTable]
 
 
 def epsilon_per_record(setting: Setting, budget_fraction: Fraction) -> float:
-    """The epsilon at which Laplace noise of scale 1 / epsilon is as wide as that of a count for this share of the loss.
+    """Return the epsilon of Laplace noise of scale 1 / epsilon that is as wide as the noise of a count for this budget
+    fraction.
 
-    Rules that say how fine to count are written for neighbours that differ by one record more or less.
+    Published rules for the size of cells assume neighbours that differ by one record.
 
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne
-    >>> who = ReplaceOne(EACH_RECORD, 100)
-    >>> epsilon_per_record(Setting(PrivacyLoss.pure(1), who), Fraction(1, 2))
+    >>> adjacency = ReplaceOne(EACH_RECORD, 100)
+    >>> epsilon_per_record(Setting(PrivacyLoss.pure(1), adjacency), Fraction(1, 2))
     0.25
     """
     loss = setting.loss * budget_fraction
@@ -142,10 +145,10 @@ def epsilon_per_record(setting: Setting, budget_fraction: Fraction) -> float:
 Releases = tuple[Release, ...]
 
 FOR_TOTAL = Fraction(1, 20)
-"""The part of the share of one count of all records, where their number is private and has to be known."""
+"""Budget fraction of a count of all records, if an estimator needs their number and it is private."""
 
-FIRST = -1
-"""The turn of that count."""
+TOTAL_ROUND = -1
+"""Round number of that count, which differs from the rounds of the estimator."""
 
 
 def count_regions(
@@ -157,15 +160,15 @@ def count_regions(
     *,
     round_number: int = 0,
 ) -> Generator[Step, Release, EstimatedTable]:
-    """Count regions, from coarse to fine: cells with the same label are one region, what lies outside is another.
+    """Count regions of nested tilings: cells with the same label form a region, and all cells outside form another.
 
     Args:
         axes: The axes of the table.
         extent: Its cells.
-        labels: The region of each cell inside, for each tiling; each one's regions are divided by the next.
+        labels: Labels of the inside cells for each tiling, from coarse to fine; each tiling refines the one before.
         use: See `RegionQuery`.
-        budget_fraction: The share of the budget.
-        round_number: See `RegionQuery`: an estimator that counts several times gives each time a number of its own.
+        budget_fraction: The budget fraction of the query.
+        round_number: See `RegionQuery`; an estimator with several rounds numbers them.
     """
     query = build_region_query(axes, extent, labels, use, round_number=round_number)
     release = yield Step(query, budget_fraction)
@@ -175,22 +178,22 @@ def count_regions(
 def build_region_query(
     axes: Axes, extent: Extent, labels: Sequence[IntArray], use: CountUse, *, round_number: int
 ) -> RegionQuery:
-    """The question that `count_regions` asks."""
+    """Return the query of `count_regions`."""
     order = np.lexsort(labels[::-1])
     first = np.zeros(extent.cells, dtype=np.bool_)
     first[0] = True
     tilings = []
     for label in labels:
         first[1:] |= np.diff(label[order]) != 0
-        ends = [extent.cells] if len(extent.outside) else []
-        tilings.append((*np.flatnonzero(first).tolist(), *ends))
+        outside_start = [extent.cells] if len(extent.outside) else []
+        tilings.append((*np.flatnonzero(first).tolist(), *outside_start))
     return RegionQuery(
         axes, (*extent.inside[order].tolist(), *extent.outside.tolist()), tuple(tilings), use, round_number
     )
 
 
 def estimate_regions(query: RegionQuery, extent: Extent, evidence: Evidence, releases: Releases) -> EstimatedTable:
-    """The estimate of every cell from noisy counts of regions, spread evenly over their cells."""
+    """Return the least-squares estimate of every cell from noisy counts of regions, spread evenly over their cells."""
     estimate = least_squares(evidence.interval_sums, evidence.values, evidence.total)
     table = np.empty(estimate.cells.shape[1])
     table[np.asarray(query.order)] = estimate.cells[0]
@@ -199,7 +202,7 @@ def estimate_regions(query: RegionQuery, extent: Extent, evidence: Evidence, rel
 
 
 def join_tilings(first: Release, second: Release) -> Evidence:
-    """Two releases of nested tilings in one order, the coarse one first, as one.
+    """Combine two releases of nested tilings in the same order, the coarse one first.
 
     The second of the two counts of missing records is kept.
     """
@@ -211,15 +214,15 @@ def join_tilings(first: Release, second: Release) -> Evidence:
 def estimate_record_count(
     axes: Axes, extent: Extent, setting: Setting, budget_fraction: Fraction, counting_fraction: Fraction = FOR_TOTAL
 ) -> Generator[Step, Release, tuple[float, Fraction, Releases]]:
-    """About how many records there are, what is left of the share, and what was paid for.
+    """Return the approximate number of records, the remaining budget fraction, and the releases.
 
-    Where their number is public it costs nothing, and those outside or missing are counted in; else this part of the
-    share pays for one count.
+    A public number costs nothing and includes records outside or missing. Otherwise `counting_fraction` of the budget
+    pays for one count of the records inside.
     """
     if setting.adjacency.public_record_count is not None:
         return float(setting.adjacency.public_record_count), budget_fraction, ()
-    whole = [np.zeros(extent.cells, dtype=np.int64)]
-    found = yield from count_regions(
-        axes, extent, whole, CountUse.CELLS, budget_fraction * counting_fraction, round_number=FIRST
+    labels = [np.zeros(extent.cells, dtype=np.int64)]
+    estimate = yield from count_regions(
+        axes, extent, labels, CountUse.CELLS, budget_fraction * counting_fraction, round_number=TOTAL_ROUND
     )
-    return float(found.cells.sum()), budget_fraction * (1 - counting_fraction), found.releases
+    return float(estimate.cells.sum()), budget_fraction * (1 - counting_fraction), estimate.releases

@@ -1,5 +1,4 @@
-"""Linear queries (counts of cells, sums, prefixes, regions): descriptions of what is counted, which hold no record and
-may be published."""
+"""Linear queries: descriptions of counts, sums, prefixes and regions that hold no record and may be published."""
 
 from lazy_loader import attach_stub
 

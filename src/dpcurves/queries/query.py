@@ -1,4 +1,4 @@
-"""Questions about records, written down before any data is seen. Each is answered from a table of integers."""
+"""Queries on records, defined from public facts alone. Each is answered from a table of integers."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from ..data import Axis, Categories, Grid, Outside, Universe, UnlistedCategories
 
 # Base of queries: a flat table of integers over public cells.
 #
-# A table is flat: the cells of the product of the axes, the last axis fastest, and behind them one more cell for the
-# records that are missing on any axis. Every record that is used lies in exactly one of these cells.
+# A table is flat: the cells of the product of the axes, the last axis fastest, followed by one cell for the records
+# that are missing on any axis. Every record in use lies in exactly one of these cells.
 
 
 Kind = TypeVar("Kind", bound="Query")
 Places = range | tuple[int, ...]
-"""Numbers of cells, in an order; those at equal distances as a formula."""
+"""Indices of cells, in order; a range if they are equally spaced."""
 
 MOST_COUNTED = 2**22
-"""The most cells of a table that are counted one by one: beyond, thresholds are answered without it."""
+"""Cells: the largest table that is counted in full; larger ones are answered by prefix counts alone."""
 
 
 class CountUse(Enum):
-    """The use of the counts: the mechanism is chosen for the least error of that."""
+    """The numbers that will be read from the counts. The mechanism minimises their error."""
 
     CELLS = "cells"
     PREFIXES = "prefixes along the last axis"
@@ -48,15 +48,15 @@ class CountUse(Enum):
 
     @property
     def uses_prefixes(self) -> bool:
-        """Tell whether prefixes are read, each of them or their mean."""
+        """Whether prefixes are read, singly or averaged."""
         return self is not CountUse.CELLS
 
 
 class Hint(Enum):
     """Public knowledge of the distribution of records on a grid. It must not come from the data.
 
-    `SPREAD` is accepted, and changes nothing that a curve asks: what was counted tells whether records are spread, and
-    a wrong hint cost up to 36 times the error.
+    `SPREAD` is accepted and changes no query: pilot queries detect spread records, and a wrong hint cost up to 36 times
+    the error.
     """
 
     SPREAD = "spread"
@@ -66,14 +66,14 @@ class Hint(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query on a table along its axes, with the largest amount that one record can add to a cell.
+    """A query on a table along its axes, with the largest amount that one record adds to a cell.
 
     Attributes:
-        is_signed: True if a record can take from its cell as well as add to it.
-        is_dense: True if every cell of the table is counted; if not, those up to the slots that it names.
-        tells_missing: True if the number behind the cells is that of records that are missing.
-        takes_delta: True if it can only be answered with a delta, which it has alone of all turns of a question.
-        is_weighted: True if records count by their survey weights.
+        is_signed: Whether a record can decrease its cell.
+        is_dense: Whether every cell of the table is counted, rather than the prefixes in `requested_slots`.
+        tells_missing: Whether the number behind the cells is the count of missing records.
+        takes_delta: Whether the query needs a delta; no other round of a question then uses it.
+        is_weighted: Whether records count by their survey weights.
     """
 
     is_signed: ClassVar[bool] = False
@@ -91,7 +91,7 @@ class Query:
 
     @property
     def rows(self) -> int:
-        """The number of cells of the axes before the last one together."""
+        """The number of combinations of cells of all axes but the last."""
         return prod(self.shape[:-1])
 
     @property
@@ -106,56 +106,58 @@ class Query:
 
     @property
     def input_axes(self) -> tuple[Axis | Categories, ...]:
-        """The columns that are read, as axes: those of the table, and maybe more."""
+        """The columns that are read, as axes: the axes of the table, and perhaps more."""
         return self.axes
 
     def public_total(self, records: int | None) -> int | None:
-        """The public sum of the table, where the number of records is public; else None."""
+        """Return the public sum of the table, if the number of records is public; else None."""
         return records
 
     @property
     def charged_query(self) -> Self:
-        """The thing that is paid for: once, however often it is read."""
+        """The query that is charged, once for all queries with the same charged query."""
         return self
 
     @property
     def uses_prefixes(self) -> bool:
-        """Tell whether counts of all cells are asked for, to be read as prefixes along the last axis."""
+        """Whether all cells are counted to read prefixes along the last axis."""
         return False
 
     @property
     def requested_slots(self) -> tuple[int, ...]:
-        """Numbers of slots that the counts take, where cells are not laid out; else none."""
+        """Lengths of the requested prefixes, if the table is not counted in full; else empty."""
         return ()
 
     def as_kind(self, kind: type[Kind]) -> Kind | None:
-        """The query, if it is of this kind; else None."""
+        """Return the query if it is of this class, else None."""
         return self if isinstance(self, kind) else None
 
     def reorder_table(self, table: NDArray[Any]) -> NDArray[Any]:
-        """SECRET: the table with its cells in the order of the query, if it has one."""
+        """SECRET: return the table with its cells in the order of the query, if that defines one."""
         return table
 
 
 def places_to_array(places: Places) -> NDArray[np.int64]:
-    """Lay places out as an array, a formula as one: NumPy would read a range number by number."""
+    """Convert cell indices to an array. A range becomes one vectorised call instead of a loop over its numbers."""
     if isinstance(places, range):
         return np.arange(places.start, places.stop, places.step, dtype=np.int64)
     return np.array(places, dtype=np.int64)
 
 
 MOST_LEVELS = 16
+"""Rounds of halving: the largest number of levels, with 65,535 edges."""
 
 
 @dataclass(frozen=True, slots=True)
 class MedianQuery(Query):
-    """Numbers of inner edges of the one axis near the median of the records, of both halves, and so on.
+    """Indices of inner edges of the only axis near the median of the records, near the medians of both halves, and so
+    on.
 
     Attributes:
-        levels: How often pieces are halved: ``2**levels - 1`` edges are asked for.
+        levels: Rounds of halving; ``2**levels - 1`` edges are returned.
 
     Raises:
-        ValueError: `levels` is not from 1 to 16, or the axis is no column of numbers with values outside clamped.
+        ValueError: `levels` is not from 1 to 16, or the axis is not a column of numbers with clipped values.
     """
 
     levels: int
@@ -166,15 +168,15 @@ class MedianQuery(Query):
             raise InvalidArgument("levels", f"a whole number from 1 to {MOST_LEVELS} is needed, got {self.levels}")
         (axis,) = self.axes if len(self.axes) == 1 else (None,)
         if not (isinstance(axis, Axis) and axis.grid.outside is Outside.CLAMPED):
-            raise InvalidArgument("axes", "medians are taken along one column of numbers, with values outside clamped")
+            raise InvalidArgument("axes", "medians need one column of numbers, with outside='clamped'")
 
 
 @dataclass(frozen=True, slots=True)
 class AucQuery(Query):
-    """The chance that a positive has a higher score than a negative. A tie counts one half.
+    """Probability that a random positive has a higher score than a random negative; ties count one half.
 
-    Its one value is that share, in steps of ``2**-20``. The first axis has the negatives and the positives, in this
-    order, the last one the scores.
+    Its only value is this area under the ROC curve, in steps of ``2**-20``. The first axis has the negatives and the
+    positives, in this order, the last one the scores.
 
     Raises:
         ValueError: the axes are others.
@@ -187,27 +189,29 @@ class AucQuery(Query):
 
 
 MOST_SUBSETS = 10_000
+"""Subsets: the largest number, which bounds the time of all fits."""
 MOST_COEFFICIENTS = 64
+"""Coefficients of a regression beside the intercept: the largest number."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubsetQuery(Query):
-    """In how many disjoint subsets of the units is a coefficient within an interval?
+    """The number of disjoint subsets of the units in which a regression coefficient lies within an interval.
 
-    The first axis is the outcome: on a grid of one cell, its declared range, it is fitted by least squares; two
-    categories by logistic regression, the second one being 1. The other axes are the predictors: numbers, clipped to
-    the range of their grid of one cell, and categories, which have a coefficient each but for the first. A subset is
-    confirmed if its fit exists and the coefficient, in the units of the columns, lies strictly between the bounds.
+    The first axis is the outcome: a grid of one cell, its declared range, is fitted by least squares; two categories by
+    logistic regression, the second one as 1. The other axes are the predictors: numbers, clipped to the range of their
+    one-cell grid, and categories, with one coefficient for each but the first. A subset confirms the statement if its
+    fit exists and the coefficient, in units of the columns, lies strictly between the bounds.
 
     Attributes:
-        subsets: Into how many the units are put, by a keyed hash of each.
-        coefficient: The number of the coefficient: 0 is the first predictor's, or that of its second category.
+        subsets: Number of subsets, to which a keyed hash assigns the units.
+        coefficient: Index of the coefficient: 0 belongs to the first predictor, or to its second category.
         above, below: The interval.
 
     Raises:
-        ValueError: there is no predictor, a column stands twice or is on more than one cell, an outcome has other than
-            two categories, there are more than 64 coefficients, the interval is empty or has no end, or `subsets` is
-            not from 2 to 10,000.
+        ValueError: there is no predictor, a column occurs twice or is on more than one cell, an outcome has other than
+            two categories, there are more than 64 coefficients, the interval is empty or unbounded on both sides, or
+            `subsets` is not from 2 to 10,000.
     """
 
     subsets: int
@@ -226,7 +230,7 @@ class SubsetQuery(Query):
             or not self.above < self.below
             or self.below - self.above == inf == abs(self.above) == abs(self.below)
         ):
-            raise InvalidArgument("above", "give above or below, or both, the lower one first")
+            raise InvalidArgument("above", "give above or below, or both with above smaller")
         self._require_columns()
 
     def _require_columns(self) -> None:
@@ -240,7 +244,8 @@ class SubsetQuery(Query):
             raise InvalidArgument("outcome", "two categories are needed, or a range of numbers")
         if not 0 <= self.coefficient < self.coefficients <= MOST_COEFFICIENTS:
             raise InvalidArgument(
-                "coefficient", f"one of {self.coefficients} is needed, of {MOST_COEFFICIENTS} at most"
+                "coefficient",
+                f"an index below {self.coefficients} is needed, and at most {MOST_COEFFICIENTS} coefficients",
             )
 
     @property
@@ -255,11 +260,17 @@ class SubsetQuery(Query):
 
 
 MOST_PIECES = 2**16
+"""Pieces of a quantile cut: the largest number."""
 LARGEST_WEIGHT = 2**31
+"""Weight of a cell in a comparison: the largest absolute value, so that weighted sums of counts fit 64 bits."""
 MOST_WEIGHTS = 2**20
+"""Weights of all comparisons of a query together: the largest number."""
 FINEST_SHARE = 10**6
+"""Denominator of a share to be covered: the largest, 6 decimals."""
 MOST_BOUNDED = 513
+"""Cells of a coverage query: the largest number."""
 LARGEST_LEAST = 2**50
+"""Records: the largest threshold or spare number of a query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,10 +279,10 @@ class CountQuery(Query):
 
     Attributes:
         use: What will be read from the counts.
-        hint: What is said of the records before they are seen, if anything.
+        hint: Public knowledge of the distribution of the records, or None.
 
     Raises:
-        ValueError: `use` or `hint` is none of the choices.
+        ValueError: `use` or `hint` is not one of the choices.
     """
 
     use: CountUse
@@ -288,19 +299,20 @@ class CountQuery(Query):
 
 
 MOST_DOUBLINGS = 20
+"""Doublings of the number of records of a unit that have separate cells."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitSizesQuery(CountQuery):
     """Counts of units by the number of their records: 1, 2, up to 4, up to 8, ..., and above ``2**20``.
 
-    A unit lies in one cell, so this is a count of units and not of records, and is planned under an adjacency of one
-    record each (`AdjacencyWithoutBound.unit_adjacency`). Rows without a unit are one unit together.
+    A unit lies in one cell, so this counts units, not records, and is planned under an adjacency of one record each
+    (`AdjacencyWithoutBound.unit_adjacency`). All rows without a unit form one unit.
     """
 
     @classmethod
     def from_column(cls, column: str) -> Self:
-        """The count of units that this column names."""
+        """Count the units in this column."""
         return cls((_unit_size_axis(column),), CountUse.CELLS)
 
     @property
@@ -311,14 +323,14 @@ class UnitSizesQuery(CountQuery):
 
 @dataclass(frozen=True, slots=True)
 class SizedUnitsQuery(CountQuery):
-    """Counts of units by the number of their records, as of a `UnitSizesQuery`, and by one record's value.
+    """Counts of units by the number of their records, as in `UnitSizesQuery`, and by the value of one record.
 
-    Which record of a unit this is, its own rows and a secret key tell. A unit lies in one cell.
+    The rows of the unit and a secret key choose the record. A unit lies in one cell.
     """
 
     @classmethod
     def from_column(cls, column: str, values: Axis) -> Self:
-        """The count of units that this column names, by values in these cells."""
+        """Count the units in this column by values in these cells."""
         return cls((_unit_size_axis(column), values), CountUse.CELLS)
 
     @property
@@ -333,42 +345,46 @@ def _unit_size_axis(column: str) -> Axis:
 
 
 LONGEST_NAME = 200
+"""Bytes of UTF-8: the longest category that partition selection can find."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionSelectionQuery(Query):
-    """Names that many units have in the one column, which nobody listed, with how many these are.
+    """Categories that many units have in the only column, of which no list is public, with their counts.
 
-    Its table has a row for each name of at most 200 bytes of UTF-8 that occurs: the bytes, and the units that have it.
+    Its table has a row for each category of at most 200 bytes of UTF-8 that occurs: the bytes, and the number of units.
     """
 
     takes_delta = True
 
     @classmethod
     def from_column(cls, column: str) -> Self:
-        """The names of this column."""
+        """Select categories of this column."""
         return cls((UnlistedCategories(column),))
 
 
 @dataclass(frozen=True, slots=True)
 class UniverseSelectionQuery(Query):
-    """Names of a public universe that many units have, with how many these are; names that nobody has may be told, too.
+    """Categories of a public universe that many units have, with their counts. Categories without any unit may be
+    selected.
 
-    Its table is that of a `PartitionSelectionQuery`.
+    Its table is the same as for `PartitionSelectionQuery`.
 
     Raises:
-        ValueError: no universe is named.
+        ValueError: no universe is given.
     """
 
     def __post_init__(self) -> None:
         if not (
             len(self.axes) == 1 and isinstance(self.axes[0], UnlistedCategories) and self.axes[0].universe is not None
         ):
-            raise InvalidArgument("universe", "one is needed, as in Unlisted(column, universe=Texts('a-z', 12))")
+            raise InvalidArgument(
+                "universe", "give one, as in UnlistedCategories(column, universe=TextUniverse('a-z', 12))"
+            )
 
     @property
     def universe(self) -> Universe:
-        """The names that there may be."""
+        """The public set of possible categories."""
         return cast("Universe", cast("UnlistedCategories", self.axes[0]).universe)
 
 
@@ -377,26 +393,26 @@ class PartitionQuery(Query):
     """Counts of records in each interval of nested tilings of the last axis.
 
     Attributes:
-        tilings: From coarse to fine, each the first cells of its intervals, which rise from 0. Every interval is a
-            union of intervals of the next tiling. They may depend on earlier answers, never on records.
-        round_number: The number of the turn. The same tilings under another number are another question, with noise of its own.
+        tilings: From coarse to fine, each the increasing first cells of its intervals, beginning with 0. Every interval
+            is a union of intervals of the next tiling. They may depend on earlier answers, never on records.
+        round_number: Number of the round. Equal tilings with another number are another query with independent noise.
 
     Raises:
-        ValueError: a tiling does not begin at 0, does not rise, leaves the axis, or is not nested in the next one.
+        ValueError: a tiling does not begin at 0, does not increase, leaves the axis, or is not nested in the next one.
     """
 
     tilings: tuple[range | tuple[int, ...], ...]
     round_number: int = 0
 
     def __post_init__(self) -> None:
-        whole = all(_is_tiling(tiling, self.cells) for tiling in self.tilings)
-        nested = all(_is_refinement(fine, coarse) for coarse, fine in pairwise(self.tilings))
-        if not (self.tilings and whole and nested):
-            raise InvalidArgument("tilings", "each begins at cell 0, rises, and is nested in the next one")
+        are_tilings = all(_is_tiling(tiling, self.cells) for tiling in self.tilings)
+        are_nested = all(_is_refinement(fine, coarse) for coarse, fine in pairwise(self.tilings))
+        if not (self.tilings and are_tilings and are_nested):
+            raise InvalidArgument("tilings", "each must begin at cell 0, increase, and be nested in the next one")
 
 
 def _is_tiling(starts: range | tuple[int, ...], cells: int) -> bool:
-    if isinstance(starts, range):  # however long
+    if isinstance(starts, range):  # without a loop, however long
         return len(starts) > 0 and starts[0] == 0 and starts.step > 0 and starts[-1] < cells
     return bool(starts) and starts[0] == 0 and all(map(lt, starts, (*starts[1:], cells)))
 
@@ -409,11 +425,11 @@ def _is_refinement(fine: range | tuple[int, ...], coarse: range | tuple[int, ...
 class SumQuery(Query):
     """The sum, in each cell, of the distances of the last axis' values from the middle of their cell.
 
-    A distance is an integer in ``-half, ..., half``, in steps of the cell's width over ``2 * half``. So a record can
-    add `half` at most, in a narrow cell as in a wide one, and missing records add 0.
+    A distance is an integer in ``-half, ..., half``, in steps of the cell's width over ``2 * half``. So a record adds
+    at most `half`, whatever the width of its cell, and missing records add 0.
 
     Raises:
-        TypeError: `half` is no whole number.
+        TypeError: `half` is not an integer.
     """
 
     is_signed = True
@@ -432,8 +448,8 @@ class SumQuery(Query):
 class SquareQuery(SumQuery):
     """The sum, in each cell, of ``2 * distance**2 - half**2``, for the distances of `SumQuery`.
 
-    So a record adds ``-half**2`` in the middle of its cell and ``half**2`` at its ends, never more either way: half of
-    what its square alone, times 2, would add. With the number of records of a cell, the sum of squares follows.
+    A record adds ``-half**2`` in the middle of its cell and ``half**2`` at its bounds, so its sensitivity is half that
+    of twice the square. The sum of squares follows from it and the number of records of the cell.
     """
 
     @property
@@ -443,11 +459,11 @@ class SquareQuery(SumQuery):
 
 @dataclass(frozen=True, slots=True)
 class QuantileCutsQuery(Query):
-    """Numbers of inner edges of the one axis that cut the records into `pieces` of about equal size.
+    """Indices of inner edges of the only axis that cut the records into `pieces` of about equal size.
 
     Raises:
         ValueError: there are more than 2**16 pieces.
-        TypeError: `pieces` is no whole number.
+        TypeError: `pieces` is not an integer.
     """
 
     pieces: int
@@ -455,20 +471,21 @@ class QuantileCutsQuery(Query):
     def __post_init__(self) -> None:
         convert_to_integers(self, pieces="pieces")
         if self.pieces > MOST_PIECES:
-            raise InvalidArgument("pieces", f"at most {MOST_PIECES} are cut, got {self.pieces}")
+            raise InvalidArgument("pieces", f"at most {MOST_PIECES} are allowed, got {self.pieces}")
 
 
 @dataclass(frozen=True, slots=True)
 class TreePartitionQuery(Query):
-    """Into which boxes of cells the table is divided: small where records are many, large where they are few.
+    """A private partition of the table into boxes of cells: small where records are dense, large where they are sparse.
 
     Attributes:
-        fans: Into how many parts of about equal length a box is divided along each axis, when it is; 1: never.
-        least: Boxes that seem to hold more records than this are divided, the deeper ones from a few more on.
+        fans: Branching factor along each axis: the number of parts of about equal length of a divided box; 1 never
+            divides.
+        least: Boxes that appear to hold more records than this are divided; deeper boxes need a few more.
 
     Raises:
-        ValueError: there is not one fan-out of at least 1 for each axis, or `least` is out of range.
-        TypeError: a fan-out, or `least`, is no whole number.
+        ValueError: there is not one branching factor of at least 1 for each axis, or `least` is out of range.
+        TypeError: a branching factor, or `least`, is not an integer.
     """
 
     fans: tuple[int, ...]
@@ -478,24 +495,24 @@ class TreePartitionQuery(Query):
         convert_tuples_to_integers(self, fans="fans")
         convert_to_integers(self, least="least")
         if len(self.fans) != len(self.axes) or min(self.fans, default=0) < 1:
-            raise InvalidArgument("fans", f"one of at least 1 is needed for each axis, got {self.fans}")
+            raise InvalidArgument("fans", f"a whole number of at least 1 is needed for each axis, got {self.fans}")
         if not 0 <= self.least <= LARGEST_LEAST:
             raise InvalidArgument("least", f"a number from 0 to {LARGEST_LEAST} is needed, got {self.least}")
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixQuery(Query):
-    """Counts of records in the first slots of a table whose last axis is on a grid. Cells are not laid out.
+    """Counts of records in the first slots of a table whose last axis is on a grid. The table is not counted in full.
 
-    Rows lie one behind the other. Priced as all such counts together, once: other counts of the same table are then
-    free. Its table has one integer for each entry of `prefix_lengths`, and behind them that of the missing cell.
+    Rows follow one another. The charge covers all prefix counts of the table: further counts of it are free. The
+    query's table has one integer for each entry of `prefix_lengths`, followed by the missing cell.
 
     Attributes:
-        prefix_lengths: How many slots each count takes, in any order; none where nothing but the price is asked.
+        prefix_lengths: Number of slots of each prefix, in any order; empty to ask for the price alone.
 
     Raises:
-        ValueError: the last axis is on no grid, or there are fewer slots.
-        TypeError: an entry is no whole number.
+        ValueError: the last axis is on no grid, or a prefix is longer than the table.
+        TypeError: an entry is not an integer.
     """
 
     is_dense = False
@@ -505,7 +522,7 @@ class PrefixQuery(Query):
     def __post_init__(self) -> None:
         convert_tuples_to_integers(self, prefix_lengths="prefix_lengths")
         if not self.axes or not isinstance(self.axes[-1], Axis):
-            raise InvalidArgument("axes", "prefixes are counted along a column of numbers")
+            raise InvalidArgument("axes", "prefix counts need a column of numbers as the last axis")
         if any(not 0 <= slots <= self.slots for slots in self.prefix_lengths):
             raise InvalidArgument(
                 "prefix_lengths", f"whole numbers from 0 to {self.slots} are needed, got {self.prefix_lengths}"
@@ -518,21 +535,23 @@ class PrefixQuery(Query):
 
     @property
     def charged_query(self) -> Self:
-        """The counts of this table together."""
+        """All prefix counts of this table together."""
         return replace(self, prefix_lengths=())
 
     def with_edges(self, edges: Iterable[int]) -> Self:
-        """Counts of each row below these edges of the grid, below its ends, and of all of the row.
+        """Return the query for the counts of each row below these edges of the grid, below its bounds, and of the whole
+        row.
 
         >>> PrefixQuery((Axis("x", Grid(0, 8, cells=8)),), ()).with_edges((2, 5)).prefix_lengths
         (2, 5, 8)
         """
         axis = self.axes[-1]
         grid = axis.grid  # type: ignore[union-attr]  # the last axis is on one
-        apart = int(grid.outside is Outside.APART)
-        own = sorted({edge + apart for edge in (0, *edges, grid.cells)} | {axis.slots})
+        offset = int(grid.outside is Outside.APART)
+        lengths = sorted({edge + offset for edge in (0, *edges, grid.cells)} | {axis.slots})
         return replace(
-            self, prefix_lengths=tuple(row * axis.slots + each for row in range(self.rows) for each in own if each)
+            self,
+            prefix_lengths=tuple(row * axis.slots + length for row in range(self.rows) for length in lengths if length),
         )
 
     @property
@@ -541,7 +560,7 @@ class PrefixQuery(Query):
 
 
 class ThresholdComparison(NamedTuple):
-    """Does the sum of the cells, each times its weight, reach the threshold?
+    """Whether the weighted sum of the cells reaches a threshold.
 
     A threshold that is itself a sum over records is subtracted in the weights.
     """
@@ -551,13 +570,13 @@ class ThresholdComparison(NamedTuple):
 
 
 class Comparisons(NamedTuple):
-    """Weighted sums of cells, less thresholds, each compared with 0.
+    """Weighted sums of cells minus thresholds, each compared with 0.
 
     Attributes:
         weights: An array ``(comparisons, cells)``.
-        thresholds: One for each comparison.
-        most: How many may reach theirs.
-        step: By how much one record counts, where sums are read in records.
+        thresholds: The threshold of each comparison.
+        most: The number of positive comparisons after which no more are answered.
+        step: The weight of one record, if sums are converted to records.
     """
 
     weights: NDArray[np.int64]
@@ -568,15 +587,15 @@ class Comparisons(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ThresholdQuery(Query):
-    """Comparisons with thresholds, asked in order until `most` of them reached theirs.
+    """Comparisons with thresholds, answered in order until `most` of them are positive.
 
     Attributes:
-        comparisons: Each with one weight for every cell of the flat table; missing records have none.
-        most: After so many that reached their threshold no more are asked.
+        comparisons: Comparisons, each with a weight for every cell of the flat table; missing records have no weight.
+        most: The number of positive comparisons after which no more are answered.
 
     Raises:
-        ValueError: there is no comparison, one has another number of weights or weights beyond 2**31, all together
-            have more than 2**20 weights, or `most` is not between 1 and the number of comparisons.
+        ValueError: there is no comparison, one has another number of weights or weights beyond 2**31, all together have
+            more than 2**20 weights, or `most` is not between 1 and the number of comparisons.
     """
 
     comparisons: tuple[ThresholdComparison, ...]
@@ -585,12 +604,12 @@ class ThresholdQuery(Query):
     def __post_init__(self) -> None:
         convert_to_integers(self, most="most")
         size = prod(self.shape)
-        if not self.comparisons or any(len(each.weights) != size for each in self.comparisons):
-            raise InvalidArgument("comparisons", f"at least one is needed, each with {size} weights")
+        if not self.comparisons or any(len(comparison.weights) != size for comparison in self.comparisons):
+            raise InvalidArgument("comparisons", f"at least one comparison is needed, each with {size} weights")
         if len(self.comparisons) * size > MOST_WEIGHTS:
             raise InvalidArgument("comparisons", f"at most {MOST_WEIGHTS} weights together are allowed")
-        if any(abs(weight) > LARGEST_WEIGHT for each in self.comparisons for weight in each.weights):
-            raise InvalidArgument("comparisons", "weights are whole numbers up to 2**31")
+        if any(abs(weight) > LARGEST_WEIGHT for comparison in self.comparisons for weight in comparison.weights):
+            raise InvalidArgument("comparisons", "weights must be whole numbers up to 2**31")
         if not 1 <= self.most <= len(self.comparisons):
             raise InvalidArgument(
                 "most", f"a whole number from 1 to {len(self.comparisons)} is needed, got {self.most}"
@@ -598,26 +617,27 @@ class ThresholdQuery(Query):
 
     @property
     def comparison_matrix(self) -> Comparisons:
-        """The comparisons, with their weights laid out."""
-        weights = np.array([each.weights for each in self.comparisons], dtype=np.int64)
-        return Comparisons(weights, tuple(each.threshold for each in self.comparisons), self.most, step=1)
+        """The comparisons with their weights as an array."""
+        weights = np.array([comparison.weights for comparison in self.comparisons], dtype=np.int64)
+        return Comparisons(weights, tuple(comparison.threshold for comparison in self.comparisons), self.most, step=1)
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageQuery(Query):
-    """Find the first interval around the middle cell of the one axis that covers a share of the records.
+    """The first interval around the middle cell of the only axis that covers a share of the records.
 
-    Interval i has the middle cell and i cells on each side of it, the last one all cells. Values outside the grid, the
-    infinities among them, are in none; missing values are no records here.
+    Interval i has the middle cell and i cells on each side of it, the last one all cells. Values outside the grid,
+    infinities included, lie in no interval; missing values are not counted as records here.
 
     Attributes:
-        coverage: The share of the records that have a value: at most 6 decimals.
-        spare: An interval with so many records less than that share covers it, too: as many as noise may hide.
+        coverage: The share of the records with a value, of at most 6 decimals.
+        spare: Slack in records: an interval passes if it misses the share by at most this many records, which noise may
+            hide.
 
     Raises:
-        ValueError: the axis is no column of numbers with an odd number of cells, of 3 to 513, and values outside
-            counted apart; `coverage` is not above 0 and at most 1, or finer than a millionth; or `spare` is not from 0
-            to 2**50.
+        ValueError: the axis is not a column of numbers on an odd number of 3 to 513 cells with values outside counted
+            apart; `coverage` is not above 0 and at most 1, or finer than a millionth; or `spare` is not from 0 to
+            2**50.
     """
 
     coverage: Fraction
@@ -626,8 +646,10 @@ class CoverageQuery(Query):
     def __post_init__(self) -> None:
         convert_to_integers(self, spare="spare")
         (axis,) = self.axes if len(self.axes) == 1 else (None,)
-        apart = isinstance(axis, Axis) and axis.grid.outside is Outside.APART
-        if not (isinstance(axis, Axis) and apart and axis.grid.cells % 2 and 3 <= axis.grid.cells <= MOST_BOUNDED):
+        counts_outside = isinstance(axis, Axis) and axis.grid.outside is Outside.APART
+        if not (
+            isinstance(axis, Axis) and counts_outside and axis.grid.cells % 2 and 3 <= axis.grid.cells <= MOST_BOUNDED
+        ):
             raise InvalidArgument(
                 "axes", f"bounds need one column on an odd number of cells, from 3 to {MOST_BOUNDED}, outside apart"
             )
@@ -639,7 +661,7 @@ class CoverageQuery(Query):
 
     @property
     def grid(self) -> Grid:
-        """The cells around whose middle bounds are laid."""
+        """The cells whose middle is the centre of the intervals."""
         (axis,) = self.axes
         if not isinstance(axis, Axis):
             raise WrongArgumentType("axes", "one column of numbers is needed")
@@ -652,22 +674,24 @@ class CoverageQuery(Query):
 
     @property
     def comparison_matrix(self) -> Comparisons:
-        """Interval i covers the share p / q if ``q * (inside + spare) - p * all`` is not below 0.
+        """Interval i covers the share p / q if ``q * (inside + spare) - p * all`` is at least 0.
 
-        The last interval needs no comparison: it is the answer if no other is.
+        The last interval needs no comparison: it is the answer if no other interval passes.
         """
-        part, whole, asked = self.coverage.numerator, self.coverage.denominator, self.intervals - 1
-        inside = np.abs(np.arange(self.grid.slots) - self.grid.slots // 2) <= np.arange(asked)[:, None]
-        return Comparisons(whole * inside - part, (-whole * self.spare,) * asked, most=1, step=whole)
+        numerator, denominator, comparisons = self.coverage.numerator, self.coverage.denominator, self.intervals - 1
+        inside = np.abs(np.arange(self.grid.slots) - self.grid.slots // 2) <= np.arange(comparisons)[:, None]
+        return Comparisons(
+            denominator * inside - numerator, (-denominator * self.spare,) * comparisons, most=1, step=denominator
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class MergePartitionQuery(Query):
-    """A partition of the one axis: neighbouring cells are joined, left to right, until about `least` records lie in
-    each.
+    """A partition of the only axis: neighbouring cells are merged, left to right, until each interval holds about
+    `least` records.
 
     Attributes:
-        least: A whole number; noise can make intervals smaller.
+        least: A positive integer; noise can make intervals smaller.
 
     Raises:
         ValueError: there is more than one axis, or `least` is not from 1 to 2**50.
@@ -678,6 +702,6 @@ class MergePartitionQuery(Query):
     def __post_init__(self) -> None:
         convert_to_integers(self, least="least")
         if len(self.axes) != 1:
-            raise InvalidArgument("axes", "cells are joined along one axis")
+            raise InvalidArgument("axes", "cells are merged along exactly one axis")
         if not 1 <= self.least <= LARGEST_LEAST:
             raise InvalidArgument("least", f"a whole number from 1 to {LARGEST_LEAST} is needed, got {self.least}")

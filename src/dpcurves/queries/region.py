@@ -1,4 +1,6 @@
-"""Regions to be counted: the whole table, and boxes of cells that are divided again and again, as in a quadtree."""
+"""Queries on regions of a table: nested tilings, private partitions, and boxes of cells that are divided
+recursively.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,10 @@ from ..arrays import IntArray
 from .query import CountUse, Places, Query, places_to_array
 
 MOST_EXPECTED = 2**62
+"""Records: the largest expected count of a box, so that differences fit 64 bits."""
 
 Box = tuple[tuple[int, int], ...]
-"""Along each axis the first cell, and one after the last."""
+"""Along each axis the first cell, and the cell after the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +29,18 @@ class RegionQuery(Query):
     """Counts of records in each region of nested tilings of the whole table.
 
     Attributes:
-        order: All cells of the flat table, each once, in an order in which every region is an interval. It may depend
-            on earlier answers, never on records.
-        tilings: From coarse to fine, each the first places of its regions in that order, which rise from 0. Every
-            region is a union of regions of the next tiling. They may depend on earlier answers, never on records.
-        use: `CELLS`: just these tilings are counted, each with the same share of the loss. `PREFIXES`: sums of the
-            first regions will be read, so regions of the one tiling may be counted in groups, too.
-        round_number: Tells queries apart that may come to name the same regions: each is paid, and answered, on its own.
+        order: A permutation of the cells of the flat table in which every region is an interval. It may depend on
+            earlier answers, never on records.
+        tilings: From coarse to fine, each the increasing first positions of its regions in that order, beginning with
+            0. Every region is a union of regions of the next tiling. They may depend on earlier answers, never on
+            records.
+        use: `CELLS`: exactly these tilings are counted, each with the same budget fraction. `PREFIXES`: sums of the
+            first regions will be read, so a mechanism may count regions of the only tiling in groups.
+        round_number: Number of the round. Equal regions with another number are another query with a separate charge
+            and answer.
 
     Raises:
-        ValueError: the order lacks a cell, or has one twice; a tiling does not begin at 0, does not rise, leaves the
+        ValueError: the order lacks a cell or repeats one; a tiling does not begin at 0, does not increase, leaves the
             table, or is not nested in the next one; or prefixes are read of several tilings.
     """
 
@@ -50,11 +55,11 @@ class RegionQuery(Query):
             raise InvalidArgument("order", f"all {size} cells of the table are needed, each once")
         tilings = [places_to_array(tiling) for tiling in self.tilings]
         if not tilings or not all(_is_rising(tiling, size) for tiling in tilings):
-            raise InvalidArgument("tilings", f"each begins at place 0, rises, and ends before place {size}")
+            raise InvalidArgument("tilings", f"each must begin at position 0, increase, and end before position {size}")
         if not all(np.isin(coarse, fine, assume_unique=True).all() for coarse, fine in pairwise(tilings)):
-            raise InvalidArgument("tilings", "each is nested in the next one")
+            raise InvalidArgument("tilings", "each must be nested in the next one")
         if self.use.uses_prefixes and len(tilings) > 1:
-            raise InvalidArgument("tilings", "prefixes are read of one tiling")
+            raise InvalidArgument("tilings", "use=PREFIXES needs exactly one tiling")
 
     def reorder_table(self, table: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(table[np.append(places_to_array(self.order), len(table) - 1)])
@@ -62,16 +67,16 @@ class RegionQuery(Query):
 
 @dataclass(frozen=True, slots=True)
 class IntervalPartitionQuery(Query):
-    """A partition into intervals of neighbouring cells with about equal counts, answered by one private choice.
+    """A partition into intervals of neighbouring cells with similar counts, from one private choice.
 
     Its values are 1 where an interval begins and 0 elsewhere, one for each entry of `order`.
 
     Attributes:
-        order: Cells of the flat table, none twice, so that neighbours may be counted together. It may depend on earlier
-            answers, never on records. Records in other cells do not matter.
+        order: Different cells of the flat table, so that neighbours may be merged. It may depend on earlier answers,
+            never on records. Records in other cells do not matter.
 
     Raises:
-        ValueError: no cell is given, or one twice, or one outside of the table.
+        ValueError: `order` is empty, repeats a cell, or has a cell outside the table.
     """
 
     order: Places
@@ -85,15 +90,16 @@ class IntervalPartitionQuery(Query):
 
 @dataclass(frozen=True, slots=True)
 class WaveletQuery(Query):
-    """Counts of records in each cell of a table of any shape, and beyond. Boxes of cells will be read.
+    """Counts of records in each cell of a subtable, and of all other records together. Boxes of cells will be read.
 
     Attributes:
-        order: Cells of the flat table, none twice: those of a table of `sides` cells, the last axis fastest. It may
+        order: Different cells of the flat table: the cells of a table of `sides` cells, the last axis fastest. It may
             depend on earlier answers, never on records. Records in other cells are counted together.
-        sides: How many cells that table has along each axis.
+        sides: Cells of that table along each axis.
 
     Raises:
-        ValueError: a side is below 1, or cells are not as many as `sides` say, one is given twice or does not exist.
+        ValueError: a side is below 1, the number of cells is not the product of `sides`, or a cell is repeated or does
+            not exist.
     """
 
     order: Places
@@ -113,12 +119,11 @@ class WorstBoxQuery(Query):
 
     Attributes:
         boxes: Boxes of cells.
-        expected: How many records are expected in each, up to 2**62. They may depend on earlier answers, never on
-            records.
+        expected: Expected number of records in each, up to 2**62. It may depend on earlier answers, never on records.
 
     Raises:
-        ValueError: there is no box, one has no cell or leaves the table, there are not as many expectations, or one is
-            out of range.
+        ValueError: there is no box, a box is empty or leaves the table, or an expected count is missing or out of
+            range.
     """
 
     boxes: tuple[Box, ...]
@@ -127,17 +132,17 @@ class WorstBoxQuery(Query):
     def __post_init__(self) -> None:
         convert_tuples_to_integers(self, expected="expected")
         if not self.boxes or not all(_lies_within(box, self.shape) for box in self.boxes):
-            raise InvalidArgument("boxes", f"at least one is needed, each with cells of a table of shape {self.shape}")
+            raise InvalidArgument("boxes", f"at least one box is needed, with cells of a table of shape {self.shape}")
         if len(self.expected) != len(self.boxes):
             raise InvalidArgument(
-                "expected", f"one for each of {len(self.boxes)} boxes is needed, got {len(self.expected)}"
+                "expected", f"{len(self.boxes)} counts are needed, one for each box, got {len(self.expected)}"
             )
         if max(map(abs, self.expected)) > MOST_EXPECTED:
             raise InvalidArgument("expected", "whole numbers up to 2**62 are needed")
 
 
 def _count_distinct(order: Places, size: int) -> int:
-    """The number of different cells of a table; -1 if any other is among them."""
+    """Return the number of different cells; -1 if `order` is empty or has a cell outside the table."""
     if order == range(size):
         return size
     cells = places_to_array(order)
@@ -157,30 +162,30 @@ def _lies_within(box: Box, shape: Sequence[int]) -> bool:
 
 
 class Boxes(NamedTuple):
-    """Boxes of cells, a row for each: from `lower` up to, but not including, `upper`; shapes ``(boxes, axes)``."""
+    """Boxes of cells, one per row: from `lower` up to, but not including, `upper`; shapes ``(boxes, axes)``."""
 
     lower: IntArray
     upper: IntArray
 
     @property
     def width(self) -> IntArray:
-        """The number of cells of each along each axis."""
+        """Cells of each box along each axis."""
         return self.upper - self.lower
 
     def select(self, mask: NDArray[np.bool_]) -> Boxes:
-        """Some of them, in the same order."""
+        """Return the boxes where `mask` is true, in the same order."""
         return Boxes(self.lower[mask], self.upper[mask])
 
 
 @dataclass(frozen=True, slots=True)
 class SplitRule:
-    """The rule that divides boxes: w cells along an axis with fan-out f into ``min(f, w)`` parts along it.
+    """Rule that divides boxes: w cells along an axis with branching factor f into ``min(f, w)`` parts.
 
-    Parts differ by at most one cell. An axis with fan-out 1 is never divided.
+    Parts differ by at most one cell. An axis with branching factor 1 is never divided.
 
     Attributes:
         shape: Cells along each axis.
-        fans: The fan-out along each axis.
+        fans: Branching factor along each axis.
     """
 
     shape: tuple[int, ...]
@@ -188,7 +193,7 @@ class SplitRule:
 
     @property
     def whole_box(self) -> Boxes:
-        """The one box of all cells."""
+        """The box of all cells."""
         return Boxes(np.zeros((1, len(self.shape)), dtype=np.int64), np.array([self.shape], dtype=np.int64))
 
     @property
@@ -198,7 +203,7 @@ class SplitRule:
 
     @property
     def height(self) -> int:
-        """The number of times that a box, then one of its parts, and so on, can be divided.
+        """The depth of the tree of boxes when all boxes are divided.
 
         >>> SplitRule((4, 9), (2, 2)).height, SplitRule((4, 9), (2, 1)).height, SplitRule((1,), (2,)).height
         (4, 2, 0)
@@ -206,11 +211,11 @@ class SplitRule:
         return max(_count_divisions(cells, fan) for cells, fan in zip(self.shape, self.fans, strict=True))
 
     def is_divisible(self, boxes: Boxes) -> NDArray[np.bool_]:
-        """Mark the boxes with more than one part."""
+        """Return whether each box has more than one part."""
         return np.asarray(((boxes.width > 1) & (np.array(self.fans) > 1)).any(axis=1), dtype=np.bool_)
 
     def divide(self, boxes: Boxes) -> Boxes:
-        """Parts of all boxes, in the order of the boxes, and in each the last axis fastest.
+        """Return the parts of all boxes, box by box, with the last axis fastest.
 
         >>> SplitRule((5,), (3,)).divide(SplitRule((5,), (3,)).whole_box)
         Boxes(lower=array([[0],
@@ -224,10 +229,10 @@ class SplitRule:
         return boxes
 
     def find_leaves(self, decisions: Sequence[int]) -> Boxes:
-        """The boxes that are not divided further: they hold each cell once. In no particular order.
+        """Return the boxes that are not divided further, in no particular order. They hold each cell once.
 
         Args:
-            decisions: Whether boxes are divided (1) or not (0), those that can be: the whole, then its parts, then
+            decisions: For each divisible box whether it is divided (1) or not (0): the whole box, then its parts, then
                 theirs, each generation in the order of `divide`.
 
         Raises:
@@ -236,24 +241,24 @@ class SplitRule:
         >>> SplitRule((4,), (2,)).find_leaves([1, 0, 1]).lower.tolist()
         [[0], [2], [3]]
         """
-        taken, boxes, kept = np.asarray(decisions, dtype=np.int64), self.whole_box, []
+        remaining, boxes, leaves = np.asarray(decisions, dtype=np.int64), self.whole_box, []
         while len(boxes.lower):
-            open_ = self.is_divisible(boxes)
-            count = int(open_.sum())
-            if len(taken) < count:
-                raise InvalidArgument("decisions", "they end before all boxes are decided")
-            divided = np.zeros(len(open_), dtype=np.bool_)
-            divided[open_] = taken[:count] == 1
-            taken = taken[count:]
-            kept.append(boxes.select(~divided))
+            divisible = self.is_divisible(boxes)
+            count = int(divisible.sum())
+            if len(remaining) < count:
+                raise InvalidArgument("decisions", "there are fewer decisions than divisible boxes")
+            divided = np.zeros(len(divisible), dtype=np.bool_)
+            divided[divisible] = remaining[:count] == 1
+            remaining = remaining[count:]
+            leaves.append(boxes.select(~divided))
             boxes = self.divide(boxes.select(divided))
-        if len(taken):
-            raise InvalidArgument("decisions", "there are more than boxes to decide on")
-        return Boxes(*(np.concatenate(ends) for ends in zip(*kept, strict=True)))
+        if len(remaining):
+            raise InvalidArgument("decisions", "there are more decisions than divisible boxes")
+        return Boxes(*(np.concatenate(bounds) for bounds in zip(*leaves, strict=True)))
 
 
 def _count_divisions(cells: int, fan: int) -> int:
-    """The number of times an interval can be divided; the longest of its parts has ``ceil(cells / fan)`` cells."""
+    """Return how often an interval can be divided; the longest of its parts has ``ceil(cells / fan)`` cells."""
     times = 0
     while fan > 1 and cells > 1:
         cells = -(-cells // fan)

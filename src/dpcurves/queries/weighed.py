@@ -1,4 +1,4 @@
-"""Sums of survey weights, of squared weights, and of weighted values: whole numbers that one record moves by a cap."""
+"""Sums of survey weights, of squared weights and of weighted values: integer queries with a public weight cap."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from ..data import Axis, Categories, Grid, Weights
 from .query import CountUse, Query
 
 LARGEST_HALF = 2**20
+"""Steps: the largest half width of a cell in a weighted sum, so that products with weights fit 64 bits."""
 LARGEST_SPREAD = 2**10
+"""Steps: the largest half width of a cell where weights and distances are squared."""
 COARSE = 2**8
-"""Steps of a weight where it is squared together with a distance: its square and that of a distance fit 64 bits."""
+"""Steps of a weight that is squared together with a distance, so that the product fits 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedQuery(Query):
-    """Sums, in each cell, of something that one record adds at most a fixed amount of, by its weight.
+    """Sums, in each cell, of an amount that is bounded for one record and depends on its weight.
 
-    Its table has a number for each cell, and behind them one more, of which each kind says what it holds. What is
+    Its table has a number for each cell, followed by one more number that each subclass defines. A record that is
     missing on an axis, or has no weight, adds to no cell.
 
     Attributes:
         weights: The column of weights and its public cap.
 
     Raises:
-        TypeError: `weights` is of another kind.
+        TypeError: `weights` is of another type.
     """
 
     tells_missing: ClassVar[bool] = False
@@ -42,7 +44,7 @@ class WeightedQuery(Query):
 
     @property
     def input_axes(self) -> tuple[Axis | Categories, ...]:
-        """The axes and, behind them, the column of weights."""
+        """The axes, followed by the column of weights."""
         return (*self.axes, self.weights.axis)
 
     def public_total(self, records: int | None) -> int | None:
@@ -58,17 +60,17 @@ class WeightedQuery(Query):
         return axis.grid
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
-        """Amounts that used records add to their cells, and to the number behind the cells.
+        """Return the amounts that records in use add to their cells, and to the number behind the cells.
 
         Args:
-            values: Numbers of the last axis.
+            values: Values on the last axis.
             steps: Weights in whole steps, from 0 to `Weights.STEPS`.
         """
         raise NotImplementedError
 
     @property
     def missing_amount(self) -> int:
-        """Amount that a missing record adds to the number behind the cells."""
+        """The amount that a missing record adds to the number behind the cells."""
         return 0
 
 
@@ -76,15 +78,17 @@ class WeightedQuery(Query):
 class WeightQuery(WeightedQuery):
     """Sums of weights in each cell, in steps of ``cap / 2**16``.
 
-    Behind the cells stands what all weights lack to the cap, of missing records the whole cap: so each record adds
-    ``2**16`` in all, whatever its weight is, and where the number of records is public, so is the sum of the table.
+    The number behind the cells is the sum of the differences of all weights from the cap, with the whole cap for
+    missing records. So each record adds ``2**16`` in all, whatever its weight, and the sum of the table is public if
+    the number of records is.
 
     Attributes:
         use: What will be read from the sums.
 
-    Formal guarantees: a record adds ``(w, 2**16 - w)`` to its cell and behind the cells, of L1 norm ``2**16`` and of L2
-    norm at most that: neighbours' tables differ as those of counts do, ``2**16`` times. So all noise of counts serves,
-    at that scale. All amounts are at least 0, so what comes and what goes add up in squares at most.
+    Formal guarantees: a record adds ``(w, 2**16 - w)`` to its cell and to the number behind the cells, of L1 norm
+    ``2**16`` and L2 norm at most ``2**16``. So tables of neighbours differ by at most ``2**16`` times the difference of
+    their counts, and any noise of counts protects them at that scale. All amounts are at least 0, so a removed and an
+    added record add up at most in squares.
     """
 
     use: CountUse
@@ -95,7 +99,7 @@ class WeightQuery(WeightedQuery):
 
     @property
     def hint(self) -> None:
-        """Nothing is said of the records before."""
+        """No hint."""
         return None
 
     @property
@@ -107,7 +111,7 @@ class WeightQuery(WeightedQuery):
         return self.use.uses_prefixes
 
     def public_total(self, records: int | None) -> int | None:
-        """The cap of each record, in steps."""
+        """Return the number of records times the cap, in steps."""
         return None if records is None else records * Weights.STEPS
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
@@ -120,13 +124,13 @@ class WeightQuery(WeightedQuery):
 
 @dataclass(frozen=True, slots=True)
 class SquaredWeightQuery(WeightedQuery):
-    """Sums of squared weights in each cell, in steps of ``cap**2 / 2**16``, to the nearest.
+    """Sums of squared weights in each cell, in steps of ``cap**2 / 2**16``, rounded to nearest.
 
-    Behind the cells stands what squared weights of used records lack to that of the cap: so all numbers together tell
-    how many records are used.
+    The number behind the cells is the sum of the differences of squared weights of records in use from the squared cap,
+    so that all numbers together give the number of records in use.
 
-    Formal guarantees: a used record adds ``(v, 2**16 - v)``, of L1 norm ``2**16``; a missing one nothing. Neighbours'
-    tables differ as those of counts do, ``2**16`` times.
+    Formal guarantees: a record in use adds ``(v, 2**16 - v)``, of L1 norm ``2**16``; a missing one adds nothing. Tables
+    of neighbours differ by at most ``2**16`` times the difference of their counts.
     """
 
     @property
@@ -142,16 +146,16 @@ class SquaredWeightQuery(WeightedQuery):
 class WeightedSumQuery(WeightedQuery):
     """Sums, in each cell, of weights times distances of the last axis' values from the middle of their cell.
 
-    Distances are those of `SumQuery`, in ``-half, ..., half``. A missing record adds 0.
+    Distances are as in `SumQuery`, in ``-half, ..., half``. A missing record adds 0.
 
     Attributes:
         half: The largest distance, in steps.
 
     Raises:
         ValueError: `half` is not from 1 to 2**20, or the last axis has no grid.
-        TypeError: `half` is no whole number.
+        TypeError: `half` is not an integer.
 
-    Formal guarantees: a record moves its cell by at most ``2**16 * half``, up or down, and nothing else.
+    Formal guarantees: a record changes its cell by at most ``2**16 * half``, up or down, and no other number.
     """
 
     is_signed = True
@@ -175,21 +179,22 @@ class WeightedSumQuery(WeightedQuery):
 
 @dataclass(frozen=True, slots=True)
 class WeightedSpreadQuery(WeightedQuery):
-    """Sums, in each cell, of squared weights times squared distances of values from a public place, as `center` says.
+    """Sums, in each cell, of squared weights times squared distances of values from a public `center`.
 
-    It tells how far a weighted mean scatters over samples. Weights are in 256 steps of the cap here, distances in
-    ``-half, ..., half``, both to the nearest.
+    They give the sampling variance of a weighted mean. Weights are in 256 steps of the cap, distances in ``-half, ...,
+    half``, both rounded to nearest.
 
     Attributes:
         half: The largest distance from the middle of a cell, in steps.
-        center: The place, in the same steps from the middle. It may depend on earlier answers, never on records.
+        center: The centre, in steps from the middle of the cell. It may depend on earlier answers, never on records.
 
     Raises:
-        ValueError: `half` is not from 1 to 1024, or `center` is further off than that, or the last axis has no grid.
-        TypeError: one of them is no whole number.
+        ValueError: `half` is not from 1 to 1024, `center` is further from the middle than `half`, or the last axis has
+            no grid.
+        TypeError: `half` or `center` is not an integer.
 
-    Formal guarantees: a record adds a number from 0 to ``(256 * (half + abs(center)))**2`` to its cell, and nothing
-    else. The center is public when the query is asked.
+    Formal guarantees: a record adds a number from 0 to ``(256 * (half + abs(center)))**2`` to its cell, and to no
+    other. The centre is public when the query is asked.
     """
 
     half: int
@@ -199,7 +204,9 @@ class WeightedSpreadQuery(WeightedQuery):
         WeightedQuery.__post_init__(self)
         convert_to_integers(self, half="half", center="center")
         if not 1 <= self.half <= LARGEST_SPREAD or abs(self.center) > self.half:
-            raise InvalidArgument("half", f"from 1 to {LARGEST_SPREAD}, and a center no further off, are needed")
+            raise InvalidArgument(
+                "half", f"a number from 1 to {LARGEST_SPREAD} is needed, and a center from -half to half"
+            )
         _ = self.grid
 
     @property
@@ -208,5 +215,5 @@ class WeightedSpreadQuery(WeightedQuery):
 
     def amounts(self, values: FloatArray, steps: IntArray) -> tuple[IntArray, IntArray]:
         coarser = Weights.STEPS // COARSE
-        own = (steps + coarser // 2) // coarser * (self.grid.offset_of(values, self.half) - self.center)
-        return own**2, np.zeros_like(steps)
+        weighted_distances = (steps + coarser // 2) // coarser * (self.grid.offset_of(values, self.half) - self.center)
+        return weighted_distances**2, np.zeros_like(steps)

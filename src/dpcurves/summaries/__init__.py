@@ -1,4 +1,4 @@
-"""Summaries of curves: areas, distances, points and pair statistics of given counts."""
+"""Summaries of given counts: areas, distances, curve points and pair statistics."""
 
 from lazy_loader import attach_stub
 

@@ -1,7 +1,7 @@
-"""Distances between distribution functions that are straight lines between their knots and may jump at them.
+"""Distances between piecewise linear distribution functions that may jump at their knots.
 
-SciPy measures distances between samples, whose functions are steps. A curve is straight inside cells, so its distances
-are worked out here, exactly; of two samples they are SciPy's.
+SciPy measures distances between samples, whose functions are steps. A curve is linear inside cells, so its distances
+are computed here, exactly; for two samples they equal SciPy's.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ..arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """A distribution function: 0 below the first knot, 1 above the last one, linear between neighbouring ones.
+    """Distribution function: 0 below the first knot, 1 above the last one, linear between neighbouring knots.
 
     Attributes:
-        knots: Where it jumps or bends, rising, of shape ``(knots,)``.
-        left_limits: What lies below each knot: its limits from the left.
-        right_limits: What lies below or on each knot: its limits from the right.
+        knots: Increasing positions of jumps and bends, of shape ``(knots,)``.
+        left_limits: Limits from the left: the mass below each knot.
+        right_limits: Limits from the right: the mass below or on each knot.
     """
 
     knots: FloatArray
@@ -33,22 +33,22 @@ class Distribution:
 
     @classmethod
     def from_curve(cls, x: ArrayLike, y: ArrayLike) -> Distribution:
-        """Read shares `y` below edges `x`: what lies outside of them is taken to lie on the first and the last one.
+        """Convert shares `y` below edges `x`; mass outside the edges is put on the first and the last edge.
 
         >>> Distribution.from_curve([0, 1, 2], [0, 0.5, 1]).right_limits.tolist()
         [0.0, 0.5, 1.0]
         """
         knots, shares = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-        below, reached = shares.copy(), shares.copy()
-        below[0], reached[-1] = 0.0, 1.0
-        return cls(knots, below, reached)
+        left_limits, right_limits = shares.copy(), shares.copy()
+        left_limits[0], right_limits[-1] = 0.0, 1.0
+        return cls(knots, left_limits, right_limits)
 
     @classmethod
     def from_sample(cls, values: ArrayLike, weights: ArrayLike | None = None) -> Distribution:
-        """The steps of a sample; values that are not a number are missing and left out.
+        """Return the empirical distribution function of a sample without its NaN values, which are missing.
 
         Raises:
-            ValueError: no value is left, one is infinite, or a weight is negative or not finite, or all are zero.
+            ValueError: there is no value, a value is infinite, or a weight is negative or not finite, or all are zero.
 
         >>> Distribution.from_sample([3, 1, 3, float("nan")]).right_limits.round(2).tolist()
         [0.33, 1.0]
@@ -56,40 +56,43 @@ class Distribution:
         sample = np.asarray(values, dtype=np.float64)
         weight = np.ones(sample.shape) if weights is None else np.asarray(weights, dtype=np.float64)
         if sample.ndim != 1 or weight.shape != sample.shape:
-            raise InvalidArgument("sample", "one dimension is needed, and as many weights as values")
-        there = ~np.isnan(sample)
-        sample, weight = sample[there], weight[there]
+            raise InvalidArgument("sample", "give a one-dimensional array, with as many weights as values")
+        is_present = ~np.isnan(sample)
+        sample, weight = sample[is_present], weight[is_present]
         if np.isinf(sample).any() or not np.isfinite(weight).all() or (weight < 0).any() or not weight.sum() > 0:
             raise InvalidArgument(
-                "sample", "at least one value is needed, all finite, of weights that are not negative"
+                "sample",
+                "at least one finite value with a positive weight is needed, and no infinite value or negative weight",
             )
-        knots, places = np.unique(sample, return_inverse=True)
-        cumulated = np.cumsum(np.bincount(places, weights=weight))
-        reached = cumulated / cumulated[-1]
-        return cls(knots, np.append(0.0, reached[:-1]), reached)
+        knots, knot_index = np.unique(sample, return_inverse=True)
+        cumulated = np.cumsum(np.bincount(knot_index, weights=weight))
+        right_limits = cumulated / cumulated[-1]
+        return cls(knots, np.append(0.0, right_limits[:-1]), right_limits)
 
     def limits(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Limits from the left and from the right at places."""
+        """Return the limits from the left and from the right at `places`."""
         first, second = np.searchsorted(self.knots, places), np.searchsorted(self.knots, places, side="right")
         return self._interpolate(first, places), self._interpolate(second, places)
 
-    def _interpolate(self, number: NDArray[np.intp], places: FloatArray) -> FloatArray:
-        """From what its first knot reached straight to what lies below its last; before and after all knots, level."""
-        starts, ends = np.append(-np.inf, self.knots)[number], np.append(self.knots, np.inf)[number]
-        low, high = np.append(0.0, self.right_limits)[number], np.append(self.left_limits, 1.0)[number]
+    def _interpolate(self, next_knot: NDArray[np.intp], places: FloatArray) -> FloatArray:
+        """Interpolate between the right limit of the knot before and the left limit of the knot after; constant outside
+        all knots.
+        """
+        starts, ends = np.append(-np.inf, self.knots)[next_knot], np.append(self.knots, np.inf)[next_knot]
+        low, high = np.append(0.0, self.right_limits)[next_knot], np.append(self.left_limits, 1.0)[next_knot]
         inside = np.isfinite(starts) & np.isfinite(ends)
-        part = np.divide(places - starts, ends - starts, out=np.zeros_like(places), where=inside)
-        mixed: FloatArray = low * (1 - part) + high * part
-        return mixed
+        fraction = np.divide(places - starts, ends - starts, out=np.zeros_like(places), where=inside)
+        values: FloatArray = low * (1 - fraction) + high * fraction
+        return values
 
 
 class DistributionDifference(NamedTuple):
-    """The difference of two distribution functions, straight between places.
+    """The difference of two distribution functions, linear on intervals between neighbouring knots.
 
     Attributes:
-        lengths: Between two places that follow.
-        start_values: The difference where each stretch begins: its limit from the right.
-        end_values: The difference where each stretch ends: its limit from the left.
+        lengths: Lengths of the intervals.
+        start_values: The difference at the start of each interval: its limit from the right.
+        end_values: The difference at the end of each interval: its limit from the left.
     """
 
     lengths: FloatArray
@@ -98,11 +101,11 @@ class DistributionDifference(NamedTuple):
 
     @classmethod
     def from_distributions(cls, a: Distribution, b: Distribution) -> DistributionDifference:
-        """On the union of both sets of knots."""
-        places = np.union1d(a.knots, b.knots)
-        (below_a, reached_a), (below_b, reached_b) = a.limits(places), b.limits(places)
-        below, reached = below_a - below_b, reached_a - reached_b
-        return cls(np.diff(places), reached[:-1], below[1:])
+        """Return the difference on the union of both sets of knots."""
+        knots = np.union1d(a.knots, b.knots)
+        (left_a, right_a), (left_b, right_b) = a.limits(knots), b.limits(knots)
+        left, right = left_a - left_b, right_a - right_b
+        return cls(np.diff(knots), right[:-1], left[1:])
 
     @property
     def max_absolute(self) -> float:
@@ -111,7 +114,7 @@ class DistributionDifference(NamedTuple):
 
     @property
     def absolute_integral(self) -> float:
-        """The integral of the absolute value: where a stretch crosses zero, of two triangles."""
+        """The integral of the absolute value; two triangles where an interval crosses zero."""
         left, right = np.abs(self.start_values), np.abs(self.end_values)
         total = left + right
         crossing = np.divide(left**2 + right**2, total, out=np.zeros_like(total), where=total > 0)
@@ -126,7 +129,7 @@ class DistributionDifference(NamedTuple):
 
 
 def largest_gap(a: Distribution, b: Distribution) -> float:
-    """The Kolmogorov-Smirnov distance: the largest difference of the two functions.
+    """Return the Kolmogorov-Smirnov distance: the largest absolute difference of the two functions.
 
     >>> largest_gap(Distribution.from_curve([0, 1], [0, 1]), Distribution.from_sample([0.25]))
     0.75
@@ -135,7 +138,7 @@ def largest_gap(a: Distribution, b: Distribution) -> float:
 
 
 def area_between(a: Distribution, b: Distribution) -> float:
-    """The Wasserstein distance of order 1: the area between the two functions.
+    """Return the Wasserstein distance of order 1: the area between the two functions.
 
     >>> area_between(Distribution.from_curve([0, 1], [0, 1]), Distribution.from_sample([0.5]))
     0.25
@@ -144,7 +147,7 @@ def area_between(a: Distribution, b: Distribution) -> float:
 
 
 def energy_between(a: Distribution, b: Distribution) -> float:
-    """The energy distance: the root of twice the integral of the squared difference (Székely and Rizzo 2013).
+    """Return the energy distance: the root of twice the integral of the squared difference (Székely and Rizzo 2013).
 
     >>> round(energy_between(Distribution.from_sample([0]), Distribution.from_sample([2])), 12)
     2.0

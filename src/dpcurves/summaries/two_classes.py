@@ -1,5 +1,6 @@
-"""Shape restrictions and interpolation of curves, and summaries of two classes along scores: points, areas,
-distances."""
+"""Shape constraints and interpolation of curves, and summaries of two classes along scores: points, areas,
+distances.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ from ..arrays import FloatArray
 
 
 def as_numbers(name: str, given: ArrayLike) -> FloatArray:
-    """A number or an array of them, as doubles; `name` is the argument to blame.
+    """Convert a number, or an array of numbers, to doubles; errors name the argument `name`.
 
     Raises:
-        TypeError: they are none.
+        TypeError: `given` holds no numbers.
 
     >>> as_numbers("t", [1, 2]).tolist()
     [1.0, 2.0]
@@ -30,12 +31,12 @@ def as_numbers(name: str, given: ArrayLike) -> FloatArray:
 
 
 def linear_value_at(x: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
-    """The curve at `t`: linear inside cells, 0 below the first edge, ``y[-1]`` from the last edge on.
+    """Return the curve at `t`: linear inside cells, 0 below the first edge, ``y[-1]`` from the last edge.
 
     Args:
-        x: Edges, rising.
+        x: Increasing edges.
         y: The curve at the edges.
-        t: Where to read; NaN gives NaN.
+        t: Positions; NaN gives NaN.
 
     >>> linear_value_at(np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.5, 1.0]), [-1, 0.5, 9]).tolist()
     [0.0, 0.25, 1.0]
@@ -44,12 +45,12 @@ def linear_value_at(x: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
 
 
 def step_value_at(values: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
-    """The step function of declared values at `t`: what it is at the largest value that is not above `t`, else 0.
+    """Return the step function of declared values at `t`: its value at the largest declared value up to `t`, else 0.
 
     Args:
-        values: Declared values, (cells,), rising.
+        values: Increasing declared values, (cells,).
         y: The curve below the cell of each and at the end, (cells + 1,).
-        t: Where to read; NaN gives NaN.
+        t: Positions; NaN gives NaN.
 
     >>> step_value_at(np.array([1.0, 2.0]), np.array([0.0, 0.5, 1.0]), [0.9, 1, 1.9, 2]).tolist()
     [0.0, 0.5, 0.5, 1.0]
@@ -60,12 +61,12 @@ def step_value_at(values: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray
 
 
 def inverse_at(x: FloatArray, y: FloatArray, p: ArrayLike) -> FloatArray:
-    """The smallest place where the curve reaches `p`: linear inside cells, the left end of flat stretches.
+    """Return the smallest position where the curve reaches `p`: linear inside cells, the left end of flat stretches.
 
-    Where the curve never reaches `p`, its last edge.
+    It is the last edge if the curve never reaches `p`.
 
     Args:
-        x: Edges, rising.
+        x: Increasing edges.
         y: The curve at the edges, not decreasing.
         p: Levels in [0, 1].
 
@@ -78,7 +79,7 @@ def inverse_at(x: FloatArray, y: FloatArray, p: ArrayLike) -> FloatArray:
     levels = np.asarray(p, dtype=np.float64)
     if not np.all((levels >= 0) & (levels <= 1)):
         raise InvalidArgument("p", "levels between 0 and 1 are needed, as in 0.25")
-    right = np.clip(np.searchsorted(y, levels), 1, len(y) - 1)  # the edge at which the cell ends
+    right = np.clip(np.searchsorted(y, levels), 1, len(y) - 1)  # upper edge of the cell
     rise = y[right] - y[right - 1]
     share = np.divide(levels - y[right - 1], rise, out=np.ones_like(levels), where=rise > 0)
     inside = x[right - 1] + np.clip(share, 0, 1) * (x[right] - x[right - 1])
@@ -86,31 +87,31 @@ def inverse_at(x: FloatArray, y: FloatArray, p: ArrayLike) -> FloatArray:
 
 
 def project_to_simplex(values: FloatArray, total: float) -> FloatArray:
-    """The nearest numbers, in squares, that are not below zero and add up to `total`; of the shape of `values`.
+    """Return the nearest non-negative numbers, in least squares, that add up to `total`; of the shape of `values`.
 
-    They are ``max(value - c, 0)`` with one c for all (Held, Wolfe and Crowder 1974). Where noise has made many values
-    negative, c is above zero: just to cut them off would leave too much.
+    They are ``max(value - c, 0)`` with a common c (Held, Wolfe and Crowder 1974). If noise has made many values
+    negative, c is above zero: truncation at 0 alone would leave too large a sum.
 
     Raises:
-        ValueError: `total` is not above zero, or there is no value.
+        ValueError: `total` is not above zero, or `values` is empty.
 
     >>> project_to_simplex(np.array([5.0, 1.0, -2.0]), 4.0).tolist()
     [4.0, 0.0, 0.0]
     """
     if not total > 0 or not values.size:
-        raise InvalidArgument("total", f"a number above zero is needed, and a value at least, got {total}")
-    values = values - values.max()  # what is cut off is the same, and the total is not lost beside huge values
+        raise InvalidArgument("total", f"a number above zero is needed, and at least one value, got {total}")
+    values = values - values.max()  # a shift changes nothing, and keeps the total exact beside huge values
     falling = np.sort(values, axis=None)[::-1]
     cuts = (np.cumsum(falling) - total) / np.arange(1, falling.size + 1)
     cut = float(cuts[np.flatnonzero(falling > cuts)[-1]])
-    kept: FloatArray = np.maximum(values - cut, 0.0)
-    return kept * (total / float(kept.sum()))
+    projected: FloatArray = np.maximum(values - cut, 0.0)
+    return projected * (total / float(projected.sum()))
 
 
 def isotonic_projection(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """The closest non-decreasing sequence in (weighted) least squares, by pooling adjacent violators.
+    """Return the closest non-decreasing sequence in (weighted) least squares, by pooling adjacent violators.
 
-    It is never further from the truth, which does not decrease, than `values` are.
+    Its distance from a non-decreasing truth is at most the distance of `values`.
 
     >>> isotonic_projection(np.array([0.0, 3.0, 1.0, 4.0]))
     array([0., 2., 2., 4.])
@@ -123,7 +124,7 @@ def isotonic_projection(values: FloatArray, weights: FloatArray | None = None) -
 
 
 def counts_to_prefixes(cells: FloatArray) -> FloatArray:
-    """Cumulated counts at the edges, from 0 on: (..., cells) to (..., cells + 1).
+    """Return cumulated counts at the edges, beginning with 0: (..., cells) to (..., cells + 1).
 
     >>> counts_to_prefixes(np.array([[2.0, 0.0, 1.0]]))
     array([[0., 2., 2., 3.]])
@@ -134,14 +135,14 @@ def counts_to_prefixes(cells: FloatArray) -> FloatArray:
 
 
 def monotone_prefixes(cells: FloatArray, upper: float | None) -> FloatArray:
-    """Cumulated counts of each row that start at 0, do not decrease, and do not pass `upper`.
+    """Return cumulated counts of each row that start at 0, do not decrease, and do not exceed `upper`.
 
     Args:
         cells: Noisy counts, (rows, cells).
-        upper: How many records a row has at most, where that is public.
+        upper: The public maximum of records in a row, or None.
 
     Returns:
-        (rows, cells + 1). A last prefix that equals `upper` stays so.
+        (rows, cells + 1). A last prefix equal to `upper` is unchanged.
     """
     prefixes = counts_to_prefixes(cells)
     for row in prefixes:
@@ -152,26 +153,28 @@ def monotone_prefixes(cells: FloatArray, upper: float | None) -> FloatArray:
 # ROC curves and their areas, from the counts of the classes in cells of scores.
 #
 # High scores are positive. Records in one cell are ties and count 1/2, so curves are joined by straight lines. A class
-# with less than half a record, noise included, has no mass: nothing is known of the order, the curve is the diagonal,
-# and the area is 1/2.
+# with less than half a record, noise included, has no mass: its order is unknown, the curve is the diagonal, and the
+# area is 1/2.
 
 
 LEAST_MASS = 0.5
+"""Records: a class with fewer, noise included, has no mass."""
 CERTAIN = 2.0**-52
+"""Probability: scores are clipped to at least this distance from 0 and 1 in logarithms, as in scikit-learn."""
 
 
 def roc_points(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """False and true positive rates from (0, 0) to (1, 1), as the threshold falls over the cells.
+    """Return false and true positive rates from (0, 0) to (1, 1) as the threshold decreases over the cells.
 
-    Each class is cumulated from the highest cell down, made non-decreasing, clipped at 0, and divided by where it
-    ends.
+    Each class is cumulated from the highest cell down, made non-decreasing, clipped at 0, and divided by its last
+    value.
 
     Args:
-        positive: Noisy counts of one class, (cells,), scores rising.
+        positive: Noisy counts of one class, (cells,), by increasing score.
         negative: The counts of the other class.
 
     Returns:
-        Two arrays (cells + 1,). Point i counts the i highest cells as positive.
+        Two arrays (cells + 1,). Point i classifies the i highest cells as positive.
 
     >>> roc_points(np.array([0.0, 1.0, 3.0]), np.array([2.0, 0.0, 2.0]))
     (array([0. , 0.5, 0.5, 1. ]), array([0.  , 0.75, 1.  , 1.  ]))
@@ -184,14 +187,14 @@ def roc_points(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, 
 
 
 def auc(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
-    """The area under a curve (..., points), by trapezoids."""
+    """Return the area under a curve (..., points), by trapezoids."""
     return np.asarray(np.trapezoid(tpr, fpr, axis=-1))
 
 
 def auc_of_counts(positive: FloatArray, negative: FloatArray) -> FloatArray:
-    """The probability that a positive record scores above a negative one, plus half that of a tie.
+    """Return the probability that a positive record scores above a negative one, plus half the probability of a tie.
 
-    The input is unbiased counts (..., cells), negative ones included; no curve is formed, nothing is clipped.
+    The input is unbiased counts (..., cells), which may be negative; no curve is formed and nothing is clipped.
 
     >>> float(auc_of_counts(np.array([0.0, 1.0, 3.0]), np.array([2.0, 0.0, 2.0])))
     0.6875
@@ -205,7 +208,7 @@ def auc_of_counts(positive: FloatArray, negative: FloatArray) -> FloatArray:
 
 
 def cumulate_from_top(cells: FloatArray) -> FloatArray:
-    """Sums over the i highest cells, from none to all: (..., cells) to (..., cells + 1).
+    """Return sums over the i highest cells, from none to all: (..., cells) to (..., cells + 1).
 
     >>> cumulate_from_top(np.array([1.0, 2.0, 4.0])).tolist()
     [0.0, 4.0, 6.0, 7.0]
@@ -214,25 +217,27 @@ def cumulate_from_top(cells: FloatArray) -> FloatArray:
 
 
 def monotone_counts_above(cells: FloatArray) -> FloatArray:
-    """Counts above each threshold, (cells + 1,), made non-decreasing and clipped at 0."""
+    """Return counts above each threshold, (cells + 1,), made non-decreasing and clipped at 0."""
     cumulated = cumulate_from_top(cells)
     cumulated[1:] = isotonic_projection(cumulated[1:])
     return np.maximum(cumulated, 0)
 
 
 AREA_STEPS = 2**20
+"""Steps in an area of 1 that `AucQuery` releases."""
 
 
 def auc_of_steps(steps: int) -> float:
-    """An area that was released in steps of ``2**-20``, within [0, 1]."""
+    """Convert an area that was released in steps of ``2**-20``, clipped to [0, 1]."""
     return min(max(steps / AREA_STEPS, 0.0), 1.0)
 
 
 def binormal_tpr(fpr: FloatArray, auc: float) -> FloatArray:
-    """True positive rates where the classes lie ``sqrt(2) * ndtri(auc)`` standard deviations apart.
+    """Return true positive rates of a binormal curve with area `auc`: classes ``sqrt(2) * ndtri(auc)`` standard
+    deviations apart.
 
-    The curve is symmetric about the falling diagonal and has the area `auc`; with an area of 0 or 1 it follows the
-    axes, with all of the step at the first or at the last point.
+    The curve is symmetric about the falling diagonal; with an area of 0 or 1 it follows the axes, with its step at the
+    first or at the last point.
 
     >>> binormal_tpr(np.array([0.0, 0.5, 1.0]), 0.76).round(2)
     array([0.  , 0.84, 1.  ])
@@ -245,7 +250,8 @@ def binormal_tpr(fpr: FloatArray, auc: float) -> FloatArray:
 
 
 def compute_class_gaps(cells: FloatArray) -> FloatArray:
-    """The distribution function of negatives less that of positives, (..., 2, cells) to (..., cells - 1): inner edges.
+    """Return the distribution function of negatives minus that of positives at inner edges, (..., 2, cells) to (...,
+    cells - 1).
 
     >>> compute_class_gaps(np.array([[3.0, 1.0], [1.0, 3.0]])).tolist()
     [0.5]
@@ -256,7 +262,7 @@ def compute_class_gaps(cells: FloatArray) -> FloatArray:
 
 
 def largest_class_gap(cells: FloatArray) -> FloatArray:
-    """The Kolmogorov-Smirnov statistic of two classes, (..., 2, cells) to (...): the largest of all gaps.
+    """Return the Kolmogorov-Smirnov statistic of two classes, (..., 2, cells) to (...): the largest absolute gap.
 
     >>> float(largest_class_gap(np.array([[3.0, 1.0], [1.0, 3.0]])))
     0.5
@@ -265,7 +271,8 @@ def largest_class_gap(cells: FloatArray) -> FloatArray:
 
 
 def odds(threshold: FloatArray) -> FloatArray:
-    """The number of acted-on negatives that weigh as much as one positive: t / (1 - t), at a threshold t below 1.
+    """Return t / (1 - t) for thresholds t below 1: the number of false positives that weigh as much as one true
+    positive.
 
     >>> odds(np.array([0.2, 0.5])).tolist()
     [0.25, 1.0]
@@ -274,14 +281,14 @@ def odds(threshold: FloatArray) -> FloatArray:
 
 
 def net_benefit(true: FloatArray, false: FloatArray, size: float, threshold: FloatArray) -> FloatArray:
-    """True positives less weighted false ones, per record (Vickers and Elkin 2006).
+    """Return true positives minus weighted false positives, per record (Vickers and Elkin 2006).
 
-    Whoever acts at a probability t or above takes a false positive to cost t / (1 - t) times what a true one gains.
+    Acting at probability t implies that a false positive costs t / (1 - t) times the benefit of a true positive.
 
     Args:
         true: Positives with a score at or above the threshold.
-        false: Negatives with such a score.
-        size: How many records there are.
+        false: Negatives with a score at or above the threshold.
+        size: The number of records.
         threshold: Probabilities above 0 and below 1.
 
     >>> net_benefit(np.array([30.0]), np.array([20.0]), 100, np.array([0.2])).tolist()
@@ -291,12 +298,13 @@ def net_benefit(true: FloatArray, false: FloatArray, size: float, threshold: Flo
 
 
 def precision_and_recall(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both, as the threshold falls over the cells: (cells + 1,) each, the first point above all scores.
+    """Return precision and recall as the threshold decreases over the cells: (cells + 1,) each, the first point above
+    all scores.
 
-    Where nothing lies above the threshold precision is 1, as scikit-learn has it. Without positives recall is NaN.
+    Precision is 1 if no score lies above the threshold, as in scikit-learn. Recall is NaN without positives.
 
     Args:
-        cells: Counts of negatives and positives, (2, cells), scores rising, none below 0.
+        cells: Non-negative counts of negatives and positives, (2, cells), by increasing score.
 
     >>> precision, recall = precision_and_recall(np.array([[2.0, 0.0, 2.0], [0.0, 1.0, 2.0]]))
     >>> precision.tolist(), recall.round(2).tolist()
@@ -310,9 +318,9 @@ def precision_and_recall(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def average_precision(cells: FloatArray) -> FloatArray:
-    """The mean precision at the scores of the positives, (..., 2, cells) to (...): ties have one threshold.
+    """Return the mean precision at the scores of the positives, (..., 2, cells) to (...); ties share a threshold.
 
-    Counts may be noisy and below 0: precision is kept between 0 and 1.
+    Counts may be noisy and negative: precision is clipped to [0, 1].
 
     >>> round(float(average_precision(np.array([[2.0, 0.0, 2.0], [0.0, 1.0, 3.0]]))), 4)
     0.6167
@@ -324,11 +332,11 @@ def average_precision(cells: FloatArray) -> FloatArray:
 
 
 def brier_score(cells: FloatArray, scores: FloatArray) -> FloatArray:
-    """The mean squared difference of labels, 1 or 0, and scores (Brier 1950): (..., 2, cells) to (...).
+    """Return the mean squared difference of labels, 1 or 0, and scores (Brier 1950): (..., 2, cells) to (...).
 
     Args:
         cells: Counts of negatives and positives.
-        scores: What stands for the scores of each cell, (cells,).
+        scores: A representative score of each cell, (cells,).
 
     >>> float(brier_score(np.array([[3.0, 1.0], [1.0, 3.0]]), np.array([0.25, 0.75])))
     0.1875
@@ -338,30 +346,31 @@ def brier_score(cells: FloatArray, scores: FloatArray) -> FloatArray:
 
 
 def log_loss(cells: FloatArray, scores: FloatArray) -> FloatArray:
-    """The mean of minus the logarithm of the chance of the label that came true: (..., 2, cells) to (...).
+    """Return the mean negative logarithm of the predicted probability of the observed label: (..., 2, cells) to (...).
 
-    Like in scikit-learn, scores are taken to be no nearer to 0 and 1 than the next double is to 1.
+    As in scikit-learn, scores are clipped to the distance of 1 from the next double, away from 0 and 1.
 
     Args:
         cells: Counts of negatives and positives.
-        scores: What stands for the scores of each cell, (cells,), between 0 and 1.
+        scores: A representative score of each cell, (cells,), between 0 and 1.
 
     >>> float(log_loss(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.5, 0.5])) / np.log(2))
     1.0
     """
-    chances = np.clip(scores, CERTAIN, 1 - CERTAIN)
-    lost = -(cells[..., 0, :] @ np.log1p(-chances)) - cells[..., 1, :] @ np.log(chances)
-    return np.asarray(lost / np.maximum(cells.sum(axis=(-2, -1)), LEAST_MASS))
+    probabilities = np.clip(scores, CERTAIN, 1 - CERTAIN)
+    loss = -(cells[..., 0, :] @ np.log1p(-probabilities)) - cells[..., 1, :] @ np.log(probabilities)
+    return np.asarray(loss / np.maximum(cells.sum(axis=(-2, -1)), LEAST_MASS))
 
 
 def calibration_gaps(cells: FloatArray, scores: FloatArray, starts: NDArray[np.int64]) -> FloatArray:
-    """Positives less the sum of scores, of each group of cells, per record of all: (..., 2, cells) to (..., groups).
+    """Return positives minus the sum of scores for each group of cells, divided by all records: (..., 2, cells) to
+    (..., groups).
 
     The sum of their absolute values is the expected calibration error (Naeini, Cooper and Hauskrecht 2015).
 
     Args:
         cells: Counts of negatives and positives.
-        scores: What stands for the scores of each cell, (cells,).
+        scores: A representative score of each cell, (cells,).
         starts: The first cell of each group.
 
     >>> calibration_gaps(np.array([[3.0, 1.0], [1.0, 3.0]]), np.array([0.5, 0.5]), np.array([0, 1])).tolist()
@@ -373,7 +382,7 @@ def calibration_gaps(cells: FloatArray, scores: FloatArray, starts: NDArray[np.i
 
 
 def even_groups(count: FloatArray, groups: int) -> NDArray[np.int64]:
-    """The first cell of each of at most so many groups of neighbouring cells, of about equal count.
+    """Return the first cells of at most `groups` groups of neighbouring cells with about equal counts.
 
     >>> even_groups(np.array([1.0, 1.0, 2.0, 4.0]), 2).tolist()
     [0, 3]
@@ -381,6 +390,6 @@ def even_groups(count: FloatArray, groups: int) -> NDArray[np.int64]:
     below = np.append(0.0, np.cumsum(np.maximum(count, 0.0)))
     if below[-1] < LEAST_MASS:
         below = np.arange(len(below), dtype=np.float64)
-    wanted = below[-1] * np.arange(1, groups) / groups
-    nearest = np.abs(below[1:-1, None] - wanted).argmin(axis=0) + 1 if len(below) > 2 else np.zeros(0, np.int64)
+    targets = below[-1] * np.arange(1, groups) / groups
+    nearest = np.abs(below[1:-1, None] - targets).argmin(axis=0) + 1 if len(below) > 2 else np.zeros(0, np.int64)
     return np.unique(np.append(0, nearest)).astype(np.int64)
