@@ -27,7 +27,7 @@ class Pairs(NamedTuple):
     """Pairs of a positive and a negative record, or how far noise moves their numbers; each (...).
 
     Attributes:
-        concordant: Upper bound of the pairs in which the positive scores higher: with all pairs of a cell, or half of those of
+        concordant: Bound of the pairs in which the positive scores higher: all pairs of a cell, or half of those of
             a cell in which all scores are the same.
         discordant: Those in which it scores lower, at most.
         total: All.

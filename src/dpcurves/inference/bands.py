@@ -373,11 +373,11 @@ def population_band(
     estimate, units = curve[measured], sample.units
     scale, counted = estimate_scales(iter(deviations))
     spread = scale**2 + LEVELLED / units
-    deviations = np.sqrt(spread + sample.likely * (1 - sample.likely) / units), np.where(scale > 0, scale, np.inf)
+    scales = np.sqrt(spread + sample.likely * (1 - sample.likely) / units), np.where(scale > 0, scale, np.inf)
     largest = []
     for noise in counted:
-        sampled_errors = np.abs((noise + sample.simulate_sampling_errors(len(noise))) / deviations[0])
-        largest.append([sampled_errors.max(axis=1), np.abs(noise / deviations[1]).max(axis=1)])
+        sampled_errors = np.abs((noise + sample.simulate_sampling_errors(len(noise))) / scales[0])
+        largest.append([sampled_errors.max(axis=1), np.abs(noise / scales[1]).max(axis=1)])
     critical_value, noise_critical_value = (
         upper_quantile(sample_errors, level) for sample_errors in np.concatenate(largest, axis=1)
     )

@@ -456,7 +456,7 @@ def paired_region(across: FloatArray, upwards: FloatArray) -> tuple[FloatArray, 
     edges = np.unique(np.concatenate([low, high]))
     if len(edges) == 1:
         edges = np.repeat(edges, 2)
-    midpoints, last_box = (edges[1:] + edges[:-1]) / 2, max(len(low) - 2, 0)
-    first_box = np.minimum(np.searchsorted(high[1:], midpoints), last_box)
-    last_box = np.clip(np.searchsorted(low[:-1], midpoints, side="right") - 1, 0, last_box)
+    midpoints, last_index = (edges[1:] + edges[:-1]) / 2, max(len(low) - 2, 0)
+    first_box = np.minimum(np.searchsorted(high[1:], midpoints), last_index)
+    last_box = np.clip(np.searchsorted(low[:-1], midpoints, side="right") - 1, 0, last_index)
     return edges, upwards[first_box, 0].astype(np.float64), upwards[min(1, len(low) - 1) + last_box, 1].astype(float)

@@ -104,8 +104,8 @@ class ClassCounts:
 
 # Simultaneous bands of ratios of counts above all thresholds: rates, precision, net benefit.
 #
-# Both counts of a ratio r have noise, so nothing is divided: ``numerator - r * whole``, which is 0 without noise if r is
-# the true ratio, is compared with c standard deviations of its errors (Fieller 1954), where c is the simulated
+# Both counts of a ratio r have noise, so nothing is divided: ``numerator - r * whole``, which is 0 without noise if r
+# is the true ratio, is compared with c standard deviations of its errors (Fieller 1954), where c is the simulated
 # quantile of the largest studentised error of all requested ratios. So simultaneous coverage is as stated, and where
 # the whole may be noise alone, every ratio is accepted.
 
