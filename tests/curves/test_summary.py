@@ -238,7 +238,7 @@ def test_the_variance_of_a_population_is_held_where_cells_tell_how_squares_scatt
         found = answer(dp.VarianceQuestion("x", *grid.endpoints), {"x": sample}, ONE, adjacency, seed)
         low, high = found.interval(0.9, population=True)
         held += low <= values.var() <= high
-        assert len(found.turns) == 4
+        assert len(found.rounds) == 4
         if seed < widths.shape[1]:
             whole = answer(SummaryQuestion("x", *grid.endpoints), {"x": sample}, ONE, adjacency, seed)
             widths[:, seed] = high - low, np.diff(whole.intervals(0.9, population=True)[3])[0]
