@@ -163,7 +163,7 @@ class PrefixShares:
 
     @cached_property
     def boundaries(self) -> FloatArray:
-        """The ends of the counted cells, (slots + 1,): from -inf to inf, because outside values are in a cell as well."""
+        """The ends of the counted cells, (slots + 1,): from -inf to inf, because outside values have cells as well."""
         return self.grid.boundary(np.arange(self.grid.slots + 1))
 
     @cached_property
