@@ -295,8 +295,8 @@ class PairwiseScorerQuestion:
         )
         weights = [float(f"{weight / divisor:.{DIGITS}g}") for weight in fitted.weights] if standard else fitted.weights
         terms = tuple(
-            Term(float(weight), (_scale_feature(weight),))
-            for weight, weight in zip(self.features, weights, strict=True)
+            Term(float(weight), (_scale_feature(feature),))
+            for feature, weight in zip(self.features, weights, strict=True)
         )
         return Scorecard(name, float(f"{-offset:.{DIGITS}g}") if standard else 0.0, self.features, terms)
 

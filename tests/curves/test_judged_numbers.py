@@ -294,9 +294,9 @@ def test_cells_are_joined_where_noise_is_large_and_two_releases_are_wider() -> N
 @pytest.mark.parametrize(
     ("make", "line"),
     [
-        (lambda: dp.ModelPairQuestion("y", "a", "a"), "second: another score"),
+        (lambda: dp.ModelPairQuestion("y", "a", "a"), "second: must differ"),
         (lambda: dp.ModelPairQuestion("y", "a", "b", at=(1.0,)), "at: threshold"),
-        (lambda: dp.ModelPairQuestion("y", "a", "b", cells=1), "cells: at least 2"),
+        (lambda: dp.ModelPairQuestion("y", "a", "b", cells=1), "cells: must be at least 2"),
         (
             lambda: dp.ModelPairQuestion("y", "a", "b", dp.Grid(0, 1, cells=9, outside=dp.Outside.APART)),
             "grid: values outside",

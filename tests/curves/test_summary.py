@@ -175,7 +175,7 @@ def test_the_number_that_was_asked_for_has_its_interval_its_picture_and_its_form
 
 def test_a_summary_without_what_it_says_was_asked_for_is_damaged() -> None:
     text = answer(dp.SumQuestion("x", 0, 60), {"x": X}, ONE, both(900)[0], seed=1).to_json()
-    with pytest.raises(ValueError, match="counts are needed"):
+    with pytest.raises(ValueError, match="must have counts"):
         Summary.from_json(text.replace('"statistic": "sum"', '"statistic": "variance"'))
 
 

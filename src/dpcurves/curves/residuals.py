@@ -559,7 +559,7 @@ class BinnedResiduals(GroupResult):
             return self._plot(shades, privacy=self.privacy, ax=ax, name=name)
 
     def to_frame(self, *, level: float = LEVEL) -> Any:
-        """Return columns ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with probability `level`."""
+        """Return ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with probability `level`."""
         return display.to_frame({**self._columns(), "envelope": self.envelope_at(level)})
 
     def columns_with_intervals(
