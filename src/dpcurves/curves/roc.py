@@ -153,7 +153,7 @@ class ROC(ClassTableResult):
         table: What the curve was read from.
         title: The title of pictures.
         positive: Which label is positive.
-        finer_counts: Counts of both classes on finer cells, from which intervals of the area are computed; None: there are
+        finer_counts: Counts of both classes on finer cells, for intervals of the area; None: there are
             none.
 
     Data frame: columns ``fpr``, ``tpr`` and ``threshold``.

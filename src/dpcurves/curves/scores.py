@@ -97,8 +97,8 @@ def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
     areas, groups = ([getattr(row, name) for row in rows] for name in ("area", "groups"))
     return (
         f"one release for all metrics; relative to a separate question with all of the loss: "
-        f"{_format_factors(areas)} the error of the area under the ROC curve, {_format_factors(groups)} the error of shares in ten calibration "
-        f"groups (measured on {records} calibrated scores at {first.currency} {first.loss:g}, "
+        f"{_format_factors(areas)} the error of the area under the ROC curve, "
+        f"{_format_factors(groups)} the error of shares in ten calibration groups (measured on {records} calibrated scores at {first.currency} {first.loss:g}, "
         f"{load_measured_ratios().releases} releases of each)",
     )
 
