@@ -175,9 +175,7 @@ class SeveralClassesQuestion:
             edges = self.groups.edges
             for cell in range(self.groups.cells):
                 name = f"right, confidence {edges[cell]:g} to {edges[cell + 1]:g}"
-                statistics[name] = Statistic(
-                    lambda tables, cell=cell: _compute_accuracy(tables[-1][..., cell : cell + 1])
-                )  # type: ignore[misc]
+                statistics[name] = Statistic(partial(_compute_cell_accuracy, cell=cell))
         return statistics
 
     def steps(self, setting: Setting) -> Needs[SeveralClasses]:
@@ -233,6 +231,10 @@ def _compute_one_vs_one_auc(tables: Tables) -> FloatArray:
 
 def _compute_accuracy(table: FloatArray) -> FloatArray:
     return divide_counts(np.einsum("...iik->...", table), table.sum(axis=(-3, -2, -1)))
+
+
+def _compute_cell_accuracy(tables: Tables, cell: int) -> FloatArray:
+    return _compute_accuracy(tables[-1][..., cell : cell + 1])
 
 
 def _compute_recall(tables: Tables, at: int) -> FloatArray:

@@ -98,15 +98,8 @@ class Quantiles(IntervalResult):
         return len(self.curve.x)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        options = {
-            "label": self.curve.label,
-            "edges": getattr(self.curve, "x", ()),
-            "weighted": self.IS_WEIGHTED,
-            **how,
-        }
-        return display.draw_quantiles(
-            self.p, self._mask_unknown("x", self.x), cells=self.cells, shades=shades, **options
-        )  # type: ignore[arg-type]
+        facts = {"label": self.curve.label, "edges": getattr(self.curve, "x", ()), "weighted": self.IS_WEIGHTED, **how}
+        return display.draw_quantiles(self.p, self._mask_unknown("x", self.x), cells=self.cells, shades=shades, **facts)  # type: ignore[arg-type]
 
     def _columns(self) -> dict[str, FloatArray]:
         lower, upper = self.cells.T

@@ -98,8 +98,8 @@ def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
     return (
         f"one release for all metrics; relative to a separate question with all of the loss: "
         f"{_format_factors(areas)} the error of the area under the ROC curve, "
-        f"{_format_factors(groups)} the error of shares in ten calibration groups (measured on {records} calibrated scores at {first.currency} {first.loss:g}, "
-        f"{load_measured_ratios().releases} releases of each)",
+        f"{_format_factors(groups)} the error of shares in ten calibration groups (measured on {records} "
+        f"calibrated scores at {first.currency} {first.loss:g}, {load_measured_ratios().releases} releases of each)",
     )
 
 
