@@ -654,8 +654,8 @@ class _BoundedQuestion:
 
         label = format_axis_label(self.column, self.measured_in)
         return _ask_summary(
-            self.by, axis, counted, choose_later_fractions, label=label, statistic=self.STATISTIC, earlier_releases=earlier_releases, notes=notes,
-            tails=tails,
+            self.by, axis, counted, choose_later_fractions, label=label, statistic=self.STATISTIC,
+            earlier_releases=earlier_releases, notes=notes, tails=tails,
         )  # fmt: skip
 
     def __str__(self) -> str:
