@@ -1,4 +1,4 @@
-"""Numbers that are functions of released counts of one table, or of several, with intervals: models judged in full."""
+"""Results that are functions of the released counts of one or several tables, with intervals."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-ROOM = 0.06
-HEAD, ROW = 1.7, 0.26
-LONGEST = 48
+ROOM = 0.06  # margin left and right of the numbers, as a share of their range
+HEAD = 1.7  # height of axis and statement, in inches
+ROW = 0.26  # height of a row, in inches
+LONGEST = 48  # characters of a label, at most
 
 
 def draw_intervals(
@@ -43,26 +44,31 @@ def draw_intervals(
     *,
     label: str,
     null_value: float | None,
-    **on: Unpack[ShadedDrawingOptions],
+    **options: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw each number in a row with its intervals, and a line where there is no difference.
+    """Plot each number in a row with its intervals, and a line at the null value.
 
     Args:
-        values: Numbers by their names.
-        label: What the x axis shows.
-        null_value: Where there is no difference; None: nowhere.
+        values: Numbers by name.
+        privacy: The privacy statement below the plot.
+        label: Label of the x axis.
+        null_value: The value of no difference; None: no line.
     """
-    if on.get("ax") is None:
-        on["ax"] = prepare_axes(None, (6.8, HEAD + ROW * len(values)))
-    ax = draw_numbers(dict(zip(distinguish_labels(list(values), LONGEST), values.values(), strict=True)), privacy, **on)
-    ends = [np.asarray(end) for shade in on.get("shades", ()) for end in (shade.lower, shade.upper)]
-    seen = np.concatenate(
-        [np.array(list(values.values()), dtype=float), *ends, [] if null_value is None else [null_value]]
+    if options.get("ax") is None:
+        options["ax"] = prepare_axes(None, (6.8, HEAD + ROW * len(values)))
+    ax = draw_numbers(
+        dict(zip(distinguish_labels(list(values), LONGEST), values.values(), strict=True)), privacy, **options
     )
-    seen = seen[np.isfinite(seen)]
-    low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
-    room = ROOM * (high - low) or ROOM
-    ax.set_xlim(low - room, high + room)
+    interval_ends = [
+        np.asarray(ends_of_shade) for shade in options.get("shades", ()) for ends_of_shade in (shade.lower, shade.upper)
+    ]
+    positions = np.concatenate(
+        [np.array(list(values.values()), dtype=float), *interval_ends, [] if null_value is None else [null_value]]
+    )
+    positions = positions[np.isfinite(positions)]
+    low, high = (float(positions.min()), float(positions.max())) if len(positions) else (0.0, 1.0)
+    margin = ROOM * (high - low) or ROOM
+    ax.set_xlim(low - margin, high + margin)
     ax.set_xlabel(format_label(label), parse_math=False)
     add_legend(ax, "above", 8)
     if null_value is not None:
@@ -71,8 +77,10 @@ def draw_intervals(
 
 
 PLACE = 40
-"""Streams of simulation beside those of other statistics: two for each table."""
-MOST_DRAWS, VALUES, MOST_COUNTS = 4000, 2**21, 2**15
+"""First random stream of these simulations, apart from other statistics; each table uses two."""
+MOST_DRAWS = 4000  # draws of a simulation, at most
+VALUES = 2**21  # simulated values of a table, at most (draws times cells)
+MOST_COUNTS = 2**15  # counts of a table, at most
 Tables = Sequence[FloatArray]
 
 
@@ -80,9 +88,9 @@ class Statistic(NamedTuple):
     """A number, as a function of the counts of all tables.
 
     Attributes:
-        compute: From tables (..., *shape), to numbers (...); NaN where counts are too few to divide by.
-        least, most: Between which it lies in any case.
-        null_value: What it is for a model that is right, or where there is no difference; None: nothing is.
+        compute: From tables (..., *shape), to numbers (...); NaN where counts are too small to divide by.
+        least, most: Bounds of the number.
+        null_value: Its value for a perfect model, or without a difference; None: no such value.
     """
 
     compute: Callable[[Tables], FloatArray]
@@ -92,25 +100,25 @@ class Statistic(NamedTuple):
 
 
 def find_slot_shapes(question: Any) -> tuple[tuple[int, ...], ...]:
-    """Return the shapes of the tables as they are counted: with a slot below and one above the cells of each grid.
+    """Return the shapes of the counted tables: with a slot below and a slot above the cells of each grid.
 
-    A question says with `grids`, table by table, how many of the last axes are on grids.
+    `question.grids` gives, table by table, the number of last axes that are grids.
     """
     shapes, grids = question.shapes(), question.grids()
     return tuple(
-        (*shape[: len(shape) - along], *(cells + 2 for cells in shape[len(shape) - along :]))
-        for shape, along in zip(shapes, grids, strict=True)
+        (*shape[: len(shape) - grid_axes], *(cells + 2 for cells in shape[len(shape) - grid_axes :]))
+        for shape, grid_axes in zip(shapes, grids, strict=True)
     )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CountedNumbers(IntervalResult):
-    """Numbers that are read from released counts, each with an interval of its own.
+    """Numbers computed from released counts, each with its own interval.
 
     Attributes:
-        question: The question, which says how they are read.
+        question: The question, which defines the numbers.
         evidence: The released counts, table by table.
-        privacy: The privacy statement, which every picture shows.
+        privacy: The privacy statement, which every plot shows.
 
     Data frame: a row for each number.
     """
@@ -120,9 +128,9 @@ class CountedNumbers(IntervalResult):
     JSON_SCHEMAS = MappingProxyType({"numbers": {"description": "Each number by its name.", **display.BY_NAME}})
     LABEL: ClassVar[str] = ""
     TAKES_OUTER_ENDS: ClassVar[bool] = False
-    """Tells whether intervals for these records, too, take the outer ends of the basic and the percentile interval."""
+    """True if intervals for these records also take the outer ends of the basic and the percentile interval."""
     CLIPS_OUTSIDE: ClassVar[bool] = True
-    """Tells whether records outside of the cells are read in the end cells; else they are left out."""
+    """True if records outside the grid are read in the end cells; else they are left out."""
 
     question: Any
     evidence: tuple[Evidence, ...]
@@ -134,88 +142,101 @@ class CountedNumbers(IntervalResult):
         return np.array(list(self._statistics))
 
     def value(self, name: str) -> float:
-        """The number of this name; NaN where it is not known: see `dpcurves.inference.knowledge.known_number`.
+        """Return a number by name; NaN where it is unknown: see `dpcurves.inference.knowledge.known_number`.
 
         Raises:
             ValueError: there is no such number.
         """
-        one = self._find_statistic(name)
-        return known_number(self._estimate_value(one), self._find_deciding_ends(name), one.least, one.most)
+        statistic = self._find_statistic(name)
+        return known_number(
+            self._estimate_value(statistic), self._find_deciding_ends(name), statistic.least, statistic.most
+        )
 
-    def _estimate_value(self, one: Statistic) -> float:
-        """The number, known or not; NaN where counts are too few to divide by."""
-        value = float(one.compute(self._unbiased_tables))
-        return min(max(value, one.least), one.most) if np.isfinite(value) else float("nan")
+    def _estimate_value(self, statistic: Statistic) -> float:
+        """Return the clipped estimate; NaN where counts are too small to divide by."""
+        value = float(statistic.compute(self._unbiased_tables))
+        return min(max(value, statistic.least), statistic.most) if np.isfinite(value) else float("nan")
 
     def _find_deciding_ends(self, name: str) -> tuple[float, float]:
-        """The interval for these records; open, too, where noise may have made all that the number divides by."""
-        one = self._find_statistic(name)
+        """Return the interval for these records that decides whether the number is known.
+
+        It is the whole range if simulated counts are often too small to divide by.
+        """
+        statistic = self._find_statistic(name)
 
         def find_ends() -> tuple[float, float]:
-            without = np.isnan(one.compute([each.counts + each.noise for each in self._tables])).mean()
-            if without > (1 - KNOWN_AT) / 2:
-                return one.least, one.most
+            undefined_share = np.isnan(statistic.compute([table.counts + table.noise for table in self._tables])).mean()
+            if undefined_share > (1 - KNOWN_AT) / 2:
+                return statistic.least, statistic.most
             return self._find_ends(name, KNOWN_AT, population=False)
 
         return self._compute_once((name, KNOWN_AT), None, find_ends)
 
     def interval(self, name: str, level: float, *, population: bool = False) -> tuple[float, float]:
-        """An interval that contains the number with probability about `level`.
+        """Return an interval that contains the number with probability about `level`.
 
         It is for these records, rounded to their cells; with `population`, for the population that they were drawn
-        from, which needs independent units of one record each. Noise and sampling are simulated. How records lie in
-        several tables together was not counted: sampling errors of several tables are taken to add up at their worst.
-        Where simulated counts are too few to divide by, they count as errors beyond both ends: where these are more
-        than an end may miss, it is the least or the most that the number can be. Of a number that is not known the
-        interval is all that is possible.
+        from, which needs independent units of one record each. Noise and sampling are simulated. The joint counts of
+        several tables are not released, so sampling errors of several tables are assumed to add up at their worst.
+        Simulated counts that are too small to divide by count as errors beyond both ends: if there are more of these
+        than an end may miss, the end is the bound of the number. The interval of an unknown number is its whole range.
 
         Raises:
-            ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, units have
+            ValueError: there is no such number; `level` is not between 0 and 1; or, with `population`, a unit may have
                 several records.
         """
-        level, one = require_probability("level", level), self._find_statistic(name)
+        level, statistic = require_probability("level", level), self._find_statistic(name)
         require_independent(self.privacy, population)
-        if is_uninformative(*self._find_deciding_ends(name), one.least, one.most):
-            return one.least, one.most
+        if is_uninformative(*self._find_deciding_ends(name), statistic.least, statistic.most):
+            return statistic.least, statistic.most
         return self._find_ends(name, level, population=population)
 
     def _find_ends(self, name: str, level: float, *, population: bool) -> tuple[float, float]:
-        one = self._find_statistic(name)
-        moved = self._compute_once((name, population), None, lambda: self._simulate_errors(one, population=population))
-        found, both = float(one.compute(self._unbiased_tables)), population or self.TAKES_OUTER_ENDS
-        if not np.isfinite(found):
-            return one.least, one.most
-        if np.isfinite(moved).all():
-            low, high = compute_basic_interval(found, moved, level, both)
+        statistic = self._find_statistic(name)
+        errors = self._compute_once(
+            (name, population), None, lambda: self._simulate_errors(statistic, population=population)
+        )
+        estimate, outer_ends = float(statistic.compute(self._unbiased_tables)), population or self.TAKES_OUTER_ENDS
+        if not np.isfinite(estimate):
+            return statistic.least, statistic.most
+        if np.isfinite(errors).all():
+            low, high = compute_basic_interval(estimate, errors, level, outer_ends)
         else:
-            beyond = [np.where(np.isfinite(moved), moved, end) for end in (-np.inf, np.inf)]
-            ends = [compute_basic_interval(found, each, level, both) for each in beyond]
-            low, high = min(each[0] for each in ends), max(each[1] for each in ends)
-        value = self._estimate_value(one)
-        return max(min(low, value), one.least), min(max(high, value), one.most)
+            filled_errors = [np.where(np.isfinite(errors), errors, fill) for fill in (-np.inf, np.inf)]
+            ends = [compute_basic_interval(estimate, interval, level, outer_ends) for interval in filled_errors]
+            low, high = min(interval[0] for interval in ends), max(interval[1] for interval in ends)
+        value = self._estimate_value(statistic)
+        return max(min(low, value), statistic.least), min(max(high, value), statistic.most)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Ends of all numbers, each on its own, in their order: shape ``(numbers, 2)``. See `interval`."""
+        """Return the ends of all numbers, one interval each, in order: shape ``(numbers, 2)``. See `interval`."""
         return np.array([self.interval(name, level, population=population) for name in self._statistics])
 
-    def _simulate_errors(self, one: Statistic, *, population: bool) -> FloatArray:
-        together = population and len(self._tables) == 1
-        about, moved = (
-            one.compute(self._likely_tables),
-            one.compute([each.simulate_counts(together) for each in self._tables]),
+    def _simulate_errors(self, statistic: Statistic, *, population: bool) -> FloatArray:
+        single_table = population and len(self._tables) == 1
+        likely_value, simulated_values = (
+            statistic.compute(self._likely_tables),
+            statistic.compute([table.simulate_counts(single_table) for table in self._tables]),
         )
-        if together or not population:
-            return np.asarray(moved - about)
-        alone = 0.0
+        if single_table or not population:
+            return np.asarray(simulated_values - likely_value)
+        sampling_deviation = 0.0
         for table in self._tables:
-            alone += float(
+            sampling_deviation += float(
                 np.std(
-                    one.compute(
-                        [e.likely_counts + e.sampling_noise if e is table else e.likely_counts for e in self._tables]
+                    statistic.compute(
+                        [
+                            other.likely_counts + other.sampling_noise if other is table else other.likely_counts
+                            for other in self._tables
+                        ]
                     )
                 )
             )
-        return np.asarray(moved - about + alone * numbered_generator(PLACE - 1).standard_normal(len(moved)))
+        return np.asarray(
+            simulated_values
+            - likely_value
+            + sampling_deviation * numbered_generator(PLACE - 1).standard_normal(len(simulated_values))
+        )
 
     @cached_property
     def _statistics(self) -> Mapping[str, Statistic]:
@@ -223,7 +244,7 @@ class CountedNumbers(IntervalResult):
 
     def _find_statistic(self, name: str) -> Statistic:
         if name not in self._statistics:
-            raise InvalidArgument("name", f"one of {', '.join(self._statistics)} is needed, got {describe_value(name)}")
+            raise InvalidArgument("name", f"must be one of {', '.join(self._statistics)}, got {describe_value(name)}")
         return self._statistics[name]
 
     @property
@@ -232,27 +253,28 @@ class CountedNumbers(IntervalResult):
 
     @cached_property
     def _tables(self) -> list[MergedCellCounts]:
-        """The tables of the question, each with streams of simulation of its own, and as many draws of all."""
+        """The tables of the question, each with its own random streams, all with one number of draws."""
         shapes = self.question.shapes()
         slots = zip(self._table_evidence, find_slot_shapes(self.question), strict=False)
-        found = [each.unbiased_cells.reshape(shape) for each, shape in slots]
-        size = max(each.size for each in found)
+        counts_by_table = [evidence.unbiased_cells.reshape(shape) for evidence, shape in slots]
+        size = max(evidence.size for evidence in counts_by_table)
         draws = max(400, min(MOST_DRAWS, choose_draws(size), VALUES // size))
         simulated = [
-            SimulatedCounts(counts, each, self.privacy, self.notes, stream=PLACE + 2 * number, draws=draws)
-            for number, (counts, each) in enumerate(zip(found, self._table_evidence, strict=True))
+            SimulatedCounts(counts, evidence, self.privacy, self.notes, stream=PLACE + 2 * index, draws=draws)
+            for index, (counts, evidence) in enumerate(zip(counts_by_table, self._table_evidence, strict=True))
         ]
         return [
-            MergedCellCounts(each, shape, self.CLIPS_OUTSIDE) for each, shape in zip(simulated, shapes, strict=False)
+            MergedCellCounts(evidence, shape, self.CLIPS_OUTSIDE)
+            for evidence, shape in zip(simulated, shapes, strict=False)
         ]
 
     @property
     def _unbiased_tables(self) -> Tables:
-        return [each.counts for each in self._tables]
+        return [table.counts for table in self._tables]
 
     @property
     def _likely_tables(self) -> Tables:
-        return [each.likely_counts for each in self._tables]
+        return [table.likely_counts for table in self._tables]
 
     def _columns(self) -> Mapping[str, Any]:
         return {"number": list(self._statistics), "value": [self.value(name) for name in self._statistics]}
@@ -263,11 +285,15 @@ class CountedNumbers(IntervalResult):
     def _summary(self) -> list[tuple[str, str]]:
         return [(name, format_number(self.value(name))) for name in self._statistics]
 
-    def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        aims = {each.null_value for each in self._statistics.values()}
+    def _plot(self, shades: Sequence[Any], /, **arguments: Unpack[PlotArguments]) -> Any:
+        null_values = {statistic.null_value for statistic in self._statistics.values()}
         values = {name: self.value(name) for name in self._statistics}
         return draw_intervals(
-            values, label=self.LABEL, null_value=aims.pop() if len(aims) == 1 else None, shades=shades, **how
+            values,
+            label=self.LABEL,
+            null_value=null_values.pop() if len(null_values) == 1 else None,
+            shades=shades,
+            **arguments,
         )
 
     def _question(self) -> Mapping[str, object]:
@@ -281,59 +307,64 @@ class CountedNumbers(IntervalResult):
 
         question = question_from_json(document.question["asked"])
         evidence = document.releases
-        if [each.sums.rows * each.sums.cells for each in evidence] != [
+        if [table.sums.rows * table.sums.cells for table in evidence] != [
             prod(shape) for shape in find_slot_shapes(question)
         ]:
-            raise InvalidArgument("curve.evidence.releases", "counts of each cell of the question's tables are needed")
+            raise InvalidArgument("curve.evidence.releases", "must have a count for each cell of the question's tables")
         return cls(question, evidence, document.privacy)
 
 
 def ask_one_table(kind: Callable[..., Any], question: Any, asked: Any, rows: int) -> Needs[Any]:
     """Ask for one table, and read it, or the rows of each category, as a result of this `kind`."""
-    found = yield from ask_workload(asked, ALL)
-    parts = [found.counts] if question.by is None else split_rows(found.counts, rows)
-    privacy = build_privacy_statement(found.releases, question.model)
-    return collect_by_category(question.by, (kind(question, (each,), privacy) for each in parts))
+    answer = yield from ask_workload(asked, ALL)
+    rows_by_category = [answer.counts] if question.by is None else split_rows(answer.counts, rows)
+    privacy = build_privacy_statement(answer.releases, question.model)
+    return collect_by_category(question.by, (kind(question, (evidence,), privacy) for evidence in rows_by_category))
 
 
 def ask_tables(kind: Callable[..., Any], question: Any, asked: Sequence[Any]) -> Needs[Any]:
-    """Ask for one table after the other, each for an equal share of the loss, and read all as one result."""
-    read, releases = list[Evidence](), list[Release]()
-    for each in asked:
-        found = yield from ask_workload(each, Fraction(1, len(asked)))
-        read.append(found.counts)
-        releases += found.releases
-    return kind(question, tuple(read), build_privacy_statement(releases, question.model))
+    """Ask for one table after another, each with an equal budget fraction, and read all as one result."""
+    tables, releases = list[Evidence](), list[Release]()
+    for workload in asked:
+        answer = yield from ask_workload(workload, Fraction(1, len(asked)))
+        tables.append(answer.counts)
+        releases += answer.releases
+    return kind(question, tuple(tables), build_privacy_statement(releases, question.model))
 
 
 def divide_counts(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """A quotient of counts; NaN where there are none to speak of."""
-    one, other = np.broadcast_arrays(np.asarray(part, float), np.asarray(whole, float))
-    return np.asarray(np.divide(one, other, out=np.full(one.shape, np.nan), where=other >= LEAST_MASS))
+    """Divide counts; NaN where the denominator is below `LEAST_MASS`."""
+    numerator, denominator = np.broadcast_arrays(np.asarray(part, float), np.asarray(whole, float))
+    return np.asarray(
+        np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator >= LEAST_MASS)
+    )
 
 
 def mask_empty(values: FloatArray, counts: FloatArray) -> FloatArray:
-    """Values of counts; NaN where so few records were counted of those that they are of."""
+    """Replace values by NaN where their counts are below `LEAST_MASS`."""
     return np.asarray(np.where(np.asarray(counts) >= LEAST_MASS, values, np.nan))
 
 
 def compute_auc(negative: FloatArray, positive: FloatArray) -> FloatArray:
-    """The area under the ROC curve of counts (..., cells) of rising scores, ties counting one half; NaN without pairs.
+    """Return the area under the ROC curve of counts (..., cells) of increasing scores; ties count one half; NaN without
+    pairs.
 
     >>> float(compute_auc(np.array([2.0, 0.0]), np.array([1.0, 1.0])))
     0.75
     """
-    below = np.cumsum(negative, axis=-1) - negative / 2
-    false, true = negative.sum(axis=-1), positive.sum(axis=-1)
-    share = divide_counts((positive * below).sum(axis=-1), np.where(false >= LEAST_MASS, false, 0.0) * true)
-    return np.asarray(np.where(true >= LEAST_MASS, share, np.nan))
+    negatives_below = np.cumsum(negative, axis=-1) - negative / 2
+    negatives, positives = negative.sum(axis=-1), positive.sum(axis=-1)
+    share = divide_counts(
+        (positive * negatives_below).sum(axis=-1), np.where(negatives >= LEAST_MASS, negatives, 0.0) * positives
+    )
+    return np.asarray(np.where(positives >= LEAST_MASS, share, np.nan))
 
 
 def require_few_counts(shapes: Sequence[tuple[int, ...]], name: str) -> None:
-    """Refuse tables of more counts than intervals are simulated of.
+    """Reject tables with more counts than intervals can be simulated for.
 
     Raises:
-        ValueError: there are too many.
+        ValueError: a table has too many counts.
     """
     if max(map(prod, shapes)) > MOST_COUNTS:
-        raise InvalidArgument(name, f"at most {MOST_COUNTS} counts are made in a table; take fewer cells")
+        raise InvalidArgument(name, f"a table has at most {MOST_COUNTS} counts; choose fewer cells")

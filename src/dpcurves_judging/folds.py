@@ -1,4 +1,4 @@
-"""Folds of records by a public hash, and out-of-fold scores: each by a model that was not fitted to its fold."""
+"""Folds of records by a public hash, and out-of-fold scores: the model of a fold was fitted to the other folds."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _STEP, _FIRST, _SECOND = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF5
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Folds(Predictor):
-    """The number of a record's fold, from 0 on: a public hash of some of its columns.
+    """The index of a record's fold, from 0: a public hash of some of its columns.
 
-    Records that are alike in these columns lie in one fold. It is SplitMix64 (Steele, Lea and Flood 2014), of the bits
-    of one number after the other.
+    Records that are equal in these columns lie in one fold. The hash is SplitMix64 (Steele, Lea and Flood 2014), of the
+    bits of one number after another.
 
-    Formal guarantees: as for `Predictor`. The hash is public and has no part in privacy.
+    Formal guarantees: as for `Predictor`. The hash is public; privacy does not depend on it.
 
     Attributes:
-        columns: Columns of numbers. A record that lacks one of them has no fold.
-        hashed: Those that decide.
-        folds: Their number.
+        columns: Columns of numbers. A record with a missing value has no fold.
+        hashed: The columns that are hashed.
+        folds: The number of folds.
 
     Raises:
-        ValueError: `folds` is not from 2 to 20, or no column decides.
+        ValueError: `folds` is not from 2 to 20, or no column is hashed.
 
     >>> Folds(("age",), ("age",), 2).predict({"age": [31, 36, 40, 31, None]}).tolist()
     [1.0, 0.0, 0.0, 1.0, nan]
@@ -49,13 +49,13 @@ class Folds(Predictor):
         for name in ("columns", "hashed"):
             object.__setattr__(self, name, require_sequence(name, getattr(self, name), "names of columns"))
         if not 2 <= self.folds <= MOST_FOLDS:
-            raise InvalidArgument("folds", f"a number from 2 to {MOST_FOLDS} is needed, got {self.folds}")
+            raise InvalidArgument("folds", f"must be from 2 to {MOST_FOLDS}, got {self.folds}")
         if not self.hashed or not set(self.hashed) <= set(self.columns):
-            raise InvalidArgument("hashed", "at least one of the columns is needed")
+            raise InvalidArgument("hashed", "name at least one of the columns")
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The name in pictures."""
+        """The name in plots."""
         return f"{self.folds} folds"
 
     @property
@@ -63,10 +63,10 @@ class Folds(Predictor):
         return tuple(map(Input, self.columns))
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        given = dict(zip(self.columns, columns, strict=True))
+        values = dict(zip(self.columns, columns, strict=True))
         state = np.zeros(len(columns[0]), dtype=np.uint64)
         for name in self.hashed:
-            state = _mix_bits(state ^ (given[name] + 0.0).view(np.uint64))  # -0.0 and 0.0 are one number
+            state = _mix_bits(state ^ (values[name] + 0.0).view(np.uint64))  # adding 0.0 maps -0.0 to 0.0
         missing = np.isnan(np.stack(columns)).any(axis=0)
         return np.where(missing, np.nan, (state % np.uint64(self.folds)).astype(np.float64))
 
@@ -75,7 +75,7 @@ class Folds(Predictor):
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """The inverse of `facts`."""
+        """Invert `facts`."""
         require_known_fields(facts, ("columns", "hashed", "folds"))
         return cls(tuple(facts["columns"]), tuple(facts["hashed"]), facts["folds"])
 
@@ -94,11 +94,11 @@ class HeldOut(Predictor):
     Formal guarantees: as for `Predictor`.
 
     Attributes:
-        folds: How records are put into folds.
-        models: One for each fold.
+        folds: The assignment of records to folds.
+        models: A model for each fold.
 
     Raises:
-        ValueError: there are not as many models as folds.
+        ValueError: the number of models is not the number of folds.
     """
 
     KIND: ClassVar[str] = "held-out"
@@ -110,37 +110,37 @@ class HeldOut(Predictor):
         object.__setattr__(self, "models", require_sequence("models", self.models, "a tuple of them"))
         if len(self.models) != self.folds.folds:
             raise InvalidArgument(
-                "models", f"one for each of {self.folds.folds} folds is needed, got {len(self.models)}"
+                "models", f"must have a model for each of {self.folds.folds} folds, got {len(self.models)}"
             )
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The name in pictures."""
+        """The name in plots."""
         return "held-out scores"
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        return tuple(dict.fromkeys(each for model in (self.folds, *self.models) for each in model.inputs))
+        return tuple(dict.fromkeys(column for model in (self.folds, *self.models) for column in model.inputs))
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
-        given = dict(zip(self.inputs, columns, strict=True))
-        fold, found = self._compute_scores(self.folds, given), np.full(len(columns[0]), np.nan)
-        for number, model in enumerate(self.models):
-            found = np.where(fold == number, self._compute_scores(model, given), found)
-        return found
+        values = dict(zip(self.inputs, columns, strict=True))
+        fold, scores = self._compute_scores(self.folds, values), np.full(len(columns[0]), np.nan)
+        for index, model in enumerate(self.models):
+            scores = np.where(fold == index, self._compute_scores(model, values), scores)
+        return scores
 
     @staticmethod
     def _compute_scores(model: Predictor, given: Mapping[Input, FloatArray]) -> FloatArray:
-        return model.compute_values([given[each] for each in model.inputs])
+        return model.compute_values([given[column] for column in model.inputs])
 
     def facts(self) -> dict[str, Any]:
-        return {"folds": self.folds.facts(), "models": [each.to_object() for each in self.models]}
+        return {"folds": self.folds.facts(), "models": [model.to_object() for model in self.models]}
 
     @classmethod
     def of_facts(cls, facts: Mapping[str, Any]) -> Self:
-        """The inverse of `facts`."""
+        """Invert `facts`."""
         require_known_fields(facts, ("folds", "models"))
-        models = ({name: each for name, each in model.items() if name != "dpcurves"} for model in facts["models"])
+        models = ({name: value for name, value in model.items() if name != "dpcurves"} for model in facts["models"])
         return cls(
-            Folds.of_facts(facts["folds"]), tuple(Scorecard.from_facts(each.pop("name"), each) for each in models)
+            Folds.of_facts(facts["folds"]), tuple(Scorecard.from_facts(value.pop("name"), value) for value in models)
         )

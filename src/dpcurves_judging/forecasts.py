@@ -1,4 +1,4 @@
-"""Forecasts of questions that judge models: the error of the number that each is asked for first."""
+"""Forecasts of questions that judge models: the error of the first number of each question."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ FIRST = "the first number, mean error"
 
 
 class _SimulatedRecords(NamedTuple):
-    """What a law drew, of which the columns of each kind of question are made.
+    """Records drawn from a reference law, from which the columns of each question type are made.
 
     Attributes:
-        classes: 0 or 1, a record.
+        classes: 0 or 1 for each record.
         score: A score of the class, from 0 to 1.
-        related_score: Another score, that goes along with it.
-        group: The record's number modulo 4, by which groups of several kinds follow each other.
+        related_score: Another, correlated score.
+        group: The record's index modulo 4, which assigns groups.
     """
 
     classes: IntArray
@@ -43,16 +43,16 @@ class _SimulatedRecords(NamedTuple):
     group: IntArray
 
     @classmethod
-    def from_draw(cls, drawn: Any) -> _SimulatedRecords:
-        classes, score = np.asarray(drawn[0]), np.asarray(drawn[1], dtype=np.float64)
-        number = np.arange(len(classes))
-        return cls(classes, score, (score + number % 16 / 16) / 2, number % 4)
+    def from_draw(cls, draw: Any) -> _SimulatedRecords:
+        classes, score = np.asarray(draw[0]), np.asarray(draw[1], dtype=np.float64)
+        index = np.arange(len(classes))
+        return cls(classes, score, (score + index % 16 / 16) / 2, index % 4)
 
 
-def _make_pair_columns(question: ModelPairQuestion, drawn: Any) -> dict[str, Any]:
-    """Labels, and the scores of both models."""
+def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]:
+    """Make labels, and the scores of both models."""
     records, names = (
-        _SimulatedRecords.from_draw(drawn),
+        _SimulatedRecords.from_draw(draw),
         parse_class_labels(question.label, question.pos_label, question.neg_label).values,
     )
     return {
@@ -62,9 +62,9 @@ def _make_pair_columns(question: ModelPairQuestion, drawn: Any) -> dict[str, Any
     }
 
 
-def _make_uplift_columns(question: UpliftQuestion, drawn: Any) -> dict[str, Any]:
-    """Outcomes, scores, and a treatment of every other record."""
-    records = _SimulatedRecords.from_draw(drawn)
+def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
+    """Make outcomes, scores, and a treatment of every second record."""
+    records = _SimulatedRecords.from_draw(draw)
     outcome = parse_class_labels(question.outcome, question.good, question.bad, ("bad", "good"))
     treatment = parse_class_labels(question.treatment, question.treated, question.untreated, ("untreated", "treated"))
     return {
@@ -75,12 +75,12 @@ def _make_uplift_columns(question: UpliftQuestion, drawn: Any) -> dict[str, Any]
 
 
 def _make_quantile_forecast_columns(question: QuantileForecastsQuestion, drawn: Any) -> dict[str, Any]:
-    """Errors of all forecasts: the same ones."""
+    """Make equal errors of all forecasts."""
     return {name: interpolate_grid(question.grid, _SimulatedRecords.from_draw(drawn).score) for name in question.errors}
 
 
 def _make_prediction_columns(question: PredictedObservedQuestion, drawn: Any) -> dict[str, Any]:
-    """Predicted numbers, and observed ones that go along with them."""
+    """Make predicted values, and observed values that correlate with them."""
     records = _SimulatedRecords.from_draw(drawn)
     return {
         require_column_name(question.predicted): interpolate_grid(question.grid, records.score),
@@ -89,25 +89,25 @@ def _make_prediction_columns(question: PredictedObservedQuestion, drawn: Any) ->
 
 
 def _make_class_labels(label: Categories, records: _SimulatedRecords) -> dict[str, Any]:
-    """Labels of three classes: a quarter of the records is of the next one."""
+    """Make labels of three classes: a quarter of the records moves to the next class."""
     kinds = np.minimum(records.classes + (records.group == 0), label.slots - 1)
     return {label.column: np.array(label.values)[kinds]}
 
 
 def _make_ordered_class_columns(question: OrderedClassesQuestion, drawn: Any) -> dict[str, Any]:
-    """Labels of three classes, and one score."""
+    """Make labels of three classes, and one score."""
     records = _SimulatedRecords.from_draw(drawn)
     score = {require_column_name(question.score): interpolate_grid(question.grid, records.score)}
     return {**_make_class_labels(question.label, records), **score}
 
 
 def _make_several_class_columns(question: SeveralClassesQuestion, drawn: Any) -> dict[str, Any]:
-    """Labels of three classes, a score of each class, and what is predicted with which confidence, if that is asked."""
+    """Make labels of three classes, a score of each class, and predictions with confidence if they are used."""
     records, label = _SimulatedRecords.from_draw(drawn), question.label
     columns = _make_class_labels(label, records)
     columns |= {
-        name: interpolate_grid(question.grid, _flip_score(records.score, place))
-        for place, name in enumerate(question.scores)
+        name: interpolate_grid(question.grid, _flip_score(records.score, index))
+        for index, name in enumerate(question.scores)
     }
     if question.predicted is not None:
         columns[question.predicted] = np.array(label.values)[np.minimum(records.classes, label.slots - 1)]
@@ -117,13 +117,13 @@ def _make_several_class_columns(question: SeveralClassesQuestion, drawn: Any) ->
 
 
 def _make_feature_columns(question: Any, drawn: Any) -> dict[str, Any]:
-    """Two classes, and features that rise with a score, or fall, by turns."""
+    """Make two classes, and features that increase or decrease with a score in turn."""
     bits, score = np.asarray(drawn[0]), np.asarray(drawn[1], dtype=np.float64)
     classes = parse_class_labels(question.label, question.pos_label, question.neg_label).values
-    found = {} if question.split_by is None else {question.split_by: np.arange(len(bits))}
-    for place, each in enumerate(question.features):
-        found[each.column] = each.lower + (each.upper - each.lower) * _flip_score(score, place + 1)
-    return {**found, question.label: np.array(classes)[bits]}
+    columns = {} if question.split_by is None else {question.split_by: np.arange(len(bits))}
+    for index, feature in enumerate(question.features):
+        columns[feature.column] = feature.lower + (feature.upper - feature.lower) * _flip_score(score, index + 1)
+    return {**columns, question.label: np.array(classes)[bits]}
 
 
 def _flip_score(score: FloatArray, place: int) -> FloatArray:
@@ -131,14 +131,14 @@ def _flip_score(score: FloatArray, place: int) -> FloatArray:
 
 
 def _compute_exact_numbers(question: Any, records: Columns) -> CountedNumbers:
-    """The numbers of these records: an answer with next to no noise."""
+    """Compute the numbers of these records: an answer with negligible noise."""
     return cast(CountedNumbers, next(rehearse_answers(question, records, EXACT, Neighbours.ADD_REMOVE, 1)))
 
 
 def _compute_error(question: Any, found: CountedNumbers, exact: CountedNumbers) -> float:
     name = str(found.names[0])
-    off = abs(found.value(name) - exact.value(name))
-    return float(off) if np.isfinite(off) else 0.5
+    error = abs(found.value(name) - exact.value(name))
+    return float(error) if np.isfinite(error) else 0.5
 
 
 def _compute_half_width(found: CountedNumbers, population: bool) -> float:

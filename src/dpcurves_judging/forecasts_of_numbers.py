@@ -37,10 +37,10 @@ MOST_QUANTILES = 50
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuantileForecasts(CountedNumbers):
-    """How often outcomes lie below forecast quantiles, the pinball loss of each, and coverage of intervals.
+    """Shares of outcomes below forecast quantiles, the pinball loss of each, and coverage of intervals.
 
-    The shares between neighbouring quantiles are the histogram of the probability integral transform (PIT), where
-    forecasts do not cross.
+    If forecasts do not cross, the shares between neighbouring quantiles are the histogram of the probability integral
+    transform (PIT).
     """
 
     KIND = "quantile-forecasts"
@@ -58,31 +58,30 @@ class QuantileForecasts(CountedNumbers):
         return np.diff(self.shares_below, prepend=0.0, append=1.0)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        many, shares = len(self.question.quantiles), np.asarray(self.question.quantiles)
-        own = [shade.select_rows(slice(many)) for shade in shades]
-        ax = display.draw_calibration(shares, self.shares_below, None, shades=own, **how)
+        quantiles, shares = len(self.question.quantiles), np.asarray(self.question.quantiles)
+        shades_below = [shade.select_rows(slice(quantiles)) for shade in shades]
+        ax = display.draw_calibration(shares, self.shares_below, None, shades=shades_below, **how)
         ax.set(xlabel="quantile that was forecast", ylabel="share of outcomes below it")
         return ax
 
 
 @dataclass(frozen=True, slots=True)
 class QuantileForecastsQuestion:
-    """Are forecast quantiles right? The share of outcomes below each, and its pinball loss. One release for each.
+    """Ask for the share of outcomes below each forecast quantile, and for its pinball loss. One release for each.
 
-    Formal guarantees: releases are composed, with equal shares of the loss; in each a record lies in one cell.
+    Formal guarantees: releases are composed, with equal budget fractions; in each a record lies in one cell.
 
     Attributes:
-        errors: For each quantile, the column of outcome less forecast; `Residual` gives one of a model in a file.
-        quantiles: Rising shares between 0 and 1, one for each column.
-        grid: Public cells of these errors, of which one begins at 0: errors of exactly 0 lie above it. Errors outside
-            count in the end cells, so pinball losses are of errors that are cut off there, and rounded to the middle of
-            their cells.
-        model: What is stated about the model; it is printed with the result.
+        errors: For each quantile, the column of outcome minus forecast; `Residual` computes it from a model in a file.
+        quantiles: Increasing shares between 0 and 1, one for each column.
+        grid: Public cells of these errors, with an edge at 0: errors of exactly 0 count as above. Outside errors count
+            in the end cells, so pinball losses use clipped errors, rounded to the middle of their cells.
+        model: A statement about the model, printed with the result.
 
     Raises:
-        ValueError: there are not as many columns as shares, shares do not rise from above 0 to below 1, or no cell
+        ValueError: the numbers of columns and shares differ, shares do not increase from above 0 to below 1, or no cell
             begins at 0.
-        TypeError: the grid is none.
+        TypeError: the grid is no `Grid`.
 
     >>> import dpcurves as dp
     >>> question = dp.QuantileForecastsQuestion(("e50",), (0.5,), dp.Grid(-4, 4, cells=8))
@@ -101,52 +100,56 @@ class QuantileForecastsQuestion:
         require_clamped("grid", self.grid)
         object.__setattr__(self, "errors", require_sequence("errors", self.errors, "columns, as in ('e10', 'e90')"))
         shares = require_sequence("quantiles", self.quantiles, "shares, as in (0.1, 0.9)")
-        object.__setattr__(self, "quantiles", tuple(require_number("quantiles", each) for each in shares))
+        object.__setattr__(self, "quantiles", tuple(require_number("quantiles", share) for share in shares))
         for column in self.errors:
             Axis(column, self.grid)
-        ends = (0.0, *self.quantiles, 1.0)
-        if not all(one < other for one, other in pairwise(ends)) or not 1 <= len(self.quantiles) <= MOST_QUANTILES:
+        bounds = (0.0, *self.quantiles, 1.0)
+        if (
+            not all(lower < upper for lower, upper in pairwise(bounds))
+            or not 1 <= len(self.quantiles) <= MOST_QUANTILES
+        ):
             raise InvalidArgument(
-                "quantiles", f"1 to {MOST_QUANTILES} rising shares between 0 and 1 are needed, as in 0.1,0.9"
+                "quantiles", f"must be 1 to {MOST_QUANTILES} increasing shares between 0 and 1, as in 0.1,0.9"
             )
         if len(self.errors) != len(self.quantiles):
-            raise InvalidArgument("errors", f"{len(self.quantiles)} columns are needed, one for each quantile")
+            raise InvalidArgument("errors", f"must have {len(self.quantiles)} columns, one for each quantile")
         require_few_counts(self.shapes(), "grid")
         if self.grid.values is None and 0.0 not in self.grid.edges:
-            raise InvalidArgument(
-                "grid", "an edge at 0 is needed: it parts outcomes below the forecast from those above"
-            )
+            raise InvalidArgument("grid", "must have an edge at 0, between outcomes below and above the forecast")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Cells of each column of errors."""
+        """Return the cells of each column of errors."""
         return ((self.grid.cells,),) * len(self.errors)
 
     def grids(self) -> tuple[int, ...]:
-        """How many of the last axes of each table are on grids, whose values outside are counted apart."""
+        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
         return (1,) * len(self.errors)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Shares below, coverage of central intervals, and losses."""
-        at, middles = list(enumerate(self.quantiles)), middles_of(self.grid)
-        under = middles < 0
-        found = {
-            f"below {share:g}": Statistic(partial(_compute_share_below, at=place, under=under)) for place, share in at
+        """Return shares below, coverage of central intervals, and losses."""
+        indexed, middles = list(enumerate(self.quantiles)), middles_of(self.grid)
+        is_below = middles < 0
+        statistics = {
+            f"below {share:g}": Statistic(partial(_compute_share_below, at=index, under=is_below))
+            for index, share in indexed
         }
-        for low, high in zip(at, reversed(at), strict=True):
+        for low, high in zip(indexed, reversed(indexed), strict=True):
             if low[0] < high[0] and abs(low[1] + high[1] - 1) < 1e-9:
-                words = f"within {low[1]:g} to {high[1]:g}"
-                found[words] = Statistic(partial(_compute_coverage, low=low[0], high=high[0], under=under))
-        for place, share in at:
+                name = f"within {low[1]:g} to {high[1]:g}"
+                statistics[name] = Statistic(partial(_compute_coverage, low=low[0], high=high[0], under=is_below))
+        for index, share in indexed:
             loss = np.maximum(share * middles, (share - 1) * middles)
-            found[f"pinball at {share:g}"] = Statistic(
-                partial(_compute_mean_loss, at=place, loss=loss), float(loss.min()), float(loss.max())
+            statistics[f"pinball at {share:g}"] = Statistic(
+                partial(_compute_mean_loss, at=index, loss=loss), float(loss.min()), float(loss.max())
             )
-        return found
+        return statistics
 
     def steps(self, setting: Setting) -> Needs[QuantileForecasts]:
-        """Ask for one row of counts after the other."""
+        """Ask for one row of counts after another."""
         return ask_tables(
-            QuantileForecasts, self, [PrefixWorkload((Axis(each, count_outside(self.grid)),)) for each in self.errors]
+            QuantileForecasts,
+            self,
+            [PrefixWorkload((Axis(column, count_outside(self.grid)),)) for column in self.errors],
         )
 
     def __str__(self) -> str:
@@ -167,7 +170,7 @@ def _compute_mean_loss(tables: Tables, at: int, loss: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PredictedObserved(CountedNumbers):
-    """The mean of observed numbers in bins of similar predictions, and errors of all: mean, absolute and squared."""
+    """Mean observed values in bins of similar predictions, and mean, absolute and squared errors of all records."""
 
     KIND = "predicted-observed"
     TITLE = "{question.observed} against {question.predicted}"
@@ -175,14 +178,14 @@ class PredictedObserved(CountedNumbers):
 
     @property
     def mean_observed(self) -> FloatArray:
-        """The mean observed number of each bin; NaN where nobody seems to be."""
+        """The mean observed value of each bin; NaN where it is unknown."""
         return np.array([self.value(name) for name in self._statistics][: self.question.grid.cells])
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         grid = self.question.grid
-        own = [shade.select_rows(slice(grid.cells)) for shade in shades]
+        bin_shades = [shade.select_rows(slice(grid.cells)) for shade in shades]
         ax = display.draw_numbers(
-            dict(zip(map(str, middles_of(grid)), self.mean_observed.tolist(), strict=True)), shades=own, **how
+            dict(zip(map(str, middles_of(grid)), self.mean_observed.tolist(), strict=True)), shades=bin_shades, **how
         )
         low, high = self.question.observed_grid.endpoints
         ax.set(xlim=(low, high), xlabel=f"mean {self.question.observed}", ylabel=f"{self.question.predicted}")
@@ -192,21 +195,21 @@ class PredictedObserved(CountedNumbers):
 
 @dataclass(frozen=True, slots=True)
 class PredictedObservedQuestion:
-    """Do predicted numbers come true? The mean observed number in bins of similar predictions. One turn.
+    """Ask for the mean observed value in bins of similar predictions. One round.
 
     Formal guarantees: a record lies in one cell of one table.
 
     Attributes:
         predicted: The column of predictions, or a `Scorecard` or `Trees`.
         observed: The column of outcomes.
-        grid: Public bins of predictions; predictions outside count in the end bins.
-        observed_grid: Public cells of outcomes: outcomes are rounded to their middles, and cut off at the ends.
-        by: Categories that were declared in public: one result for each, all together at the privacy loss of one.
-        model: What is stated about the model; it is printed with the result.
+        grid: Public bins of predictions; outside predictions count in the end bins.
+        observed_grid: Public cells of outcomes: outcomes are rounded to their middles, and clipped at the ends.
+        by: Public categories: one result for each, all together at the privacy loss of one.
+        model: A statement about the model, printed with the result.
 
     Raises:
-        ValueError: there are too many cells, or both columns are one.
-        TypeError: a grid is none.
+        ValueError: there are too many cells, or both columns are equal.
+        TypeError: a grid is no `Grid`.
     """
 
     predicted: str | Predictor
@@ -222,36 +225,38 @@ class PredictedObservedQuestion:
             Axis(column, require_clamped(name, grid))
         parse_grouping(self.by)
         if self.predicted == self.observed:
-            raise InvalidArgument("observed", "another column than that of predictions is needed")
+            raise InvalidArgument("observed", "must differ from predicted")
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Bins of predictions, and cells of outcomes."""
+        """Return bins of predictions, and cells of outcomes."""
         return ((self.grid.cells, self.observed_grid.cells),)
 
     def grids(self) -> tuple[int, ...]:
-        """How many of the last axes of each table are on grids, whose values outside are counted apart."""
+        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
         return (2,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Means of bins, and errors."""
+        """Return means of bins, and errors."""
         values, predicted = middles_of(self.observed_grid), middles_of(self.grid)
         low, high, edges = float(values.min()), float(values.max()), self.grid.edges
-        names = [f"{one:g} to {other:g}" for one, other in pairwise(edges)]
+        names = [f"{lower:g} to {upper:g}" for lower, upper in pairwise(edges)]
         if self.grid.values is not None:
             names = [f"{value:g}" for value in predicted]
-        found = {
-            f"mean at {name}": Statistic(partial(_compute_bin_mean, at=place, values=values), low, high)
-            for place, name in enumerate(names)
+        statistics = {
+            f"mean at {name}": Statistic(partial(_compute_bin_mean, at=index, values=values), low, high)
+            for index, name in enumerate(names)
         }
-        apart = values[None] - predicted[:, None]
-        for words, of in (
-            ("mean error", apart),
-            ("mean absolute error", np.abs(apart)),
-            ("mean squared error", apart**2),
+        errors = values[None] - predicted[:, None]
+        for name, weights in (
+            ("mean error", errors),
+            ("mean absolute error", np.abs(errors)),
+            ("mean squared error", errors**2),
         ):
-            found[words] = Statistic(partial(_compute_weighted_mean, weights=of), float(of.min()), float(of.max()))
-        return found
+            statistics[name] = Statistic(
+                partial(_compute_weighted_mean, weights=weights), float(weights.min()), float(weights.max())
+            )
+        return statistics
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for one table."""
@@ -265,8 +270,8 @@ class PredictedObservedQuestion:
 
 
 def _compute_bin_mean(tables: Tables, at: int, values: FloatArray) -> FloatArray:
-    own = tables[0][..., at, :]
-    return divide_counts(own @ values, own.sum(axis=-1))
+    bin_counts = tables[0][..., at, :]
+    return divide_counts(bin_counts @ values, bin_counts.sum(axis=-1))
 
 
 def _compute_weighted_mean(tables: Tables, weights: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""A linear scorer that ranks positives above negatives, learned from released sums, and judged on held-out records."""
+"""A linear scorer that ranks positives above negatives, fitted to released sums and evaluated on held-out records."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ from .folds import MOST_FOLDS, Folds, HeldOut
 
 MOST_FEATURES = 16
 SCORES = Grid(-3, 3, cells=32)
-"""Cells of held-out scores, in standard deviations of what released sums say of them."""
-COUNTED, JUDGED = Fraction(1, 20), Fraction(1, 4)
-"""Parts of the loss for counts of both classes in each fold, and for held-out scores; sums have the rest."""
-MEANS, RIDGE, ALIKE, LEAST = 4, 3.0, 0.03, 1e-9
-"""The loss of a feature over that of a product; the ridge in units of noise; how far covariances of classes are apart
-that say nothing else; and the least eigenvalue that is told from none. All but the last were chosen on made-up records
-of 3 to 10 features, for the area under the ROC curve of new ones."""
+"""Cells of held-out scores, in standard deviations that follow from released sums."""
+COUNTED = Fraction(1, 20)  # budget fraction of the counts of both classes in each fold
+JUDGED = Fraction(1, 4)  # budget fraction of the held-out scores; sums have the rest
+# The next three were chosen on synthetic records of 3 to 10 features, for the area under the ROC curve of new records.
+MEANS = 4  # loss of the sum of a feature over the loss of the sum of a product
+RIDGE = 3.0  # ridge penalty, in units of the noise of the largest eigenvalue
+ALIKE = 0.03  # prior standard deviation of the difference between the covariances of both classes
+LEAST = 1e-9  # eigenvalue that counts as zero
 DIGITS = 12
-"""Coefficients of held-out scores have so many digits: what is asked then does not hang on the last bit of a machine.
-"""
+"""Digits of the coefficients of held-out scores: rounded, so that the query does not depend on the machine."""
 
 
 class FoldSums(NamedTuple):
-    """Counts, sums and sums of products of features between -1 and 1, of both classes, and variances of their noise.
+    """Counts, sums and sums of products of features between -1 and 1, for both classes, and variances of their noise.
 
     Attributes:
         counts: Records of each class and fold, negatives first: ``(2, folds)``.
         feature_sums: Sums of each feature: ``(2, folds, features)``.
-        product_sums: Sums of each product of two: ``(2, folds, features, features)``.
-        noise_variance: The variance of the noise of a sum of products, the mean of all of them.
+        product_sums: Sums of each product of two features: ``(2, folds, features, features)``.
+        noise_variance: The mean variance of the noise of a sum of products.
     """
 
     counts: FloatArray
@@ -58,9 +58,9 @@ class FoldSums(NamedTuple):
     noise_variance: float
 
     def drop_fold(self, fold: int) -> FoldSums:
-        """The sums of all other folds."""
-        counts, first, second = (np.delete(each, fold, axis=1) for each in self[:3])
-        return FoldSums(counts, first, second, self.noise_variance)
+        """Return the sums of all other folds."""
+        counts, feature_sums, product_sums = (np.delete(sums, fold, axis=1) for sums in self[:3])
+        return FoldSums(counts, feature_sums, product_sums, self.noise_variance)
 
 
 class FittedScorer(NamedTuple):
@@ -72,47 +72,49 @@ class FittedScorer(NamedTuple):
 
 
 def fit_least_squares(sums: FoldSums, ridge: float = RIDGE) -> FittedScorer:
-    """The linear scorer with the least squared loss of pairs, ``(1 - (score of a positive - of a negative))**2``.
+    """Return the linear scorer that minimises the squared loss of pairs, ``(1 - (score of a positive - of a
+    negative))**2``.
 
-    With means m of both classes and covariance matrices of both, which add up to S, the mean loss of all pairs of a
-    scorer w is ``(1 - w (m1 - m0))**2 + w S w``: pairs need not be formed. It is least for ``w = inverse(S + d d') d``,
-    where d is the difference of means; its direction is that of Fisher's discriminant with covariances unpooled. The
-    largest eigenvalue of noise of S is about the standard deviation of its entries times the root of the number of
-    features: `ridge` times as much is added to all eigenvalues, and those below 0 count as 0. Where noise is large
-    beside how far covariances of classes are apart, each is moved towards the other, the noisier one by more.
+    With means m of both classes and covariance matrices that add up to S, the mean loss of all pairs of a scorer w is
+    ``(1 - w (m1 - m0))**2 + w S w``: pairs need not be formed. The minimum is at ``w = inverse(S + d d') d``, where d
+    is the difference of means; its direction is Fisher's discriminant with unpooled covariances. The largest eigenvalue
+    of the noise of S is about the standard deviation of its entries times the root of the number of features: `ridge`
+    times this is added to all eigenvalues, after clipping at 0. If noise is large compared with the usual distance
+    between the covariances of the classes, they are shrunk towards each other, the noisier one by more.
 
     >>> counts, first = np.array([[4.0], [4.0]]), np.array([[[-2.0]], [[2.0]]])
-    >>> fit_least_squares(FoldSums(counts, first, np.full((2, 1, 1, 1), 2.0), noise_variance=0.0)).weights.round(9).tolist()
+    >>> sums = FoldSums(counts, first, np.full((2, 1, 1, 1), 2.0), noise_variance=0.0)
+    >>> fit_least_squares(sums).weights.round(9).tolist()
     [0.666666667]
     """
     counts = np.maximum(sums.counts.sum(axis=1), 1.0)
     means = np.clip(sums.feature_sums.sum(axis=1) / counts[:, None], -1.0, 1.0)
     squares = sums.product_sums.sum(axis=1) / counts[:, None, None]
     noise = sums.noise_variance * sums.counts.shape[1] / counts**2
-    towards = noise / (noise.sum() + ALIKE**2)
-    shares = 1 - towards + towards[::-1]
-    scatter = np.tensordot(shares, squares - means[:, :, None] * means[:, None, :], axes=1)
+    shrinkage = noise / (noise.sum() + ALIKE**2)
+    shares = 1 - shrinkage + shrinkage[::-1]
+    covariance = np.tensordot(shares, squares - means[:, :, None] * means[:, None, :], axes=1)
     features = means.shape[1]
-    added = ridge * sqrt(features * float(shares**2 @ noise))
-    values, vectors = np.linalg.eigh(scatter)
-    values = np.maximum(values, 0.0) + added
-    apart = means[1] - means[0]
-    along = (vectors.T @ apart) * np.divide(1.0, values, out=np.zeros(features), where=values > LEAST)
-    weights = vectors @ along
-    weights = weights / (1 + float(apart @ weights))
-    within = float(weights @ scatter @ weights) / 2
-    between = float(weights @ apart) ** 2 * float(counts[0] * counts[1]) / float(counts.sum()) ** 2
+    ridge_term = ridge * sqrt(features * float(shares**2 @ noise))
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.maximum(values, 0.0) + ridge_term
+    mean_difference = means[1] - means[0]
+    coordinates = (vectors.T @ mean_difference) * np.divide(1.0, values, out=np.zeros(features), where=values > LEAST)
+    weights = vectors @ coordinates
+    weights = weights / (1 + float(mean_difference @ weights))
+    within_variance = float(weights @ covariance @ weights) / 2
+    between_variance = float(weights @ mean_difference) ** 2 * float(counts[0] * counts[1]) / float(counts.sum()) ** 2
     mean = float(counts @ means @ weights / counts.sum())
-    return FittedScorer(weights, mean, sqrt(max(within, 0.0) + between) or 1.0)
+    return FittedScorer(weights, mean, sqrt(max(within_variance, 0.0) + between_variance) or 1.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairwiseScorer(CountedNumbers):
     """A linear scorer that ranks positives above negatives, with the area under the ROC curve of held-out records.
 
-    The area is that of each fold by the scorer of the others, over all pairs of one fold: that of a scorer that learned
-    from fewer records. Scores are rounded to cells there, and tied in them; the interval is for such scores, and takes
-    the scorers as they were learned.
+    The area of each fold is computed with the scorer of the other folds, over all pairs of one fold: it belongs to a
+    scorer that was fitted to fewer records. Scores are rounded to cells there, and tied in them; the interval is for
+    these rounded scores, and conditional on the fitted scorers.
     """
 
     KIND = "pairwise-scorer"
@@ -130,30 +132,30 @@ class PairwiseScorer(CountedNumbers):
     def coefficients(self) -> dict[str, float]:
         """The coefficient of each feature, in units of score over units of the column."""
         pairs = zip(self.question.features, self._fitted_scorer.weights.tolist(), strict=True)
-        return {each.column: weight / _compute_half_range(each) for each, weight in pairs}
+        return {feature.column: weight / _compute_half_range(feature) for feature, weight in pairs}
 
     @property
     def scorecard(self) -> Scorecard:
-        """The scorer that was learned from all folds, which can stand in other questions in the place of scores."""
+        """The scorer fitted to all folds, which other questions accept as scores."""
         return self.question.scorecard(self._fitted_scorer, "pairwise scorer")  # type: ignore[no-any-return]
 
     def decision_function(self, features: Any) -> FloatArray:
-        """Scores of public records.
+        """Return scores of public records.
 
         Args:
             features: A data frame or a mapping of columns; or an array ``(records, features)`` in their order.
 
         Returns:
-            Scores, ``(records,)``: the loss asks that a positive has one more than a negative.
+            Scores, ``(records,)``: the loss aims at a difference of 1 between a positive and a negative.
 
         Raises:
-            ValueError: a column is missing, or there are not as many as features.
+            ValueError: a column is missing, or the array has another number of columns.
         """
         if isinstance(features, np.ndarray | list):
-            given = np.asarray(features, dtype=np.float64)
-            if given.ndim != 2 or given.shape[1] != len(self.question.features):
-                raise InvalidArgument("features", f"an array of {len(self.question.features)} columns is needed")
-            features = {each.column: given[:, place] for place, each in enumerate(self.question.features)}
+            values = np.asarray(features, dtype=np.float64)
+            if values.ndim != 2 or values.shape[1] != len(self.question.features):
+                raise InvalidArgument("features", f"an array must have {len(self.question.features)} columns")
+            features = {feature.column: values[:, index] for index, feature in enumerate(self.question.features)}
         return self.scorecard.predict(features)
 
     @property
@@ -213,18 +215,20 @@ class PairwiseScorerQuestion:
     neg_label: Category | None = None
 
     def __post_init__(self) -> None:
-        given = require_sequence("features", self.features, 'a tuple of them, as in (Ranged("age", 0, 90),),')
-        for each in given:
-            require_type("features", each, NumericColumn, 'a Ranged, as in Ranged("age", 0, 90),')
-        object.__setattr__(self, "features", given)
-        if not 1 <= len(given) <= MOST_FEATURES:
-            raise InvalidArgument("features", f"from 1 to {MOST_FEATURES} are needed, got {len(given)}")
+        features = require_sequence("features", self.features, 'a tuple of them, as in (NumericColumn("age", 0, 90),),')
+        for feature in features:
+            require_type("features", feature, NumericColumn, 'a NumericColumn, as in NumericColumn("age", 0, 90),')
+        object.__setattr__(self, "features", features)
+        if not 1 <= len(features) <= MOST_FEATURES:
+            raise InvalidArgument("features", f"must have from 1 to {MOST_FEATURES} columns, got {len(features)}")
         require_type("label", self.label, str, "the name of a column")
-        if len({each.column for each in given}) < len(given) or self.label in {each.column for each in given}:
-            raise InvalidArgument("features", "each column is named once, and none is that of labels")
+        if len({feature.column for feature in features}) < len(features) or self.label in {
+            feature.column for feature in features
+        }:
+            raise InvalidArgument("features", "name each column once, and not the column of labels")
         object.__setattr__(self, "folds", require_integer("folds", self.folds))
         if not 2 <= self.folds <= MOST_FOLDS:
-            raise InvalidArgument("folds", f"a number from 2 to {MOST_FOLDS} is needed, got {self.folds}")
+            raise InvalidArgument("folds", f"must be from 2 to {MOST_FOLDS}, got {self.folds}")
         if self.split_by is not None:
             require_type("split_by", self.split_by, str, "the name of a column")
         negative, positive = parse_class_labels(self.label, self.pos_label, self.neg_label).values
@@ -232,83 +236,95 @@ class PairwiseScorerQuestion:
         object.__setattr__(self, "neg_label", negative if self.neg_label is not None else None)
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Classes, folds and cells of held-out scores; and behind them those of counts and sums."""
+        """Return the shape of held-out scores (classes, folds, cells), then the shapes of counts and sums."""
         rows = 2, self.folds
-        many = len(self.features)
-        return ((*rows, SCORES.cells), *[rows] * (1 + many + many * (many + 1) // 2))
+        features = len(self.features)
+        return ((*rows, SCORES.cells), *[rows] * (1 + features + features * (features + 1) // 2))
 
     def grids(self) -> tuple[int, ...]:
-        """No grid has slots of its own for values outside: scores are standardised, and those far out are clamped."""
+        """Return 0 for each table: scores are standardised and clipped, so no grid has slots for outside values."""
         return (0,) * len(self.shapes())
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """The area under the ROC curve of pairs in one fold."""
+        """Return the area under the ROC curve of pairs within folds."""
         return {"auc": Statistic(_compute_held_out_auc, null_value=0.5)}
 
     def steps(self, setting: Setting) -> Needs[Any]:
         """Ask for counts, for sums one by one, and for held-out scores."""
         classes, fold = parse_class_labels(self.label, self.pos_label, self.neg_label), self._make_fold_axis()
-        asked = [(SumQuery((classes, fold, axis), HALF), share) for axis, share in self._allocate_budget()]
+        queries = [
+            (SumQuery((classes, fold, axis), HALF), budget_fraction)
+            for axis, budget_fraction in self._allocate_budget()
+        ]
         releases = list((yield from ask_workload(CellWorkload((classes, fold)), COUNTED)).releases)
         notes = notes_on_classes(releases[-1], classes)
-        for query, share in asked:
-            releases.append((yield from ask_workload(SingleQueryWorkload(query), share)))
-        told = tuple(Evidence.from_release(release) for release in releases)
-        axis = Axis(self.held_out(told), SCORES)
-        found = yield from ask_workload(CellWorkload((classes, fold, axis)), JUDGED)
-        privacy = build_privacy_statement([*releases, *found.releases]).with_notes(*notes)
-        return PairwiseScorer(self, (found.counts, *told), privacy)
+        for query, budget_fraction in queries:
+            releases.append((yield from ask_workload(SingleQueryWorkload(query), budget_fraction)))
+        evidence = tuple(Evidence.from_release(release) for release in releases)
+        axis = Axis(self.held_out(evidence), SCORES)
+        answer = yield from ask_workload(CellWorkload((classes, fold, axis)), JUDGED)
+        privacy = build_privacy_statement([*releases, *answer.releases]).with_notes(*notes)
+        return PairwiseScorer(self, (answer.counts, *evidence), privacy)
 
     def sums(self, told: Sequence[Evidence]) -> FoldSums:
-        """Released sums, without held-out scores, in units of features between -1 and 1."""
-        many, (counted, *others) = len(self.features), told
-        counts, rows = counted.unbiased_cells.reshape(2, self.folds), (2, self.folds)
-        found = [each.unbiased_cells.reshape(rows) / HALF for each in others]
-        second = np.empty((*rows, many, many))
-        for (one, other), each in zip(_list_pairs(many), found[many:], strict=True):
-            second[..., one, other] = second[..., other, one] = each if one != other else (each + counts) / 2
-        noise = [float(each.sums.prefix_variances(False)[0, -1]) / HALF**2 for each in others[many:]]
-        return FoldSums(counts, np.stack(found[:many], axis=-1), second, float(np.mean(noise)))
+        """Return released sums, without held-out scores, in units of features between -1 and 1."""
+        features, (count_evidence, *sum_evidence) = len(self.features), told
+        counts, rows = count_evidence.unbiased_cells.reshape(2, self.folds), (2, self.folds)
+        sums = [product.unbiased_cells.reshape(rows) / HALF for product in sum_evidence]
+        products = np.empty((*rows, features, features))
+        for (row, column), product in zip(_list_pairs(features), sums[features:], strict=True):
+            products[..., row, column] = products[..., column, row] = (
+                product if row != column else (product + counts) / 2
+            )
+        noise = [float(product.sums.prefix_variances(False)[0, -1]) / HALF**2 for product in sum_evidence[features:]]
+        return FoldSums(counts, np.stack(sums[:features], axis=-1), products, float(np.mean(noise)))
 
     def held_out(self, told: Sequence[Evidence]) -> HeldOut:
-        """Scores of records by the scorer of the other folds, from released sums without held-out scores."""
+        """Return the scores of records by the scorer of the other folds, from released sums without held-out scores."""
         sums = self.sums(told)
         scorers = [
-            self.scorecard(fit_least_squares(sums.drop_fold(each)), f"without fold {each + 1}", standard=True)
-            for each in range(self.folds)
+            self.scorecard(fit_least_squares(sums.drop_fold(fold)), f"without fold {fold + 1}", standard=True)
+            for fold in range(self.folds)
         ]
         return HeldOut(self._make_folds(), tuple(scorers))
 
     def scorecard(self, fitted: FittedScorer, name: str, *, standard: bool = False) -> Scorecard:
-        """The scorer over columns; or, as `standard`, its scores less their mean over their standard deviation."""
-        over, less = (fitted.score_deviation, fitted.mean_score / fitted.score_deviation) if standard else (1.0, 0.0)
-        weights = [float(f"{each / over:.{DIGITS}g}") for each in fitted.weights] if standard else fitted.weights
-        terms = tuple(
-            Term(float(weight), (_scale_feature(each),)) for each, weight in zip(self.features, weights, strict=True)
+        """Return the scorer over columns; if `standard`, with its scores standardised."""
+        divisor, offset = (
+            (fitted.score_deviation, fitted.mean_score / fitted.score_deviation) if standard else (1.0, 0.0)
         )
-        return Scorecard(name, float(f"{-less:.{DIGITS}g}") if standard else 0.0, self.features, terms)
+        weights = [float(f"{weight / divisor:.{DIGITS}g}") for weight in fitted.weights] if standard else fitted.weights
+        terms = tuple(
+            Term(float(weight), (_scale_feature(feature),))
+            for feature, weight in zip(self.features, weights, strict=True)
+        )
+        return Scorecard(name, float(f"{-offset:.{DIGITS}g}") if standard else 0.0, self.features, terms)
 
     def _allocate_budget(self) -> list[tuple[Axis, Fraction]]:
-        """Features and products of two, each with its part of the loss."""
-        many = len(self.features)
-        pairs = list(_list_pairs(many))
-        one = (1 - COUNTED - JUDGED) / (MEANS * many + len(pairs))
-        found = [(Axis(self._make_product(each), Grid(-1, 1, cells=1)), MEANS * one) for each in range(many)]
-        return found + [
-            (Axis(self._make_product(*pair), Grid(-1 + (len({*pair}) < 2), 1, cells=1)), one) for pair in pairs
+        """Return features and products of two, each with its budget fraction."""
+        features = len(self.features)
+        pairs = list(_list_pairs(features))
+        fraction_per_product = (1 - COUNTED - JUDGED) / (MEANS * features + len(pairs))
+        allocations = [
+            (Axis(self._make_product(index), Grid(-1, 1, cells=1)), MEANS * fraction_per_product)
+            for index in range(features)
+        ]
+        return allocations + [
+            (Axis(self._make_product(*pair), Grid(-1 + (len({*pair}) < 2), 1, cells=1)), fraction_per_product)
+            for pair in pairs
         ]
 
     def _make_product(self, *places: int) -> Scorecard:
-        columns = tuple(self.features[each] for each in dict.fromkeys(places))
+        columns = tuple(self.features[index] for index in dict.fromkeys(places))
         if len(columns) < len(places):
             factors: tuple[Power, ...] = (_scale_feature(columns[0], power=2),)
         else:
             factors = tuple(map(_scale_feature, columns))
-        name = " and ".join(each.column for each in columns)
+        name = " and ".join(index.column for index in columns)
         return Scorecard(name[:60] if name.strip() else "feature", 0.0, columns, (Term(1.0, factors),))
 
     def _make_folds(self) -> Folds:
-        columns = tuple(each.column for each in self.features)
+        columns = tuple(feature.column for feature in self.features)
         if self.split_by is None:
             return Folds(columns, columns, self.folds)
         return Folds(tuple(dict.fromkeys((*columns, self.split_by))), (self.split_by,), self.folds)
@@ -336,6 +352,6 @@ def _scale_feature(feature: NumericColumn, power: int = 1) -> Power:
 
 def _compute_held_out_auc(tables: Tables) -> FloatArray:
     negative, positive = np.moveaxis(tables[0], -3, 0)
-    below = np.cumsum(negative, axis=-1) - negative / 2
+    negatives_below = np.cumsum(negative, axis=-1) - negative / 2
     pairs = (negative.sum(axis=-1) * positive.sum(axis=-1)).sum(axis=-1)
-    return divide_counts((positive * below).sum(axis=(-2, -1)), pairs)
+    return divide_counts((positive * negatives_below).sum(axis=(-2, -1)), pairs)

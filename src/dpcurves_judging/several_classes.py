@@ -1,4 +1,4 @@
-"""Models of several classes: areas of one against the rest and of pairs, confusion, calibration, ordered classes."""
+"""Models of several classes: one-against-rest and pairwise areas, confusion, calibration, ordered classes."""
 
 from __future__ import annotations
 
@@ -32,17 +32,19 @@ from .counted_numbers import (
     require_few_counts,
 )
 
-TWENTIETHS, TENTHS = Grid(0, 1, cells=20), Grid(0, 1, cells=10)
-MOST_CLASSES = 30
-ONE, TWO, THREE = 1.0, 1 / 2, 1 / 6
-"""The chance that records of three classes are in order, where none, two or all are tied."""
+TWENTIETHS = Grid(0, 1, cells=20)
+TENTHS = Grid(0, 1, cells=10)
+MOST_CLASSES = 30  # classes, at most
+ONE = 1.0  # probability of the right order without ties
+TWO = 1 / 2  # the same if two of three are tied
+THREE = 1 / 6  # the same if all are tied
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeveralClasses(CountedNumbers):
-    """Numbers of a model of several classes: areas as scikit-learn's ``roc_auc_score``, confusion and calibration.
+    """Metrics of a model of several classes: areas as scikit-learn's ``roc_auc_score``, confusion and calibration.
 
-    Scores in one cell are tied. The curve of a class is that of one against the rest.
+    Scores in one cell are tied. The ROC curve of a class is computed against the rest.
     """
 
     KIND = "several-classes"
@@ -50,59 +52,63 @@ class SeveralClasses(CountedNumbers):
     LABEL = "share"
 
     def roc(self, label: Any) -> tuple[FloatArray, FloatArray]:
-        """False and true positive rates of a class against the rest, from none to all: two of shape ``(cells + 1,)``.
+        """Return false and true positive rates of a class against the rest, from none to all: two of shape ``(cells +
+        1,)``.
 
         Raises:
             ValueError: there is no such class.
         """
         values = self.question.label.values
         if label not in values:
-            raise InvalidArgument("label", f"one of {', '.join(map(str, values))} is needed")
-        place = values.index(label)
-        negative, positive = _split_against_rest(self._likely_tables[place], place)
-        both = [np.append(0.0, np.cumsum(each[::-1])) for each in (negative, positive)]
-        false, true = (np.divide(each, each[-1], out=np.full_like(each, np.nan), where=each[-1] > 0) for each in both)
-        return false, true
+            raise InvalidArgument("label", f"must be one of {', '.join(map(str, values))}")
+        index = values.index(label)
+        negative, positive = _split_against_rest(self._likely_tables[index], index)
+        cumulated = [np.append(0.0, np.cumsum(counts[::-1])) for counts in (negative, positive)]
+        false_positive_rate, true_positive_rate = (
+            np.divide(counts, counts[-1], out=np.full_like(counts, np.nan), where=counts[-1] > 0)
+            for counts in cumulated
+        )
+        return false_positive_rate, true_positive_rate
 
     @property
     def confusion(self) -> FloatArray:
-        """Counts of true classes (rows) and predicted ones, not below 0: ``(classes, classes)``.
+        """Counts of true classes (rows) and predicted classes, not below 0: ``(classes, classes)``.
 
         Raises:
-            ValueError: predictions were not asked about.
+            ValueError: the question has no column of predictions.
         """
         if self.question.predicted is None:
             raise InvalidArgument("predicted", "the question names no column of predicted classes")
         return np.asarray(self._likely_tables[-1].sum(axis=-1))
 
     def plot_roc(self, ax: Any = None) -> Any:
-        """Draw the ROC curve of each class against the rest."""
-        curves = {f"{each} against the rest": self.roc(each) for each in self.question.label.values}
+        """Plot the ROC curve of each class against the rest."""
+        curves = {f"{label} against the rest": self.roc(label) for label in self.question.label.values}
         return draw_curves(curves, self.privacy, labels=("false positive rate", "true positive rate"), ax=ax)
 
 
 @dataclass(frozen=True, slots=True)
 class SeveralClassesQuestion:
-    """How well scores of several classes rank, and how often predictions are right. One turn for each score.
+    """Ask how well scores of several classes rank, and how often predictions are right. One round for each score.
 
-    One release counts each score by true class, and one more predictions, if their column is named; each has an equal
-    share of the loss. Areas of one against the rest: macro is their mean, micro that of all pairs of record and class.
-    Areas of pairs of classes are means of both scores (Hand and Till 2001).
+    One release counts each score by true class, and a further release counts predictions, if their column is named;
+    each has an equal budget fraction. One-against-rest areas: macro is their mean, micro is the area over all pairs of
+    record and class. Pairwise areas are means over both scores (Hand and Till 2001).
 
     Formal guarantees: releases are composed; in each a record lies in one cell.
 
     Attributes:
         label: The column of true classes, with all its classes.
         scores: The column of scores of each class, in their order.
-        predicted: The column of predicted classes; None: confusion and calibration are not asked about.
+        predicted: The column of predicted classes; None: no confusion and no calibration.
         confidence: The column of the largest scores, for top-1 calibration; needs `predicted`.
-        grid: Public cells of scores; those outside count in the end cells.
+        grid: Public cells of scores; outside scores count in the end cells.
         groups: Public cells of `confidence`.
-        model: What is stated about the model; it is printed with the result.
+        model: A statement about the model, printed with the result.
 
     Raises:
-        ValueError: there are fewer than 3 classes or more than 30, or not as many scores.
-        TypeError: `label` is no `Categories`, or a grid is none.
+        ValueError: there are fewer than 3 classes or more than 30, or another number of scores.
+        TypeError: `label` is no `Categories`, or a grid is no `Grid`.
     """
 
     label: Categories
@@ -135,44 +141,45 @@ class SeveralClassesQuestion:
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Classes and cells, score by score; then true and predicted classes, and cells of confidence."""
-        many = self.label.slots
-        of_scores = ((many, self.grid.cells),) * many
+        """Return classes and cells, score by score; then true and predicted classes, and cells of confidence."""
+        classes = self.label.slots
+        score_tables = ((classes, self.grid.cells),) * classes
         cells = 1 if self.confidence is None else self.groups.cells
-        return of_scores if self.predicted is None else (*of_scores, (many, many, cells))
+        return score_tables if self.predicted is None else (*score_tables, (classes, classes, cells))
 
     def grids(self) -> tuple[int, ...]:
-        """How many of the last axes of each table are on grids, whose values outside are counted apart."""
+        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
         return (*(1 for _ in self.scores), *(() if self.predicted is None else (int(self.confidence is not None),)))
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Areas, and what is read of predictions."""
-        many = self.label.slots
-        found = {
-            f"auc of {each}": Statistic(partial(_compute_class_auc, place=at))
-            for at, each in enumerate(self.label.values)
+        """Return areas, and metrics of predictions."""
+        classes = self.label.slots
+        statistics = {
+            f"auc of {label}": Statistic(partial(_compute_class_auc, place=index))
+            for index, label in enumerate(self.label.values)
         }
-        found |= {
-            "macro auc": Statistic(lambda tables: _compute_macro_auc(tables[:many])),
-            "weighted auc": Statistic(lambda tables: _compute_macro_auc(tables[:many], weighted=True)),
-            "micro auc": Statistic(lambda tables: _compute_micro_auc(tables[:many])),
-            "one-against-one auc": Statistic(lambda tables: _compute_one_vs_one_auc(tables[:many])),
+        statistics |= {
+            "macro auc": Statistic(lambda tables: _compute_macro_auc(tables[:classes])),
+            "weighted auc": Statistic(lambda tables: _compute_macro_auc(tables[:classes], weighted=True)),
+            "micro auc": Statistic(lambda tables: _compute_micro_auc(tables[:classes])),
+            "one-against-one auc": Statistic(lambda tables: _compute_one_vs_one_auc(tables[:classes])),
         }
         if self.predicted is None:
-            return found
-        found["accuracy"] = Statistic(lambda tables: _compute_accuracy(tables[-1]))
-        found |= {
-            f"recall of {each}": Statistic(partial(_compute_recall, at=at)) for at, each in enumerate(self.label.values)
+            return statistics
+        statistics["accuracy"] = Statistic(lambda tables: _compute_accuracy(tables[-1]))
+        statistics |= {
+            f"recall of {label}": Statistic(partial(_compute_recall, at=index))
+            for index, label in enumerate(self.label.values)
         }
         if self.confidence is not None:
             edges = self.groups.edges
             for cell in range(self.groups.cells):
-                words = f"right, confidence {edges[cell]:g} to {edges[cell + 1]:g}"
-                found[words] = Statistic(lambda tables, cell=cell: _compute_accuracy(tables[-1][..., cell : cell + 1]))  # type: ignore[misc]
-        return found
+                name = f"right, confidence {edges[cell]:g} to {edges[cell + 1]:g}"
+                statistics[name] = Statistic(partial(_compute_cell_accuracy, cell=cell))
+        return statistics
 
     def steps(self, setting: Setting) -> Needs[SeveralClasses]:
-        """Ask for one table after the other."""
+        """Ask for one table after another."""
         tables: list[PrefixWorkload | CellWorkload] = [
             PrefixWorkload((self.label, Axis(score, count_outside(self.grid)))) for score in self.scores
         ]
@@ -199,31 +206,35 @@ def _compute_class_auc(tables: Tables, place: int) -> FloatArray:
 
 
 def _compute_macro_auc(tables: Tables, *, weighted: bool = False) -> FloatArray:
-    areas = np.stack(np.broadcast_arrays(*(_compute_class_auc(tables, place) for place in range(len(tables)))))
+    areas = np.stack(np.broadcast_arrays(*(_compute_class_auc(tables, index) for index in range(len(tables)))))
     if not weighted:
         return np.asarray(areas.mean(axis=0))
-    sizes = np.stack(np.broadcast_arrays(*(each[..., place, :].sum(axis=-1) for place, each in enumerate(tables))))
+    sizes = np.stack(np.broadcast_arrays(*(table[..., index, :].sum(axis=-1) for index, table in enumerate(tables))))
     return divide_counts((areas * sizes).sum(axis=0), sizes.sum(axis=0))
 
 
 def _compute_micro_auc(tables: Tables) -> FloatArray:
-    sides = zip(*(_split_against_rest(each, place) for place, each in enumerate(tables)), strict=True)
+    sides = zip(*(_split_against_rest(table, index) for index, table in enumerate(tables)), strict=True)
     negative, positive = (np.sum(np.broadcast_arrays(*side), axis=0) for side in sides)
     return compute_auc(negative, positive)
 
 
 def _compute_one_vs_one_auc(tables: Tables) -> FloatArray:
-    """The mean, over all pairs of classes, of the areas that both of their scores give."""
-    both = [
-        (compute_auc(tables[one][..., other, :], tables[one][..., one, :]),
-         compute_auc(tables[other][..., one, :], tables[other][..., other, :]))
-        for one, other in combinations(range(len(tables)), 2)
+    """Return the mean over all pairs of classes of the areas of both scores."""
+    areas = [
+        (compute_auc(tables[first][..., second, :], tables[first][..., first, :]),
+         compute_auc(tables[second][..., first, :], tables[second][..., second, :]))
+        for first, second in combinations(range(len(tables)), 2)
     ]  # fmt: skip
-    return np.asarray(sum((one + other) / 2 for one, other in both) / len(both))
+    return np.asarray(sum((first + second) / 2 for first, second in areas) / len(areas))
 
 
 def _compute_accuracy(table: FloatArray) -> FloatArray:
     return divide_counts(np.einsum("...iik->...", table), table.sum(axis=(-3, -2, -1)))
+
+
+def _compute_cell_accuracy(tables: Tables, cell: int) -> FloatArray:
+    return _compute_accuracy(tables[-1][..., cell : cell + 1])
 
 
 def _compute_recall(tables: Tables, at: int) -> FloatArray:
@@ -233,35 +244,34 @@ def _compute_recall(tables: Tables, at: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OrderedClasses(CountedNumbers):
-    """The volume under the ROC surface of three ordered classes, and the areas of neighbouring ones.
+    """The volume under the ROC surface of three ordered classes, and the areas of neighbouring classes.
 
-    The volume is the chance that scores of a record of each class are in the order of the classes: 1/6 by chance. It
-    is over the product of three noisy numbers of records, and where a class has few, its noise is far from symmetric.
+    The volume is the probability that scores of a record of each class are in the order of the classes: 1/6 for random
+    scores. It is divided by the product of three noisy numbers of records, so its error is skewed if a class is small.
     """
 
     KIND = "ordered-classes"
     TITLE = "Ordered classes: {question.label.column}"
-    LABEL = "chance to be in order"
+    LABEL = "probability of the right order"
     TAKES_OUTER_ENDS = True
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedClassesQuestion:
-    """How well one score orders three classes: the volume under the ROC surface (Mossman 1999). One turn.
+    """Ask how well one score orders three classes: the volume under the ROC surface (Mossman 1999). One round.
 
     Formal guarantees: a record lies in one cell of one table.
 
     Attributes:
         label: The column of classes, with all three in their order.
         score: The column of scores.
-        grid: Public cells of scores; scores in one cell are tied: of two tied classes a half is in order, of three a
-            sixth.
-        by: Categories that were declared in public: one result for each, all together at the privacy loss of one.
-        model: What is stated about the model; it is printed with the result.
+        grid: Public cells of scores; scores in one cell are tied: two tied classes count 1/2, three count 1/6.
+        by: Public categories: one result for each, all together at the privacy loss of one.
+        model: A statement about the model, printed with the result.
 
     Raises:
-        ValueError: there are not three classes.
-        TypeError: `label` is no `Categories`, or the grid is none.
+        ValueError: the number of classes is not three.
+        TypeError: `label` is no `Categories`, or the grid is no `Grid`.
     """
 
     label: Categories
@@ -279,15 +289,15 @@ class OrderedClassesQuestion:
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Classes, and cells of scores."""
+        """Return classes, and cells of scores."""
         return ((3, self.grid.cells),)
 
     def grids(self) -> tuple[int, ...]:
-        """How many of the last axes of each table are on grids, whose values outside are counted apart."""
+        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
         return (1,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """The volume, and areas of neighbouring classes."""
+        """Return the volume, and areas of neighbouring classes."""
         low, middle, high = self.label.values
         return {
             "volume under the surface": Statistic(lambda tables: _compute_volume(tables[0])),
@@ -317,6 +327,6 @@ def _compute_volume(table: FloatArray) -> FloatArray:
     below = np.cumsum(low, axis=-1) - low
     above = high[..., ::-1].cumsum(axis=-1)[..., ::-1] - high
     ordered = ONE * below * above + TWO * (low * above + below * high) + THREE * low * high
-    whole = [each.sum(axis=-1) for each in (low, middle, high)]
-    volume = divide_counts(divide_counts((middle * ordered).sum(axis=-1), whole[1]), whole[0] * whole[2])
-    return mask_empty(volume, np.minimum(whole[0], whole[2]))  # two counts below zero have a product above it
+    totals = [counts.sum(axis=-1) for counts in (low, middle, high)]
+    volume = divide_counts(divide_counts((middle * ordered).sum(axis=-1), totals[1]), totals[0] * totals[2])
+    return mask_empty(volume, np.minimum(totals[0], totals[2]))  # the product of two negative counts is positive

@@ -1,4 +1,4 @@
-"""Gains over treatment: uplift and Qini curves with their areas, from released counts of treatment and outcome."""
+"""Uplift and Qini curves with their areas, from released counts of treatment and outcome."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ CELLS = Grid(-1, 1, cells=40)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Uplift(CountedNumbers):
-    """What treating the records with the highest scores gains: uplift and Qini curves, and their areas.
+    """Gain from treating the records with the highest scores: uplift and Qini curves, and their areas.
 
-    Areas are those of ``sklift.metrics``: the area above the line of random treatment, over that of a perfect order.
-    Scores in one cell are tied.
+    Areas follow ``sklift.metrics``: the area above random treatment, over the area of a perfect order. Scores in one
+    cell are tied.
     """
 
     KIND = "uplift"
@@ -48,20 +48,20 @@ class Uplift(CountedNumbers):
 
     @property
     def records_treated(self) -> FloatArray:
-        """How many records have the highest scores, from none to all: ``(cells + 1,)``."""
+        """Numbers of records with the highest scores, from none to all: ``(cells + 1,)``."""
         return np.asarray(_cumulate_from_top(self._likely_tables[0]).sum(axis=(0, 1)))
 
     @property
     def uplift(self) -> FloatArray:
-        """The uplift curve: how many more good outcomes treating these records would bring, of the same shape.
+        """The uplift curve: additional good outcomes if these records are treated, of the same shape.
 
-        NaN where nothing is known of an arm.
+        NaN if an arm is unknown.
         """
         return self._find_curve("uplift")
 
     @property
     def qini(self) -> FloatArray:
-        """The Qini curve: more good outcomes among the treated than as many untreated ones would have."""
+        """The Qini curve: good outcomes among the treated minus those of an equal number of untreated records."""
         return self._find_curve("qini")
 
     def _find_curve(self, name: str) -> FloatArray:
@@ -69,64 +69,70 @@ class Uplift(CountedNumbers):
         return np.full_like(heights, np.nan) if np.isnan(self.value("effect of treatment")) else heights
 
     def band(self, level: float, *, curve: str = "uplift", population: bool = False) -> tuple[FloatArray, FloatArray]:
-        """A band that holds the whole curve with chance about `level`: at each edge of the scores, all at once.
+        """Return a band that holds the whole curve with probability about `level`, simultaneous at all edges of the
+        scores.
 
-        The noise is simulated, and the largest studentised error over all edges is bounded. It is for these records,
-        rounded to their cells; with `population`, for what is expected of as many records of the population that they
-        were drawn from, which needs independent units of one record each.
+        The noise is simulated, and the largest studentised error over all edges is bounded. The band is for these
+        records, rounded to their cells; with `population`, for the expected curve of as many records of the population
+        that they were drawn from, which needs independent units of one record each.
 
         Args:
-            level: The chance that it holds at all edges at once.
+            level: The simultaneous coverage probability.
             curve: uplift or qini.
-            population: Whether it is for the population, not for these records.
+            population: Whether the band is for the population, not for these records.
 
         Returns:
             Its lower and upper ends, each of the shape of `records_treated`.
 
         Raises:
-            ValueError: there is no such curve; `level` is not between 0 and 1; or, with `population`, units have
+            ValueError: there is no such curve; `level` is not between 0 and 1; or, with `population`, a unit may have
                 several records.
         """
-        level, read = require_probability("level", level), CURVES.get(curve)
-        if read is None:
-            raise InvalidArgument("curve", f"one of {', '.join(CURVES)} is needed, got {describe_value(curve)}")
+        level, compute = require_probability("level", level), CURVES.get(curve)
+        if compute is None:
+            raise InvalidArgument("curve", f"must be one of {', '.join(CURVES)}, got {describe_value(curve)}")
         require_independent(self.privacy, population)
         likely = self._likely_tables[0]
-        off = read(_cumulate_from_top(self._tables[0].simulate_counts(population))) - read(_cumulate_from_top(likely))
-        error, found, told = (
-            simultaneous_errors([off], level),
-            read(_cumulate_from_top(self._unbiased_tables[0])),
-            read(_cumulate_from_top(likely)),
+        noise = compute(_cumulate_from_top(self._tables[0].simulate_counts(population))) - compute(
+            _cumulate_from_top(likely)
         )
-        most = float(likely.sum())  # nobody gains more than one good outcome
+        error, estimate, shown = (
+            simultaneous_errors([noise], level),
+            compute(_cumulate_from_top(self._unbiased_tables[0])),
+            compute(_cumulate_from_top(likely)),
+        )
+        largest_gain = float(likely.sum())  # a record gains at most one good outcome
         if np.isnan(self.value("effect of treatment")):
-            return np.full_like(told, -most), np.full_like(told, most)
-        return np.minimum(np.maximum(found - error, -most), told), np.maximum(np.minimum(found + error, most), told)
+            return np.full_like(shown, -largest_gain), np.full_like(shown, largest_gain)
+        return np.minimum(np.maximum(estimate - error, -largest_gain), shown), np.maximum(
+            np.minimum(estimate + error, largest_gain), shown
+        )
 
     def plot_curves(self, ax: Any = None, *, level: float | None = 0.95) -> Any:
-        """Draw both curves with bands at a `level`, and what treating at random gains.
+        """Plot both curves with bands at a `level`, and the gain of random treatment.
 
-        Bands are for the population where each unit has one record, else for these records; None: there are none.
+        Bands are for the population if each unit has one record, else for these records; without a level there are
+        none.
         """
-        found = {"uplift": (self.records_treated, self.uplift), "Qini": (self.records_treated, self.qini)}
-        whom, population = list(interval_scopes(self.privacy).items())[-1]
+        curves = {"uplift": (self.records_treated, self.uplift), "Qini": (self.records_treated, self.qini)}
+        scope, population = list(interval_scopes(self.privacy).items())[-1]
         bands = {
             name: Shade(
-                *self.band(level, curve=name.lower(), population=population), describe_interval(level, "band", whom)
+                *self.band(level, curve=name.lower(), population=population), describe_interval(level, "band", scope)
             )
-            for name in found
+            for name in curves
             if level is not None
         }
-        found["treated at random"] = (self.records_treated[[0, -1]], self.uplift[[0, -1]])
-        words = "records with the highest scores", "more good outcomes"
-        return draw_curves(found, self.privacy, labels=words, ax=ax, share=False, bands=bands)
+        curves["treated at random"] = (self.records_treated[[0, -1]], self.uplift[[0, -1]])
+        labels = "records with the highest scores", "more good outcomes"
+        return draw_curves(curves, self.privacy, labels=labels, ax=ax, share=False, bands=bands)
 
 
 @dataclass(frozen=True, slots=True)
 class UpliftQuestion:
-    """How much an order of records gains that are treated first: uplift and Qini curves (Radcliffe 2007). One turn.
+    """Ask how much treating records in the order of a score gains: uplift and Qini curves (Radcliffe 2007). One round.
 
-    Treatment has to be independent of what the outcome would be, as in a randomised trial.
+    Treatment must be independent of the potential outcomes, as in a randomised trial.
 
     Formal guarantees: a record lies in one cell of one table of treatment, outcome and score.
 
@@ -134,15 +140,15 @@ class UpliftQuestion:
         outcome: The column of outcomes, of which 1 is good.
         treatment: The column of treatments, of which 1 is treated.
         score: The column of predicted gains, or a `Scorecard` or `Trees`.
-        grid: Public cells of scores; those outside count in the end cells.
-        by: Categories that were declared in public: one result for each, all together at the privacy loss of one.
-        good, bad: The two outcomes; records with another one are missing.
+        grid: Public cells of scores; outside scores count in the end cells.
+        by: Public categories: one result for each, all together at the privacy loss of one.
+        good, bad: The two outcomes; records with another outcome are missing.
         treated, untreated: The two treatments.
-        model: What is stated about the model; it is printed with the result.
+        model: A statement about the model, printed with the result.
 
     Raises:
-        ValueError: a value stands twice, or there are too many cells.
-        TypeError: the grid is none.
+        ValueError: two values are equal, or there are too many cells.
+        TypeError: the grid is no `Grid`.
 
     >>> import dpcurves as dp
     >>> table = {"bought": [1, 0, 0, 0] * 500, "mailed": [1, 0, 1, 0] * 500, "gain": [0.4, 0.4, -0.4, -0.4] * 500}
@@ -169,25 +175,25 @@ class UpliftQuestion:
         parse_grouping(self.by)
         outcomes = parse_class_labels(self.outcome, self.good, self.bad, ("bad", "good")).values
         treatments = parse_class_labels(self.treatment, self.treated, self.untreated, ("untreated", "treated")).values
-        for (no, yes), (lower, upper) in zip(
+        for (low_value, high_value), (low_name, high_name) in zip(
             (outcomes, treatments), (("bad", "good"), ("untreated", "treated")), strict=True
         ):
-            object.__setattr__(self, upper, yes)
-            object.__setattr__(self, lower, no if getattr(self, lower) is not None else None)
+            object.__setattr__(self, high_name, high_value)
+            object.__setattr__(self, low_name, low_value if getattr(self, low_name) is not None else None)
         if self.outcome == self.treatment:
-            raise InvalidArgument("treatment", "another column than that of outcomes is needed")
+            raise InvalidArgument("treatment", "must differ from outcome")
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Treatments, outcomes, and cells of scores."""
+        """Return treatments, outcomes, and cells of scores."""
         return ((2, 2, self.grid.cells),)
 
     def grids(self) -> tuple[int, ...]:
-        """How many of the last axes of each table are on grids, whose values outside are counted apart."""
+        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
         return (1,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Areas, and the effect of the treatment."""
+        """Return the areas, and the effect of the treatment."""
         return {
             "uplift area": Statistic(lambda tables: _compute_area(tables[0], qini=False), -np.inf, np.inf, 0.0),
             "qini area": Statistic(lambda tables: _compute_area(tables[0], qini=True), -np.inf, np.inf, 0.0),
@@ -206,7 +212,7 @@ class UpliftQuestion:
 
 
 def _cumulate_from_top(table: FloatArray) -> FloatArray:
-    """Records of each treatment and outcome with the highest scores, from none to all: (..., 2, 2, points)."""
+    """Return records of each treatment and outcome with the highest scores, from none to all: (..., 2, 2, points)."""
     return np.concatenate([np.zeros((*table.shape[:-1], 1)), np.cumsum(table[..., ::-1], axis=-1)], axis=-1)
 
 
@@ -216,8 +222,8 @@ def _divide_or_zero(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 def _compute_uplift(above: FloatArray) -> FloatArray:
     untreated, treated = np.moveaxis(above, -3, 0)
-    of_both = [_divide_or_zero(each[..., 1, :], each.sum(axis=-2)) for each in (untreated, treated)]
-    return np.asarray((of_both[1] - of_both[0]) * above.sum(axis=(-3, -2)))
+    rates = [_divide_or_zero(counts[..., 1, :], counts.sum(axis=-2)) for counts in (untreated, treated)]
+    return np.asarray((rates[1] - rates[0]) * above.sum(axis=(-3, -2)))
 
 
 def _compute_qini(above: FloatArray) -> FloatArray:
@@ -239,36 +245,37 @@ def _compute_effect(totals: FloatArray) -> FloatArray:
 
 
 def _compute_area(table: FloatArray, *, qini: bool) -> FloatArray:
-    """The area above that of random treatment, over that of the perfect order."""
+    """Return the area above random treatment, divided by the area of the perfect order."""
     curve, perfect = (
         _compute_qini if qini else _compute_uplift,
         (_make_best_qini if qini else _make_best_uplift)(table.sum(axis=-1)),
     )
-    found = []
+    areas = []
     for above in (_cumulate_from_top(table), perfect):
         records = above.sum(axis=(-3, -2))
         heights = curve(above)
-        under = ((heights[..., 1:] + heights[..., :-1]) / 2 * np.diff(records, axis=-1)).sum(axis=-1)
-        found.append(under - records[..., -1] * heights[..., -1] / 2)
-    return mask_empty(divide_counts(*found), table.sum(axis=(-2, -1)).min(axis=-1))  # both arms need records
+        area = ((heights[..., 1:] + heights[..., :-1]) / 2 * np.diff(records, axis=-1)).sum(axis=-1)
+        areas.append(area - records[..., -1] * heights[..., -1] / 2)
+    return mask_empty(divide_counts(*areas), table.sum(axis=(-2, -1)).min(axis=-1))  # both arms need records
 
 
 def _make_best_qini(totals: FloatArray) -> FloatArray:
-    """Treated with a good outcome first, untreated ones with one last."""
+    """Order treated records with a good outcome first, untreated records with a good outcome last."""
     return _cumulate_from_top(_arrange_cells(totals, [[(1, 1)], [(0, 0), (1, 0)], [(0, 1)]]))
 
 
 def _make_best_uplift(totals: FloatArray) -> FloatArray:
-    """Agreement of treatment and outcome first; then the more of untreated good outcomes and treated bad ones."""
-    first, other = ([[(1, 1)], [(0, 0)], *rest] for rest in ([[(0, 1)], [(1, 0)]], [[(1, 0)], [(0, 1)]]))
-    more = (totals[..., 0, 1] > totals[..., 1, 0])[..., None, None, None]
-    return _cumulate_from_top(np.where(more, _arrange_cells(totals, first), _arrange_cells(totals, other)))
+    """Order records whose treatment and outcome agree first; then the larger group of untreated good and treated bad
+    outcomes."""
+    first, second = ([[(1, 1)], [(0, 0)], *rest] for rest in ([[(0, 1)], [(1, 0)]], [[(1, 0)], [(0, 1)]]))
+    prefers_first = (totals[..., 0, 1] > totals[..., 1, 0])[..., None, None, None]
+    return _cumulate_from_top(np.where(prefers_first, _arrange_cells(totals, first), _arrange_cells(totals, second)))
 
 
 def _arrange_cells(totals: FloatArray, order: Sequence[Sequence[tuple[int, int]]]) -> FloatArray:
-    """Totals (..., 2, 2) as cells of rising scores, the first group last."""
+    """Arrange totals (..., 2, 2) as cells of increasing scores, with the first group last."""
     cells = np.zeros((*totals.shape, len(order)))
-    for place, group in enumerate(reversed(order)):
+    for cell, group in enumerate(reversed(order)):
         for treatment, outcome in group:
-            cells[..., treatment, outcome, place] = totals[..., treatment, outcome]
+            cells[..., treatment, outcome, cell] = totals[..., treatment, outcome]
     return cells

@@ -62,7 +62,7 @@ def test_the_number_of_units_is_refused_where_it_is_private(run: Run) -> None:
 
 def test_a_plan_of_scores_says_how_much_worse_it_is_than_a_question_of_its_own(run: Run) -> None:
     said = " ".join(run("plan", "scores", *TERMS).stdout.split())
-    assert "note: one release for all readings, beside a question of its own" in said
+    assert "note: one release for all metrics; relative to a separate question" in said
     assert "measured on 100,000 calibrated scores at epsilon 1" in said
     assert "note:" not in run("plan", "roc", *TERMS).stdout
 

@@ -102,7 +102,7 @@ def test_it_is_written_read_and_shown() -> None:
 
 def test_of_units_with_several_records_no_population_is_spoken_of() -> None:
     found = answer(QUESTION, columns(500, 3), PrivacyLoss.pure(1), AddRemove(Unit("patient", 2)), seed=1)
-    assert any("chance is taken as for independent records" in note for note in found.notes)
+    assert any("sampling errors assume independent records" in note for note in found.notes)
     for intervals in (found.intervals, found.row_share_intervals):
         with pytest.raises(ValueError, match="^population: independent units"):
             intervals(0.9, population=True)

@@ -87,7 +87,7 @@ def test_clamped_values_are_noted_and_of_units_with_several_records_no_populatio
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["95% simultaneous intervals for these records"]
     below = " ".join(" ".join(text.get_text().split()) for text in bars.plot().texts)
-    assert "nothing is said of the population" in below
+    assert "not for the population" in below
 
 
 def test_ends_are_whole_and_possible_and_a_count_of_which_noise_leaves_all_open_is_not_known() -> None:

@@ -294,9 +294,9 @@ def test_cells_are_joined_where_noise_is_large_and_two_releases_are_wider() -> N
 @pytest.mark.parametrize(
     ("make", "line"),
     [
-        (lambda: dp.ModelPairQuestion("y", "a", "a"), "second: another score"),
+        (lambda: dp.ModelPairQuestion("y", "a", "a"), "second: must differ"),
         (lambda: dp.ModelPairQuestion("y", "a", "b", at=(1.0,)), "at: threshold"),
-        (lambda: dp.ModelPairQuestion("y", "a", "b", cells=1), "cells: at least 2"),
+        (lambda: dp.ModelPairQuestion("y", "a", "b", cells=1), "cells: must be at least 2"),
         (
             lambda: dp.ModelPairQuestion("y", "a", "b", dp.Grid(0, 1, cells=9, outside=dp.Outside.APART)),
             "grid: values outside",
@@ -305,11 +305,11 @@ def test_cells_are_joined_where_noise_is_large_and_two_releases_are_wider() -> N
         (lambda: dp.SeveralClassesQuestion(STAGES, ("a", "b")), "scores: 3 columns"),
         (lambda: dp.SeveralClassesQuestion(STAGES, SCORES, confidence="c"), "predicted: top-1"),
         (lambda: dp.OrderedClassesQuestion(dp.Categories("k", (0, 1)), "s"), "label: three classes"),
-        (lambda: dp.UpliftQuestion("o", "o", "s"), "treatment: another column"),
-        (lambda: dp.QuantileForecastsQuestion(("e",), (0.1, 0.9), ERRORS), "errors: 2 columns"),
-        (lambda: dp.QuantileForecastsQuestion(("e",), (0.0,), ERRORS), "quantiles: 1 to 50"),
-        (lambda: dp.QuantileForecastsQuestion(("e",), (0.5,), dp.Grid(-1, 2, cells=2)), "grid: an edge at 0"),
-        (lambda: dp.PredictedObservedQuestion("x", "x", ERRORS, ERRORS), "observed: another column"),
+        (lambda: dp.UpliftQuestion("o", "o", "s"), "treatment: must differ"),
+        (lambda: dp.QuantileForecastsQuestion(("e",), (0.1, 0.9), ERRORS), "errors: must have 2 columns"),
+        (lambda: dp.QuantileForecastsQuestion(("e",), (0.0,), ERRORS), "quantiles: must be 1 to 50"),
+        (lambda: dp.QuantileForecastsQuestion(("e",), (0.5,), dp.Grid(-1, 2, cells=2)), "grid: must have an edge at 0"),
+        (lambda: dp.PredictedObservedQuestion("x", "x", ERRORS, ERRORS), "observed: must differ"),
     ],
 )
 def test_what_is_no_question_is_refused(make: Callable[[], Any], line: str) -> None:

@@ -47,7 +47,7 @@ def test_a_first_look_at_noise_does_not_say_that_nearly_all_is_missing() -> None
             warnings.simplefilter("ignore")
             curve = dp.cdf(values, epsilon=1, adjacency=dp.ADD_REMOVE, randomness=drawn)
         (note,) = (each for each in curve.notes if "missing" in each)
-        assert re.fullmatch("about [67].% of the records are missing, by the released count: .* of these", note)
+        assert re.fullmatch("about [67].% of the records are missing, by the released count; .*", note)
 
 
 def test_survival_and_scores_say_that_no_range_stood_out() -> None:

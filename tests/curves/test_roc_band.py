@@ -113,7 +113,7 @@ def test_units_of_several_records_have_no_band_for_the_population_and_the_pictur
     legend = ax.get_legend()
     assert legend is not None
     assert not any("population" in text.get_text() for text in legend.get_texts())
-    assert any("nothing is said of the population" in text.get_text().replace("\n", " ") for text in ax.texts)
+    assert any("not for the population" in text.get_text().replace("\n", " ") for text in ax.texts)
 
 
 def test_a_frame_has_the_ends_of_the_band_if_a_level_is_given() -> None:

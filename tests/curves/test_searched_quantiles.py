@@ -146,7 +146,7 @@ def test_what_is_no_chance_is_refused() -> None:
     for level in (0.0, 1.0, 2.0):
         with pytest.raises(ValueError, match="^search: "):
             of(Grid(0, 1, cells=8), 0.5, level=level)
-    with pytest.raises(ValueError, match="^hint: a search makes no use of one"):
+    with pytest.raises(ValueError, match="^hint: a search does not use a hint"):
         QuantilesQuestion("age", Grid(0, 1, cells=8), (0.5,), hint=Hint.ATOMS, search=0.9)
 
 

@@ -175,7 +175,7 @@ def test_the_number_that_was_asked_for_has_its_interval_its_picture_and_its_form
 
 def test_a_summary_without_what_it_says_was_asked_for_is_damaged() -> None:
     text = answer(dp.SumQuestion("x", 0, 60), {"x": X}, ONE, both(900)[0], seed=1).to_json()
-    with pytest.raises(ValueError, match="counts are needed"):
+    with pytest.raises(ValueError, match="must have counts"):
         Summary.from_json(text.replace('"statistic": "sum"', '"statistic": "variance"'))
 
 
@@ -238,7 +238,7 @@ def test_the_variance_of_a_population_is_held_where_cells_tell_how_squares_scatt
         found = answer(dp.VarianceQuestion("x", *grid.endpoints), {"x": sample}, ONE, adjacency, seed)
         low, high = found.interval(0.9, population=True)
         held += low <= values.var() <= high
-        assert len(found.turns) == 4
+        assert len(found.rounds) == 4
         if seed < widths.shape[1]:
             whole = answer(SummaryQuestion("x", *grid.endpoints), {"x": sample}, ONE, adjacency, seed)
             widths[:, seed] = high - low, np.diff(whole.intervals(0.9, population=True)[3])[0]

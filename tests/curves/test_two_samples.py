@@ -73,7 +73,7 @@ def test_differences_are_found_in_categories_and_in_curves_that_were_released_on
         )
         for group in (0, 1)
     ]
-    assert len(alone[0].turns) > 1  # the edges that both curves counted are not all
+    assert len(alone[0].rounds) > 1  # the edges that both curves counted are not all
     for first, second in ((together[0], together[1]), alone):
         assert dp.ks_test(first, second).p_value < 0.01
         assert dp.rank_sum_test(first, second).p_value < 0.01

@@ -111,7 +111,8 @@ def from_counts(
     if law == EXACT and total not in (None, sum(values)):
         raise InvalidArgument("total", f"exact counts add up to {sum(values)}, got {total}")
     privacy = PrivacyStatement(
-        epsilon=None, rho=0.0, adjacency=adjacency.value, unit="", rows_per_unit=require_integer("rows_per_unit", rows_per_unit),
+        epsilon=None, rho=0.0, adjacency=adjacency.value, unit="",
+        rows_per_unit=require_integer("rows_per_unit", rows_per_unit),
         units=None, trust=f"{ELSEWHERE}{source}", mechanism=words, seeded=False, grant="",
         notes=(f"these counts were released by {source}: their privacy loss is its own, and nothing was spent here",),
     )  # fmt: skip

@@ -131,8 +131,8 @@ class Histogram(IntervalResult):
         The noise of the unbiased counts is simulated, and a quantile of its largest studentised deviation gives the
         widths. The intervals are for the counts of these records, so their ends are whole numbers; with `population`,
         for the expected counts in a sample of this size, with noise and sampling simulated together: see
-        `simultaneous_mean_ends`. That needs independent units of one record each. No end is below zero, or above the number of
-        records where that is public.
+        `simultaneous_mean_ends`. That needs independent units of one record each. No end is below zero, or above a
+        public number of records.
 
         Args:
             level: The probability that all intervals cover.

@@ -23,9 +23,9 @@ from .histogram import Histogram
 from .question import require_independent
 
 LEAST = 1e-6
-"""The least deviation by noise that is told from none, in units of what cells leave open."""
+"""Smallest standard deviation of the noise that counts as noise, relative to the discretization error."""
 UNSEEN = 3.0
-"""People of whom a sample may have had none: with chance ``exp(-3)``, 5%."""
+"""Expected number of people of whom a sample may have none, with probability ``exp(-3)``, 5 %."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,16 +33,15 @@ class UStatistic:
     """A U-statistic, an average over pairs of people, with its interval and a bound on the error of rounding to cells.
 
     Attributes:
-        value: The estimate. The bias from noise is subtracted, except from areas under ROC curves. NaN where it is not
-            known: see `dpcurves.inference.knowledge`.
-        resolution: A bound on how far the statistic of cells may be from that of the exact values.
-        interval_function: A function that gives the ends of the interval for the statistic of the cells at a level; see
-            `interval`.
+        value: The estimate. The bias from noise is subtracted, except from areas under ROC curves. NaN if it is
+            unknown: see `dpcurves.inference.knowledge`.
+        resolution: A bound on the difference between the statistic of cells and of the exact values.
+        interval_function: Returns the ends of the interval for the statistic of the cells at a level; see `interval`.
         privacy: The privacy statement of the curve, or of the first of two.
         notes: The notes of the curves that it was computed from.
-        least: The smallest value that the statistic can have.
-        most: The largest value that the statistic can have.
-        pairs: How many pairs answered, where pairs of people were drawn.
+        least: The smallest possible value.
+        most: The largest possible value.
+        pairs: The number of pairs that answered, if pairs of people were drawn.
     """
 
     value: float
@@ -60,27 +59,28 @@ class UStatistic:
             object.__setattr__(self, "value", known)
 
     def interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """An interval that contains the statistic of these records' exact values with probability about `level`.
+        """Return an interval that contains the statistic of these records' exact values with probability about `level`.
 
-        The noise of the release is simulated (a parametric bootstrap about what was read), and the interval is widened
-        by `resolution`, so that it holds wherever values lie inside their cells. Where that is much, noise can miss it
-        at one end alone, and each end holds with a chance between ``(1 + level) / 2`` and `level`: see
-        `end_level`, for which `resolution`, half of what lies between both ends, stands for all of it.
+        The noise of the release is simulated (a parametric bootstrap around the estimate), and the interval is widened
+        by `resolution`, so that it holds wherever values lie inside their cells. If the resolution is large, noise can
+        miss the value at one end only, and each end holds with a probability between ``(1 + level) / 2`` and `level`:
+        see `end_level`, which gets `resolution`, half of the distance between both ends, as a lower bound of that
+        distance.
 
-        Values that were clamped count as the ends of the grid. With `population`, it is for the expected value of the
+        Clipped values count as the ends of the grid. With `population`, the interval is for the expected value of the
         statistic. Samples of this size are then simulated along with the noise, with `UNSEEN` more people, whom a
-        sample may have missed, spread evenly over the grid. The wider end of the basic and the percentile interval is
-        taken on each side, as a few people of great weight skew both.
+        sample may have missed, spread evenly over the grid. On each side the wider end of the basic and the percentile
+        interval is used, because a few people of large weight skew both.
 
         Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level = require_probability("level", level)
         low, high = self.interval_function(level, population)
         if self.resolution > 0:
             deviation = (high - low) / 2 / NormalDist().inv_cdf((1 + level) / 2)
-            each = end_level(self.resolution / max(deviation, LEAST * self.resolution), level)
-            low, high = self.interval_function(2 * each - 1, population)
+            end_probability = end_level(self.resolution / max(deviation, LEAST * self.resolution), level)
+            low, high = self.interval_function(2 * end_probability - 1, population)
         low, high = low - self.resolution, high + self.resolution
         return min(max(low, self.least), self.most), max(min(high, self.most), self.least)
 
@@ -88,7 +88,7 @@ class UStatistic:
 def compute_basic_interval(
     estimate: float, deviations: FloatArray, level: float, population: bool
 ) -> tuple[float, float]:
-    """The ends of the basic interval; for the population, also those of the percentile interval if they lie outside."""
+    """Return the ends of the basic interval; for the population, extended to the percentile interval."""
     low, high = basic_interval(estimate, deviations, level)
     if not population:
         return low, high
@@ -103,17 +103,17 @@ PLACE = 8
 
 @dataclass(frozen=True, eq=False)
 class SimulatedCounts:
-    """Counts of some cells.
+    """Counts of some cells, with simulated noise and sampling errors.
 
     Attributes:
-        counts: Without bias, of any shape.
-        evidence: What they were read from, cell by cell.
-        privacy: What stands on the curve.
-        notes: What is remarked on it.
-        row_axes: So many of the first axes are read as parts whose sums are kept: noise of the cells of an empty part does
+        counts: Unbiased counts, of any shape.
+        evidence: The release of the counts, cell by cell.
+        privacy: The privacy statement of the curve.
+        notes: The notes of the curve.
+        row_axes: The number of first axes that index rows whose sums are kept: noise in the cells of an empty row must
             not look like records.
-        stream: The first of two streams of simulation: several tables that are read together have their own.
-        draws: How many are simulated; None: as many as fit in memory.
+        stream: The first of two random streams: tables that are used together have different streams.
+        draws: The number of draws; None: as many as fit in memory.
     """
 
     counts: FloatArray
@@ -126,70 +126,70 @@ class SimulatedCounts:
 
     @cached_property
     def likely_counts(self) -> FloatArray:
-        """An estimate with no count below zero."""
+        """Non-negative estimate of the counts."""
         rows = self.counts.reshape(prod(self.counts.shape[: self.row_axes]), -1)
         sums = project_to_simplex(rows.sum(axis=1), max(float(self.counts.sum()), 1.0))
-        found = [
-            project_to_simplex(row, float(own)) if own > 0 else np.zeros(len(row))
-            for row, own in zip(rows, sums, strict=True)
+        likely_rows = [
+            project_to_simplex(row, float(row_sum)) if row_sum > 0 else np.zeros(len(row))
+            for row, row_sum in zip(rows, sums, strict=True)
         ]
-        return np.reshape(found, self.counts.shape)
+        return np.reshape(likely_rows, self.counts.shape)
 
     @cached_property
     def noise(self) -> FloatArray:
         """Simulated noise of the counts: (draws, ...)."""
         law, size = self.evidence.sums, self.counts.size
         draws = self.draws or max(400, min(MOST_DRAWS, choose_draws(size), VALUES // size))
-        drawn = simulate_cell_noise(law, self.evidence.total, draws, numbered_generator(self.stream))
-        return drawn.reshape(-1, *self.counts.shape)
+        noise = simulate_cell_noise(law, self.evidence.total, draws, numbered_generator(self.stream))
+        return noise.reshape(-1, *self.counts.shape)
 
     @cached_property
     def sampling_noise(self) -> FloatArray:
-        """Simulated errors of sampling, of the shape of `noise`; see `UStatistic.interval`.
+        """Simulated sampling errors, of the shape of `noise`; see `UStatistic.interval`.
 
         Raises:
-            ValueError: units have several records.
+            ValueError: a unit may have several records.
         """
         require_independent(self.privacy)
-        seen = self.likely_counts.ravel() + UNSEEN / self.likely_counts.size
-        people, shares = max(round(float(self.likely_counts.sum())), 1), seen / seen.sum()
-        drawn = numbered_generator(self.stream + 1).multinomial(people, shares, size=len(self.noise))
-        return np.asarray((drawn - people * shares).reshape(self.noise.shape))
+        expected = self.likely_counts.ravel() + UNSEEN / self.likely_counts.size
+        people, shares = max(round(float(self.likely_counts.sum())), 1), expected / expected.sum()
+        samples = numbered_generator(self.stream + 1).multinomial(people, shares, size=len(self.noise))
+        return np.asarray((samples - people * shares).reshape(self.noise.shape))
 
     def simulate_counts(self, population: bool) -> FloatArray:
-        """Likely counts with noise, and with that of sampling."""
+        """Return likely counts with noise, and with sampling errors for the population."""
         noisy = self.likely_counts + self.noise
         return np.asarray(noisy + self.sampling_noise if population else noisy)
 
 
 def merge_outside_slots(counts: FloatArray, shape: tuple[int, ...], *, clamps: bool) -> FloatArray:
-    """Return counts (..., *shape) of cells from those of slots: records outside in the end cells, or left out.
+    """Return counts (..., *shape) of cells from counts of slots: outside records join the end cells, or are left out.
 
     >>> merge_outside_slots(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=True).tolist()
     [3.0, 3.0, 9.0]
     >>> merge_outside_slots(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), (3,), clamps=False).tolist()
     [2.0, 3.0, 4.0]
     """
-    for back, cells in enumerate(reversed(shape), start=1):
-        if counts.shape[-back] == cells:
+    for axis, cells in enumerate(reversed(shape), start=1):
+        if counts.shape[-axis] == cells:
             continue
-        slots = np.moveaxis(counts, -back, -1)
-        read = slots[..., 1:-1].copy()
+        slots = np.moveaxis(counts, -axis, -1)
+        cell_counts = slots[..., 1:-1].copy()
         if clamps:
-            read[..., 0] += slots[..., 0]
-            read[..., -1] += slots[..., -1]
-        counts = np.moveaxis(read, -1, -back)
+            cell_counts[..., 0] += slots[..., 0]
+            cell_counts[..., -1] += slots[..., -1]
+        counts = np.moveaxis(cell_counts, -1, -axis)
     return counts
 
 
 @dataclass(frozen=True, eq=False)
 class MergedCellCounts:
-    """Counts of cells, and their simulation, read from counts of slots.
+    """Counts of cells, and their simulation, computed from counts of slots.
 
     Attributes:
-        slots: The counts as they were released, with those outside of the cells on their own.
+        slots: The counts as released, with slots for outside records.
         shape: Cells along each axis.
-        clamps: Whether records outside are read in the end cells; else they are left out.
+        clamps: Whether outside records count in the end cells; else they are left out.
     """
 
     slots: SimulatedCounts
@@ -198,17 +198,17 @@ class MergedCellCounts:
 
     @cached_property
     def counts(self) -> FloatArray:
-        """Counts without bias."""
+        """Unbiased counts."""
         return self._merge_slots(self.slots.counts)
 
     @cached_property
     def likely_counts(self) -> FloatArray:
-        """An estimate with no count below zero."""
+        """Non-negative estimate of the counts."""
         return self._merge_slots(self.slots.likely_counts)
 
     @cached_property
     def sampling_noise(self) -> FloatArray:
-        """Simulated errors of sampling. Raises `ValueError` if units have several records."""
+        """Simulated sampling errors. Raises `ValueError` if a unit may have several records."""
         return self._merge_slots(self.slots.sampling_noise)
 
     @cached_property
@@ -217,7 +217,7 @@ class MergedCellCounts:
         return self._merge_slots(self.slots.noise)
 
     def simulate_counts(self, population: bool) -> FloatArray:
-        """Likely counts with noise, and with that of sampling."""
+        """Return likely counts with noise, and with sampling errors for the population."""
         return self._merge_slots(self.slots.simulate_counts(population))
 
     def _merge_slots(self, counts: FloatArray) -> FloatArray:
@@ -228,24 +228,23 @@ ROUNDED = "values were rounded by chance to middles of cells: a cell also has so
 """The note of a histogram whose cells are taken for their middles."""
 MOST_CELLS = 2**12
 MOST_APART = 4.0
-"""The least number of people with a value, in its standard deviations, from which on a mean is known."""
+"""z-score of the number of people with a value from which a mean is known."""
 
 
 def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -> UStatistic:
-    """The mean of a kernel over all pairs of people, from counts of cells.
+    """Return the mean of a kernel over all pairs of people, from counts of cells.
 
-    For people who trust nobody it is Algorithm 1 of Bell, Bellet, Gascon and Kulkarni (2019), with whichever randomiser
-    the task has: the bilinear form of debiased reports without pairs of a report with itself, with the exact variance
-    of their Lemma 1 at the shares that reports tell, or at likely ones, if it is larger there. Of others the noise of
-    counts is simulated.
+    In the local model it is Algorithm 1 of Bell, Bellet, Gascon and Kulkarni (2019), with the task's randomiser: the
+    bilinear form of debiased reports without pairs of a report with itself, with the exact variance of their Lemma 1 at
+    the estimated shares, or at likely shares if it is larger there. In other models the noise of counts is simulated.
 
     Raises:
-        ValueError: values outside of the grid were counted apart, or there are more than 4,096 cells.
+        ValueError: values outside the grid were counted apart, or there are more than 4,096 cells.
     """
     if curve.grid.outside is Outside.APART:
-        raise InvalidArgument("curve", "values outside were counted apart, and how far they lie is not known")
+        raise InvalidArgument("curve", "values outside the grid were counted apart, so their distance is unknown")
     if len(curve.count) > MOST_CELLS:
-        raise InvalidArgument("curve", f"at most {MOST_CELLS} cells have a kernel, got {len(curve.count)}")
+        raise InvalidArgument("curve", f"a kernel needs at most {MOST_CELLS} cells, got {len(curve.count)}")
     values = curve.grid.values
     kernel, evidence = kernel_on(curve.x if values is None else np.stack([values, values], axis=1)), curve.evidence
     answered = evidence.sums.randomised_answers(evidence.values)
@@ -263,40 +262,42 @@ def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: Randomised
         quantile = NormalDist().inv_cdf((1 + level) / 2)
         if reports.present < MOST_APART * reports.deviation_of_missing:
             return -inf, inf
-        # Estimated shares that are made likely have lost a part of a large cell, and others are too uneven by noise.
-        off = max(each.deviation_of_mean(kernel.mean, population) for each in (reports, likely))
+        # Projected shares lose a part of a large cell, unprojected shares are too uneven because of noise.
+        deviation = max(answers.deviation_of_mean(kernel.mean, population) for answers in (reports, likely))
         if ROUNDED in curve.notes and not population:
-            off = hypot(off, _bound_rounding_deviation(kernel.mean, likely.counts[:-1]))
-        return value - quantile * off, value + quantile * off
+            deviation = hypot(deviation, _bound_rounding_deviation(kernel.mean, likely.counts[:-1]))
+        return value - quantile * deviation, value + quantile * deviation
 
     return _build_u_statistic(curve, kernel, likely.counts[:-1], value, compute_interval)
 
 
 def _bound_rounding_deviation(kernel: FloatArray, counts: FloatArray) -> float:
-    """At most the standard deviation of the mean over pairs by the coins that rounded values (Hoeffding 1948).
+    """Bound the standard deviation of the mean over pairs that is due to random rounding (Hoeffding 1948).
 
-    A coin moves a value by one cell, and has a standard deviation of at most one half of what that does. (Values that
-    are drawn with their coins are a sample of rounded ones: of the population the variance has them in it.)
+    Rounding moves a value by at most one cell, with a standard deviation of at most half of the resulting change. (For
+    the population, the sampling variance includes random rounding, because rounded values are a sample as well.)
     """
     people = max(float(counts.sum()), LEAST_PEOPLE)
-    alone = float(np.abs(np.diff(kernel @ counts / people)).max(initial=0.0)) / 2
-    both = float(np.abs(np.diff(np.diff(kernel, axis=0), axis=1)).max(initial=0.0)) / 4
-    return sqrt(4 * alone**2 / people + 2 * both**2 / (people * (people - 1)))
+    first_order = float(np.abs(np.diff(kernel @ counts / people)).max(initial=0.0)) / 2
+    second_order = float(np.abs(np.diff(np.diff(kernel, axis=0), axis=1)).max(initial=0.0)) / 4
+    return sqrt(4 * first_order**2 / people + 2 * second_order**2 / (people * (people - 1)))
 
 
 def _estimate_from_counts(curve: Histogram, kernel: Kernel) -> UStatistic:
     counts = SimulatedCounts(curve.unbiased_counts, curve.evidence, curve.privacy, curve.notes)
-    about, found = (float(mean_over_pairs(kernel, cells)) for cells in (counts.likely_counts, counts.counts))
-    bias = float(mean_over_pairs(kernel, counts.simulate_counts(population=False)).mean()) - about
+    likely_value, unbiased_value = (
+        float(mean_over_pairs(kernel, cells)) for cells in (counts.likely_counts, counts.counts)
+    )
+    bias = float(mean_over_pairs(kernel, counts.simulate_counts(population=False)).mean()) - likely_value
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
-        moved = mean_over_pairs(kernel, counts.simulate_counts(population)) - about
+        deviations = mean_over_pairs(kernel, counts.simulate_counts(population)) - likely_value
         if ROUNDED in curve.notes and not population:
-            coins = _bound_rounding_deviation(kernel.mean, counts.likely_counts)
-            moved += coins * numbered_generator(10).standard_normal(len(moved))
-        return compute_basic_interval(found, moved, level, population)
+            rounding_deviation = _bound_rounding_deviation(kernel.mean, counts.likely_counts)
+            deviations += rounding_deviation * numbered_generator(10).standard_normal(len(deviations))
+        return compute_basic_interval(unbiased_value, deviations, level, population)
 
-    return _build_u_statistic(curve, kernel, counts.likely_counts, found - bias, compute_interval)
+    return _build_u_statistic(curve, kernel, counts.likely_counts, unbiased_value - bias, compute_interval)
 
 
 def _build_u_statistic(
@@ -306,8 +307,12 @@ def _build_u_statistic(
     value: float,
     ends: Callable[[float, bool], tuple[float, float]],
 ) -> UStatistic:
-    """With what cells leave open: the mean of the reach of the kernel, below the root of Delta (Remark 3)."""
+    """Return the statistic with its discretization error: the mean deviation of the kernel in cells, below the root of
+    Delta (Remark 3)."""
     shares = likely / max(float(likely.sum()), 1.0)
-    least, most = float(np.min(kernel.mean - kernel.max_deviation)), float(np.max(kernel.mean + kernel.max_deviation))
-    open_ = float(shares @ kernel.max_deviation @ shares)
-    return UStatistic(value, open_, ends, curve.privacy, curve.notes, least, most)
+    lowest, highest = (
+        float(np.min(kernel.mean - kernel.max_deviation)),
+        float(np.max(kernel.mean + kernel.max_deviation)),
+    )
+    resolution = float(shares @ kernel.max_deviation @ shares)
+    return UStatistic(value, resolution, ends, curve.privacy, curve.notes, lowest, highest)

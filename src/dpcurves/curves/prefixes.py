@@ -36,25 +36,25 @@ from .question import grid_from_json, grid_to_json, require_independent
 
 
 def parse_edges(given: Any, axis: Axis) -> tuple[int, ...]:
-    """Numbers of edges, rising.
+    """Return indices of edges in increasing order.
 
     Raises:
-        ValueError: there is no edge, one stands twice, or the grid has fewer.
-        TypeError: `given` is a single number, or holds what is no whole number.
+        ValueError: there is no edge, an edge is repeated, or the grid has fewer edges.
+        TypeError: `given` is a single number, or has an entry that is no integer.
     """
-    at = tuple(
+    edges = tuple(
         sorted(
-            require_integer("at", each)
-            for each in require_sequence("at", given, "a tuple of numbers of edges, as in (1, 7),")
+            require_integer("at", edge)
+            for edge in require_sequence("at", given, "a tuple of numbers of edges, as in (1, 7),")
         )
     )
-    if not at or len(set(at)) < len(at) or at[0] < 0 or at[-1] > axis.grid.cells:
-        raise InvalidArgument("at", f"numbers of edges from 0 to {axis.grid.cells}, each once, are needed, got {at}")
-    return at
+    if not edges or len(set(edges)) < len(edges) or edges[0] < 0 or edges[-1] > axis.grid.cells:
+        raise InvalidArgument("at", f"numbers of edges from 0 to {axis.grid.cells}, each once, are needed, got {edges}")
+    return edges
 
 
 def evenly_spaced_edges(number: int, cells: int) -> tuple[int, ...]:
-    """Numbers of so many evenly spaced edges of a grid, the last one its end; fewer, where it has fewer cells.
+    """Return the indices of evenly spaced edges of a grid, the last being its end; fewer if it has fewer cells.
 
     >>> evenly_spaced_edges(4, 10), evenly_spaced_edges(4, 2)
     ((2, 5, 7, 10), (1, 2))
@@ -63,7 +63,7 @@ def evenly_spaced_edges(number: int, cells: int) -> tuple[int, ...]:
 
 
 def build_all_edges_query(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
-    """The query that is paid for: all counts along this grid."""
+    """Return the query that is charged: all counts along this grid."""
     return PrefixQuery((axis,) if classes is None else (classes, axis), prefix_lengths=())
 
 
@@ -71,31 +71,31 @@ NEARLY, MOST_STEPS = 1e-6, 2.0**50
 """By which part of a step a value may be below a multiple of it, for rounding; and the largest such multiple."""
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 SHOWN = 0.998
-"""Part of the records that a picture shows, where the grid has no ends that anybody named."""
+"""Share of the records that a plot shows if the range was found privately."""
 MOST_KEPT = 2**22
-"""Numbers of simulated noise that are kept for other curves of the same law: 32 MB."""
+"""Simulated numbers that are cached for other curves of the same law, at most: 32 MB."""
 
 
 @dataclass(frozen=True, eq=False)
 class PrefixShares:
-    """Readings of one row of counts along a grid.
+    """Shares and their noise from one row of counts along a grid.
 
-    What is best is read from all turns; what has to be unbiased, from the last one alone, so that bands and intervals
-    cover as often as they say. *Proof.* Let A be the earlier answers. They fix the intervals of the last turn and the
-    law of its noise, which is drawn afresh: given A, its unbiased reading at the ends of its intervals is off by noise
-    of a known law, so a bound that is simulated from this law holds at all ends at once with chance `level` given A.
-    Inside an interval the curve, which does not fall, lies between its ends, whatever the interval holds. A chance that
-    is `level` given each A is `level`. Hence A may choose intervals by any rule, also by how wide the band will be:
-    that changes its width, not its coverage. Merged with the earlier turns a reading might not cover: where their noise
-    was high or low decided where the last turn looked.
+    Point estimates use all rounds; unbiased estimates use the last round alone, so that bands and intervals have the
+    stated coverage. *Proof.* Let A be the earlier answers. They fix the intervals of the last round and the law of its
+    noise, which is independent: given A, the unbiased estimate at the ends of its intervals has noise of a known law,
+    so a bound simulated from this law holds at all ends simultaneously with probability `level` given A. Inside an
+    interval the curve, which is non-decreasing, lies between its ends. A probability that is `level` given every A is
+    `level`. Hence A may choose intervals by any rule, even by how wide the band will be: that changes its width, not
+    its coverage. An estimate merged with the earlier rounds might lose coverage: high or low noise in them decided
+    where the last round measured.
 
     Attributes:
-        evidence: Counts of one row of cells: of the last turn, if there were several.
-        grid: Where the cells lie.
-        earlier_evidence: Counts of the same cells in the turns before.
-        pilot_queries: So many of these chose the cells: see `combine_rounds`.
-        step: The number of whose multiples values seem to be; 0: of none. See `range_search.find_value_step`.
-        uses_all_rounds: Whether the intervals of all turns say how cells are halved: see `combine_rounds`.
+        evidence: Counts of one row of cells: of the last round, if there were several.
+        grid: The grid of the cells.
+        earlier_evidence: Counts of the same cells in the rounds before.
+        pilot_queries: The number of these that chose the cells: see `combine_rounds`.
+        step: The number whose multiples the values seem to be; 0: none. See `range_search.find_value_step`.
+        uses_all_rounds: Whether the intervals of all rounds determine how cells are halved: see `combine_rounds`.
     """
 
     evidence: Evidence
@@ -109,46 +109,50 @@ class PrefixShares:
     def from_json(
         cls, releases: Sequence[Mapping[str, Any]], grid: Grid, facts: Mapping[str, Any] = NOTHING
     ) -> PrefixShares:
-        """From the releases of a curve, turn by turn, and its `facts`, which stand among others.
+        """Read the releases of a curve, round by round, and the `facts` of its question.
 
         Raises:
-            ValueError: there is none, or one is damaged.
+            ValueError: there is no release, or a release is damaged.
         """
         if not releases:
-            raise InvalidArgument("evidence", "a curve without releases cannot be read")
+            raise InvalidArgument("evidence", "a curve needs at least one release")
         *earlier, last = (Evidence.from_json(release).as_cell_counts() for release in releases)
         step = facts.get("step", 0.0)
         if not isinstance(step, int | float) or not 0 <= step < inf:
-            raise InvalidArgument("step", f"a number above 0 is needed, got {step!r}")
+            raise InvalidArgument("step", f"must be above 0, got {step!r}")
         uses_all_rounds = facts.get("uses_all_rounds", False)
         if not isinstance(uses_all_rounds, bool):
-            raise InvalidArgument("uses_all_rounds", f"true or false is needed, got {uses_all_rounds!r}")
+            raise InvalidArgument("uses_all_rounds", f"must be true or false, got {uses_all_rounds!r}")
         return cls(last, grid, tuple(earlier), facts.get("pilot_queries", 0), step, uses_all_rounds)
 
     @property
     def facts(self) -> dict[str, object]:
-        """Facts that stand among others of a question: the number of looks, the step, the tree; not 0 or false."""
+        """Facts of the question that are not 0 or false: number of pilot queries, step, use of all rounds."""
         return {name: fact for name in ("pilot_queries", "step", "uses_all_rounds") if (fact := getattr(self, name))}
 
     def round_to_step(self, values: FloatArray) -> FloatArray:
-        """The multiples of the step at or below these values, or next above, in the same counted intervals, if any."""
+        """Round values down to multiples of the step, or up, within the same counted interval; else keep them."""
         if not self.step:
             return values
         ends = self.grid.edge(np.flatnonzero(self.measured_edges))
-        place = np.searchsorted(ends, values, side="right")
-        low, high = (np.concatenate([[-inf], ends, [inf]])[place + more] for more in (0, 1))
+        index = np.searchsorted(ends, values, side="right")
+        low, high = (np.concatenate([[-inf], ends, [inf]])[index + offset] for offset in (0, 1))
         whole_steps = np.floor(values / self.step + NEARLY)
-        known = np.abs(whole_steps) < MOST_STEPS  # neither infinite, nor larger than multiples are told apart
-        steps = np.where(known, whole_steps, 0.0)
-        first, second = multiples_of(self.step, steps), multiples_of(self.step, steps + 1)
-        found = np.where(first >= low, first, np.where(second < high, second, values))
-        return np.where(known, found, values)
+        is_representable = (
+            np.abs(whole_steps) < MOST_STEPS
+        )  # finite, and small enough that multiples are distinct doubles
+        steps = np.where(is_representable, whole_steps, 0.0)
+        lower_multiple, upper_multiple = multiples_of(self.step, steps), multiples_of(self.step, steps + 1)
+        rounded = np.where(
+            lower_multiple >= low, lower_multiple, np.where(upper_multiple < high, upper_multiple, values)
+        )
+        return np.where(is_representable, rounded, values)
 
     @cached_property
     def plotted_edges(self) -> slice:
-        """The edges that pictures show: all; where noisy counts chose the cells, those around `SHOWN` of the records.
+        """The edges that plots show: all; if noisy counts chose the cells, those around `SHOWN` of the records.
 
-        There the grid goes on to the largest doubles.
+        In that case the grid extends to the largest doubles.
         """
         if not self.pilot_queries:
             return slice(None)
@@ -159,36 +163,36 @@ class PrefixShares:
 
     @cached_property
     def boundaries(self) -> FloatArray:
-        """The ends of the counted cells, (slots + 1,): from -inf to inf, for values outside are in some cell."""
+        """The ends of the counted cells, (slots + 1,): from -inf to inf, because outside values have cells as well."""
         return self.grid.boundary(np.arange(self.grid.slots + 1))
 
     @cached_property
     def cells(self) -> FloatArray:
-        """The ends of each counted cell, (slots, 2): boundaries, or the one value that it holds."""
+        """The ends of each counted cell, (slots, 2): boundaries, or its single value twice."""
         return self.grid.value_range(np.arange(self.grid.slots)[:, None] + np.arange(2))
 
     def shares_at_boundaries(self, shares: FloatArray) -> FloatArray:
-        """Shares of records below each boundary, given those below each edge of the grid."""
+        """Return shares of records below each boundary, given the shares below each edge of the grid."""
         return np.concatenate([[0.0], shares, [1.0]]) if self.grid.outside is Outside.APART else shares
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """The evidence of all turns, in their order."""
+        """The evidence of all rounds, in order."""
         return *self.earlier_evidence, self.evidence
 
     @property
     def scale(self) -> float:
-        """The amount of a release that stands for one record: 1, but where weights are counted."""
+        """The amount of a release per record: 1, unless weights are counted."""
         return 1.0
 
     def simulate_noise(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-        """Simulated noise of the records up to each bound of the law, in chunks of (draws, bounds)."""
+        """Simulate the noise of the records up to each bound of the law, in chunks of (draws, bounds)."""
         return self.evidence.sums.simulate_prefixes(self.evidence.total, draws, generator)
 
     def simulate_sampling_errors(
         self, likely: FloatArray, records: int, bounds: IntArray, draws: int, generator: np.random.Generator
     ) -> FloatArray:
-        """Deviations of samples of so many records from likely counts between bounds: (draws, bounds - 1)."""
+        """Simulate deviations of samples of this size from likely counts between bounds: (draws, bounds - 1)."""
         return simulate_sampling_errors(likely, records, draws, generator)
 
     @cached_property
@@ -207,62 +211,67 @@ class PrefixShares:
 
     @cached_property
     def unbiased_shares(self) -> FloatArray:
-        """Shares before shrinkage and isotonic regression: linear in the released values but for the total."""
+        """Shares before shrinkage and isotonic regression: linear in the released values, except for the total."""
         return self._prefixes_at_edges(np.cumsum(self._unbiased_cells) / self._last_round_total)
 
     @cached_property
     def unbiased_prefix_counts(self) -> FloatArray:
-        """Records in the first slots, as the last turn counted them, without bias: (slots + 1,)."""
+        """Unbiased counts of the records in the first slots, from the last round: (slots + 1,)."""
         return np.append(0.0, np.cumsum(self._unbiased_cells))
 
     @cached_property
     def measured_edges(self) -> NDArray[np.bool_]:
-        """Mark the edges that bound a counted interval: the others are interpolated."""
+        """Mask of the edges that bound a counted interval: the others are interpolated."""
         edges = self.evidence.sums.measured_edges
         return edges[1:-1] if self.grid.outside is Outside.APART else edges
 
     @property
     def measured_prefix_counts(self) -> tuple[NDArray[np.int64], FloatArray]:
-        """The numbers of the edges that were measured, and how many records lie below each, without bias."""
+        """Indices of the measured edges, and the unbiased number of records below each."""
         known = np.flatnonzero(self.measured_edges)
         return known, self.unbiased_shares[known] * self.total
 
     def simulate_share_errors(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
-        """Simulated noise of `unbiased_shares` at the edges that were measured, in chunks of (draws, measured)."""
-        below = self.unbiased_prefix_counts[self.evidence.sums.bounds]
+        """Simulate the noise of `unbiased_shares` at the measured edges, in chunks of (draws, measured)."""
+        counts_below = self.unbiased_prefix_counts[self.evidence.sums.bounds]
         for noise in self._simulate_count_noise(generator):
-            shares = (below + noise) / np.maximum(below[-1] + noise[:, -1:], 1.0) - below / self._last_round_total
+            shares = (counts_below + noise) / np.maximum(
+                counts_below[-1] + noise[:, -1:], 1.0
+            ) - counts_below / self._last_round_total
             yield shares[:, 1:-1] if self.grid.outside is Outside.APART else shares
 
     def intervals_by_tests(
         self, p: FloatArray, cells: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> FloatArray | None:
-        """Ends of a few quantiles by tests at the edges, (..., 2): see `find_ends_by_tests`. None where they are many.
+        """Return the ends of a few quantiles by tests at the edges, (..., 2): see `find_ends_by_tests`. None if there
+        are many.
 
         Args:
             p: Levels, (...).
-            cells: The cells in which the curve has them, (..., 2). Intervals contain these: shrinkage may have taken
-                them outside.
-            level: The chance to hold all of the quantiles.
-            population: Whether they are those of the population.
-            generator: For the simulation; None: the public one, so that the same curve always has the same intervals.
+            cells: The cells in which the curve has the quantiles, (..., 2). Intervals are extended to these cells,
+                because shrinkage may have moved them outside.
+            level: The coverage probability of all quantiles together.
+            population: Whether the quantiles are those of the population.
+            generator: For the simulation; None: the public generator, so that a curve always has the same intervals.
         """
         bounds = self.evidence.sums.bounds
         if not are_few(p.size, level, choose_draws(len(bounds))):
             return None
-        chance = sampling_generator(generator) if population else None
-        noise, below = self._simulate_count_noise(generator), self.unbiased_prefix_counts[bounds]
-        found = find_ends_by_tests(below, noise, p.ravel(), level, chance, self.sampling_variance_at(p.ravel()))
-        first, last = bounds[found[:, 0]], bounds[found[:, 1]] - 1
+        sampling = sampling_generator(generator) if population else None
+        noise, counts_below = self._simulate_count_noise(generator), self.unbiased_prefix_counts[bounds]
+        edge_indices = find_ends_by_tests(
+            counts_below, noise, p.ravel(), level, sampling, self.sampling_variance_at(p.ravel())
+        )
+        first, last = bounds[edge_indices[:, 0]], bounds[edge_indices[:, 1]] - 1
         ends = np.stack([self.cells[first, 0], self.cells[last, 1]], axis=-1).reshape(cells.shape)
         return np.stack([np.minimum(ends, cells)[..., 0], np.maximum(ends, cells)[..., 1]], axis=-1)
 
     def sampling_variance_at(self, p: FloatArray) -> FloatArray | None:
-        """The variance of a sampled excess at each quantile, in units of that of records; None: these."""
+        """Return the variance of a sampled excess at each quantile, relative to unweighted records; None: 1."""
         return None
 
     def _simulate_count_noise(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
-        """Simulated noise of the counts below the edges that were measured, in chunks of (draws, measured)."""
+        """Simulate the noise of the counts below the measured edges, in chunks of (draws, measured)."""
         law, total = self.evidence.sums, self.evidence.total
         return (
             _simulate_public_noise(law, total is not None)
@@ -271,13 +280,13 @@ class PrefixShares:
         )
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
-        """Sampling at the edges that were measured."""
+        """Return the sampling model at the measured edges."""
         return Sample(
             clip_unseen_shares(self.shares[self.measured_edges], self.total), self.total, sampling_generator(generator)
         )
 
     def pin_ends(self, band: Band) -> Band:
-        """A band at the edges of the grid, with none below the first and all below the last one where these clamp."""
+        """Pin a band at the ends of a grid that clips: 0 below the first edge, 1 below the last."""
         if self.grid.outside is not Outside.APART:
             for ends in band:
                 ends[[0, -1]] = 0.0, 1.0
@@ -289,15 +298,15 @@ class PrefixShares:
 
     @property
     def _best_cells(self) -> FloatArray:
-        """Cells with the least expected error, (1, cells).
+        """Cells with the smallest expected error, (1, cells).
 
-        A smooth density is looked for in one turn only where the number of records is public: many curves of one
-        release, whose numbers are not, would take half as long again.
+        A smooth density is fitted to a single round only if the number of records is public: releases of many curves,
+        whose numbers are private, would take half as long again.
         """
         if self.earlier_evidence:
             return self._joint_estimate.cells[None]
-        own = self.evidence
-        return shrink_estimate(own.sums, own.values, own.total, along_axis=own.total is not None)
+        evidence = self.evidence
+        return shrink_estimate(evidence.sums, evidence.values, evidence.total, along_axis=evidence.total is not None)
 
     @cached_property
     def _last_round_total(self) -> float:
@@ -316,7 +325,7 @@ class PrefixShares:
 
 
 def _simulate_public_noise(law: NoisySums, total_is_public: bool) -> Iterable[FloatArray]:
-    """From the fixed seed, so that of one law it is always the same: kept for the next curve, if it is not too large.
+    """Simulate noise from the fixed seed, which is equal for equal laws; small arrays are cached for the next curve.
 
     The curves of all categories have one law.
     """
@@ -327,9 +336,9 @@ def _simulate_public_noise(law: NoisySums, total_is_public: bool) -> Iterable[Fl
 
 @lru_cache(maxsize=2)  # a pure function of public facts
 def _cache_public_noise(law: NoisySums, total_is_public: bool) -> FloatArray:
-    found = np.concatenate(list(_simulate_noise(law, 0 if total_is_public else None, public_generator(None))))
-    found.flags.writeable = False
-    return found
+    noise = np.concatenate(list(_simulate_noise(law, 0 if total_is_public else None, public_generator(None))))
+    noise.flags.writeable = False
+    return noise
 
 
 def _simulate_noise(law: NoisySums, total: int | None, generator: np.random.Generator) -> Iterator[FloatArray]:
@@ -344,12 +353,12 @@ class Smoothing:
     """The smoothing of a curve.
 
     Attributes:
-        p: The power in which changes of noises are added up: 1, absolute values, or 2, squares.
-        at: Numbers of the counted edges that are smoothed; between them the curve is linear. None: all of these.
+        p: The power of the changes of noise that is minimised: 1, absolute values, or 2, squares.
+        at: Indices of the counted edges that are smoothed; the curve is linear in between. None: all counted edges.
 
     Raises:
-        ValueError: `p` is another number, or edges do not rise.
-        TypeError: one of them is no whole number.
+        ValueError: `p` is neither 1 nor 2, or an edge is out of range.
+        TypeError: `p` or an edge is no integer.
     """
 
     p: int
@@ -358,7 +367,7 @@ class Smoothing:
     def __post_init__(self) -> None:
         convert_to_integers(self, p="p")
         if self.p not in (ABSOLUTE, SQUARES):
-            raise InvalidArgument("p", f"1 (absolute values) or 2 (squares) is needed, got {self.p}")
+            raise InvalidArgument("p", f"must be 1 (absolute values) or 2 (squares), got {self.p}")
         if self.at is not None:
             edges = tuple(
                 require_integer("at", edge)
@@ -367,37 +376,39 @@ class Smoothing:
             object.__setattr__(self, "at", tuple(sorted(set(edges))))
 
     def snap_to_measured_edges(self, prefixes: PrefixShares) -> tuple[Smoothing, tuple[str, ...]]:
-        """This smoothing at counted edges, each the nearest one to an edge of `at`; a note, where this is another one.
+        """Return this smoothing at the counted edges nearest to `at`, with a note if an edge moved.
 
         Raises:
-            ValueError: the grid has not so many edges.
+            ValueError: the grid has fewer edges.
         """
         if self.at is None:
             return self, ()
-        beyond = [edge for edge in self.at if not 0 <= edge <= prefixes.grid.cells]
-        if beyond:
-            raise InvalidArgument("at", f"edges from 0 to {prefixes.grid.cells} are needed, got {beyond[0]}")
-        asked, counted = np.array(self.at, dtype=np.int64), np.flatnonzero(prefixes.measured_edges)
-        after = np.clip(np.searchsorted(counted, asked), 1, len(counted) - 1)
+        outside = [edge for edge in self.at if not 0 <= edge <= prefixes.grid.cells]
+        if outside:
+            raise InvalidArgument("at", f"must be edges from 0 to {prefixes.grid.cells}, got {outside[0]}")
+        requested, counted = np.array(self.at, dtype=np.int64), np.flatnonzero(prefixes.measured_edges)
+        after = np.clip(np.searchsorted(counted, requested), 1, len(counted) - 1)
         low, high = counted[after - 1], counted[after]
-        found = np.where(asked - low <= high - asked, low, high)
-        moved = int(np.count_nonzero(found != asked))
-        note = f"{moved} of {len(asked)} edges to smooth at were not counted: the nearest counted ones were taken"
-        return Smoothing(self.p, tuple(found.tolist())), (note,) if moved else ()
+        nearest = np.where(requested - low <= high - requested, low, high)
+        moved_edges = int(np.count_nonzero(nearest != requested))
+        note = (
+            f"{moved_edges} of {len(requested)} edges to smooth at were not counted: the nearest counted edges are used"
+        )
+        return Smoothing(self.p, tuple(nearest.tolist())), (note,) if moved_edges else ()
 
     def shares(self, prefixes: PrefixShares) -> FloatArray:
-        """Shares below each edge of the grid, from the counts of the last turn.
+        """Return shares below each edge of the grid, from the counts of the last round.
 
-        The edges of `at` were counted, as those of `snap_to_measured_edges` are.
+        The edges of `at` must be counted, as after `snap_to_measured_edges`.
         """
         law, evidence = prefixes.evidence.sums, prefixes.evidence
         curve = estimate_prefixes(law, evidence.values, evidence.total)
-        kept = self._find_smoothed_edges(prefixes, curve.ends)
-        graph, noisy = curve.graph.restrict_to_points(kept), curve.counts[kept]
+        smoothed = self._find_smoothed_edges(prefixes, curve.ends)
+        graph, noisy_counts = curve.graph.restrict_to_points(smoothed), curve.counts[smoothed]
         ceiling = None if evidence.total is None else AtMost(float(evidence.total))
         smooth = project_isotonic_l1 if self.p == ABSOLUTE else project_isotonic_l2
-        counts = smooth(noisy, graph, ceiling)
-        below = np.interp(np.arange(law.cells + 1), [0, *curve.ends[kept]], [0.0, *counts])
+        counts = smooth(noisy_counts, graph, ceiling)
+        below = np.interp(np.arange(law.cells + 1), [0, *curve.ends[smoothed]], [0.0, *counts])
         shares = np.minimum(below / max(below[-1], 1.0), 1.0)
         if prefixes.grid.outside is Outside.APART:
             return np.asarray(shares[1:-1])
@@ -405,7 +416,7 @@ class Smoothing:
         return np.asarray(shares)
 
     def _find_smoothed_edges(self, prefixes: PrefixShares, ends: IntArray) -> IntArray:
-        """The counted ends that are smoothed; the last one always is: all records lie below it."""
+        """Return the counted ends that are smoothed; the last end always is: all records lie below it."""
         if self.at is None:
             return np.arange(len(ends))
         slots = np.array(self.at, dtype=np.int64) + int(prefixes.grid.outside is Outside.APART)
@@ -413,11 +424,11 @@ class Smoothing:
 
 
 class Spans(NamedTuple):
-    """Spans between counted edges, with one edge below all records and one above them.
+    """Spans between counted edges, with an edge below all records and an edge above them.
 
     Attributes:
-        edges: Numbers of the edges that a span ends at, rising, from the first to the last of all.
-        first, last: Where each span begins and ends, as numbers into `edges`.
+        edges: Indices of the edges at which a span ends, increasing, from the first to the last of all edges.
+        first, last: Begin and end of each span, as indices into `edges`.
     """
 
     edges: NDArray[np.int64]
@@ -426,12 +437,12 @@ class Spans(NamedTuple):
 
     @classmethod
     def from_edges(cls, first: NDArray[np.int64], last: NDArray[np.int64], edges: int) -> Spans:
-        """Spans between such edges, out of so many."""
-        at = np.unique(np.concatenate([first, last, [0, edges - 1]]))
-        return cls(at, np.searchsorted(at, first), np.searchsorted(at, last))
+        """Build spans between these edges, given the number of edges."""
+        edge_indices = np.unique(np.concatenate([first, last, [0, edges - 1]]))
+        return cls(edge_indices, np.searchsorted(edge_indices, first), np.searchsorted(edge_indices, last))
 
     def sum_spans(self, below: FloatArray) -> FloatArray:
-        """The amount in each span, (..., spans), from the amounts below each edge.
+        """Return the amount in each span, (..., spans), from the amounts below each edge.
 
         >>> spans = Spans.from_edges(np.array([0, 1]), np.array([1, 3]), 4)
         >>> spans.sum_spans(np.array([0.0, 0.2, 0.5, 1.0])).tolist()
@@ -442,17 +453,17 @@ class Spans(NamedTuple):
     def simulate_sampling_errors(
         self, below: FloatArray, units: int, draws: int, chance: np.random.Generator
     ) -> FloatArray:
-        """Deviations of a sample's units in each span from their expectation: (draws, spans).
+        """Simulate deviations of a sample's units in each span from their expectation: (draws, spans).
 
         Args:
             below: The shares of the population below each edge.
             units: The size of the sample.
-            draws: How many samples.
-            chance: For simulation.
+            draws: The number of samples.
+            chance: The generator.
         """
-        passed = np.diff(below[self.edges])
-        more = simulate_sampling_errors(passed * (units / passed.sum()), units, draws, chance)
-        return self._subtract_ends(np.pad(np.cumsum(more, axis=1), ((0, 0), (1, 0))))
+        cell_shares = np.diff(below[self.edges])
+        errors = simulate_sampling_errors(cell_shares * (units / cell_shares.sum()), units, draws, chance)
+        return self._subtract_ends(np.pad(np.cumsum(errors, axis=1), ((0, 0), (1, 0))))
 
     def _subtract_ends(self, below: FloatArray) -> FloatArray:
         return np.asarray(below[..., self.last] - below[..., self.first])
@@ -460,13 +471,13 @@ class Spans(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SearchedQuantiles:
-    """Evidence of `Quantiles` where no distribution function was counted.
+    """Evidence of `Quantiles` without a counted distribution function.
 
     Attributes:
-        evidence: Counts below all edges that were looked at.
-        grid: The cells along which was searched. They are not laid out.
-        label: What the x axis shows.
-        privacy: The privacy statement, which every picture shows.
+        evidence: Counts below all edges that were queried.
+        grid: The cells of the search, which are never stored as arrays.
+        label: The label of the x axis.
+        privacy: The privacy statement, which every plot shows.
     """
 
     evidence: Evidence
@@ -475,24 +486,24 @@ class SearchedQuantiles:
     privacy: PrivacyStatement
 
     def quantile(self, p: ArrayLike) -> FloatArray:
-        """The first edge, as far as noise tells, below which a share `p` lies; of a cell with one end, that."""
+        """Return the estimated first edge below which a share `p` lies; the finite end of an unbounded cell."""
         cells = self.quantile_cell(p)
         return choose_shown_values(cells, cells[..., 1])
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
-        """The ends of the cell below that edge, ``(..., 2)``: infinite, if it holds values outside."""
+        """Return the ends of the cell below that edge, ``(..., 2)``: infinite if it holds outside values."""
         return self._find_cell_limits(p, lambda search: search.brackets[1])
 
     def quantile_intervals(self, p: ArrayLike, level: float, *, population: bool = False) -> FloatArray:
-        """Edges that have the quantiles between them, all correct at once with chance `level`: ``(..., 2)``.
+        """Return edges that enclose the quantiles, simultaneously with probability `level`: ``(..., 2)``.
 
-        See `PathQuantile`. They are as short as noise allows at the level that was searched for; at another one they
-        end where its search meets a count that nobody asked for. The error chance is divided by the number of turns, so
-        they hold more often than `level` says.
+        See `PathQuantile`. They are as short as noise allows at the level of the search; at another level they end
+        where its search needs a count that was never queried. The error probability is divided by the number of
+        quantiles and of thresholds, so coverage exceeds `level`.
         """
-        each = 1 - (1 - require_probability("level", level)) / max(np.size(p), 1)
+        level_per_quantile = 1 - (1 - require_probability("level", level)) / max(np.size(p), 1)
         require_independent(self.privacy, population)
-        return self._find_cell_limits(p, lambda search: search.interval(population=population), each)
+        return self._find_cell_limits(p, lambda search: search.interval(population=population), level_per_quantile)
 
     @property
     def x(self) -> FloatArray:
@@ -501,24 +512,26 @@ class SearchedQuantiles:
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """The releases, all turns together."""
+        """The releases, all rounds together."""
         return (self.evidence,)
 
     def question_to_json(self) -> dict[str, Any]:
-        """Plain objects that say along what was searched."""
+        """Return the label and the grid of the search as plain objects."""
         return {"label": self.label, "grid": grid_to_json(self.grid)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], privacy: PrivacyStatement) -> SearchedQuantiles:
-        """Read what `question_to_json` wrote, beside the one release."""
+        """Read the output of `question_to_json`, with the release."""
         question, (released,) = stored["question"], stored["releases"]
         evidence = Evidence.from_json(released)
         if evidence.path_sums.cells != (grid := grid_from_json(question["grid"])).slots:
-            raise InvalidArgument("grid", "it has not as many cells as were searched")
+            raise InvalidArgument("grid", "the number of cells must be that of the search")
         return cls(evidence, grid, question["label"], privacy)
 
     def _find_cell_limits(self, p: ArrayLike, bracket: Any, level: float = 0.5) -> FloatArray:
         shares = as_numbers("p", p)
-        found = [bracket(PathQuantile.from_evidence(self.evidence, share, level)) for share in shares.ravel().tolist()]
-        slots = np.array([(each.low, each.high) for each in found], dtype=np.int64)
+        brackets = [
+            bracket(PathQuantile.from_evidence(self.evidence, share, level)) for share in shares.ravel().tolist()
+        ]
+        slots = np.array([(limits.low, limits.high) for limits in brackets], dtype=np.int64)
         return self.grid.value_range(slots.reshape(*shares.shape, 2))

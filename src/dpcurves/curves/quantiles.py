@@ -1,4 +1,4 @@
-"""Given quantiles of one column, computed from one released distribution function."""
+"""Requested quantiles of one column, computed from one released distribution function or found by a private search."""
 
 from __future__ import annotations
 
@@ -31,13 +31,11 @@ class Quantiles(IntervalResult):
 
     Attributes:
         p: Shares, of shape ``(quantiles,)``.
-        curve: The distribution function that they were computed from, which may be used at no further loss. Where
-            counts closed in on the quantiles, it is known best near them. On grids
-            too fine for one, the counts that the searches asked for (`SearchedQuantiles`): then each value is the upper edge of
-            its cell.
+        curve: The distribution function that they were computed from, which can be used at no further loss. If adaptive
+            rounds narrowed in on the quantiles, it is most accurate near them. On grids too fine for a distribution
+            function, the counts of the searches (`SearchedQuantiles`): then each value is the upper edge of its cell.
 
-    Data frame: columns ``p``, ``x``, ``cell_lower`` and ``cell_upper``. In JSON a cell without an end has null in
-    its place.
+    Data frame: columns ``p``, ``x``, ``cell_lower`` and ``cell_upper``. In JSON an infinite end of a cell is null.
     """
 
     KIND = "quantiles"
@@ -48,7 +46,7 @@ class Quantiles(IntervalResult):
         "cell_lower": {"description": "Where the cell of each quantile begins; null: it has no end.", **display.COLUMN},
         "cell_upper": {"description": "Where it ends; null: it has no end.", **display.COLUMN},
     })  # fmt: skip
-    OPTIONAL_ARRAYS = ("cell_lower", "cell_upper")  # earlier versions did not write these
+    OPTIONAL_ARRAYS = ("cell_lower", "cell_upper")  # earlier versions did not write them
     POSSIBLE_RANGES = MappingProxyType(dict.fromkeys(("x", "cell_lower", "cell_upper"), (-inf, inf)))
     IS_WEIGHTED: ClassVar[bool] = False
     CURVE_CLASS: ClassVar[type[CDF]] = CDF
@@ -58,39 +56,39 @@ class Quantiles(IntervalResult):
 
     @cached_property
     def x(self) -> FloatArray:
-        """Values, of shape ``(quantiles,)``, interpolated inside their cells: computed when they are first used.
+        """Values, of shape ``(quantiles,)``, interpolated inside their cells. Computed on first use.
 
-        Where values outside the grid were clamped, a quantile in an end cell is given as the inner edge of that cell,
-        and lies beyond it.
+        If outside values were clipped, a quantile in an end cell is given as the inner edge of that cell, and lies
+        beyond it.
         """
         return self.curve.quantile(self.p)
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The privacy statement, which every picture shows."""
+        """The privacy statement, which every plot shows."""
         return self.curve.privacy
 
     @property
     def cells(self) -> FloatArray:
-        """The edges of the cell that each quantile lies in, shape ``(quantiles, 2)``: inside cells nothing was counted.
+        """The ends of the cell of each quantile, shape ``(quantiles, 2)``; positions inside cells were not released.
 
-        A cell that also holds values outside of the grid ends in infinity.
+        A cell that also holds outside values has an infinite end.
         """
         return self.curve.quantile_cell(self.p)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Confidence intervals for the quantiles, all correct at once with probability `level`: ``(quantiles, 2)``.
+        """Confidence intervals for the quantiles, simultaneous with probability `level`: ``(quantiles, 2)``.
 
-        They are for the quantiles of these records, whatever ties there are, or, with `population`, for those of the
-        population that the records were drawn from; see `CDF.quantile_interval`. The fewer quantiles, the narrower they
-        are. They end at edges of cells, so they hold more often than `level` says. An end is infinite where the
-        quantile may lie outside the grid.
+        They are for the quantiles of these records, with any ties, or, with `population`, for the quantiles of the
+        population that the records were drawn from; see `CDF.quantile_interval`. With fewer quantiles they are
+        narrower. They end at edges of cells, so coverage exceeds `level`. An end is infinite if the quantile may lie
+        outside the grid.
         """
         return self.curve.quantile_intervals(self.p, level, population=population)
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """The releases, turn by turn."""
+        """The releases, round by round."""
         return self.curve.rounds
 
     def _interval_name(self) -> str:
@@ -100,8 +98,8 @@ class Quantiles(IntervalResult):
         return len(self.curve.x)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        drawn = {"label": self.curve.label, "edges": getattr(self.curve, "x", ()), "weighted": self.IS_WEIGHTED, **how}
-        return display.draw_quantiles(self.p, self._mask_unknown("x", self.x), cells=self.cells, shades=shades, **drawn)  # type: ignore[arg-type]
+        facts = {"label": self.curve.label, "edges": getattr(self.curve, "x", ()), "weighted": self.IS_WEIGHTED, **how}
+        return display.draw_quantiles(self.p, self._mask_unknown("x", self.x), cells=self.cells, shades=shades, **facts)  # type: ignore[arg-type]
 
     def _columns(self) -> dict[str, FloatArray]:
         lower, upper = self.cells.T
@@ -125,9 +123,9 @@ class Quantiles(IntervalResult):
         prefixes = cls.CURVE_CLASS.SHARES_CLASS.from_json(
             document.evidence["releases"], grid_from_edges(question), question
         )
-        # The notes stand in the file. A reading that nothing was granted for had none when it was written.
-        read = cls.CURVE_CLASS.from_prefixes if document.privacy.grant else cls.CURVE_CLASS.from_placeholder
-        return cls(p, read(prefixes, question["label"], document.privacy))
+        # The file has the notes. A result without a charge had none when it was written.
+        build_curve = cls.CURVE_CLASS.from_prefixes if document.privacy.grant else cls.CURVE_CLASS.from_placeholder
+        return cls(p, build_curve(prefixes, question["label"], document.privacy))
 
     def _summary(self) -> list[tuple[str, str]]:
         return format_quantile_rows(self.curve, self.p)
@@ -135,32 +133,33 @@ class Quantiles(IntervalResult):
 
 @dataclass(frozen=True, slots=True)
 class QuantilesQuestion:
-    """At or below which values do shares `at` of the records lie? Any number of them costs as much as a `CdfQuestion`.
+    """Ask for the values at or below which shares `at` of the records lie. Any number of them costs as much as a
+    `CdfQuestion`.
 
-    A single quantile, or up to three of many records, are counted in three or four turns that close in on them: their
-    intervals are mostly half as wide as those of a distribution function, whose steps are wide elsewhere then, and
-    their errors smaller; but in a thin tail of a few thousand records whose number is private, errors are up to 1.7
-    times as large. Others are read from the distribution function that a `CdfQuestion` counts.
+    A single quantile, or up to three of many records, are counted in three or four adaptive rounds that narrow in on
+    them: their intervals are mostly half as wide as those of a distribution function, whose steps are then wide
+    elsewhere, and their errors smaller; but in a thin tail of a few thousand records whose number is private, errors
+    are up to 1.7 times as large. Other quantiles are computed from the distribution function of a `CdfQuestion`.
 
-    On a grid with too many cells to count each, or if `search` is given, they are found by bisection: each turn halves
-    the cells among which a quantile, or an end of its interval, may lie, and depends on the answers before. All counts
-    take their noise from one tree whose loss is charged once: under the same request, other quantiles and a
-    distribution function at edges of this grid then cost nothing more.
+    On a grid with too many cells to count each, or if `search` is given, they are found by bisection: each round halves
+    the cells that may contain a quantile, or an end of its interval, and depends on the answers before. All counts
+    share one noise tree whose loss is charged once: under the same request, other quantiles and a distribution function
+    at edges of this grid are then free.
 
     Attributes:
         column: A column of numbers.
-        grid: Public cells; inside a cell, values are taken as evenly spread. Values outside are clamped into the end
-            cells, unless they are counted apart: a quantile there is known to lie beyond one edge only.
+        grid: Public cells; inside a cell, values are assumed evenly spread. Outside values are clipped into the end
+            cells, unless they are counted apart: a quantile there is only known to lie beyond an edge.
         at: Shares between 0 and 1.
         measured_in: The measuring unit of the column, for the axis.
         hint: See `CdfQuestion`.
-        search: The level of the intervals that are searched for. None: 0.95 on a grid of more than 2**20 slots; on
-            other grids quantiles are computed from a distribution function.
+        search: The level of the intervals of the search. None: 0.95 on a grid of more than 2**20 slots; on other grids
+            quantiles are computed from a distribution function.
 
     Raises:
         ValueError: a share is not between 0 and 1, or there is none; `search` is not between 0 and 1, or is given
             together with a hint.
-        TypeError: `at` is a single number, or holds something that is not a number.
+        TypeError: `at` is a single number, or has an entry that is no number.
     """
 
     column: str
@@ -176,19 +175,19 @@ class QuantilesQuestion:
         if self.search is not None:
             object.__setattr__(self, "search", require_probability("search", self.search))
             if self.hint is not None:
-                raise InvalidArgument("hint", "a search makes no use of one")
+                raise InvalidArgument("hint", "a search does not use a hint; leave hint out")
 
     @property
     def charged_query(self) -> PrefixQuery | None:
-        """The query for all counts along this grid, where quantiles are searched for."""
+        """The query for all counts along this grid, if quantiles are searched for."""
         return None if self._search_level is None else build_all_edges_query(Axis(self.column, self.grid))
 
     def with_level_of_search(self, level: float) -> QuantilesQuestion:
-        """This question; where it would search anyhow, for intervals at this level."""
+        """Return this question; if it searches, for intervals at this level."""
         return self if self.charged_query is None else self.with_search(level)
 
     def with_search(self, level: float) -> QuantilesQuestion:
-        """This question, searching for intervals at this level."""
+        """Return this question with a search for intervals at this level."""
         return replace(self, search=level)
 
     @property
@@ -196,15 +195,15 @@ class QuantilesQuestion:
         return LEVEL if self.search is None and Axis(self.column, self.grid).slots > MOST_LAID_OUT else self.search
 
     def steps(self, setting: Setting) -> Needs[Quantiles]:
-        """Turns of a search, or a distribution function, read at the shares."""
+        """Search for the quantiles, or ask for a distribution function and compute them."""
         curve: CDF | SearchedQuantiles
         if self._search_level is not None:
             axis, label = Axis(self.column, self.grid), format_axis_label(self.column, self.measured_in)
-            found = yield from ask_workload(QuantileSearchWorkload(axis, self.at, self._search_level), ALL)
-            curve = SearchedQuantiles(found.counts, axis.grid, label, build_privacy_statement(found.releases))
+            answer = yield from ask_workload(QuantileSearchWorkload(axis, self.at, self._search_level), ALL)
+            curve = SearchedQuantiles(answer.counts, axis.grid, label, build_privacy_statement(answer.releases))
         else:
-            whole = CdfQuestion(self.column, self.grid, measured_in=self.measured_in, hint=self.hint)
-            curve = yield from whole.ask_counts(self.at, has_separate_round_numbers=True)
+            cdf_question = CdfQuestion(self.column, self.grid, measured_in=self.measured_in, hint=self.hint)
+            curve = yield from cdf_question.ask_counts(self.at, has_separate_round_numbers=True)
         return Quantiles(np.array(self.at), curve)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Questions: their base, columns by which records are parted, labels, and grids as plain objects."""
+"""Questions: their protocols, grouping columns, class labels, and grids as plain objects."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Curve = TypeVar("Curve", covariant=True)
 
 
 class Question(Protocol[Curve]):
-    """A question about a table. Its fields are public; two questions with the same repr ask the same.
+    """A question about a table. Its fields are public; questions with equal repr are equal.
 
-    Formal guarantees: `steps` is a pure function of the fields, of the public setting and of the answers that it is
-    sent (it stands behind the privacy wall, so it sees nothing else). It ends in a curve whatever is sent, for noise
-    can send anything.
+    Formal guarantees: `steps` is a pure function of the fields, of the public setting and of the answers it receives
+    (it runs outside the trusted boundary, so it sees nothing else). It ends in a curve for every possible answer,
+    because noise can produce any answer.
     """
 
     def steps(self, setting: Setting) -> Needs[Curve]:
-        """Yield each set of counts that is needed, receive the releases, and in the end return the curve."""
+        """Yield each workload, receive its releases, and return the curve at the end."""
         ...
 
 
@@ -36,7 +36,7 @@ class Question(Protocol[Curve]):
 class ChargedAsQuery(Protocol):
     """A question that is charged for one release. Under one request, other questions about that release are free.
 
-    Formal guarantees: if there is one, `steps` asks for nothing but what is paid as `charged_query`, with all of the loss.
+    Formal guarantees: if `charged_query` is not None, `steps` asks only for what it covers, with all of the loss.
     """
 
     @property
@@ -46,32 +46,32 @@ class ChargedAsQuery(Protocol):
 
 
 def find_charged_query(question: object) -> Query | None:
-    """The query that a request with this question pays for; None: the question itself."""
+    """Return the query that a request with this question is charged for; None: the question itself."""
     return question.charged_query if isinstance(question, ChargedAsQuery) else None
 
 
 @runtime_checkable
 class HasPlanNotes(Protocol):
-    """A question with notes that should be read before it is charged."""
+    """A question with notes that users should read before it is charged."""
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """The notes, each in one line, from public facts alone."""
+        """Return the notes, one line each, from public facts alone."""
         ...
 
 
 def build_privacy_statement(releases: Sequence[Release], model: str = "", least: Least = ANYWHERE) -> PrivacyStatement:
-    """The privacy statement of a curve that was read from these releases.
+    """Return the privacy statement of a curve computed from these releases.
 
-    Losses of the turns add up; what is said of the mechanism is said turn by turn, once where turns agree. Notes say
-    what is missing, and what lies outside of the cells.
+    Losses of the rounds add up; mechanisms are listed once each. Notes state missing records, and records outside the
+    cells.
 
     Args:
         releases: The releases.
-        model: What is said of a model.
-        least: The least share outside of cells that is spoken of, where it is another one than usual.
+        model: The statement about a model.
+        least: The smallest share outside the cells that is noted, if it is not the usual one.
 
     Raises:
-        TypeError: what is said of the model is no text.
+        TypeError: `model` is no text.
     """
     require_type("model", model, str, "a text")
     plans = [release.plan for release in releases]
@@ -92,73 +92,75 @@ def build_privacy_statement(releases: Sequence[Release], model: str = "", least:
 
 
 def require_independent(privacy: PrivacyStatement, population: bool = True) -> None:
-    """Refuse statements on a population, if they are asked for, where units are not independent.
+    """Reject intervals for a population if units are not independent.
 
     Raises:
-        ValueError: a unit has several records.
+        ValueError: a unit may have several records.
     """
     if population and privacy.rows_per_unit != 1:
         raise InvalidArgument("population", "independent units of one record each are needed (rows_per_unit=1)")
 
 
 By: TypeAlias = Categories | tuple[Categories, ...] | None
-"""A column of categories, or of groups that nobody listed (`Unlisted`); or several columns, for each combination of
-their categories; or none."""
+"""A column of public or unlisted categories (`UnlistedCategories`); or several columns, for each combination of
+their categories; or None."""
 Key: TypeAlias = Category | tuple[Category, ...]
-"""A category; of several columns one of each."""
+"""A category; for several columns, a category of each."""
 
 CATEGORIES = 'Categories, as in Categories("ward", ("a", "b")),'
 MOST_COMBINATIONS = 2**16
 
 
 def parse_grouping(by: object) -> tuple[Categories, ...]:
-    """The columns that were declared, in their order.
+    """Return the declared columns in order.
 
-    Formal guarantees: a record has one category of each column at most, so it lies in one combination at most: several
-    columns part records as one column does that has a category for each combination.
+    Formal guarantees: a record has at most one category of each column, so it lies in at most one combination: several
+    columns split records as one column with a category for each combination does.
 
     Raises:
         TypeError: `by` is neither `Categories`, nor a tuple of these, nor None.
-        ValueError: a column stands twice, or two combinations print alike, or there are more than 65,536.
+        ValueError: a column is repeated, two combinations print alike, or there are more than 65,536.
     """
     if by is None:
         return ()
     if not isinstance(by, tuple) or not by:
         by = (by,)
-    for each in by:
-        require_type("by", each, Categories, CATEGORIES)
-    if len({each.column for each in by}) < len(by):
+    for categories in by:
+        require_type("by", categories, Categories, CATEGORIES)
+    if len({categories.column for categories in by}) < len(by):
         raise InvalidArgument("by", "each column is named once")
-    if len(by) > 1 and (found := prod(each.slots for each in by)) > MOST_COMBINATIONS:
-        raise InvalidArgument("by", f"at most {MOST_COMBINATIONS} combinations of categories are told apart")
-    if len(by) > 1 and len(set(map(format_key, combine_categories(by)))) < found:
+    if len(by) > 1 and (combinations := prod(categories.slots for categories in by)) > MOST_COMBINATIONS:
+        raise InvalidArgument(
+            "by", f"columns have at most {MOST_COMBINATIONS} combinations of categories; choose fewer"
+        )
+    if len(by) > 1 and len(set(map(format_key, combine_categories(by)))) < combinations:
         raise InvalidArgument("by", "two combinations of categories print alike")
     return by
 
 
 def prepend_category_axes(by: By, *axes: Axis | Categories) -> tuple[Axis | Categories, ...]:
-    """The sides of a table that has a row, or several, for each category."""
+    """Return the axes of a table with rows for each category."""
     return (*parse_grouping(by), *axes)
 
 
 def combine_categories(keys: tuple[Categories, ...]) -> list[Key]:
-    """The categories of one column; of several, all combinations, those of the last column fastest.
+    """Return the categories of one column; of several columns all combinations, the last column fastest.
 
     >>> combine_categories((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))
     [('F', 1), ('F', 2), ('M', 1), ('M', 2)]
     """
     if len(keys) == 1:
         return list(keys[0].values)
-    return list(product(*(each.values for each in keys)))
+    return list(product(*(categories.values for categories in keys)))
 
 
 def list_columns(by: By) -> tuple[str, ...]:
-    """The names of the columns."""
-    return tuple(each.column for each in parse_grouping(by))
+    """Return the names of the columns."""
+    return tuple(categories.column for categories in parse_grouping(by))
 
 
 def format_key(key: Key) -> str:
-    """A category, or a combination of them, in words.
+    """Format a category, or a combination of categories.
 
     >>> format_key(("F", "north"))
     'F, north'
@@ -169,7 +171,7 @@ def format_key(key: Key) -> str:
 _OPPOSITES: dict[Category, Category] = {
     1: 0, 0: 1, -1: 1, "1": "0", "0": "1", "-1": "1", "true": "false", "false": "true",
 }  # fmt: skip
-"""The other of two usual labels."""
+"""The negative label for each usual positive label."""
 
 
 ARGUMENTS = ("neg_label", "pos_label")
@@ -178,7 +180,7 @@ ARGUMENTS = ("neg_label", "pos_label")
 def parse_class_labels(
     column: str, positive: Category, negative: Category | None, arguments: tuple[str, str] = ARGUMENTS
 ) -> Categories:
-    """The two classes, negative first. Any other value is missing. The `arguments` are what refusals call them.
+    """Return the two classes, negative first. Any other value is missing. `arguments` are the names in error messages.
 
     >>> parse_class_labels("late", 1, None).values
     (0, 1)
@@ -193,7 +195,7 @@ def parse_class_labels(
     if negative is None:
         if positive not in _OPPOSITES:
             raise InvalidArgument(
-                of_negative, f"say which label is negative, where the positive one is {describe_value(positive)}"
+                of_negative, f"say which label is negative, if the positive label is {describe_value(positive)}"
             )
         negative = not positive if isinstance(positive, bool) else _OPPOSITES[positive]
     negative = parse_category(of_negative, negative)
@@ -202,11 +204,11 @@ def parse_class_labels(
     return Categories(column, (negative, positive), arguments, is_implied)
 
 
-# A grid as plain objects: however fine it is, a few numbers say where its cells lie.
+# A grid as plain objects: a few numbers, however fine the grid is.
 
 
 def grid_to_json(grid: Grid) -> dict[str, Any]:
-    """Plain objects: the formula, or the edges where there is none; of declared values, these alone."""
+    """Return plain objects: the spacing, or the edges of an irregular grid; for declared values, only these."""
     if isinstance(grid, Values):
         return {"values": list(grid.declared_values), "outside": grid.outside.name}
     return {
@@ -216,10 +218,10 @@ def grid_to_json(grid: Grid) -> dict[str, Any]:
 
 
 def grid_from_json(stored: Mapping[str, Any]) -> Grid:
-    """The inverse of `grid_to_json`.
+    """Invert `grid_to_json`.
 
     Raises:
-        ValueError: the object is not what `grid_to_json` writes.
+        ValueError: `grid_to_json` cannot have written the object.
     """
     try:
         if "values" in stored:
@@ -237,35 +239,35 @@ STORED.add(Grid, grid_to_json, grid_from_json)
 
 
 def edges_to_json(grid: Grid) -> dict[str, object]:
-    """The edges of a grid that is laid out, and what becomes of values outside, among other facts of a question."""
+    """Return the edges of an explicit grid, and its treatment of outside values, as facts of a question."""
     return {**cells_to_json(grid), "edges": grid.edges.tolist()}
 
 
 def grid_from_edges(question: Mapping[str, Any]) -> Grid:
-    """The inverse of `edges_to_json`."""
+    """Invert `edges_to_json`."""
     return grid_from_cells(question, question["edges"])
 
 
 def cells_to_json(grid: Grid) -> dict[str, object]:
-    """JSON of a grid's treatment of values outside and its declared values, if any, where edges are written beside."""
+    """Return a grid's treatment of outside values, and its declared values, if any; edges are stored separately."""
     return {"outside": grid.outside.name, **declared_values_to_json(grid)}
 
 
 def declared_values_to_json(grid: Grid) -> dict[str, object]:
-    """Declared values among other facts of a question; nothing of another grid."""
+    """Return declared values as facts of a question; nothing for another grid."""
     return {"values": list(grid.declared_values)} if isinstance(grid, Values) else {}
 
 
 def grid_from_cells(question: Mapping[str, Any], edges: Sequence[float], outside: Outside | None = None) -> Grid:
-    """The inverse of `cells_to_json`, with edges that were written beside, and `outside` where that is always the same.
+    """Invert `cells_to_json`, given the edges; `outside` is given if it is constant and so not stored.
 
     Raises:
-        ValueError: they are not those of the declared values.
+        ValueError: the edges differ from those of the declared values.
     """
     outside = Outside[question["outside"]] if outside is None else outside
     if "values" not in question:
         return Grid.from_edges(edges, outside=outside)
     grid = grid_from_json({"values": question["values"], "outside": outside.name})
     if grid.edges.tolist() != list(edges):
-        raise InvalidArgument("grid", "the stored edges are not those of the stored values")
+        raise InvalidArgument("grid", "the stored edges do not fit the stored values")
     return grid

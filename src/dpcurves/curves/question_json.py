@@ -65,7 +65,8 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     A grid may also be a text, as ``"0:90:90"`` or ``"values:0:90"``; an exact number a text, as ``"0.95"``; and bounds
     a list or a text, ``"bounds": "0:100"``, in the place of ``lower`` and ``upper``. The grid ``"auto"`` asks the same
     without one, where that can be asked, and so do the bounds ``"auto"`` of a sum or mean; a unit ``"auto"`` is as
-    small as bounds start at, and categories ``"auto"`` are those of many units, which a delta finds (`UnlistedCategories`).
+    small as bounds start at, and categories ``"auto"`` are found by partition
+    selection, which needs a delta (`UnlistedCategories`).
 
     Raises:
         ValueError: there is no such question, or a field is missing, unknown or of the wrong form; one line names it.

@@ -43,26 +43,26 @@ if TYPE_CHECKING:
 
 
 COUNTING = Fraction(3, 100)
-"""The part of the budget that counts records where their number is private."""
+"""Budget fraction of the count of records, if their number is private."""
 LEAST_SHARE, MOST_SHARE = Fraction(1, 20), Fraction(1, 4)
 """No bound gets less of the budget, and none more."""
 ENOUGH_RECORDS = 60
-"""Records times epsilon from which on a bound is hardly ever missed."""
+"""Records times epsilon of a bound from which the noise rarely moves it."""
 HIDDEN = 6
-"""Three times the scale of each noise of a bound, times epsilon: so many records are spared."""
+"""Spared records times epsilon: three times the noise scale of a bound."""
 MOST_SPARED, SPARED_FROM = 8, 40
-"""One record in so many is spared at the most, and below so many records times epsilon of a bound in proportion fewer:
-else few records would lose half of them."""
+"""At most 1/8 of the records may lie outside a bound; proportionally fewer below records times epsilon = 40, because
+few records would lose half of them otherwise."""
 
 
 class BoundBudget(NamedTuple):
-    """The parts of the budget for each of the two bounds, and the rest.
+    """The budget fractions of the two bounds and of the rest.
 
     Attributes:
-        budget_fraction: The part of the budget that each bound gets.
-        spare_records: How many records each need not cover.
-        remaining_fraction: The part that is left for what lies within the bounds.
-        counting_releases: What was released to find out.
+        budget_fraction: The budget fraction of each bound.
+        spare_records: The number of records that each bound need not cover.
+        remaining_fraction: The budget fraction for the counts within the bounds.
+        counting_releases: The releases that counted the records.
     """
 
     budget_fraction: Fraction
@@ -72,32 +72,35 @@ class BoundBudget(NamedTuple):
 
 
 def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) -> conversation.Needs[BoundBudget]:
-    """Choose what bounds get by the number of records: those with a value of this column, counted if that is private.
+    """Choose the budget fraction of bounds by the number of records with a value of this column, counted if it is
+    private.
 
-    Formal guarantees: the count is a turn of its own, and loses `COUNTING` of the budget. The terms are a function of
-    its answer and of public facts, and their shares add up to the rest, whatever the answer: so by adaptive composition
-    all turns together lose the budget at most.
+    Formal guarantees: the count is a separate round with the budget fraction `COUNTING`. The fractions are a function
+    of its answer and of public facts, and add up to the rest for every answer: by adaptive composition all rounds
+    together lose at most the budget.
     """
     if setting.adjacency.public_record_count is not None:
-        records, left, counted = (
+        records, remaining, counting_releases = (
             float(setting.adjacency.public_record_count),
             conversation.ALL,
             tuple[conversation.Release, ...](),
         )
     else:
-        found = yield from conversation.ask_workload(
+        answer = yield from conversation.ask_workload(
             conversation.CellWorkload((Axis(column, Grid(0, 1, cells=1)),)), COUNTING
         )
-        records = max(float(found.counts.unbiased_cells.sum()), 0.0)
-        left, counted = conversation.ALL - COUNTING, found.releases
-    part = choose_bound_fraction(setting, records)
-    return BoundBudget(part, find_spare_records(setting, part, records), left - 2 * part, counted)
+        records = max(float(answer.counts.unbiased_cells.sum()), 0.0)
+        remaining, counting_releases = conversation.ALL - COUNTING, answer.releases
+    fraction = choose_bound_fraction(setting, records)
+    return BoundBudget(
+        fraction, find_spare_records(setting, fraction, records), remaining - 2 * fraction, counting_releases
+    )
 
 
 def find_axis_coverage(joint_coverage: Fraction) -> Fraction:
-    """The share that each axis has to cover so that two of them cover `joint_coverage` together, wherever records lie.
+    """Return the share that each axis must cover so that both cover `joint_coverage` together, wherever records lie.
 
-    What either leaves out may be different records: each may leave out half. In millionths, rounded up.
+    The axes may leave out different records, so each may leave out half. In millionths, rounded up.
 
     >>> find_axis_coverage(Fraction("0.95")), find_axis_coverage(Fraction(1))
     (Fraction(39, 40), Fraction(1, 1))
@@ -106,7 +109,7 @@ def find_axis_coverage(joint_coverage: Fraction) -> Fraction:
 
 
 def choose_bound_fraction(setting: conversation.Setting, records: float) -> Fraction:
-    """The part of the budget for each bound at so many records, in hundredths.
+    """Return the budget fraction of each bound for this number of records, in hundredths.
 
     >>> from dpcurves.conversation import Setting
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -114,16 +117,16 @@ def choose_bound_fraction(setting: conversation.Setting, records: float) -> Frac
     >>> [float(choose_bound_fraction(setting, records)) for records in (0, 100, 500, 10**6)]
     [0.25, 0.25, 0.12, 0.05]
     """
-    loss, seen = setting.loss, Fraction(records)
+    loss, records_seen = setting.loss, Fraction(records)
     if loss.epsilon is not None:
-        part = Fraction(ENOUGH_RECORDS) / max(seen * loss.epsilon, Fraction(ENOUGH_RECORDS))
+        fraction = Fraction(ENOUGH_RECORDS) / max(records_seen * loss.epsilon, Fraction(ENOUGH_RECORDS))
     else:
-        part = Fraction(ENOUGH_RECORDS**2) / max(2 * seen**2 * loss.rho, Fraction(ENOUGH_RECORDS**2))
-    return min(max(Fraction(ceil(100 * part), 100), LEAST_SHARE), MOST_SHARE)
+        fraction = Fraction(ENOUGH_RECORDS**2) / max(2 * records_seen**2 * loss.rho, Fraction(ENOUGH_RECORDS**2))
+    return min(max(Fraction(ceil(100 * fraction), 100), LEAST_SHARE), MOST_SHARE)
 
 
 def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction, records: float) -> int:
-    """The number of records that the noise of a bound may hide, of so many, at this part of the budget.
+    """Return the number of records that the noise of a bound may hide, for this budget fraction.
 
     >>> from dpcurves.conversation import Setting
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -131,26 +134,30 @@ def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction,
     >>> [find_spare_records(setting, Fraction(3, 25), records) for records in (0, 100, 300, 500)]
     [0, 3, 33, 50]
     """
-    loss, most = setting.loss * budget_fraction, min(int(records) // MOST_SPARED, LARGEST_LEAST)
+    loss, largest = setting.loss * budget_fraction, min(int(records) // MOST_SPARED, LARGEST_LEAST)
     epsilon = float(loss.epsilon) if loss.epsilon is not None else sqrt(2 * float(loss.rho))
-    each = epsilon / setting.adjacency.unit.records
-    return int(min(HIDDEN / each, most, most * records * each / SPARED_FROM)) if each > 0 else 0
+    epsilon_per_record = epsilon / setting.adjacency.unit.records
+    return (
+        int(min(HIDDEN / epsilon_per_record, largest, largest * records * epsilon_per_record / SPARED_FROM))
+        if epsilon_per_record > 0
+        else 0
+    )
 
 
 MOST_POINTS = 5000
 LEFT_OUT = 0.005
-"""The share of the records within the bounds that pictures may leave out, along each axis."""
+"""Share of the records within the bounds that plots may leave out, along each axis."""
 MOST_CELLS_OF_AXIS = 256
 DOUBTFUL = 0.1
 """The share of the records which the bounds may leave out, and from which on a note says so."""
 HARDLY_ANY = "nobody knows how many of them the bounds cover"
-"""The text of the note where bounds may leave out as many as they were to cover."""
+"""Text of the note if the bounds may leave out as many records as they should cover."""
 
 BOUNDS_OF_FEW = (
     f"turn 1 counts the records; bounds are shown with {float(MOST_SHARE):.0%} of the budget each, as for few "
     f"records, and get down to {float(LEAST_SHARE):.0%} each where it counts many"
 )
-"""The text of a plan where the number of records is private."""
+"""Text of a plan if the number of records is private."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,17 +167,17 @@ class ResidualPlot(ReleasedResult):
     Attributes:
         x_edges: The edges of the cells of predictions, of shape ``(cells + 1,)``.
         y_edges: The edges of the cells of residuals, of the same shape.
-        density: Share of the records within the bounds in each cell; not below zero, and 1 together. Of shape
-            ``(cells, cells)``, predictions first.
-        points: A synthetic scatter, of shape ``(n, 2)``, with about as many points as records, 5000 at most. Not one of
-            them is a record.
-        outside: The share of records beyond the bounds, among all that have both values: an estimate, with noise.
-        coverage: The share of these records that the bounds were to cover together.
-        alpha: How many records fewer they may cover, but for a chance of 0.05. Where records times epsilon are few that
-            may be most of them; NaN where no interval seemed wide enough.
-        labels: What the axes show.
-        privacy: What stands on every picture.
-        evidence: What was released, turn by turn.
+        density: Share of the records within the bounds in each cell; not below zero, with sum 1. Of shape ``(cells,
+            cells)``, predictions first.
+        points: A synthetic scatter, of shape ``(n, 2)``, with about as many points as records, 5000 at most. No point
+            is a record.
+        outside: The noisy share of records beyond the bounds, among all records with both values.
+        coverage: The requested joint coverage of the bounds.
+        alpha: The number of records by which coverage may fall short, with probability 0.95. If records times epsilon
+            are few it may be most of the records; NaN if no interval seemed wide enough.
+        labels: The labels of the axes.
+        privacy: The privacy statement, which every plot shows.
+        evidence: The releases, round by round.
 
     Data frame: columns ``predicted`` and ``residual`` of the synthetic points.
     """
@@ -183,8 +190,8 @@ class ResidualPlot(ReleasedResult):
         dict.fromkeys(("x_edges", "y_edges"), display.NUMBERS) | dict.fromkeys(("density", "points"), display.ROWS)
     )
     SUMMARY = (
-        ("synthetic points", "{points.shape[0]!n}"), ("the bounds cover", "{covers}"),
-        ("records beyond the bounds", "about {outside:.1%}"), ("records not shown", "about {unseen:.1%}"),
+        ("synthetic points", "{points.shape[0]!n}"), ("the bounds cover", "{coverage_statement}"),
+        ("records beyond the bounds", "about {outside:.1%}"), ("records not shown", "about {unplotted_share:.1%}"),
     )  # fmt: skip
 
     x_edges: FloatArray
@@ -209,7 +216,7 @@ class ResidualPlot(ReleasedResult):
         coverage: float,
         alpha: float,
     ) -> ResidualPlot:
-        """From estimated counts, and what the bounds promise."""
+        """Build the plot from estimated counts and the guarantee of the bounds."""
         within, beyond = max(float(estimated.cells.sum()), 1.0), max(estimated.outside, 0.0)
         density = project_to_simplex(estimated.cells / within, 1.0)
         edges = axes[0].grid.edges, axes[1].grid.edges
@@ -217,23 +224,24 @@ class ResidualPlot(ReleasedResult):
         labels, outside = (str(axes[0].column), str(axes[1].column)), beyond / (within + beyond)
         records = within + beyond
         if not alpha < DOUBTFUL * records:  # noise may have made the bounds much too narrow
-            told = (
+            coverage_note = (
                 f"the bounds cover {describe_coverage(coverage, alpha)}" if alpha < coverage * records else HARDLY_ANY
             )
-            privacy = privacy.with_notes(f"few records for so much noise: {told}; a larger epsilon tells more")
+            privacy = privacy.with_notes(f"few records for so much noise: {coverage_note}; a larger epsilon tells more")
         return cls(*edges, density, points, outside, coverage, alpha, labels, privacy, evidence)
 
     @property
     def coverage_statement(self) -> str:
-        """The share of the records that both bounds cover together, and with which chance."""
+        """The joint coverage of both bounds, with its probability."""
         return describe_coverage(self.coverage, self.alpha)
 
     @property
     def plotted_edges(self) -> tuple[FloatArray, FloatArray]:
-        """Edges of the cells that pictures show: from the first to the last that seem to hold records, and zero.
+        """Edges of the cells that plots show: from the first to the last cell that seems to hold records, including
+        zero.
 
-        The bounds are powers of two around zero, so much of the plane may be empty. Along each axis at most one record
-        in 200 is left out.
+        The bounds are powers of two around zero, so much of the plane may be empty. Along each axis at most 1 record in
+        200 is left out.
         """
         across, upwards = (find_occupied_edges(self.density.sum(axis=axis)) for axis in (1, 0))
         middle = int(np.searchsorted(self.y_edges, 0.0))
@@ -242,48 +250,48 @@ class ResidualPlot(ReleasedResult):
 
     @property
     def unplotted_share(self) -> float:
-        """The share of records that pictures do not show, beyond the bounds or beyond the `plotted_edges`."""
+        """The share of records that plots do not show, beyond the bounds or beyond the `plotted_edges`."""
         x_edges, y_edges = self.plotted_edges
         columns, rows = (
-            slice(int(np.searchsorted(edges, seen[0])), int(np.searchsorted(edges, seen[-1])))
-            for edges, seen in ((self.x_edges, x_edges), (self.y_edges, y_edges))
+            slice(int(np.searchsorted(edges, plotted[0])), int(np.searchsorted(edges, plotted[-1])))
+            for edges, plotted in ((self.x_edges, x_edges), (self.y_edges, y_edges))
         )
-        seen = float(self.density[columns, rows].sum())
-        return 1 - (1 - self.outside) * min(seen, 1.0)
+        plotted = float(self.density[columns, rows].sum())
+        return 1 - (1 - self.outside) * min(plotted, 1.0)
 
     def slices(self, count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Predictions in so many slices of about equal width: their middles, shares of records and mean residuals.
+        """Return slices of predictions of about equal width: their middles, shares of records and mean residuals.
 
-        A slice without records has no mean: NaN.
+        The mean of a slice without records is NaN.
 
         Raises:
-            ValueError: there is no slice.
-            TypeError: `count` is no whole number.
+            ValueError: `count` is below 1.
+            TypeError: `count` is no integer.
         """
         count = require_integer("count", count)
         if count < 1:
-            raise InvalidArgument("count", f"at least one slice is needed, got {count}")
-        parts = np.array_split(np.arange(len(self.density)), min(count, len(self.density)))
-        first, last = np.array([(part[0], part[-1] + 1) for part in parts]).T
+            raise InvalidArgument("count", f"must be at least 1, got {count}")
+        column_groups = np.array_split(np.arange(len(self.density)), min(count, len(self.density)))
+        first, last = np.array([(columns[0], columns[-1] + 1) for columns in column_groups]).T
         slices = np.add.reduceat(self.density, first, axis=0)
         share, heights = slices.sum(axis=1), (self.y_edges[:-1] + self.y_edges[1:]) / 2
         mean = np.divide(slices @ heights, share, out=np.full(len(share), np.nan), where=share > 0)
         return (self.x_edges[first] + self.x_edges[last]) / 2, share, mean
 
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
-        """Other points from the same density, of shape ``(size, 2)``. Costs nothing.
+        """Draw other points from the same density, of shape ``(size, 2)``. Costs no budget.
 
         Raises:
             ValueError: `size` is below zero.
-            TypeError: `size` is no whole number.
+            TypeError: `size` is no integer.
         """
         size = require_integer("size", size)
         if size < 0:
-            raise InvalidArgument("size", f"a number of points is needed, got {size}")
+            raise InvalidArgument("size", f"must be at least 0, got {size}")
         return sample_points(self.density, (self.x_edges, self.y_edges), size, generator)
 
     def plot_density(self, ax: Axes | None = None) -> Axes:
-        """Draw the density as a heat map."""
+        """Plot the density as a heat map."""
         edges = self.x_edges, self.y_edges
         return display.draw_residual_density(
             self.density,
@@ -510,8 +518,8 @@ class BinnedResiduals(GroupResult):
     def envelope(self) -> FloatArray:
         """Half the width of a band around zero that holds the mean residual of a bin with probability 0.95.
 
-        That is if the model is right for the population: it accounts for noise and sampling, and takes records as
-        independent. It is computed when it is first used.
+        It assumes that the model is right for the population and that records are independent, and accounts for noise
+        and sampling. Computed on first use.
         """
         return self.envelope_at(LEVEL)
 
@@ -521,47 +529,49 @@ class BinnedResiduals(GroupResult):
         return self.share_outside(self.envelope)
 
     def share_outside(self, envelope: FloatArray) -> float:
-        """The share of bins whose residual leaves this envelope."""
+        """Return the share of known bins whose residual leaves this envelope."""
         known = np.isfinite(self.residual)
         return float((np.abs(self.residual) > envelope)[known].mean()) if known.any() else nan
 
     def envelope_at(self, level: float, *, generator: np.random.Generator | None = None) -> FloatArray:
-        """The half-width within which each mean residual lies with probability `level` if the model is right.
+        """Return the half-width within which each mean residual lies with probability `level` if the model is right.
 
         Args:
-            level: The chance of each bin on its own, between 0 and 1.
+            level: The probability of each bin, between 0 and 1.
             generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: `level` is not between 0 and 1, or is so near to 1 that the simulation has too few draws for it.
+            ValueError: `level` is not between 0 and 1, or is too near to 1 for the number of draws.
         """
         return residual_envelope(self.groups.group_counts, *self.groups.simulate_draws(generator), level)
 
     def plot(
         self, ax: Axes | None = None, *, level: float | None = LEVEL, name: str | None = None, style: str | None = None
     ) -> Axes:
-        """Draw mean residuals against mean predictions, inside their envelope (`level=None`: without one)."""
+        """Plot mean residuals against mean predictions, inside their envelope (`level=None`: without one)."""
         shades = []
         if level is not None:
-            within = self.envelope_at(level)
-            shades.append(Shade(-within, within, describe_interval(level, "of bins of a right model,", POPULATION)))
+            half_width = self.envelope_at(level)
+            shades.append(
+                Shade(-half_width, half_width, describe_interval(level, "of bins of a right model,", POPULATION))
+            )
         with display.use_style(style, ax):
             return self._plot(shades, privacy=self.privacy, ax=ax, name=name)
 
     def to_frame(self, *, level: float = LEVEL) -> Any:
-        """Columns ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with chance `level`."""
+        """Return ``prob_pred``, ``residual``, ``count`` and ``envelope``, which holds with probability `level`."""
         return display.to_frame({**self._columns(), "envelope": self.envelope_at(level)})
 
     def columns_with_intervals(
         self, *, level: float = LEVEL, population: bool = True, suppress: float | None = None
     ) -> dict[str, NDArray[Any]]:
-        """The columns of `to_frame`; the envelope is for the population in any case."""
+        """Return the columns of `to_frame`; the envelope is always for the population."""
         return self._format_columns(display.frame_columns(self.to_frame(level=level)), (), suppress)
 
     def plot_headless(
         self, *, level: float = LEVEL, population: bool = True, ax: Axes | None = None, name: str | None = None
     ) -> Axes:
-        """The residuals in their envelope, drawn without a window."""
+        """Plot the residuals in their envelope without a window."""
         return self.plot(ax or display.headless_axes(self.SIZE), level=level, name=name)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
@@ -570,29 +580,29 @@ class BinnedResiduals(GroupResult):
 
 @dataclass(frozen=True, slots=True)
 class BinnedResidualsQuestion:
-    """Mean residuals in groups of similar scores, where a model predicts too much or too little. Four turns (Chen 2018,
-    Algorithms 13 and 14, amended).
+    """Ask for mean residuals in groups of similar scores, which show where a model predicts too high or too low. Four
+    rounds (Chen 2018, Algorithms 13 and 14, amended).
 
     Predictions are divided into bins of about equal size by a private choice of edges; from left to right, bins are
-    joined until each seems to hold `least` records; positives and negatives in each are counted, and distances of
+    merged until each seems to hold `least` records; positives and negatives in each are counted, and distances of
     predictions from the middle of their bin are summed. A residual is a label minus a prediction, so the sum of
-    residuals follows. Where a trust model counts all cells at once, bins of equal size are made of these counts, as
-    many as seem to hold `least` records each.
+    residuals follows. If a trust model counts all cells in one round, these counts form bins of equal size, as many as
+    seem to hold `least` records each.
 
     Attributes:
         label: The column of true labels.
         score: The column of predicted probabilities, or a `Scorecard` or `Trees` that predicts them.
-        model: Where the model comes from; it has no default, and it is printed with the result.
-        bins: The largest number of bins. Where the number of units is public, never more than twice the number of
-            records divided by `least`.
-        least: How many records a bin should hold; None: so many that noise moves its mean residual by about 0.05.
-        grid: Public cells that edges of bins are chosen from, between 0 and 1; predictions outside are counted
-            apart and lie in no bin, whatever the grid says of them.
+        model: The origin of the model, printed with the result; it has no default.
+        bins: The largest number of bins. If the number of units is public, never more than twice the number of records
+            divided by `least`.
+        least: The smallest number of records of a bin; None: so that noise moves its mean residual by about 0.05.
+        grid: Public cells that edges of bins are chosen from, between 0 and 1; outside predictions are counted apart
+            and lie in no bin, whatever the grid says about them.
         pos_label, neg_label: The two classes; records with another label are missing.
 
     Raises:
-        ValueError: there are fewer than 2 bins, over 1000, or less than 1 record to each, or the grid leaves [0, 1].
-        TypeError: `model` is not a statement of where the model comes from.
+        ValueError: there are fewer than 2 bins, over 1000, less than 1 record per bin, or the grid leaves [0, 1].
+        TypeError: `model` does not state the origin of the model.
     """
 
     label: str
@@ -612,26 +622,27 @@ class BinnedResidualsQuestion:
             MergePartitionQuery((Axis(self.score, self.grid),), self.least)
 
     def steps(self, setting: conversation.Setting) -> conversation.Needs[BinnedResiduals]:
-        """Both classes in bins that are not small."""
+        """Ask for both classes in bins that are not small."""
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
         least = self.least if self.least is not None else find_min_records(setting)
         pieces = self.bins
         if isinstance(setting.adjacency, ReplaceOne):
             records = setting.adjacency.units * setting.adjacency.unit.records
             pieces = max(2, min(self.bins, 2 * records // least))
-        found = yield from conversation.ask_workload(
+        answer = yield from conversation.ask_workload(
             conversation.ScoreGroupWorkload(classes, Axis(self.score, self.grid), pieces, SHARES, least),
             conversation.ALL,
         )
-        privacy = build_privacy_statement(found.releases, self.model.value).with_notes(
-            *notes_on_classes(found.counts, classes)
+        privacy = build_privacy_statement(answer.releases, self.model.value).with_notes(
+            *notes_on_classes(answer.counts, classes)
         )
-        return BinnedResiduals.from_counts(build_score_groups(found, pieces, least), privacy)
+        return BinnedResiduals.from_counts(build_score_groups(answer, pieces, least), privacy)
 
     def __str__(self) -> str:
         return f"binned residuals of {self.score} for {self.label}"
 
 
 def find_min_records(setting: conversation.Setting) -> int:
-    """The number of records with which noise moves a mean residual by about `TOLERANCE`, from public facts alone."""
+    """Return the number of records with which noise moves a mean residual by about `TOLERANCE`, from public facts
+    alone."""
     return max(1, ceil(count_noise_deviation(setting.loss * COUNTS, setting) / TOLERANCE))

@@ -52,7 +52,7 @@ from .result import PlotArguments, ReleasedResult, interval_scopes, notes_on_cla
 
 @dataclass(frozen=True, eq=False)
 class CountsAbove:
-    """Counts above each threshold that was measured: the others lie inside merged cells.
+    """Counts above each measured threshold: the other thresholds lie inside merged cells.
 
     Attributes:
         evidence: Counts of two rows: negatives, positives.
@@ -62,31 +62,36 @@ class CountsAbove:
 
     @property
     def cells_above(self) -> NDArray[np.int64]:
-        """The number of cells above each measured threshold, rising from none to all."""
+        """The number of cells above each measured threshold, increasing from none to all."""
         law = self.evidence.sums
         return law.cells - np.asarray(law.bounds)[::-1]
 
     @cached_property
     def counts(self) -> FloatArray:
-        """Unbiased, of shape ``(2, measured)``."""
+        """Unbiased counts, of shape ``(2, measured)``."""
         return cumulate_from_top(self.evidence.unbiased_cells)[:, self.cells_above]
 
     def simulate_noise(self, generator: np.random.Generator | None) -> FloatArray:
-        """The noise of `counts`, simulated: ``(draws, 2, measured)``."""
+        """Simulate the noise of `counts`: ``(draws, 2, measured)``."""
         law, total = self.evidence.sums, self.evidence.total
-        short = law.interval_law
-        at = short.cells - np.asarray(short.bounds)[::-1]
-        chunks = short.simulate(total, choose_draws(2 * short.cells), public_generator(generator))
-        return np.concatenate([cumulate_from_top(cells)[..., at] for cells, _ in chunks])
+        law_of_intervals = law.interval_law
+        cells_above = law_of_intervals.cells - np.asarray(law_of_intervals.bounds)[::-1]
+        chunks = law_of_intervals.simulate(total, choose_draws(2 * law_of_intervals.cells), public_generator(generator))
+        return np.concatenate([cumulate_from_top(cells)[..., cells_above] for cells, _ in chunks])
 
     def band(
         self, rates: FloatArray, level: float, *, population: bool, generator: np.random.Generator | None
     ) -> RocBand:
-        """At all thresholds, about these rates of both classes, ``(2, thresholds)``."""
-        what = self.counts, self.simulate_noise(generator), rates[:, self.cells_above], level
-        found = population_roc_band(*what, sampling_generator(generator)) if population else roc_band(*what)
-        whole = expand_band(found, self.cells_above, rates.shape[1])
-        lower, upper = np.minimum(whole[0::2], rates), np.maximum(whole[1::2], rates)  # the curve lies in its band
+        """Return the band at all thresholds, extended to these rates of both classes, ``(2, thresholds)``."""
+        arguments = self.counts, self.simulate_noise(generator), rates[:, self.cells_above], level
+        measured_band = (
+            population_roc_band(*arguments, sampling_generator(generator)) if population else roc_band(*arguments)
+        )
+        expanded = expand_band(measured_band, self.cells_above, rates.shape[1])
+        lower, upper = (
+            np.minimum(expanded[0::2], rates),
+            np.maximum(expanded[1::2], rates),
+        )  # the band must contain the curve
         return RocBand(lower[0], upper[0], lower[1], upper[1])
 
 
@@ -148,7 +153,7 @@ class ROC(ClassTableResult):
         table: What the curve was read from.
         title: The title of pictures.
         positive: Which label is positive.
-        finer_counts: Counts of both classes on finer cells, from which intervals of the area are computed; None: there are
+        finer_counts: Counts of both classes on finer cells, for intervals of the area; None: there are
             none.
 
     Data frame: columns ``fpr``, ``tpr`` and ``threshold``.
@@ -253,18 +258,18 @@ class ROC(ClassTableResult):
         return min(low, self.auc), max(high, self.auc)
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> RocBand:
-        """A region that contains the whole curve of these records, with probability `level`.
+        """Return a region that contains the whole curve of these records, with probability `level`.
 
         Both rates of a point have noise, so each threshold has a box of rates; with probability `level` all points lie
         in their boxes. Between two thresholds, where scores may rank in any order, the curve lies between the lower
-        corner of one box and the upper corner of the next: see `RocBand.tpr_at`. As every order is allowed for, the region
-        holds more often than `level` says. With `population`, it is the curve of the population that the records were
-        drawn from, which needs independent units of one record each.
+        corner of one box and the upper corner of the next: see `RocBand.tpr_at`. Because every order is allowed,
+        coverage exceeds `level`. With `population`, the region contains the curve of the population that the records
+        were drawn from, which needs independent units of one record each.
 
-        Where noise alone can explain the count of a class, its rate may be anything from 0 to 1.
+        If noise alone can explain the count of a class, its rate may be anything from 0 to 1.
 
         Raises:
-            ValueError: the level is not between 0 and 1, or needs more draws; or units have several records.
+            ValueError: the level is not between 0 and 1, or needs more draws; or a unit may have several records.
         """
         level = require_probability("level", level)
         band = self._compute_once((level, population), generator, lambda: self._band(level, population, generator))
@@ -276,7 +281,7 @@ class ROC(ClassTableResult):
         return CountsAbove(self.evidence).band(rates, level, population=population, generator=generator)
 
     def area_intervals(self, scopes: Mapping[str, bool], level: float | None) -> tuple[AreaInterval, ...]:
-        """Intervals of the area by their names, for each of these scopes at this level; none without a level."""
+        """Return intervals of the area by name, for each of these scopes at this level; none without a level."""
         if level is None:
             return ()
         return tuple(
@@ -285,14 +290,14 @@ class ROC(ClassTableResult):
         )
 
     def _build_shades(self, scopes: Mapping[str, bool], level: float | None) -> tuple[AreaInterval | Region, ...]:
-        """Intervals of the area, and bands, the wider ones first."""
+        """Return intervals of the area, and bands, the widest first."""
         if level is None:
             return ()
-        named = {
+        bands = {
             describe_interval(level, "band", name): self.band(level, population=asked) for name, asked in scopes.items()
         }
-        steps = ((words, band.steps()) for words, band in reversed(named.items()))
-        regions = (Region(edges, Shade(lower, upper, words)) for words, (edges, lower, upper) in steps)
+        steps = ((label, band.steps()) for label, band in reversed(bands.items()))
+        regions = (Region(edges, Shade(lower, upper, label)) for label, (edges, lower, upper) in steps)
         return *self.area_intervals(scopes, level), *regions
 
     def _interval_limits(self, level: float, /, *, population: bool) -> RocBand:
@@ -302,8 +307,8 @@ class ROC(ClassTableResult):
         fpr, tpr = self._mask_unknown("fpr", self.fpr), self._mask_unknown("tpr", self.tpr)
         return display.draw_roc(
             fpr, tpr, self.auc, title=self.title, positive=self.positive,
-            areas=[each for each in shades if isinstance(each, AreaInterval)],
-            regions=[each for each in shades if isinstance(each, Region)], **how,
+            areas=[shade for shade in shades if isinstance(shade, AreaInterval)],
+            regions=[shade for shade in shades if isinstance(shade, Region)], **how,
         )  # fmt: skip
 
     def _question(self) -> dict[str, Any]:
@@ -325,40 +330,39 @@ class ROC(ClassTableResult):
 
 @dataclass(frozen=True, slots=True)
 class RocQuestion:
-    """The ROC curve of `score` for two classes. Both are counted in one table, in one turn.
+    """Ask for the ROC curve of `score` for two classes. Both are counted in one table, in one round.
 
-    Scores between two thresholds count as tied, and earlier turns find where thresholds lie best. Where the number of
-    records is private, a first turn counts them, for a hundredth of the loss. From 2000 records times epsilon on (4000
-    under replace-one), thresholds are at private quantiles of the scores, called cuts, for a fifth of the loss. With
-    fewer records a look at all scores in 8 or 16 even intervals takes a tenth of the loss or less, and thresholds are
-    at the quantiles that it shows; cuts are asked for only where most scores seem to lie in one of these intervals.
-    Where the number of records is public and records times epsilon are below 128, four equal cells are counted, and
-    nothing is spent before.
+    Scores between two thresholds are tied, and earlier rounds choose the thresholds. If the number of records is
+    private, a first round counts them, for a hundredth of the loss. From 2000 records times epsilon (4000 under
+    replace-one), thresholds are at private quantiles of the scores, called cuts, for a fifth of the loss. With fewer
+    records a pilot query of all scores in 8 or 16 even intervals costs a tenth of the loss or less, and thresholds are
+    at its quantiles; cuts are used only if most scores seem to lie in a single interval. If the number of records is
+    public and records times epsilon are below 128, four equal cells are counted, without a pilot query.
 
-    Between cuts, where many records are known to be worth it (`choose_finer_cells`), another turn counts both classes on finer
-    cells, from which intervals of the area are computed.
+    Between cuts, if there are enough records (`choose_finer_cells`), another round counts both classes on finer cells,
+    from which intervals of the area are computed.
 
     Formal guarantees: a record lies in one cell of the table of classes and scores, whatever its label, so the loss is
-    the same when a replaced record changes its label. Turns compose adaptively: what each may lose is a public share
-    of the loss, or follows from the count of a turn before, and shares add up to 1.
+    the same when a replaced record changes its label. Rounds compose adaptively: the loss of each is a public budget
+    fraction, or follows from the count of an earlier round, and fractions add up to 1.
 
     Attributes:
         label: The column of true labels.
         score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
-        grid: Public cells of the scores. Unless said they divide [0, 1], and scores outside are counted apart: if there
-            are more of these than noise may hide, a note says so.
-        pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
-            unless the positive one is 1, 0, -1, True or False.
-        model: What is stated about the model that made the scores; it is printed with the result.
-        cuts: Where the thresholds lie: a member of `Cuts`, or its name. `Cuts.FIXED` is meant for coarser grids; it is
+        grid: Public cells of the scores. By default they divide [0, 1], and outside scores are counted apart: if their
+            count exceeds the noise, a note says so.
+        pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed unless
+            the positive label is 1, 0, -1, True or False.
+        model: A statement about the model that made the scores, printed with the result.
+        cuts: The choice of thresholds: a member of `Cuts`, or its name. `Cuts.FIXED` is meant for coarser grids; it is
             always used under trust models whose cells cannot depend on earlier answers, such as two servers.
-        at: Numbers of edges of the grid (0 is the first), which are all the thresholds; the grid may be as fine as
-            doubles can tell apart. Others may be asked later, under the same request, at no further loss. None:
-            thresholds are as `cuts` says.
+        at: Indices of edges of the grid (0 is the first), which are all the thresholds; the grid may be as fine as
+            doubles allow. Further edges can be asked later, under the same request, at no further loss. None:
+            thresholds follow `cuts`.
 
     Raises:
-        ValueError: `cuts` is none of these, or a class is missing or stands twice; or `at` is empty, has an edge twice,
-            or one that the grid has not.
+        ValueError: `cuts` is unknown, or a class is missing or repeated; or `at` is empty, repeats an edge, or has an
+            edge outside the grid.
         TypeError: `at` is no tuple.
     """
 
@@ -379,11 +383,11 @@ class RocQuestion:
 
     @property
     def charged_query(self) -> PrefixQuery | None:
-        """The query for all counts of both classes along this grid, where counts at some edges are asked for."""
+        """The query for all counts of both classes along this grid, if counts at chosen edges are requested."""
         return None if self.at is None else build_all_edges_query(Axis(self.score, self.grid), self._classes)
 
     def steps(self, setting: Setting) -> Needs[ROC]:
-        """Counts of both classes above thresholds."""
+        """Ask for counts of both classes above thresholds."""
         score = Axis(self.score, self.grid)
         if self.at is not None:
             return self._build_roc((yield from ask_workload(CountsBelowWorkload(score, self.at, self._classes), ALL)))
@@ -426,9 +430,9 @@ NO_INTERVAL = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SmoothAuc(ReleasedResult):
-    """The area under an ROC curve, and the symmetric binormal curve that has it (Boyd, Lantz and Page 2015).
+    """The area under an ROC curve, and the symmetric binormal curve with this area (Boyd, Lantz and Page 2015).
 
-    The curve is a shape that was assumed, not measured: use `ROC` for a measured curve.
+    The shape of the curve is assumed, not measured: use `ROC` for a measured curve.
 
     Attributes:
         fpr: False positive rates, from 0 to 1, of shape ``(513,)``.
@@ -436,7 +440,7 @@ class SmoothAuc(ReleasedResult):
         auc: The released area. It has no interval: its noise is Cauchy with a scale of about one over ``epsilon`` times
             the size of the smaller class. That size was not released, and no public fact bounds it from below: with a
             single positive and epsilon 1 the released area may be anywhere between 0 and 1. A note says so.
-        privacy: The privacy statement, which every picture shows.
+        privacy: The privacy statement, which every plot shows.
         evidence: The released number, in steps of ``2**-20``.
 
     Data frame: columns ``fpr`` and ``tpr``.
@@ -458,13 +462,13 @@ class SmoothAuc(ReleasedResult):
 
     @classmethod
     def from_counts(cls, evidence: Evidence, privacy: PrivacyStatement) -> SmoothAuc:
-        """From the released number."""
+        """Build the curve from the released number."""
         auc = auc_of_steps(evidence.values[0])
         fpr = np.linspace(0.0, 1.0, POINTS)
         return cls(fpr, binormal_tpr(fpr, auc), auc, privacy.with_notes(NO_INTERVAL), evidence)
 
     def binormal_tpr_at(self, fpr: ArrayLike) -> FloatArray:
-        """True positive rates of the binormal curve at any false positive rates."""
+        """Return true positive rates of the binormal curve at any false positive rates."""
         return binormal_tpr(np.asarray(fpr, dtype=np.float64), self.auc)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
@@ -481,15 +485,15 @@ class SmoothAuc(ReleasedResult):
 
 @dataclass(frozen=True, slots=True)
 class SmoothAucQuestion:
-    """The area under the ROC curve of `score`, as one number. One turn.
+    """Ask for the area under the ROC curve of `score`, as one number. One round.
 
     Attributes:
         label: The column of true labels.
         score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
-        grid: Public cells of the scores; scores in one cell are tied. Unless said they divide [0, 1], and scores below
-            it are one more cell, those above it another.
+        grid: Public cells of the scores; scores in one cell are tied. By default they divide [0, 1]; scores below are a
+            further cell, scores above another.
         pos_label, neg_label: The two classes; records with another label are missing.
-        model: What is stated about the model that made the scores; it is printed with the result.
+        model: A statement about the model that made the scores, printed with the result.
     """
 
     label: str

@@ -69,7 +69,8 @@ def find_group_number(records: float, setting: conversation.Setting, numbers: Nu
     >>> from dpcurves.conversation import Setting
     >>> from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
     >>> numbers = (350.0, 4), (1050.0, 5), (inf, 10)
-    >>> [find_group_number(n, Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n)), numbers) for n in (900, 2900, 10**6)]
+    >>> settings = {n: Setting(PrivacyLoss.pure(1), ReplaceOne(EACH_RECORD, n)) for n in (900, 2900, 10**6)}
+    >>> [find_group_number(n, setting, numbers) for n, setting in settings.items()]
     [4, 5, 10]
     """
     signal = records / count_noise_deviation(setting.loss, setting)
@@ -379,7 +380,7 @@ class GroupQuestion:
     _GROUP_NUMBERS: ClassVar[Numbers]
     """The number of groups, where that was not asked: as many as noise does not hide."""
     _ALLOWS_UNEQUAL_GROUPS: ClassVar[bool] = False
-    """True where groups need not be of equal size if their number was not asked: see `conversation.ScoreGroupWorkload`."""
+    """True if groups may differ in size when their number is not given: see `conversation.ScoreGroupWorkload`."""
 
     def __post_init__(self) -> None:
         parse_class_labels(self.label, self.pos_label, self.neg_label)

@@ -1,4 +1,4 @@
-"""Scores in two classes, of a known range or not: released once, and read as many curves and numbers."""
+"""Scores in two classes, with a public or an automatic range: one release, many curves and metrics."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ STORED = "joint_price.json"
 
 
 class MeasuredRatio(NamedTuple):
-    """Root mean square errors of the joint release, over those of a question of its own that has all of the loss.
+    """Ratios of root mean square errors: the joint release over a separate question with all of the loss.
 
     Attributes:
-        records: How many there were.
+        records: The number of records.
         currency: ``epsilon`` or ``rho``.
-        loss: How much of it.
-        area: For the area under the ROC curve, beside a ROC question.
-        groups: For the shares of positives in ten groups, beside a calibration question.
+        loss: The privacy loss in this currency.
+        area: For the area under the ROC curve, compared with a ROC question.
+        groups: For the shares of positives in ten groups, compared with a calibration question.
     """
 
     records: int
@@ -84,32 +84,33 @@ class MeasuredRatios(NamedTuple):
 
 @cache
 def load_measured_ratios() -> MeasuredRatios:
-    """The measurements kept beside this file."""
+    """Load the measurements stored with this file."""
     stored = json.loads(files(__package__).joinpath(STORED).read_text(encoding="utf-8"))
     return MeasuredRatios(stored["releases"], tuple(MeasuredRatio(**row) for row in stored["rows"]))
 
 
 def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
-    """A note: the measured ratios for the loss and, where it is public, the number of records nearest to these."""
-    near = _find_nearest_ratios(setting.loss, setting.adjacency)
-    first = near[0]
-    records = f"{first.records:,}" if len(near) == 1 else f"{first.records:,} to {near[-1].records:,}"
-    areas, groups = ([getattr(each, name) for each in near] for name in ("area", "groups"))
+    """Return a note with the ratios measured nearest to the loss and, if it is public, to the number of records."""
+    rows = _find_nearest_ratios(setting.loss, setting.adjacency)
+    first = rows[0]
+    records = f"{first.records:,}" if len(rows) == 1 else f"{first.records:,} to {rows[-1].records:,}"
+    areas, groups = ([getattr(row, name) for row in rows] for name in ("area", "groups"))
     return (
-        f"one release for all readings, beside a question of its own with all of the loss: {_format_factors(areas)} the error "
-        f"of the area under the ROC curve, {_format_factors(groups)} that of shares in ten calibration groups (measured on "
-        f"{records} calibrated scores at {first.currency} {first.loss:g}, {load_measured_ratios().releases} releases of each)",
+        f"one release for all metrics; relative to a separate question with all of the loss: "
+        f"{_format_factors(areas)} the error of the area under the ROC curve, "
+        f"{_format_factors(groups)} the error of shares in ten calibration groups (measured on {records} "
+        f"calibrated scores at {first.currency} {first.loss:g}, {load_measured_ratios().releases} releases of each)",
     )
 
 
 def _find_nearest_ratios(loss: PrivacyLoss, adjacency: Adjacency) -> list[MeasuredRatio]:
-    """In ratios, not in differences; of each number of records where theirs is private."""
+    """Find the rows nearest in ratio; for each number of records, if the number is private."""
     each, records = adjacency.unit.records, adjacency.public_record_count
     currency = "epsilon" if loss.is_pure else "rho"
     amount = float(loss.epsilon) / each if loss.epsilon is not None else float(loss.rho) / each**2
-    kept = [row for row in load_measured_ratios().ratios if row.currency == currency]
-    at = min((row.loss for row in kept), key=lambda found: abs(log(found / amount)))
-    rows = sorted(row for row in kept if row.loss == at)
+    candidates = [row for row in load_measured_ratios().ratios if row.currency == currency]
+    at = min((row.loss for row in candidates), key=lambda found: abs(log(found / amount)))
+    rows = sorted(row for row in candidates if row.loss == at)
     return rows if records is None else [min(rows, key=lambda row: abs(log(row.records / max(records, 1))))]
 
 
@@ -149,7 +150,7 @@ class Scores(ClassTableResult):
 
     @classmethod
     def from_counts(cls, table: ClassTable) -> Scores:
-        """From released counts of two rows: negatives, positives."""
+        """Build the scores from released counts of two rows: negatives, positives."""
         noted = ClassTable(
             table.evidence, table.grid, table.privacy.with_notes(*notes_on_classes(table), *notes_on_crowding(table))
         )
@@ -162,19 +163,19 @@ class Scores(ClassTableResult):
             yield from (self.calibration(), self.decision_curve())
 
     def roc(self) -> ROC:
-        """The ROC curve, and its area."""
+        """Return the ROC curve, and its area."""
         return ROC.from_counts(self.table)
 
     def precision_recall(self) -> PrecisionRecall:
-        """The precision-recall curve, and the average precision."""
+        """Return the precision-recall curve, and the average precision."""
         return PrecisionRecall.from_counts(self.table)
 
     def cumulative_gain(self) -> CumulativeGain:
-        """The share of the positives among the highest scores, and the lift."""
+        """Return the share of the positives among the highest scores, and the lift."""
         return CumulativeGain.from_counts(self.table)
 
     def decision_curve(self) -> DecisionCurve:
-        """The net benefit of acting by the scores, by threshold probability.
+        """Return the net benefit of acting by the scores, by threshold probability.
 
         Raises:
             ValueError: the scores are no probabilities.
@@ -182,45 +183,45 @@ class Scores(ClassTableResult):
         return DecisionCurve.from_counts(self.table)
 
     def calibration(self, groups: int = 10, *, at: Sequence[float] | None = None) -> ScoreCalibration:
-        """The calibration curve, in at most so many groups that seem to be of equal size, by the released counts.
+        """Return the calibration curve, in groups of about equal released counts.
 
         Args:
-            groups: How many, at least 2.
-            at: Where groups begin and end instead, between the ends of the grid; each at the nearest edge.
+            groups: The largest number of groups, at least 2.
+            at: Boundaries of the groups instead, between the ends of the grid; each moves to the nearest edge.
 
         Raises:
             ValueError: the scores are no probabilities, or there are fewer than two groups.
         """
         if at is None:
             return ScoreCalibration.from_even_groups(self.table, check_group_number(groups, self.table.grid))
-        grid, asked = self.table.grid, np.asarray(at, dtype=np.float64)
-        edges = grid.nearest_edge(asked)
-        pairs = zip(grid.edge(edges).tolist(), asked.tolist(), strict=True)
+        grid, requested = self.table.grid, np.asarray(at, dtype=np.float64)
+        edges = grid.nearest_edge(requested)
+        pairs = zip(grid.edge(edges).tolist(), requested.tolist(), strict=True)
         points = [describe_point(*pair) for pair in pairs if describe_point(*pair) != describe_point(pair[0], pair[0])]
-        moved = (f"groups end at {', '.join(points)}",) if points else ()
-        table = replace(self.table, privacy=self.table.privacy.with_notes(*moved)) if moved else self.table
+        notes = (f"groups end at {', '.join(points)}",) if points else ()
+        table = replace(self.table, privacy=self.table.privacy.with_notes(*notes)) if notes else self.table
         return ScoreCalibration.from_group_starts(table, np.unique([0, *edges[edges < grid.cells]]))
 
     def confusion(self, threshold: float) -> Confusion:
-        """The confusion matrix, and rates, at the edge of the grid that is nearest to `threshold`.
+        """Return the confusion matrix, and rates, at the edge of the grid that is nearest to `threshold`.
 
         Raises:
             ValueError: `threshold` is no number.
         """
         if not isinstance(threshold, (int, float)) or isinstance(threshold, bool) or not np.isfinite(threshold):
-            raise InvalidArgument("threshold", "a number is needed, as in 0.5")
+            raise InvalidArgument("threshold", "must be a number, as in 0.5")
         return Confusion.from_counts(self.table, float(threshold))
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The single numbers that can be computed: some need scores that are probabilities."""
+        """The metrics that can be computed: some need scores that are probabilities."""
         return list_metrics(self.table)
 
     def value(self, metric: Metric | str) -> float:
-        """The value of a statistic, or NaN where too few records were counted to compute it.
+        """Return a metric; NaN if too few records were counted to compute it.
 
         Raises:
-            ValueError: there is no such reading, or it needs scores that are probabilities.
+            ValueError: there is no such metric, or it needs scores that are probabilities.
         """
         return estimate_metric(self.table, parse_choice("metric", metric, Metric))
 
@@ -232,19 +233,19 @@ class Scores(ClassTableResult):
         population: bool = False,
         generator: np.random.Generator | None = None,
     ) -> tuple[float, float]:
-        """An interval that contains the number with probability `level`: each reading on its own.
+        """Return an interval that contains the metric with probability `level`, for one metric at a time.
 
-        It is for the number of these records; with `population`, for that of the population that the records were drawn
-        from, which needs independent units of one record each. `Metric` says how each is computed.
+        It is for these records; with `population`, for the population that the records were drawn from, which needs
+        independent units of one record each. `Metric` describes the methods.
 
         Args:
-            metric: Which number.
+            metric: The metric.
             level: The confidence level.
             population: Whether it is for the population, not for these records.
             generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: `level` is not between 0 and 1; there is no such reading; or for the population, units have
+            ValueError: `level` is not between 0 and 1; there is no such metric; or for the population, a unit may have
                 several records.
         """
         number, level = parse_choice("metric", metric, Metric), require_probability("level", level)
@@ -253,31 +254,35 @@ class Scores(ClassTableResult):
     def intervals(
         self, level: float, *, population: bool = False, generator: np.random.Generator | None = None
     ) -> FloatArray:
-        """Lower and upper ends of all `metrics`, in their order, of shape ``(readings, 2)``: as `interval` says."""
-        ends = [self.interval(each, level, population=population, generator=generator) for each in self.metrics]
+        """Return lower and upper ends of all `metrics`, in order, of shape ``(metrics, 2)``: see `interval`."""
+        ends = [self.interval(metric, level, population=population, generator=generator) for metric in self.metrics]
         return np.array(ends)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        values = {each.value.title: self.value(each) for each in self.metrics}
+        values = {metric.value.title: self.value(metric) for metric in self.metrics}
         return display.draw_numbers(values, shades=shades, **how)
 
     def _columns(self) -> dict[str, Any]:
-        return {"reading": [each.key for each in self.metrics], "value": [self.value(each) for each in self.metrics]}
+        return {
+            "reading": [metric.key for metric in self.metrics],
+            "value": [self.value(metric) for metric in self.metrics],
+        }
 
     def _arrays(self) -> dict[str, object]:
-        return {**super()._arrays(), "readings": {each.key: self.value(each) for each in self.metrics}}
+        return {**super()._arrays(), "readings": {metric.key: self.value(metric) for metric in self.metrics}}
 
     def _repr_facts(self) -> tuple[str, ...]:
         area = self.value(Metric.AUC)
         return ("AUC not known" if isnan(area) else f"AUC {area:.3f}", f"{self.table.grid.cells} cells")
 
     def _summary(self) -> list[tuple[str, str]]:
-        return [(each.value.title, format_number(self.value(each))) for each in self.metrics]
+        return [(metric.value.title, format_number(self.value(metric))) for metric in self.metrics]
 
 
 @dataclass(frozen=True, slots=True)
 class ScoresQuestion:
-    """The distribution of scores in two classes. One table of counts, in one turn, from which all statistics follow.
+    """Ask for the distribution of scores in two classes. One table of counts, in one round, from which all metrics
+    follow.
 
     Formal guarantees: a record lies in one cell of the table of categories, classes and scores, whatever its label, so
     the loss is the same when a replaced record changes its label, its score or its category.
@@ -285,17 +290,17 @@ class ScoresQuestion:
     Attributes:
         label: The column of true labels.
         score: The column of scores, or a `Scorecard` or `Trees` that gives them; high scores are positive.
-        grid: Public cells of the scores, 4096 at most, for intervals simulate the noise of each in memory. Unless said
-            they are hundredths of [0, 1], and scores outside are counted apart: if there are more of these than noise
-            may hide, a note says so.
-        by: Categories that were declared in public: one result for each, all together at the privacy loss of one. A
-            tuple of several columns: one for each combination.
-        pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed
-            unless the positive one is 1, 0, -1, True or False.
-        model: What is stated about the model that made the scores; it is printed with the result.
+        grid: Public cells of the scores, 4096 at most, because intervals simulate the noise of each in memory. By
+            default hundredths of [0, 1], with outside scores counted apart: if their count exceeds the noise, a note
+            says so.
+        by: Public categories: one result for each, all together at the privacy loss of one. A tuple of several columns:
+            one for each combination.
+        pos_label, neg_label: The two classes; records with another label are missing. A negative label is needed unless
+            the positive label is 1, 0, -1, True or False.
+        model: A statement about the model that made the scores, printed with the result.
 
     Raises:
-        ValueError: a class is missing or stands twice, or the grid has too many cells.
+        ValueError: a class is missing or repeated, or the grid has too many cells.
         TypeError: the grid is no `Grid`, or `by` no `Categories`.
     """
 
@@ -324,21 +329,21 @@ class ScoresQuestion:
     def ask_counts(
         self, budget_fraction: Fraction, earlier_releases: tuple[Release, ...], axis_class: type[Axis] = Axis
     ) -> Needs[Any]:
-        """Ask for it with this share of the loss; releases `earlier_releases` stand in the privacy statement too."""
+        """Ask for the table with this budget fraction; the privacy statement includes `earlier_releases`."""
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
         score = axis_class(self.score, self.grid)
         axes = prepend_category_axes(self.by, classes, score)
-        found = yield from ask_workload(PrefixWorkload(axes), budget_fraction)
-        privacy = build_privacy_statement((*earlier_releases, *found.releases), self.model)
+        answer = yield from ask_workload(PrefixWorkload(axes), budget_fraction)
+        privacy = build_privacy_statement((*earlier_releases, *answer.releases), self.model)
         if self.by is None:
-            return Scores.from_counts(ClassTable(found.counts, self.grid, privacy))
-        tables = (ClassTable(pair, self.grid, privacy) for pair in split_rows(found.counts, 2))
+            return Scores.from_counts(ClassTable(answer.counts, self.grid, privacy))
+        tables = (ClassTable(pair, self.grid, privacy) for pair in split_rows(answer.counts, 2))
         return collect_by_category(self.by, map(Scores.from_counts, tables), ScoresByCategory)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """A note on the ratio of errors to those of a ROC or a calibration question with the whole loss.
+        """Return a note with the error ratios to a ROC or a calibration question with the whole loss.
 
-        There is no such note with categories, which those questions do not have.
+        With categories, which those questions do not have, there is no note.
         """
         return notes_on_joint_price(setting) if self.by is None else ()
 
@@ -347,15 +352,15 @@ class ScoresQuestion:
 
 
 class ScoresByCategory(ByCategory[Scores]):
-    """The scores of each declared category, and differences between categories.
+    """The scores of each public category, and differences between categories.
 
-    Formal guarantees: as for `ByCategory`: all together lose what one table cost, and their noises are independent.
+    Formal guarantees: as for `ByCategory`: all together have the loss of one table, and their noises are independent.
     """
 
     MEMBER_KIND = "scores"
 
     def _model_card_results(self) -> Iterator[Any]:
-        """Rates, gaps and curves of all groups, in the place of the scores."""
+        """Yield rates, gaps and curves of all groups instead of the scores."""
         yield load_field_object("group_rates")(self)
         yield load_field_object("group_curves")(self, "roc")
         if next(iter(self.values())).table.are_probabilities:
@@ -371,22 +376,22 @@ class ScoresByCategory(ByCategory[Scores]):
         population: bool = False,
         generator: np.random.Generator | None = None,
     ) -> IntervalEstimate:
-        """The number of the `first` category minus that of the `second`, and the ends of its confidence interval.
+        """Return the metric of the `first` category minus the `second`, and the ends of its confidence interval.
 
-        Level and population are as for `Scores.interval`. The interval is computed from those of both categories:
-        distances from estimate to end are squared, added, and the root taken (Zou and Donner 2008). For the area, the
-        part of each distance that stems from the unknown order within cells is added without squaring.
+        Level and population are as for `Scores.interval`. The interval combines those of both categories: distances
+        from estimate to end are added in squares (Zou and Donner 2008). For the area, the part of each distance that
+        stems from the unknown order within cells is added linearly.
 
         Args:
-            metric: Which number.
+            metric: The metric.
             first: A category.
-            second: Another one.
+            second: Another category.
             level: The confidence level.
             population: Whether it is for the population, not for these records.
             generator: The random numbers of the simulation.
 
         Raises:
-            ValueError: there is no such category or reading, or as for `Scores.interval`.
+            ValueError: there is no such category or metric, or as for `Scores.interval`.
         """
         measured = [self._measure_category(name, metric, level, population, generator) for name in (first, second)]
         return subtract_estimates(*measured)
@@ -398,30 +403,30 @@ class ScoresByCategory(ByCategory[Scores]):
             raise InvalidArgument(
                 "category", f"one of {', '.join(map(format_key, self))} is needed, got {describe_value(name)}"
             )
-        own = self[name]
-        value, ends = own.value(reading), own.interval(reading, level, population=population, generator=draw)
+        scores = self[name]
+        value, ends = scores.value(reading), scores.interval(reading, level, population=population, generator=draw)
         return IntervalEstimate(
-            value, *ends, *find_discretization_error(own.table, parse_choice("reading", reading, Metric))
+            value, *ends, *find_discretization_error(scores.table, parse_choice("reading", reading, Metric))
         )
 
 
 CELLS = 256
-"""About how many cells the grid has."""
+"""Approximate number of cells of the grid."""
 
 
 @dataclass(frozen=True, slots=True)
 class AutoRangeScoresQuestion:
-    """The distribution of scores in two classes, where no range of the scores is known: log-odds, points, ranks.
+    """Ask for the distribution of scores in two classes, with an automatic range: log-odds, points, ranks.
 
-    A fifth of the loss looks for the range in three turns; the rest counts as a `ScoresQuestion` does, on a grid within
-    it. Scores beyond are counted apart. Probabilities, which lie in [0, 1], need no looks.
+    A fifth of the loss finds the range in three rounds; the rest counts as a `ScoresQuestion` does, on a grid within
+    it. Scores beyond are counted apart. Probabilities, which lie in [0, 1], need no range search.
 
-    Formal guarantees: those of an `AutoRangeSurvivalQuestion`.
+    Formal guarantees: as for `AutoRangeSurvivalQuestion`.
 
     Attributes:
-        label, by, pos_label, neg_label, model: Those of a `ScoresQuestion`.
-        score: The column of scores, which may be dates, times or durations, too. A model is no column: its range is
-            public, as are its coefficients.
+        label, by, pos_label, neg_label, model: As for `ScoresQuestion`.
+        score: The column of scores, which may be dates, times or durations. A model is no column: its range is public,
+            as are its coefficients.
 
     Raises:
         ValueError, TypeError: as for a `ScoresQuestion`; or the score is no column.
@@ -441,20 +446,20 @@ class AutoRangeScoresQuestion:
         self.with_grid(HUNDREDTHS)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Looks for the range of scores, and asks as a `ScoresQuestion` does."""
-        found = yield from ask_workload(AutomaticGridWorkload(self.score, CELLS), LOOKED)
+        """Find the range of scores, then ask as a `ScoresQuestion` does."""
+        answer = yield from ask_workload(AutomaticGridWorkload(self.score, CELLS), LOOKED)
         return (
-            yield from self.with_grid(found.chosen_grid).ask_counts(
-                ALL - LOOKED, add_empty_range_note(found), TypedAxis
+            yield from self.with_grid(answer.chosen_grid).ask_counts(
+                ALL - LOOKED, add_empty_range_note(answer), TypedAxis
             )
         )
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """The price, and what it is spent on."""
+        """Return the price of the range search."""
         return (note_on_pilot_queries(setting),)
 
     def with_grid(self, grid: Grid) -> ScoresQuestion:
-        """The question on a grid that is known."""
+        """Return the question on a known grid."""
         return ScoresQuestion(self.label, self.score, grid, self.by, self.pos_label, self.neg_label, self.model)
 
     def __str__(self) -> str:

@@ -60,33 +60,34 @@ DRAWS = 5000
 COUNT, SUM, MEAN, VARIANCE = "count", "sum", "mean", "variance"
 ALL_FOUR = COUNT, SUM, MEAN, VARIANCE
 READ = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
-"""Statistics that are read from counts alone, with sums, with sums of squares, and with counts of some cells, too."""
+"""Statistics by the number of releases: counts, sums, sums of squares, counts of a few cells."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Summary(IntervalResult):
     """Count, sum, mean and variance of the values of a column.
 
-    Values outside the bounds are clipped to the nearer bound: all four numbers are those of clipped values. Where noise
-    alone may have made the count, which it does of no record with a chance of 2.5% at most, sum, mean and variance are
-    not known: NaN, and their intervals contain all that is possible. Where bounds were found, and not declared, tails
-    were counted: then `names` say so, and intervals of the sum and the mean are for those of all values.
+    Values outside the bounds are clipped: all four numbers are those of clipped values. If noise alone may have made
+    the count (an empty table does so with probability 2.5 % at most), sum, mean and variance are unknown: NaN, with
+    intervals that contain every possible value. If the bounds were found privately, tails were counted: then `names`
+    mention the bounds, and intervals of the sum and the mean are for all values.
 
     Attributes:
-        count: Records with a value: never below zero, nor above the number of records where that is public; there NaN
-            where an interval of level 0.95 holds all numbers from one to the other.
-        sum: The sum of their values, without bias. NaN where the count alone was asked for, or it is not known.
-        mean: Between the bounds. NaN where the count alone was asked for.
-        variance: The sample variance, with divisor n - 1. NaN where it was not asked for.
-        lower, upper: The bounds; 0 and 1 for a count alone, which has none.
+        count: Records with a value: never below zero, nor above a public number of records; NaN if that number is
+            public and an interval of level 0.95 contains every possible count.
+        sum: The unbiased sum of their values. NaN if only the count was released, or if it is unknown.
+        mean: Between the bounds. NaN if only the count was released.
+        variance: The sample variance, with divisor n - 1. NaN if it was not released.
+        lower, upper: The clipping bounds; 0 and 1 for a count alone, which has none.
         label: The column and its measuring unit.
-        privacy: The privacy statement, which every picture shows.
-        evidence: The releases: counts, and, where asked for, sums and sums of squares; where the variance of
-            many records was asked for, also counts of some cells.
-        statistic: The name of the number that was asked for, which pictures show.
-        tails: Counts of records beyond the bounds and before them, where the bounds were found; None: they are public.
+        privacy: The privacy statement, which every plot shows.
+        evidence: The releases: counts, and, if requested, sums and sums of squares; for the variance of many records
+            also counts of a few cells.
+        statistic: The name of the requested number, which plots show.
+        tails: Counts of records beyond the bounds and before them, if the bounds were found privately; None: public
+            bounds.
 
-    Data frame: columns ``statistic`` and ``value``, a row for each of the `statistics`, as `names` call it.
+    Data frame: columns ``statistic`` and ``value``, a row for each of the `statistics`, named as in `names`.
     """
 
     KIND = "summary"
@@ -124,29 +125,29 @@ class Summary(IntervalResult):
         statistic: str = MEAN,
         tails: Tails | None = None,
     ) -> Summary:
-        """Compute it from counts and, where there are any, sums and sums of squares, of one row with one cell."""
-        middle, half = (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
+        """Compute the summary from counts and, if released, sums and sums of squares, of one row with one cell."""
+        middle, half_range = (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
         moments = _simulate_moments(rounds, public_generator(None))
-        count, found = moments.known_count(privacy.most_records), moments.released_moments
+        count, released = moments.known_count(privacy.most_records), moments.released_moments
         if len(rounds) > 1 and not moments.has_records(KNOWN):
             return cls(count, nan, nan, nan, bounds.lower, bounds.upper, label, privacy, rounds, statistic, tails)
-        total = float(half * found.sum_of_values + middle * found.records)
-        mean, variance = float(middle + half * found.mean), float(half**2 * found.variance)
+        total = float(half_range * released.sum_of_values + middle * released.records)
+        mean, variance = float(middle + half_range * released.mean), float(half_range**2 * released.variance)
         return cls(count, total, mean, variance, bounds.lower, bounds.upper, label, privacy, rounds, statistic, tails)
 
     @property
     def standard_deviation(self) -> float:
-        """The root of the variance."""
+        """The square root of the variance."""
         return sqrt(self.variance) if self.variance >= 0 else nan
 
     @property
     def statistics(self) -> dict[str, float]:
-        """The numbers that were asked for, by name."""
+        """The released numbers by name."""
         return {name: getattr(self, name) for name in READ[len(self.evidence)]}
 
     @property
     def names(self) -> dict[str, str]:
-        """What each of the `statistics` is called in all output: with the clipping bounds, where these were found."""
+        """The names of the `statistics` in all output: with the clipping bounds, if these were found privately."""
         return {name: self._format_name(name) for name in self.statistics}
 
     def _format_name(self, statistic: str) -> str:
@@ -160,17 +161,17 @@ class Summary(IntervalResult):
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """The releases, turn by turn: counts of the tails last."""
+        """The releases, round by round: counts of the tails last."""
         return self.evidence if self.tails is None else (*self.evidence, self.tails.evidence)
 
     @property
     def value(self) -> float:
-        """The number that was asked for: see `statistic`."""
+        """The requested number: see `statistic`."""
         return self.statistics[self.statistic]
 
     @property
     def plot_label(self) -> str:
-        """The text under the picture: which number, of which column, and between which bounds."""
+        """The axis label: number, column and clipping bounds."""
         if self.statistic == COUNT:
             return f"{self.COUNTED_OBJECTS} with a value of {self.label}"
         if self.tails is not None:
@@ -186,89 +187,92 @@ class Summary(IntervalResult):
         generator: np.random.Generator | None = None,
         draws: int = DRAWS,
     ) -> FloatArray:
-        """Confidence limits of all `statistics` in their order, each on its own with probability `level`.
+        """Return confidence limits of all `statistics` in order, each with coverage `level`.
 
-        They are for the numbers of these records. With `population`, they are for the mean and the variance of the
-        population, and for the expected count and sum in a sample of this size, which needs independent units of one
-        record each. The interval of the mean is Student's t with the variance of the noise added; for the variance of
-        the records it takes the upper confidence limit, or, if one moment was asked for, the largest variance that the
-        bounds allow. The interval of the variance of the population holds for any distribution between the
-        bounds, so for most of them more often than `level` says; where the variance was asked for, counts of some cells
-        tell how squares scatter; so do those of counts and sums where the number of records is private, which is
-        then taken as Poisson. See `postprocess.inference.moments`; all intervals allow for rounding.
+        They are for the numbers of these records; with `population`, for the mean and the variance of the population,
+        and for the expected count and sum in a sample of this size, which needs independent units of one record each.
+        The interval of the mean is Student's t with the variance of the noise added; the variance of the records is
+        replaced by its upper confidence limit or, if only one moment was requested, by the largest variance that the
+        bounds allow. The interval of the population variance holds for any distribution between the bounds, so it is
+        conservative for most of them; if the variance was requested, counts of a few cells bound the variance of
+        squares. The intervals of counts and sums are conservative as well if the number of records is private, because
+        it is then assumed to be Poisson. See `dpcurves.inference.moments`; all intervals allow for rounding.
 
-        Where bounds were found, the intervals of the sum and the mean hold those of the clipped values and those of all
-        values: each end is further out by what records beyond the bound may add, as counts of the tail tell, each with
-        half of the error chance. An end is infinite where counts are too few, or a tail too heavy, to bound that.
+        If the bounds were found privately, the intervals of the sum and the mean hold for clipped and for all values:
+        each end is extended by a bound of the excess of records beyond the clipping bound, from the counts of the tail,
+        each with half of the error probability. An end is infinite if counts are too few, or a tail too heavy, to bound
+        the excess.
 
         Args:
-            level: The chance of each interval.
+            level: The coverage probability of each interval.
             population: Whether they are for the population, not for these records.
             generator: The random numbers of the simulation.
-            draws: How many draws are simulated: levels close to 1 need more.
+            draws: The number of simulated draws: levels close to 1 need more.
 
         Returns:
             One row for each statistic: ``(statistics, 2)``.
 
         Raises:
-            ValueError: `level` is not between 0 and 1; or, with `population`, units have several records.
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
         """
         level, draw = require_probability("level", level), public_generator(generator)
         require_independent(self.privacy, population)
         moments = _simulate_moments(self.evidence, draw, draws)
-        found = moments.released_moments
-        student = draw.standard_t(max(float(found.records) - 1, 1.0), draws) if population else None
+        released = moments.released_moments
+        student = draw.standard_t(max(float(released.records) - 1, 1.0), draws) if population else None
         normal = draw.standard_normal(draws) if population else None
-        most = self.privacy.most_records
-        total = inf if most is None else float(most)
+        public_total = self.privacy.most_records
+        total = inf if public_total is None else float(public_total)
         counts = moments.count_ends(level, total, normal)
         if len(self.evidence) == 1:
             return np.array([counts])
-        middle, half = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
-        step = half / (2 * HALF)
-        rounded = step * min(max(float(found.records), 0.0), total)
-        mean = _scale_interval(moments.mean_ends(level, student), half, middle, step)
-        sums = _scale_interval(moments.sum_ends(level, student, middle / half, total), half, 0, rounded)
+        middle, half_range = (self.lower + self.upper) / 2, (self.upper - self.lower) / 2
+        step = half_range / (2 * HALF)
+        rounding = step * min(max(float(released.records), 0.0), total)
+        mean = _scale_interval(moments.mean_ends(level, student), half_range, middle, step)
+        sums = _scale_interval(moments.sum_ends(level, student, middle / half_range, total), half_range, 0, rounding)
         sums = _clip_interval(sums, total * min(self.lower, 0.0), total * max(self.upper, 0.0))
         mean = _clip_interval(mean, self.lower, self.upper)
         if self.tails is not None:
-            least = moments.count_ends(level, total, None)[0] if moments.has_records(level) else 0.0
+            lowest_count = moments.count_ends(level, total, None)[0] if moments.has_records(level) else 0.0
             below, above = self.tails.largest_excess((1 + level) / 2, draw, draws, population=population)
             sums = sums[0] - below, sums[1] + above
-            mean = (mean[0] - below / least, mean[1] + above / least) if least > 0 else (-inf, inf)
+            mean = (mean[0] - below / lowest_count, mean[1] + above / lowest_count) if lowest_count > 0 else (-inf, inf)
         ends = [counts, sums, mean]
-        if found.sum_of_squares is not None:
-            many = population and len(self.evidence) == len(ALL_FOUR)
-            spread = _simulate_spread(self.evidence, draw, draws) if many else None
-            variance = _scale_interval(moments.variance_ends(level, normal, spread), half**2, 0, 8 * half * step)
-            ends.append(_clip_interval(variance, 0.0, LARGEST_VARIANCE * half**2))
+        if released.sum_of_squares is not None:
+            has_cell_counts = population and len(self.evidence) == len(ALL_FOUR)
+            squares_scatter = _simulate_spread(self.evidence, draw, draws) if has_cell_counts else None
+            variance = _scale_interval(
+                moments.variance_ends(level, normal, squares_scatter), half_range**2, 0, 8 * half_range * step
+            )
+            ends.append(_clip_interval(variance, 0.0, LARGEST_VARIANCE * half_range**2))
         return np.array(ends)
 
     def interval(self, level: float, *, population: bool = False, draws: int = DRAWS) -> tuple[float, float]:
-        """Confidence limits of the number that was asked for, from so many simulated draws; see `intervals`."""
+        """Return confidence limits of the requested number, from this number of draws; see `intervals`."""
         return self._interval(self.statistic, level, population=population, draws=draws)
 
     def mean_interval(self, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Confidence limits of the mean; see `intervals`.
+        """Return confidence limits of the mean; see `intervals`.
 
         Raises:
-            ValueError: `level` is not between 0 and 1; for the population, units have several records; or the count
-                alone was asked for.
+            ValueError: `level` is not between 0 and 1; for the population, a unit may have several records; or only the
+                count was released.
         """
         if MEAN not in self.statistics:
-            raise InvalidArgument("statistic", "the count alone was released, so there is no mean")
+            raise InvalidArgument("statistic", "only the count was released; ask for a mean")
         return self._interval(MEAN, level, population=population)
 
     def _interval(self, statistic: str, level: float, *, population: bool, draws: int = DRAWS) -> tuple[float, float]:
-        place = list(self.statistics).index(statistic)
-        low, high = self.intervals(level, population=population, draws=draws)[place].tolist()
+        index = list(self.statistics).index(statistic)
+        low, high = self.intervals(level, population=population, draws=draws)[index].tolist()
         return low, high
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        place = list(self.statistics).index(self.statistic)
-        own = [shade.select_rows([place]) for shade in shades]
+        index = list(self.statistics).index(self.statistic)
+        own_shades = [shade.select_rows([index]) for shade in shades]
         return display.draw_means(
-            [how["name"] or "all"], [self.value], how["privacy"], label=self.plot_label, shades=own, ax=how["ax"]
+            [how["name"] or "all"], [self.value], how["privacy"], label=self.plot_label, shades=own_shades, ax=how["ax"]
         )
 
     def _columns(self) -> dict[str, list[Any]]:
@@ -278,24 +282,24 @@ class Summary(IntervalResult):
         return {**self.statistics, **({} if self.tails is None else {"names": self.names})}
 
     def _question(self) -> dict[str, object]:
-        asked: dict[str, object] = {} if self.statistic == MEAN else {"statistic": self.statistic}
+        facts: dict[str, object] = {} if self.statistic == MEAN else {"statistic": self.statistic}
         if self.tails is not None:
-            asked["tails"] = self.tails.points_to_json()
-        return {"label": self.label, "lower": self.lower, "upper": self.upper, **asked}
+            facts["tails"] = self.tails.points_to_json()
+        return {"label": self.label, "lower": self.lower, "upper": self.upper, **facts}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Summary:
-        question, turns = document.question, document.releases
+        question, releases = document.question, document.releases
         statistic, tails = question.get("statistic", MEAN), None
         if "tails" in question:
-            tails = Tails.from_json(question["tails"], turns[-1])
-            turns = turns[:-1]
-        if statistic not in READ.get(len(turns), ()):
+            tails = Tails.from_json(question["tails"], releases[-1])
+            releases = releases[:-1]
+        if statistic not in READ.get(len(releases), ()):
             raise InvalidArgument(
-                "curve.evidence.releases", "counts are needed, and sums and sums of squares if they are asked"
+                "curve.evidence.releases", "must have counts, and sums and sums of squares if the statistic needs them"
             )
         bounds = Grid(question["lower"], question["upper"], cells=1)
-        return cls.from_counts(tuple(turns), bounds, question["label"], document.privacy, statistic, tails)
+        return cls.from_counts(tuple(releases), bounds, question["label"], document.privacy, statistic, tails)
 
     def _repr_facts(self) -> tuple[str, ...]:
         return self.label, *(f"{self.names[name]} {format_number(value)}" for name, value in self.statistics.items())
@@ -304,20 +308,24 @@ class Summary(IntervalResult):
         return self._summary_rows(None)
 
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
-        ends = {who: self.intervals(LEVEL, population=asked) for who, asked in self.scopes.items()}
+        ends = {scope: self.intervals(LEVEL, population=is_population) for scope, is_population in self.scopes.items()}
         return [
-            (self.names[name], format_with_intervals(value, {who: each[place] for who, each in ends.items()}, suppress))
-            for place, (name, value) in enumerate(self.statistics.items())
+            (
+                self.names[name],
+                format_with_intervals(value, {scope: intervals[index] for scope, intervals in ends.items()}, suppress),
+            )
+            for index, (name, value) in enumerate(self.statistics.items())
         ]
 
     def describe_statistic(self, suppress: float | None = None) -> str:
-        """The number that was asked for, with its intervals; ``..`` where these are wider than that share of it."""
-        ends = {who: self.interval(LEVEL, population=asked) for who, asked in self.scopes.items()}
+        """Return the requested number with its intervals as text; ``..`` if they are wider than the fraction `suppress`
+        of it."""
+        ends = {scope: self.interval(LEVEL, population=is_population) for scope, is_population in self.scopes.items()}
         return format_with_intervals(self.value, ends, suppress)
 
 
 def format_with_intervals(value: float, ends: Mapping[str, Any], suppress: float | None = None) -> str:
-    """A number with its intervals, and whom each is for; the first of these says whether it is suppressed.
+    """Format a number with its intervals by scope; the first interval decides whether it is suppressed.
 
     >>> format_with_intervals(7.0, {"for these records": (5.0, 9.0)})
     '7 (95%: 5 to 9 for these records)'
@@ -325,8 +333,8 @@ def format_with_intervals(value: float, ends: Mapping[str, Any], suppress: float
     (low, high), *_ = ends.values()
     if suppress is not None and display.find_wide_intervals([value], [low], [high], suppress)[0]:
         return display.SUPPRESSED
-    known = ", ".join(f"{format_interval(float(low), float(high))} {who}" for who, (low, high) in ends.items())
-    return f"{format_number(value)} ({100 * LEVEL:g}%: {known})"
+    intervals = ", ".join(f"{format_interval(float(low), float(high))} {scope}" for scope, (low, high) in ends.items())
+    return f"{format_number(value)} ({100 * LEVEL:g}%: {intervals})"
 
 
 class TailPoints(NamedTuple):
@@ -646,8 +654,8 @@ class _BoundedQuestion:
 
         label = format_axis_label(self.column, self.measured_in)
         return _ask_summary(
-            self.by, axis, counted, choose_later_fractions, label=label, statistic=self.STATISTIC, earlier_releases=earlier_releases, notes=notes,
-            tails=tails,
+            self.by, axis, counted, choose_later_fractions, label=label, statistic=self.STATISTIC,
+            earlier_releases=earlier_releases, notes=notes, tails=tails,
         )  # fmt: skip
 
     def __str__(self) -> str:

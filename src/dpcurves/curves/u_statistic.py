@@ -1,4 +1,4 @@
-"""U-statistics of degree 2, computed from released distribution functions of any trust model: spends nothing."""
+"""U-statistics of degree 2, computed from released distribution functions of any trust model; they cost no budget."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from .pair_mean import ROUNDED, UNSEEN, UStatistic, compute_basic_interval, esti
 from .question import require_independent
 
 MOST_CELLS = 2**10
-"""Cells of a kernel: more of the grid are joined, evenly."""
+"""Cells of a kernel, at most: a finer grid is merged evenly."""
 MOST_DRAWS = 1000
 TRIES = 8
-"""Steps to the ends of a Gini coefficient: their errors are squared by each."""
+"""Iterations for the ends of a Gini coefficient: each squares the error."""
 ROWS, BIAS_DRAWS = 64, 128
 """Draws that are read at once; and those of noise for what it adds on average."""
 Statistic = Callable[[FloatArray], FloatArray]
 
 
 def gini_mean_difference(curve: CDF) -> UStatistic:
-    """The mean absolute difference of two people's values. Values that were clamped count as the ends of the grid.
+    """Return the mean absolute difference of two people's values. Clipped values count as the ends of the grid.
 
-    Declared values are exact: nothing is unknown in a cell of one value, and two people in it do not differ.
+    Declared values are exact: a cell of one value has no discretization error, and two people in it do not differ.
 
     Args:
         curve: A released distribution function.
@@ -67,14 +67,14 @@ def gini_mean_difference(curve: CDF) -> UStatistic:
     kernel = mean_difference_kernel(cells.edges)
     people = max(float(cells.likely_counts.sum()), 2.0)
     value = float(mean_over_pairs(kernel, cells.likely_counts))
-    ends = [differ * people / (people - 1) for differ, _ in extreme_mean_differences(cells.edges, cells.shares)]
-    # Both ends are one where each cell holds one value: what differs then is rounding.
-    off = 0.0 if ends[0] == ends[1] else max(abs(end - value) for end in ends)
-    return cells.estimate_statistic(lambda counts: mean_over_pairs(kernel, counts), off, 0.0)
+    ends = [difference * people / (people - 1) for difference, _ in extreme_mean_differences(cells.edges, cells.shares)]
+    # Both ends are equal if each cell holds one value: a remaining difference is rounding.
+    resolution = 0.0 if ends[0] == ends[1] else max(abs(end - value) for end in ends)
+    return cells.estimate_statistic(lambda counts: mean_over_pairs(kernel, counts), resolution, 0.0)
 
 
 def sample_variance(curve: CDF) -> UStatistic:
-    """The variance, with n - 1 in the denominator. Errors as of `gini_mean_difference`.
+    """Return the variance, with n - 1 in the denominator. Raises the errors of `gini_mean_difference`.
 
     Args:
         curve: A released distribution function.
@@ -91,21 +91,22 @@ def sample_variance(curve: CDF) -> UStatistic:
 
 
 def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | CellKernel) -> UStatistic:
-    """The mean of any symmetric kernel of two values, over all pairs.
+    """Return the mean of any symmetric kernel of two values, over all pairs.
 
-    A function is replaced by its mean over each pair of cells (Bell et al. 2019, equation 15), a `MidpointKernel` by the
-    middle of its range there (equation 14); `CellKernel` gives a value for each pair of cells. Smooth kernels, such as
-    absolute or squared differences, are far more exact from a `CDF`; kernels of single cells, such as collisions, from
-    a `Histogram`. With a histogram under local privacy this is Algorithm 1 of that paper: see `estimate_pair_mean`. Where
-    devices rounded values at random, the kernel is interpolated between the middles of cells: see `CellMiddleKernel`.
+    A function is replaced by its mean over each pair of cells (Bell et al. 2019, equation 15), a `MidpointKernel` by
+    the middle of its range there (equation 14); `CellKernel` gives a value for each pair of cells. Smooth kernels, such
+    as absolute or squared differences, are far more accurate from a `CDF`; kernels of single cells, such as collisions,
+    from a `Histogram`. With a histogram under local privacy this is Algorithm 1 of that paper: see
+    `estimate_pair_mean`. If devices rounded values at random, the kernel is interpolated between the middles of cells:
+    see `CellMiddleKernel`.
 
-    Errors are those of `gini_mean_difference`; a kernel that is no function, not symmetric, or not finite on the grid
-    is refused, too.
+    Raises the errors of `gini_mean_difference`; also if the kernel is no function, not symmetric, or not finite on the
+    grid.
 
     Args:
         curve: A released distribution function, or a histogram.
-        kernel: A function of two arrays that returns an array, a `MidpointKernel`, or `CellKernel`. The `resolution` of the
-            result is valid if the kernel is monotone within each cell.
+        kernel: A function of two arrays that returns an array, a `MidpointKernel`, or a `CellKernel`. The `resolution`
+            of the result is valid if the kernel is monotone within each cell.
 
     Returns:
         The mean, in the unit of the kernel, with `resolution`, `interval` and `notes`.
@@ -122,13 +123,13 @@ def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | Cell
 
 
 def gini_coefficient(curve: CDF) -> UStatistic:
-    """Gini's mean difference divided by twice the mean, for values that are not negative: 0 where all are equal.
+    """Return Gini's mean difference divided by twice the mean, for non-negative values: 0 if all values are equal.
 
-    The mean is computed from the same release, and taken to be at least the middle of the first cell; of declared
-    values, the first one above 0 in one person alone.
+    The mean is computed from the same release, and is at least the middle of the first cell; for declared values, at
+    least the mean if a single person has the first value above 0.
 
     Args:
-        curve: A released distribution function of values that are not negative.
+        curve: A released distribution function of non-negative values.
 
     Returns:
         The coefficient, between 0 and 1, as a `UStatistic` with `value`, `resolution` and `interval`.
@@ -155,20 +156,20 @@ def gini_coefficient(curve: CDF) -> UStatistic:
 
     people = max(float(cells.likely_counts.sum()), 2.0)
     value, ends = float(compute_gini(cells.likely_counts)), np.zeros(2)
-    for _ in range(TRIES):  # each finds an end that is as far out at least as the one before it (Dinkelbach 1967)
-        found = [
-            extreme_mean_differences(cells.edges, cells.shares, float(end))[place] for place, end in enumerate(ends)
+    for _ in range(TRIES):  # each end is at least as far out as the one before (Dinkelbach 1967)
+        extremes = [
+            extreme_mean_differences(cells.edges, cells.shares, float(end))[index] for index, end in enumerate(ends)
         ]
-        ends = np.array([differ / (2 * max(float(mean), floor)) for differ, mean in found])
-    off = 0.0 if ends[0] == ends[1] else float(np.abs(ends * people / (people - 1) - value).max())
-    return cells.estimate_statistic(compute_gini, off, 0.0, 1.0)
+        ends = np.array([difference / (2 * max(float(mean), floor)) for difference, mean in extremes])
+    resolution = 0.0 if ends[0] == ends[1] else float(np.abs(ends * people / (people - 1) - value).max())
+    return cells.estimate_statistic(compute_gini, resolution, 0.0, 1.0)
 
 
 def collision_probability(curve: CDF | Histogram) -> UStatistic:
-    """The probability that two people's values lie in one cell of the grid: most exact from a histogram.
+    """Return the probability that two people's values lie in one cell of the grid: most accurate from a histogram.
 
-    Cells that were counted together are taken to hold equally many records; `resolution` bounds the error of that.
-    Errors as of `gini_mean_difference`.
+    Cells that were counted together are assumed to hold equal counts; `resolution` bounds the error of this assumption.
+    Raises the errors of `gini_mean_difference`.
 
     Args:
         curve: A released histogram, or a distribution function.
@@ -183,7 +184,7 @@ def collision_probability(curve: CDF | Histogram) -> UStatistic:
     """
     if isinstance(curve, Histogram):
         if ROUNDED in curve.notes:
-            raise InvalidArgument("curve", "values were rounded by chance, and how many lie in one cell is not known")
+            raise InvalidArgument("curve", "values were rounded at random, so the counts of single cells are unknown")
         return estimate_pair_mean(
             curve, lambda edges: same_cell_kernel(np.ones(len(cell_endpoints(edges)[0]), dtype=np.int64))
         )
@@ -192,7 +193,7 @@ def collision_probability(curve: CDF | Histogram) -> UStatistic:
 
 
 def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
-    """Minus the logarithm of `collision_probability`, which is clipped to between 1 / (number of cells) and 1.
+    """Return minus the logarithm of `collision_probability`, clipped to between 1 / (number of cells) and 1.
 
     Args:
         curve: A released histogram, or a distribution function.
@@ -205,31 +206,37 @@ def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
     >>> abs(renyi2_entropy(bars).value - 0.693) < 0.02
     True
     """
-    found = collision_probability(curve)
-    least = 1 / (len(curve.x) - 1)
+    collision = collision_probability(curve)
+    smallest = 1 / (len(curve.x) - 1)
 
     def compute_entropy(probability: float) -> float:
-        return -log(min(max(probability, least), 1.0))
+        return -log(min(max(probability, smallest), 1.0))
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
-        low, high = found.interval(level, population=population)
+        low, high = collision.interval(level, population=population)
         return compute_entropy(high), compute_entropy(low)
 
     return UStatistic(
-        compute_entropy(found.value), 0.0, compute_interval, found.privacy, found.notes, 0.0, compute_entropy(least)
+        compute_entropy(collision.value),
+        0.0,
+        compute_interval,
+        collision.privacy,
+        collision.notes,
+        0.0,
+        compute_entropy(smallest),
     )
 
 
 def area_between(negatives: CDF, positives: CDF) -> UStatistic:
-    """The area under the ROC curve from the released score distributions of negatives and positives.
+    """Return the area under the ROC curve from the released score distributions of negatives and positives.
 
-    Scores in one cell count as tied, and a tie counts one half, as it does exactly where a cell is a declared value.
-    The area is computed from counts made monotone, which shrinks it towards one half where noise is large and reduces
-    its error by a third there; the interval is computed from unbiased counts. The two distributions may be separate
-    releases under any trust model, for instance by people who know their own label; labels and the sizes of the classes
-    are then public. (The pruned recursion of Bell et al. 2019, section 4, has up to 1,000 times the error; only for
-    scores spread evenly over 2**16 cells, which it assumes, is its error as small as that of one round. It stands in
-    `papers/u_statistics/`, and `benchmarks/local_auc.py` prints it beside one round and two, `dp.local.publish`.)
+    Scores in one cell are tied, and a tie counts one half, which is exact if a cell is a declared value. The area is
+    computed from counts made monotone, which shrinks it towards one half if noise is large and reduces its error by a
+    third there; the interval is computed from unbiased counts. The two distributions may be separate releases under any
+    trust model, for instance by people who know their own label; labels and the sizes of the classes are then public.
+    (The pruned recursion of Bell et al. 2019, section 4, has up to 1,000 times the error; only for scores spread evenly
+    over 2**16 cells, which it assumes, is its error as small as the error of one round. `papers/u_statistics/`
+    implements it, and `benchmarks/local_auc.py` compares it with one round and two, `dp.local.publish`.)
 
     Args:
         negatives: The distribution function of the scores of negatives.
@@ -239,7 +246,7 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
         The area, between 0 and 1, as a `UStatistic` with `value`, `resolution` and `interval`.
 
     Raises:
-        TypeError: one of them is no `CDF`.
+        TypeError: `negatives` or `positives` is no `CDF`.
         ValueError: they are on different grids.
 
     >>> import dpcurves as dp
@@ -252,8 +259,8 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
     first, second = _MeasuredCells.from_curves(negatives, positives)
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
-        moved = mann_whitney_statistic(first.simulate_counts(population), second.simulate_counts(population))
-        low, high = compute_basic_interval(unbiased, moved - value, level, population)
+        simulated = mann_whitney_statistic(first.simulate_counts(population), second.simulate_counts(population))
+        low, high = compute_basic_interval(unbiased, simulated - value, level, population)
         return min(low, value), max(high, value)
 
     unbiased = float(mann_whitney_statistic(first.unbiased_counts, second.unbiased_counts))
@@ -265,12 +272,12 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
 
 @dataclass(frozen=True, eq=False)
 class _MeasuredCells:
-    """Counts of intervals that were measured, and their noise.
+    """Counts of measured intervals, and their noise.
 
     Attributes:
-        curve: What they are read from.
-        bounds: The numbers of the cells that intervals begin with, and how many cells there are.
-        stream: Which of several samples it is: each has streams of its own in simulations.
+        curve: The curve of the counts.
+        bounds: Indices of the cells at which intervals begin, and the number of cells.
+        stream: Index of the sample: each sample has its own random streams.
     """
 
     curve: CDF
@@ -279,17 +286,17 @@ class _MeasuredCells:
 
     @classmethod
     def from_curve(cls, curve: CDF) -> _MeasuredCells:
-        """Read one curve."""
+        """Build the cells of one curve."""
         require_type("curve", curve, CDF, "a distribution function, as dp.cdf gives one,")
         if curve.prefixes.grid.outside is Outside.APART:
-            raise InvalidArgument("curve", "values outside were counted apart, and how far they lie is not known")
+            raise InvalidArgument("curve", "values outside the grid were counted apart, so their distance is unknown")
         return cls._from_edges(curve, np.asarray(curve.prefixes.evidence.sums.bounds), 0)
 
     @classmethod
     def from_curves(cls, first: CDF, second: CDF) -> tuple[_MeasuredCells, _MeasuredCells]:
-        """Read two curves, at the edges that both counted."""
-        both = np.intersect1d(first.prefixes.evidence.sums.bounds, second.prefixes.evidence.sums.bounds)
-        return cls._from_edges(first, both, 1), cls._from_edges(second, both, 2)
+        """Build the cells of two curves, at the edges that both counted."""
+        bounds = np.intersect1d(first.prefixes.evidence.sums.bounds, second.prefixes.evidence.sums.bounds)
+        return cls._from_edges(first, bounds, 1), cls._from_edges(second, bounds, 2)
 
     @classmethod
     def _from_edges(cls, curve: CDF, bounds: IntArray, place: int) -> _MeasuredCells:
@@ -297,7 +304,7 @@ class _MeasuredCells:
 
     @property
     def edges(self) -> FloatArray:
-        """The ends of the intervals; of declared values, the first and the last one in each, (intervals, 2)."""
+        """The ends of the intervals; for declared values, the first and the last value in each, (intervals, 2)."""
         grid = self.curve.prefixes.grid
         if grid.values is not None:
             return grid.value_range(np.stack([self.bounds[:-1], self.bounds[1:]], axis=1))
@@ -307,13 +314,13 @@ class _MeasuredCells:
 
     @property
     def is_open(self) -> BoolArray:
-        """In which intervals values may differ."""
+        """Mask of the intervals inside which values may differ."""
         low, high = cell_endpoints(self.edges)
         return np.asarray(low < high)
 
     @property
     def grid_cells_per_interval(self) -> IntArray:
-        """The number of cells of the grid in each."""
+        """The number of grid cells in each interval."""
         return np.diff(self.bounds)
 
     @cached_property

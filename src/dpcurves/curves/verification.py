@@ -148,8 +148,8 @@ class VerifyQuestion:
     """Does a regression coefficient have this sign, or lie in this interval, on these records? One turn.
 
     Each unit is assigned to one of the disjoint subsets by a keyed hash. In each subset the outcome is regressed on all
-    columns: by least squares if it is a `NumericColumn` column, by logistic regression if it has two categories, of which the
-    second counts as 1. The number of subsets in which the coefficient lies strictly between `above` and `below` is
+    columns: by least squares if it is a `NumericColumn` column, by logistic regression if it has two categories, with
+    the second as 1. The number of subsets in which the coefficient lies strictly between `above` and `below` is
     released, with noise.
 
     Formal guarantees: a unit lies in one subset, so it changes one verdict by coming or going, and two by being
@@ -235,7 +235,8 @@ class VerifyQuestion:
         if wanted not in found:
             raise InvalidArgument(
                 "coefficient",
-                f"one of {', '.join(map(_format_coefficient, found))} is needed, got {describe_value(self.coefficient)}",
+                f"one of {', '.join(map(_format_coefficient, found))} is needed, "
+                f"got {describe_value(self.coefficient)}",
             )
         return found.index(wanted)
 

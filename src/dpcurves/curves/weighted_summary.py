@@ -367,4 +367,5 @@ class WeightedSummaryQuestion:
         )
 
     def __str__(self) -> str:
-        return f"{describe_question(f'weighted {self.statistic}', self.column, None)}, {Weights(self.weight, self.weight_cap)}"
+        asked = describe_question(f"weighted {self.statistic}", self.column, None)
+        return f"{asked}, {Weights(self.weight, self.weight_cap)}"

@@ -27,7 +27,7 @@ class Pairs(NamedTuple):
     """Pairs of a positive and a negative record, or how far noise moves their numbers; each (...).
 
     Attributes:
-        concordant: Those in which the positive scores higher, at most: all pairs of a cell taken for it, or half of those of
+        concordant: Bound of the pairs in which the positive scores higher: all pairs of a cell, or half of those of
             a cell in which all scores are the same.
         discordant: Those in which it scores lower, at most.
         total: All.
@@ -110,7 +110,7 @@ def area_interval(
     Args:
         class_counts: What is known of both classes.
         level: The chance.
-        sampling: For the population: its samples scatter as `estimate_area_spread` says, and are drawn from this generator. None:
+        sampling: Generator of samples of the population, whose spread is `estimate_area_spread`. None:
             for these records.
 
     Raises:

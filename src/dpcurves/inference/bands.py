@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from ..arguments import InvalidArgument, require_probability
 from ..arrays import BoolArray, FloatArray
 
-# Bands and intervals: how far the truth may be from what was released.
+# Bands and intervals of true curves, given the released counts.
 #
-# All stand on the unbiased linear estimate, whose noise can be simulated exactly. (Simulating through isotonic
+# All use the unbiased linear estimate, whose noise can be simulated exactly. (Simulating through isotonic
 # regression or shrinkage covers too little.) For the population noise and sampling are simulated together: see
 # `population_band`.
 
@@ -27,91 +27,92 @@ Band = tuple[FloatArray, FloatArray]
 ROUNDING = 1e-9  # a standard deviation below this part of the largest one is the rounding of an exact point
 HALVINGS = 40
 LEAST_LEVEL = 0.505
-"""No end holds less often than this."""
+"""Smallest probability with which an end holds."""
 PILOT = 200
-"""Draws by which points are scaled, where draws come in chunks that are not kept."""
+"""Draws that set the scale of points, if draws come in chunks that are not stored."""
 SLACK = 0.002
-"""By how much a level that is simulated may be missed."""
+"""Largest shortfall of a simulated level."""
 RISK = 0.025
-"""The chance that a simulation misses it by more."""
+"""Probability of a larger shortfall."""
 
 
 def simultaneous_band(
     curve: FloatArray, deviations: Iterable[FloatArray], level: float, known: NDArray[np.bool_] | None = None
 ) -> Band:
-    """A band that holds the whole true curve, which does not decrease and lies in [0, 1], with chance `level`.
+    """Return a band that holds the whole true curve, non-decreasing and in [0, 1], with probability `level`.
 
     At every point the estimate plus and minus c standard deviations, where c is the `level` quantile of the largest
-    studentised deviation; then the hull: a curve that does not decrease is nowhere below what the band is above it on
-    the left, nor above what it is below on the right. Points without noise stay exact.
+    studentised deviation; then the monotone hull: a non-decreasing curve is never below the band's lower end further
+    left, nor above the upper end further right. Points without noise stay exact.
 
     Args:
         curve: The unbiased linear estimate, (points,). Not the isotonic one.
         deviations: Its simulated noise at the known points, in chunks of (draws, known points).
-        level: The chance to hold all of the curve, over the noise.
+        level: The coverage probability over the noise.
         known: Points that were measured. The others lie inside merged cells, where the curve can rise anywhere: the
             band spans both measured neighbours. None: all.
 
     Returns:
-        Lower and upper, (points,), neither decreasing.
+        Lower and upper, (points,), both non-decreasing.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
     measured = np.ones(curve.shape, dtype=np.bool_) if known is None else known
-    half = np.full(curve.shape, np.inf)
-    half[measured] = simultaneous_errors(deviations, level)
-    return monotone_hull(curve - half, curve + half)
+    half_width = np.full(curve.shape, np.inf)
+    half_width[measured] = simultaneous_errors(deviations, level)
+    return monotone_hull(curve - half_width, curve + half_width)
 
 
 def simultaneous_errors(deviations: Iterable[FloatArray], level: float) -> FloatArray:
-    """Simultaneous bounds on the noise of all points, with probability `level`: as many standard deviations at each.
+    """Return simultaneous bounds on the noise of all points with probability `level`: one number of standard
+    deviations.
 
-    Whatever points are scaled by, the largest scaled deviation of further draws has the law of that of the noise. So
-    chunks are read once and forgotten: if the first one has `PILOT` draws, or is the only one, it scales and counts;
-    else the first ones scale, and only those after them count.
+    For any scaling of the points, the largest scaled deviation of further draws has the law of the noise's. So chunks
+    are read once: if the first chunk has `PILOT` draws, or is the only one, it both scales and counts; else the first
+    chunks scale, and only later chunks count.
 
     Args:
         deviations: Simulated noise, in chunks of (draws, points).
-        level: The chance that no point is further off.
+        level: The probability that no point errs more.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
-    scale, counted = estimate_scales(iter(deviations))
-    largest = np.concatenate([largest_studentised(chunk, scale) for chunk in counted])
+    scale, remaining_chunks = estimate_scales(iter(deviations))
+    largest = np.concatenate([largest_studentised(chunk, scale) for chunk in remaining_chunks])
     return np.where(is_noisy(scale), upper_quantile(largest, level) * scale, 0.0)
 
 
 def largest_studentised(errors: FloatArray, scale: FloatArray) -> FloatArray:
-    """The largest error of each draw, in units of the scale of its point, without a sign: (draws, points) to (draws,).
+    """Return the largest absolute error of each draw, divided by the scale of its point: (draws, points) to (draws,).
 
-    Points that are exact have none.
+    Exact points have no error.
     """
     noisy = is_noisy(scale)
     return np.asarray(np.max(np.abs(errors[:, noisy]) / scale[noisy], axis=1, initial=0.0))
 
 
 def is_noisy(scale: FloatArray) -> BoolArray:
-    """A mask of the points whose standard deviation is more than the rounding of an exact one."""
+    """Return a mask of the points whose standard deviation exceeds the rounding error of an exact point."""
     return np.asarray(scale > ROUNDING * scale.max(initial=0.0))
 
 
 def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArray]]:
-    """The standard deviations of the points, and the chunks that count."""
-    squares, draws, counted = np.zeros(1), 0, chunks
+    """Return the standard deviations of the points, and the chunks that count."""
+    squares, draws, remaining_chunks = np.zeros(1), 0, chunks
     for chunk in chunks:
-        counted = chunks if draws > 0 else chain([chunk], chunks)
+        remaining_chunks = chunks if draws > 0 else chain([chunk], chunks)
         squares, draws = squares + np.einsum("ij,ij->j", chunk, chunk), draws + len(chunk)
         if draws >= PILOT:
             break
-    return np.sqrt(squares / draws), counted
+    return np.sqrt(squares / draws), remaining_chunks
 
 
 def monotone_hull(lower: FloatArray, upper: FloatArray) -> Band:
-    """The hull of non-decreasing curves in [0, 1] between `lower` and `upper`.
+    """Return the hull of non-decreasing curves in [0, 1] between `lower` and `upper`.
 
-    Where no such curve exists (noise larger than the band allows for), the two change places.
+    If there is no such curve (noise larger than the band allows for), lower and upper are swapped there.
     """
     rising = np.maximum.accumulate(np.clip(lower, 0, 1))
     falling = np.minimum.accumulate(np.clip(upper, 0, 1)[::-1])[::-1]
@@ -119,40 +120,42 @@ def monotone_hull(lower: FloatArray, upper: FloatArray) -> Band:
 
 
 def basic_interval(estimate: float, deviations: FloatArray, level: float) -> tuple[float, float]:
-    """The basic two-sided interval: the estimate less the upper and the lower quantile of its noise, (draws,).
+    """Return the basic two-sided interval: the estimate minus the upper and the lower quantile of its noise, (draws,).
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
-    each = (1 + require_probability("level", level)) / 2
-    return estimate - upper_quantile(deviations, each), estimate + upper_quantile(-deviations, each)
+    level_per_end = (1 + require_probability("level", level)) / 2
+    return estimate - upper_quantile(deviations, level_per_end), estimate + upper_quantile(-deviations, level_per_end)
 
 
 def end_level(gap: float, level: float) -> float:
-    """The chance with which each of two ends holds alone, so that both hold with chance `level`.
+    """Return the probability with which each of two ends must hold, so that both hold with probability `level`.
 
-    It is ``(1 + level) / 2``, unless a number is known only to lie between two, whatever the noise is. It can then be
-    missed at the near end, or at the far one, which is that distance further away: the chances of both add up to ``1 -
-    level`` (Imbens and Manski 2004). Normal noise is assumed: of a single Laplace noise and a distance of one
-    deviation, 0.9 is 0.888; callers pass less than the distance.
+    It is ``(1 + level) / 2``, unless a number is only identified up to an interval, whatever the noise. The number can
+    then be missed at the near end, or at the far end at that distance: both probabilities add up to ``1 - level``
+    (Imbens and Manski 2004). Assumes normal noise: with a single Laplace noise and a distance of one deviation, 0.9
+    becomes 0.888; callers pass less than the distance.
 
     Args:
-        gap: The distance that does not stem from noise, or less than it, in standard deviations of the noise.
-        level: The chance of both.
+        gap: The distance that does not stem from noise, or less, in standard deviations of the noise.
+        level: The coverage probability of both ends.
 
     >>> [round(end_level(apart, 0.9), 3) for apart in (0.0, 0.5, 1.0, 9.0)]
     [0.95, 0.926, 0.91, 0.9]
     """
     law = NormalDist()
-    least, most = law.inv_cdf(level), law.inv_cdf((1 + level) / 2)
+    lowest, highest = law.inv_cdf(level), law.inv_cdf((1 + level) / 2)
     for _ in range(HALVINGS if gap > 0 else 0):
-        middle = (least + most) / 2
-        least, most = (least, middle) if law.cdf(middle) + law.cdf(middle + gap) >= 1 + level else (middle, most)
-    return max(law.cdf(most), LEAST_LEVEL)
+        middle = (lowest + highest) / 2
+        lowest, highest = (
+            (lowest, middle) if law.cdf(middle) + law.cdf(middle + gap) >= 1 + level else (middle, highest)
+        )
+    return max(law.cdf(highest), LEAST_LEVEL)
 
 
 def upper_quantile(sample: FloatArray, level: float) -> float:
-    """The order statistic that one more draw of the same law exceeds with probability at most ``1 - level``.
+    """Return the order statistic that one more draw of the same law exceeds with probability at most ``1 - level``.
 
     >>> upper_quantile(np.arange(1.0, 20_000.0), 0.95)
     19021.0
@@ -161,7 +164,7 @@ def upper_quantile(sample: FloatArray, level: float) -> float:
 
 
 def upper_quantiles(samples: FloatArray, level: float) -> FloatArray:
-    """The `upper_quantile` of each column, (draws, columns) to (columns,).
+    """Return the `upper_quantile` of each column, (draws, columns) to (columns,).
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
@@ -172,13 +175,13 @@ def upper_quantiles(samples: FloatArray, level: float) -> FloatArray:
 
 @lru_cache(maxsize=256)  # a pure function of public numbers
 def safe_rank(draws: int, level: float, slack: float = SLACK) -> int:
-    """The rank among so many draws that stands for the quantile at `level` of their law: the r-th least.
+    """Return the rank r of the draw that serves as the quantile at `level` of their law: the r-th smallest.
 
     On average a share ``r / (draws + 1)`` of the law lies below it, so r is at least ``level * (draws + 1)``. But the
-    draws of a fixed seed are the same in every release, and so is what they miss the quantile by. The share is below
-    ``level - slack`` only if r draws or more are below that quantile, whose number is binomial: r is the least rank
-    for which the chance of this is at most `RISK`, or the last one if none is. *So a level that is simulated is held
-    but for 0.2 points; the fewer draws, the further on the safe side.*
+    draws of a fixed seed are the same in every release, and so is their error. The share is below ``level - slack``
+    only if r draws or more are below that quantile, and their number is binomial: r is the smallest rank for which this
+    probability is at most `RISK`, or the last rank. *So a simulated level is held up to 0.2 points; with fewer draws
+    the result is more conservative.*
 
     >>> [safe_rank(draws, 0.95) for draws in (999, 4999)]
     [961, 4770]
@@ -186,38 +189,42 @@ def safe_rank(draws: int, level: float, slack: float = SLACK) -> int:
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
-    # 1e-9: 1000 * 0.95 is 950, whatever doubles make of it
-    least = ceil((draws + 1) * require_probability("level", level) - 1e-9)
-    if least > draws:
+    # 1e-9: 1000 * 0.95 must count as 950 despite rounding
+    smallest_rank = ceil((draws + 1) * require_probability("level", level) - 1e-9)
+    if smallest_rank > draws:
         raise InvalidArgument("level", f"{level} needs more than {draws} draws")
-    unlucky = _binomial_tails(draws, max(level - slack, 0.0))[least:draws]  # draws below that quantile
-    return least + int(np.count_nonzero(unlucky > RISK))
+    failure_probabilities = _binomial_tails(draws, max(level - slack, 0.0))[
+        smallest_rank:draws
+    ]  # draws below that quantile
+    return smallest_rank + int(np.count_nonzero(failure_probabilities > RISK))
 
 
 def _binomial_tails(draws: int, share: float) -> FloatArray:
-    """The chances that 0, 1, ... or more of so many draws fall where one falls with chance `share`, below 1.
+    """Return the upper tail probabilities P(X >= 0), P(X >= 1), ... of a binomial X with `share` below 1.
 
-    Sums of the binomial law. (SciPy's would take longer to import than a small curve takes.)
+    Sums of the binomial law. (Importing SciPy's would take longer than a small curve takes.)
     """
     if share == 0:
         return np.append(1.0, np.zeros(draws))
     factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, draws + 1))))
     number = np.arange(draws + 1)
-    choices = factorials[-1] - factorials - factorials[::-1]
-    law = np.exp(choices + number * log(share) + (draws - number) * log1p(-share))
+    log_binomials = factorials[-1] - factorials - factorials[::-1]
+    law = np.exp(log_binomials + number * log(share) + (draws - number) * log1p(-share))
     return np.asarray(np.cumsum(law[::-1])[::-1])
 
 
 def dkw_bound(units: float, level: float) -> float:
-    """The largest distance of the distribution function of `units` independent units from that of the population.
+    """Return the largest distance between the distribution functions of `units` independent units and of the
+    population.
 
-    With chance `level`, at all points at once (Dvoretzky, Kiefer and Wolfowitz 1956; constant of Massart 1990).
+    It holds with probability `level` at all points simultaneously (Dvoretzky, Kiefer and Wolfowitz 1956; constant of
+    Massart 1990).
 
     >>> round(dkw_bound(10_000, 0.95), 4)
     0.0136
     """
     if not (units > 0 and isfinite(units)):
-        raise InvalidArgument("units", f"a number above zero is needed, got {units}")
+        raise InvalidArgument("units", f"must be above zero, got {units}")
     return sqrt(log(2 / (1 - require_probability("level", level))) / (2 * units))
 
 
@@ -225,7 +232,7 @@ def dkw_bound(units: float, level: float) -> float:
 
 
 GUARD = 1.0
-"""Squared records added to the variance of sampled counts: a count of none may come from a mean of a few."""
+"""Squared records added to the variance of sampled counts: a count of zero may come from a mean of a few records."""
 
 
 def simultaneous_mean_ends(  # noqa: PLR0917
@@ -236,28 +243,28 @@ def simultaneous_mean_ends(  # noqa: PLR0917
     records: float,
     level: float,
 ) -> Band:
-    """Ends of the means of counts over samples, at once with chance `level`: not yet cut at 0.
+    """Return ends of the means of counts over samples, simultaneous with probability `level`: not yet clipped at 0.
 
     All means m with ``(counted - m)^2 <= c^2 (noise + GUARD + m (1 - m / n))`` (Wilson 1927, with noise): c is the
-    `level` quantile of the largest such deviation of simulated errors from likely counts.
+    `level` quantile of the largest of these deviations, for simulated errors of the likely counts.
 
     Args:
         counts: Unbiased counts.
         noise: Variances of their noise.
-        errors: Simulated, of noise and sampling, with one more axis, draws, in front; in chunks.
-        likely: About the counts, not below 0.
-        records: How many there seem to be.
-        level: The chance.
+        errors: Simulated errors of noise and sampling, with draws as the first axis; in chunks.
+        likely: Approximate counts, not below 0.
+        records: The approximate number of records.
+        level: The coverage probability.
     """
     size = max(records, 1.0)
-    judged = np.sqrt(noise + GUARD + likely * np.maximum(1 - likely / size, 0.0))
-    largest = [np.abs(chunk / judged).reshape(len(chunk), -1).max(axis=1) for chunk in errors]
-    squared = upper_quantile(np.concatenate(largest), level) ** 2
-    return wilson_ends(counts, noise + GUARD, squared, size)
+    deviations = np.sqrt(noise + GUARD + likely * np.maximum(1 - likely / size, 0.0))
+    largest = [np.abs(chunk / deviations).reshape(len(chunk), -1).max(axis=1) for chunk in errors]
+    squared_critical_value = upper_quantile(np.concatenate(largest), level) ** 2
+    return wilson_ends(counts, noise + GUARD, squared_critical_value, size)
 
 
 def wilson_ends(counts: FloatArray, spread: FloatArray, squared: float, size: float) -> Band:
-    """The least and the largest m with ``(counted - m)^2 <= squared (spread + m (1 - m / size))``.
+    """Return the lowest and the highest m with ``(counted - m)^2 <= squared (spread + m (1 - m / size))``.
 
     >>> [round(float(end), 2) for end in wilson_ends(np.array(0.0), np.array(0.0), 4.0, 100.0)]
     [0.0, 3.85]
@@ -266,39 +273,40 @@ def wilson_ends(counts: FloatArray, spread: FloatArray, squared: float, size: fl
 
 
 def quadratic_roots(first: FloatArray | float, half: FloatArray, rest: FloatArray) -> Band:
-    """The least and the largest x with ``first x^2 - 2 half x + rest <= 0``; the middle where there is none."""
+    """Return the lowest and the highest x with ``first x^2 - 2 half x + rest <= 0``; the vertex if there is no
+    solution."""
     root = np.sqrt(np.maximum(half**2 - first * rest, 0.0))
     return (half - root) / first, (half + root) / first
 
 
 def join_bands(one: Band, other: Band) -> Band:
-    """The band that holds both of these."""
+    """Return the band that contains both bands."""
     return np.minimum(one[0], other[0]), np.maximum(one[1], other[1])
 
 
 def join_intervals(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Intervals that hold both of these, each (intervals, 2)."""
+    """Return intervals that contain both intervals, each (intervals, 2)."""
     return np.stack(join_bands((one[:, 0], one[:, 1]), (other[:, 0], other[:, 1])), axis=1)
 
 
-# A band for the distribution that units were drawn from: noise and sampling, simulated together.
+# A band for the distribution of the population: noise and sampling, simulated together.
 
 
 LEVELLED = 0.1
-"""Added to ``F * (1 - F)`` where a deviation is judged: the larger, the more alike the band is everywhere."""
+"""Added to ``F * (1 - F)`` in the variance of a deviation: larger values make the width of the band more even."""
 RARE = 3.0
-"""So many units are taken to lie beyond each point at the least: of as many there may be none to see."""
+"""Smallest expected number of units beyond each point: with this mean, none may be observed."""
 
 
 class Sample(NamedTuple):
     """Independent units of one record each, drawn from a population.
 
     Attributes:
-        likely: An estimate of their distribution function at the points that were measured, (points,), not decreasing.
-        units: How many units there are.
-        generator: The generator for simulated sampling, independent of that of the noise.
-        variance_factors: By how much the variance of what lies between neighbouring points, and beyond both ends, is more than
-            that of `units` records: where they have weights, which differ along the points. None: 1, by no more.
+        likely: An estimate of their distribution function at the measured points, (points,), non-decreasing.
+        units: The number of units.
+        generator: The generator for simulated sampling, independent of the generator of the noise.
+        variance_factors: Ratios of the variance between neighbouring points, and beyond both ends, to the variance of
+            `units` records: weights may differ along the points. None: 1.
     """
 
     likely: FloatArray
@@ -307,22 +315,24 @@ class Sample(NamedTuple):
     variance_factors: FloatArray | None = None
 
     def simulate_sampling_errors(self, draws: int) -> FloatArray:
-        """Simulated sampling errors of the shares: (draws, points), as of Brownian bridges."""
-        passed = np.diff(self.likely, prepend=0.0, append=1.0)
+        """Simulate sampling errors of the shares as Brownian bridges: (draws, points)."""
+        cell_shares = np.diff(self.likely, prepend=0.0, append=1.0)
         if self.variance_factors is not None:
-            passed = passed * self.variance_factors
-        walk = np.cumsum(self.generator.standard_normal((draws, len(passed))) * np.sqrt(np.maximum(passed, 0)), axis=1)
+            cell_shares = cell_shares * self.variance_factors
+        walk = np.cumsum(
+            self.generator.standard_normal((draws, len(cell_shares))) * np.sqrt(np.maximum(cell_shares, 0)), axis=1
+        )
         return np.asarray((walk[:, :-1] - self.likely * walk[:, -1:]) / np.sqrt(self.units))
 
 
 def clip_unseen_shares(likely: FloatArray, units: float) -> FloatArray:
-    """Shares of so many units with `RARE` units on either side, but for those of none and of all at the very ends.
+    """Clip shares to at least `RARE` units on either side, except 0 at the first point and 1 at the last.
 
     >>> clip_unseen_shares(np.array([0.0, 0.0, 0.5, 1.0, 1.0]), 100).tolist()
     [0.0, 0.03, 0.5, 0.97, 1.0]
     """
-    least = min(RARE / units, 0.5)
-    inner = np.clip(likely, least, 1 - least)
+    smallest = min(RARE / units, 0.5)
+    inner = np.clip(likely, smallest, 1 - smallest)
     ends = (np.arange(len(likely)) == 0) & (likely == 0) | (np.arange(len(likely)) == len(likely) - 1) & (likely == 1)
     return np.where(ends, likely, inner)
 
@@ -334,43 +344,45 @@ def population_band(
     sample: Sample,
     known: NDArray[np.bool_] | None = None,
 ) -> Band:
-    """A simultaneous band for the distribution function F that the units of a sample were drawn from.
+    """Return a simultaneous band for the distribution function F that the units of a sample were drawn from.
 
-    It holds F where the released share f has ``(f - F)^2 <= c^2 (noise + (F (1 - F) + LEVELLED) / units)`` at all
-    points at once. The number c is simulated: the `level` quantile of the largest such deviation, of noise and of
-    samples of the `likely` distribution together. (Noise at one half of the error chance and the inequality of
-    Dvoretzky, Kiefer and Wolfowitz at the other, which is attained by continuous data, would hold in all but a
-    hundredth where a tenth may fail.) It matters little that samples are drawn from an estimate. What the variance of
-    a sampled share is off by is at most what the share is off by, over `units`: next to nothing beside the square of
-    that error, unless noise is less than a record. For that case no variance is taken to be less than that of `RARE`
-    units, and none is judged by less than `LEVELLED` over `units`.
+    It contains F if the released share f has ``(f - F)^2 <= c^2 (noise + (F (1 - F) + LEVELLED) / units)`` at all
+    points simultaneously. The number c is simulated: the `level` quantile of the largest of these deviations, over
+    noise and samples of the `likely` distribution together. (Splitting the error probability between noise and the
+    inequality of Dvoretzky, Kiefer and Wolfowitz, which is tight for continuous data, would fail in a hundredth of the
+    cases where a tenth is allowed.) Drawing samples from an estimate matters little: the variance of a sampled share
+    errs by at most the error of the share over `units`, which is negligible against the square of that error unless
+    noise is below one record. For that case every variance is at least the variance of `RARE` units, and every
+    deviation is divided by at least `LEVELLED` over `units`.
 
-    Edges that an earlier turn chose were chosen by noisy counts of this sample: c is that of edges given beforehand.
+    Edges that an earlier round chose depend on noisy counts of this sample; c assumes edges that were fixed before.
 
     Nowhere narrower than the band for these records.
 
     Args:
         curve: The unbiased linear estimate, (points,). Not the isotonic one.
         deviations: Its simulated noise at the known points, in chunks of (draws, known points).
-        level: The chance to hold all of the curve, over noise and sampling.
-        sample: What is known of sampling, at the known points.
-        known: What `simultaneous_band` takes.
+        level: The coverage probability over noise and sampling.
+        sample: The sampling model at the known points.
+        known: See `simultaneous_band`.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
     measured = np.ones(curve.shape, dtype=np.bool_) if known is None else known
-    found, units = curve[measured], sample.units
+    estimate, units = curve[measured], sample.units
     scale, counted = estimate_scales(iter(deviations))
     spread = scale**2 + LEVELLED / units
-    judged = np.sqrt(spread + sample.likely * (1 - sample.likely) / units), np.where(scale > 0, scale, np.inf)
+    scales = np.sqrt(spread + sample.likely * (1 - sample.likely) / units), np.where(scale > 0, scale, np.inf)
     largest = []
     for noise in counted:
-        scattered = np.abs((noise + sample.simulate_sampling_errors(len(noise))) / judged[0])
-        largest.append([scattered.max(axis=1), np.abs(noise / judged[1]).max(axis=1)])
-    together, alone = (upper_quantile(each, level) for each in np.concatenate(largest, axis=1))
-    least, most = wilson_ends(units * found, units**2 * spread, together**2, units)
+        sampled_errors = np.abs((noise + sample.simulate_sampling_errors(len(noise))) / scales[0])
+        largest.append([sampled_errors.max(axis=1), np.abs(noise / scales[1]).max(axis=1)])
+    critical_value, noise_critical_value = (
+        upper_quantile(sample_errors, level) for sample_errors in np.concatenate(largest, axis=1)
+    )
+    lowest, highest = wilson_ends(units * estimate, units**2 * spread, critical_value**2, units)
     lower, upper = np.full(curve.shape, -np.inf), np.full(curve.shape, np.inf)
-    lower[measured] = np.minimum(least / units, found - alone * scale)
-    upper[measured] = np.maximum(most / units, found + alone * scale)
+    lower[measured] = np.minimum(lowest / units, estimate - noise_critical_value * scale)
+    upper[measured] = np.maximum(highest / units, estimate + noise_critical_value * scale)
     return monotone_hull(lower, upper)

@@ -40,7 +40,7 @@ def estimate_weight_ratios(weights: FloatArray, squares: FloatArray, noise: floa
 
     >>> estimate_weight_ratios(np.array([50.0, 50.0]), np.array([20.0, 20.0]), 0.0)
     WeightRatios(overall=0.4, by_group=array([1., 1.]))
-    >>> estimate_weight_ratios(np.array([50.0, 50.0]), np.array([10.0, 30.0]), 0.0).each.round(6).tolist()
+    >>> estimate_weight_ratios(np.array([50.0, 50.0]), np.array([10.0, 30.0]), 0.0).by_group.round(6).tolist()
     [0.5, 1.5]
     """
     known = np.maximum(weights, 0.0)

@@ -1,5 +1,4 @@
-"""Intervals of single numbers: shares of groups, counts, sums, means, variances, differences, largest absolute
-values."""
+"""Intervals of numbers: shares of groups, counts, sums, means, variances, differences, largest absolute values."""
 
 from __future__ import annotations
 
@@ -22,24 +21,24 @@ HALVINGS = 24
 
 
 def find_accepted_ends(excess: Excess, inside: FloatArray, least: FloatArray, most: FloatArray) -> FloatArray:
-    """Ends of the numbers around `inside`, from `least` to `most`, whose excess is not above 0: (..., 2)."""
+    """Return the ends of the numbers around `inside`, from `least` to `most`, whose excess is not above 0: (..., 2)."""
     return np.stack([_search_end(excess, inside, least), _search_end(excess, inside, most)], axis=-1)
 
 
 def invert_contrast_test(  # noqa: PLR0917
     contrast: Excess, errors: Excess, level: float, inside: FloatArray, least: FloatArray, most: FloatArray
 ) -> FloatArray:
-    """Ends of the numbers that noisy counts do not contradict, from `least` to `most`: (..., 2).
+    """Return the ends of the numbers that noisy counts do not contradict, from `least` to `most`: (..., 2).
 
-    A number is between them if its contrast, which is 0 without noise where the number is the true one, is no further
-    from 0 than its errors take it with chance `level` (Fieller 1954). So no ratio of noisy numbers needs a law.
+    A number is accepted if its contrast, which is 0 for the true number without noise, is within the quantile `level`
+    of the absolute simulated errors (Fieller 1954). So no law of a ratio of noisy numbers is needed.
 
     Args:
-        contrast: Contrast of what was released with a number: (...).
-        errors: Simulated, of the contrast with a number: (draws, ...).
-        level: The chance of each number.
-        inside: Numbers that are held, (...).
-        least, most: Between which they lie in any case, (...).
+        contrast: The released contrast at a number: (...).
+        errors: Simulated errors of the contrast at a number: (draws, ...).
+        level: The coverage probability of each interval.
+        inside: Accepted numbers, (...).
+        least, most: Bounds of the numbers, (...).
     """
 
     def excess(number: FloatArray) -> FloatArray:
@@ -49,7 +48,7 @@ def invert_contrast_test(  # noqa: PLR0917
 
 
 def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArray:
-    """The root of the excess between a point that is inside and an end; the end if there is none."""
+    """Return the root of the excess between an accepted point and an end; the end if it is accepted."""
     near, far = inside, end
     for _ in range(HALVINGS):
         middle = (near + far) / 2
@@ -58,29 +57,29 @@ def _search_end(excess: Excess, inside: FloatArray, end: FloatArray) -> FloatArr
     return np.where(excess(end) <= 0, end, far)
 
 
-# Between which ends the shares and the numbers of positives of groups lie: each group on its own.
+# Intervals for shares and numbers of positives, one group at a time.
 
 
 HALF = 0.5
 FAR_OFF = 12.0
-"""Standard deviations of sampling, and as many records, beyond which no number of positives is tried."""
+"""Search limit for a number of positives, in standard deviations of sampling, and in records."""
 
 
 def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
     """Confidence intervals for the share of positives of each group, at confidence `level`: (groups, 2), in [0, 1].
 
-    The contrast of a share s is ``(1 - s) * positives - s * negatives``: see `invert_contrast_test`. So the chance holds in
-    small groups as in large ones; a group that may be empty has the interval from 0 to 1. Of the population sampling
-    moves the contrast, too: for n records by a binomial law, whose quantiles are read off `normal` with a correction
-    for its skewness (Cornish and Fisher 1938).
+    The contrast of a share s is ``(1 - s) * positives - s * negatives``: see `invert_contrast_test`. The coverage
+    therefore holds in small groups as in large ones; a group that may be empty has the interval from 0 to 1. For the
+    population, sampling moves the contrast as well: for n records by a binomial law, whose quantiles are computed from
+    `normal` with a correction for its skewness (Cornish and Fisher 1938).
 
-    Counts below zero are taken as zero, which never takes the contrast further from 0.
+    Counts below zero are clipped to zero, which never moves the contrast away from 0.
 
     Args:
         groups: The released groups, (groups,).
-        noise: Simulated noise of what was released.
-        normal: Draws of the standard normal law for sampling, (draws, groups); None: for these records.
-        level: The chance of each group.
+        noise: Simulated noise of the release.
+        normal: Standard normal draws for sampling, (draws, groups); None: for these records.
+        level: The coverage probability of each interval.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
@@ -90,7 +89,8 @@ def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray |
     inside = np.divide(positive, size, out=np.full(size.shape, 0.5), where=size > 0)
     return invert_contrast_test(
         lambda share: (1 - share) * positive - share * negative,
-        lambda share: (1 - share) * noise.positive - share * noise.negative + _simulate_sampled_positives(size, share, normal),
+        lambda share: (1 - share) * noise.positive - share * noise.negative
+        + _simulate_sampled_positives(size, share, normal),
         level, inside, np.zeros_like(inside), np.ones_like(inside),
     )  # fmt: skip
 
@@ -98,13 +98,13 @@ def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray |
 def positive_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
     """Confidence intervals for the positives of each group, at confidence `level`: (groups, 2), not below 0.
 
-    For the population, those that are to be expected among as many records.
+    For the population: the expected positives among as many records.
 
     Args:
         groups: The released groups, (groups,).
-        noise: Simulated noise of what was released.
+        noise: Simulated noise of the release.
         normal: See `share_intervals`.
-        level: The chance of each group.
+        level: The coverage probability of each interval.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
@@ -122,27 +122,26 @@ def positive_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArra
 def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, units: float, level: float) -> FloatArray:
     """Confidence intervals for means of counts over samples of this size, each at `level`: (counts, 2), not below 0.
 
-    A mean m is between them if noise and sampling together take a count of m units as far up as the released one with
-    half of the error chance, and as far down likewise. The law of samples is that of `share_intervals`, half a record
-    further out: without noise ends are those of Clopper and Pearson (1934), but for a part of a record.
-    Where the number of units is not known, counts are taken to scatter as Poisson's law does, which is more than those
-    of any number of units do.
+    A mean m is accepted if noise and sampling together move a count of m units up to the released count with more than
+    half of the error probability, and likewise down. The sampling law is that of `share_intervals`, widened by half a
+    record: without noise the ends are those of Clopper and Pearson (1934), up to a fraction of a record. If the number
+    of units is unknown, counts have a Poisson law, whose variance is larger than with any number of units.
 
     Args:
-        counts: Released counts, (counts,), without bias.
+        counts: Unbiased released counts, (counts,).
         noise: Their simulated noise, (draws, counts).
-        normal: Draws of the standard normal law for sampling, of the same shape.
-        units: The approximate number of units; infinite: not known.
-        level: The chance of each.
+        normal: Standard normal draws for sampling, of the same shape.
+        units: The approximate number of units; infinite: unknown.
+        level: The coverage probability of each interval.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
-    each = (1 + level) / 2
+    coverage_each_side = (1 + level) / 2
 
     def excess(mean: FloatArray) -> FloatArray:
-        moved = noise + _simulate_binomial(mean, np.clip(mean / units, 0.0, 1.0), normal)
-        up, down = upper_quantiles(moved, each), upper_quantiles(-moved, each)
+        errors = noise + _simulate_binomial(mean, np.clip(mean / units, 0.0, 1.0), normal)
+        up, down = upper_quantiles(errors, coverage_each_side), upper_quantiles(-errors, coverage_each_side)
         return np.maximum(counts - mean - up, mean - counts - down) - HALF
 
     inside = np.clip(counts, 0.0, units)
@@ -151,29 +150,30 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
 
 
 def residual_envelope(groups: GroupCounts, noise: GroupNoise, normal: FloatArray, level: float) -> FloatArray:
-    """The bound on the absolute mean residual of a group, with probability `level` if the model is right: (groups,).
+    """Return the bound on the absolute mean residual of a group, with probability `level` if the model is right:
+    (groups,).
 
-    A record of prediction p has a residual of variance ``p * (1 - p)``. Its mean over a group is at most that of the
-    mean prediction, for ``p * (1 - p)`` is concave. The noise of the sum of residuals adds to it.
+    The residual of a record of prediction p has variance ``p * (1 - p)``. Because that is concave in p, the mean over a
+    group is at most the variance at the mean prediction. The noise of the sum of residuals adds to it.
 
     Args:
         groups: The released groups, (groups,).
-        noise: Simulated noise of what was released.
-        normal: Draws of the standard normal law for sampling, (draws, groups).
-        level: The chance of each group.
+        noise: Simulated noise of the release.
+        normal: Standard normal draws for sampling, (draws, groups).
+        level: The probability for each group.
     """
     count = np.maximum(groups.count, 1.0)
-    moved = noise.residual_sum(groups.middle) + _simulate_sampled_positives(count, groups.mean, normal)
-    return np.minimum(upper_quantiles(np.abs(moved), level) / count, 1.0)
+    errors = noise.residual_sum(groups.middle) + _simulate_sampled_positives(count, groups.mean, normal)
+    return np.minimum(upper_quantiles(np.abs(errors), level) / count, 1.0)
 
 
 def _simulate_sampled_positives(size: FloatArray, share: FloatArray, normal: FloatArray | None) -> FloatArray:
-    """Positives of so many records less the expected ones, (draws, groups) or none."""
+    """Sampling errors of the positives of groups of this size, (draws, groups); zero without `normal`."""
     return np.zeros(1) if normal is None else _simulate_binomial(size * share, share, normal)
 
 
 def _simulate_binomial(mean: FloatArray, share: FloatArray, normal: FloatArray) -> FloatArray:
-    """Counts of a binomial law less their mean: of a share of all, or of Poisson's law if that is 0."""
+    """Deviations of binomial counts from their mean; of Poisson counts where `share` is 0."""
     return normal * np.sqrt(mean * (1 - share)) + (normal**2 - 1) * (1 - 2 * share) / 6
 
 
@@ -183,26 +183,26 @@ def _simulate_binomial(mean: FloatArray, share: FloatArray, normal: FloatArray) 
 Ends = tuple[float, float]
 Errors = Callable[[], FloatArray]
 KNOWN = 0.95
-"""The level at which a count has to be above what noise makes of no record, or nothing is known of its values."""
+"""Level at which a count must exceed the noise of an empty table, or its value is unknown."""
 FAR = 60.0
-"""Standard deviations of the noise of a count: of more records than these something is known, whatever the noise."""
+"""Signal-to-noise ratio (records / noise standard deviation) above which counts are always known."""
 WHOLE = 1e-6
-"""Rounding of doubles, by which a whole number may miss itself."""
+"""Rounding error of an integer in double precision."""
 
 SPENT = 1 / 10
-"""The part of the error chance of a mean, or a sum, that goes to the bound of its variance."""
+"""Fraction of the error probability of a mean, or a sum, that is spent on the bound of its variance."""
 LARGEST_VARIANCE = 2.0
-"""The largest variance, with divisor n - 1, of values between -1 and 1: that of both ends."""
+"""Largest variance, with divisor n - 1, of values between -1 and 1: two records, one at each end."""
 
 
 class SquareScatter(NamedTuple):
-    """Records in cells between -1 and 1, from which is read how far squared distances from the mean scatter.
+    """Counts of cells between -1 and 1, which bound the variance of squared distances from the mean.
 
     Attributes:
         edges: The edges of the cells, (cells + 1,).
-        counts: Without bias, (cells,).
-        noise: Simulated, (draws, cells).
-        normal: Draws of the standard normal law for sampling, (draws, cells).
+        counts: Unbiased counts, (cells,).
+        noise: Simulated noise, (draws, cells).
+        normal: Standard normal draws for sampling, (draws, cells).
     """
 
     edges: FloatArray
@@ -211,26 +211,26 @@ class SquareScatter(NamedTuple):
     normal: FloatArray
 
     def bound_fourth_moment(self, means: FloatArray, count: float, level: float) -> float:
-        """An upper limit of the mean fourth power of the distance from the mean of the population.
+        """Return an upper limit of the mean fourth power of the distance from the mean of the population.
 
-        Each record is taken at the end of its cell that is further from the mean. Sampling moves a count by its root,
-        and that of a cell where nobody was seen by that of one record.
+        Each record is moved to the end of its cell that is farther from the mean. The standard deviation of sampling of
+        a count is its root, and of an empty cell that of one record.
 
         Args:
             means: Draws of the mean, (draws,).
-            count: How many records there are.
-            level: The chance that it is not above the limit, about.
+            count: The number of records.
+            level: The approximate probability that the moment is not above the limit.
         """
-        far = np.abs(self.edges - means[:, None])
-        weights = np.maximum(far[:, :-1], far[:, 1:]) ** 4
-        scatter = self.normal * np.sqrt(np.maximum(self.counts, 0.0) + 1)
-        return upper_quantile((weights * (self.counts - self.noise + scatter)).sum(axis=1), level) / count
+        distances = np.abs(self.edges - means[:, None])
+        weights = np.maximum(distances[:, :-1], distances[:, 1:]) ** 4
+        sampling_error = self.normal * np.sqrt(np.maximum(self.counts, 0.0) + 1)
+        return upper_quantile((weights * (self.counts - self.noise + sampling_error)).sum(axis=1), level) / count
 
 
 class Moments(NamedTuple):
     """Noisy sums over the records of 1, x and x**2; or simulated noise of these sums, each of shape (draws,).
 
-    Values lie between -1 and 1. Where squares were not released, `sum_of_squares` is None.
+    Values lie between -1 and 1. `sum_of_squares` is None if squares were not released.
     """
 
     records: FloatArray
@@ -239,18 +239,20 @@ class Moments(NamedTuple):
 
     @property
     def mean(self) -> FloatArray:
-        """The mean, between -1 and 1; 0 where there seems to be no record."""
-        there = self.records > 0
-        return np.asarray(np.clip(np.divide(self.sum_of_values, np.where(there, self.records, 1)) * there, -1.0, 1.0))
+        """The mean, between -1 and 1; 0 if the count is not positive."""
+        has_records = self.records > 0
+        return np.asarray(
+            np.clip(np.divide(self.sum_of_values, np.where(has_records, self.records, 1)) * has_records, -1.0, 1.0)
+        )
 
     @property
     def variance(self) -> FloatArray:
-        """The variance, with divisor n - 1, of at least 2 records; not below 0. NaN where squares were not released."""
+        """The variance, with divisor n - 1, of at least 2 records; not below 0. NaN if squares were not released."""
         return np.asarray(np.clip(self.unbounded_variance, 0.0, LARGEST_VARIANCE))
 
     @property
     def unbounded_variance(self) -> FloatArray:
-        """The variance of what may be no records at all; below 0 where noise outweighs it."""
+        """The variance without bounds; below 0 if noise outweighs it."""
         if self.sum_of_squares is None:
             return np.full(np.shape(self.records), np.nan)
         count = np.maximum(self.records, 2.0)
@@ -258,11 +260,11 @@ class Moments(NamedTuple):
 
 
 class ReleasedMoments(NamedTuple):
-    """Released sums, and between which ends the numbers lie that follow from them.
+    """Released sums with their simulated noise, and the intervals that follow from them.
 
     Attributes:
-        released_moments: What was released, without bias.
-        noise: Simulated.
+        released_moments: The unbiased release.
+        noise: Its simulated noise.
     """
 
     released_moments: Moments
@@ -270,219 +272,230 @@ class ReleasedMoments(NamedTuple):
 
     @property
     def minus_noise(self) -> Moments:
-        """The released values less noise."""
-        found, noise = self
-        square = (
+        """Released values minus simulated noise."""
+        released, noise = self
+        sum_of_squares = (
             None
-            if found.sum_of_squares is None or noise.sum_of_squares is None
-            else found.sum_of_squares - noise.sum_of_squares
+            if released.sum_of_squares is None or noise.sum_of_squares is None
+            else released.sum_of_squares - noise.sum_of_squares
         )
-        return Moments(found.records - noise.records, found.sum_of_values - noise.sum_of_values, square)
+        return Moments(released.records - noise.records, released.sum_of_values - noise.sum_of_values, sum_of_squares)
 
     def has_records(self, level: float) -> bool:
-        """Tell whether there are more records than noise makes out of none, by far: then a mean is known at all."""
+        """Tell whether the count exceeds the noise of an empty table at this level; only then is a mean known."""
         return float(self.released_moments.records) > max(
             2.0, upper_quantile(np.abs(self.noise.records), (1 + level) / 2)
         )
 
     def known_count(self, total: int | None) -> float:
-        """The number of records; NaN where its interval of level `KNOWN` holds all that is possible."""
-        near = max(float(self.released_moments.records), 0.0)
+        """Return the number of records; NaN if its interval of level `KNOWN` holds every possible number."""
+        count = max(float(self.released_moments.records), 0.0)
         if total is None:
-            return near
+            return count
         lower, upper = self.count_ends(KNOWN, total, None)
-        return nan if lower <= 0 and total <= upper else min(near, float(total))
+        return nan if lower <= 0 and total <= upper else min(count, float(total))
 
     def count_ends(self, level: float, total: float, normal: FloatArray | None) -> Ends:
-        """Ends of the number of records, or of its mean over samples of this size; see `mean_intervals`.
+        """Return the ends of the number of records, or of its mean over samples of this size; see `mean_intervals`.
 
-        Numbers of records are whole, and so are their ends; those of the mean contain them.
+        Numbers of records are integers, and so are their ends; the ends of the mean contain them.
 
         Args:
-            level: The chance that they cover.
-            total: How many records there are, those without a value among them; infinite: private.
-            normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
+            level: The coverage probability.
+            total: The number of records, including those without a value; infinite: private.
+            normal: Standard normal draws for sampling, (draws,); None: for these records.
         """
-        found, noise = self.released_moments.records, self.noise.records
-        possible = min(max(float(found), 0.0), total)
-        low, high = basic_interval(possible, noise, level)  # noise beyond what is possible makes nothing certain
+        released, noise = self.released_moments.records, self.noise.records
+        clipped = min(max(float(released), 0.0), total)
+        low, high = basic_interval(clipped, noise, level)  # impossible noisy counts must not narrow the interval
         low, high = max(float(np.ceil(low - WHOLE)), 0.0), min(float(np.floor(high + WHOLE)), total)
         if normal is None:
             return low, high
-        ends = mean_intervals(np.atleast_1d(found), noise[:, None], normal[:, None], total, level)
+        ends = mean_intervals(np.atleast_1d(released), noise[:, None], normal[:, None], total, level)
         return min(float(ends[0, 0]), low), max(float(ends[0, 1]), high)
 
     def mean_ends(self, level: float, student: FloatArray | None) -> Ends:
-        """Ends of the mean, between -1 and 1.
+        """Return the ends of the mean, between -1 and 1.
 
-        The contrast of a mean m is ``value - m * count``: see `invert_contrast_test`. For the population, sampling moves
-        it, too: by the root of count times variance, times a draw of Student's law. The variance is taken at the upper
-        end of a one-sided interval, for which a part of the error chance is spent; where squares were not released, at
-        ``1 - m**2``, the most that values between -1 and 1 with this mean can have (Bhatia and Davis 2000). Sampling is
-        taken as for many records: of few that are very skewed the ends cover less.
+        The contrast of a mean m is ``value - m * count``: see `invert_contrast_test`. For the population, sampling
+        moves it as well: by the root of count times variance, times a draw of Student's law. The variance is the upper
+        end of a one-sided interval, for which a fraction of the error probability is spent; if squares were not
+        released, it is ``1 - m**2``, the largest variance of values between -1 and 1 with this mean (Bhatia and Davis
+        2000). The sampling law assumes many records: for few, very skewed records the coverage is lower.
 
         Args:
-            level: The chance that they cover.
+            level: The coverage probability.
             student: Draws of Student's law for sampling, (draws,); None: for these records.
         """
         if not self.has_records(level):
             return -1.0, 1.0
-        (found, noise), (level, most) = self, self._sampling_level_and_variance(level, student)
+        (released, noise), (level, variance_bound) = self, self._sampling_level_and_variance(level, student)
 
         def errors(mean: FloatArray) -> FloatArray:
-            moved = noise.sum_of_values - mean * noise.records
+            noise_errors = noise.sum_of_values - mean * noise.records
             if student is None:
-                return moved
-            return moved + student * np.sqrt(found.records * np.minimum(most, 1 - mean**2))
+                return noise_errors
+            return noise_errors + student * np.sqrt(released.records * np.minimum(variance_bound, 1 - mean**2))
 
         low, high = invert_contrast_test(
-            lambda mean: found.sum_of_values - mean * found.records,
+            lambda mean: released.sum_of_values - mean * released.records,
             errors,
             level,
-            found.mean,
+            released.mean,
             np.array(-1.0),
             np.array(1.0),
         ).tolist()
         return low, high
 
     def sum_ends(self, level: float, student: FloatArray | None, middle: float, total: float) -> Ends:
-        """Ends of ``value + middle * count``, the sum of values that were shifted by `middle` before.
+        """Return the ends of ``value + middle * count``, the sum of values that were shifted by `middle` before.
 
-        For the population, of the mean of such sums over samples of this size: `total` independent units, of which
-        those without a value add nothing; or, where that number is private, as many as Poisson's law gives, which
-        scatters most.
+        For the population: of the mean of these sums over samples of `total` independent units, where units without a
+        value add nothing; or, if that number is private, over samples of Poisson size, which have the largest variance.
 
         Args:
-            level: The chance that they cover.
+            level: The coverage probability.
             student: Draws of Student's law for sampling, (draws,); None: for these records.
-            middle: What each value was shifted by.
-            total: How many records there are; infinite: private.
+            middle: The shift of each value.
+            total: The number of records; infinite: private.
         """
-        found, noise = self
-        estimate, moved = (
-            float(found.sum_of_values + middle * found.records),
+        released, noise = self
+        estimate, errors = (
+            float(released.sum_of_values + middle * released.records),
             noise.sum_of_values + middle * noise.records,
         )
-        level, most = self._sampling_level_and_variance(level, student)
+        level, variance_bound = self._sampling_level_and_variance(level, student)
         if student is not None:
-            count, mean = max(float(found.records), 1.0), float(found.mean)
-            scatter = count * min(most, 1 - mean**2) + count * (mean + middle) ** 2
-            known = count**2 * (mean + middle) ** 2 / total if isfinite(total) else 0.0
-            moved = moved + student * np.sqrt(max(scatter - known, 0.0))
-        return basic_interval(estimate, moved, level)
+            count, mean = max(float(released.records), 1.0), float(released.mean)
+            sampling_variance = count * min(variance_bound, 1 - mean**2) + count * (mean + middle) ** 2
+            reduction = count**2 * (mean + middle) ** 2 / total if isfinite(total) else 0.0
+            errors = errors + student * np.sqrt(max(sampling_variance - reduction, 0.0))
+        return basic_interval(estimate, errors, level)
 
     def variance_ends(self, level: float, normal: FloatArray | None, spread: SquareScatter | None = None) -> Ends:
-        """Ends of the variance, from 0, where squares were released.
+        """Return the ends of the variance, from 0, if squares were released.
 
-        For these records: quantiles of the variance that is left when noise is taken off what was released, again and
-        again. For the population a variance v is between them if the released one is no further from it than this noise
-        and sampling take it, where squared distances from the mean, which are at most c, have a variance of ``v * (c -
-        v)`` at most, whatever their law (Bhatia and Davis 2000); or, with a `spread`, of the upper limit of their mean
-        square less ``v**2``, if that is less. A part of the error chance is spent on that limit.
+        For these records: quantiles of the variance of the release minus simulated noise. For the population a variance
+        v is accepted if the released variance is within the errors of this noise and of sampling. Squared distances
+        from the mean are at most c, so their variance is at most ``v * (c - v)`` under any law (Bhatia and Davis 2000);
+        with a `spread`, also at most the upper limit of their mean square minus ``v**2``. A fraction of the error
+        probability is spent on that limit.
 
         Args:
-            level: The chance that they cover.
-            normal: Draws of the standard normal law for sampling, (draws,); None: for these records.
-            spread: Counts that tell how squares scatter, if any were released.
+            level: The coverage probability.
+            normal: Standard normal draws for sampling, (draws,); None: for these records.
+            spread: Counts that bound the variance of squares, if any were released.
         """
         if not self.has_records(level):
             return 0.0, LARGEST_VARIANCE
-        found, less = self.released_moments, self.minus_noise
-        left, each = less.unbounded_variance, (1 + level) / 2
+        found, denoised = self.released_moments, self.minus_noise
+        variances, coverage_each_side = denoised.unbounded_variance, (1 + level) / 2
         if normal is None:
-            ends = [-upper_quantile(-left, each), upper_quantile(left, each)]
+            ends = [-upper_quantile(-variances, coverage_each_side), upper_quantile(variances, coverage_each_side)]
             low, high = np.clip(ends, 0.0, LARGEST_VARIANCE).tolist()
             return low, high
-        released, count, furthest = found.unbounded_variance, float(found.records), 1 + float(np.abs(found.mean))
-        fourth = np.inf
+        released, count, furthest_distance = (
+            found.unbounded_variance,
+            float(found.records),
+            1 + float(np.abs(found.mean)),
+        )
+        fourth_moment = np.inf
         if spread is not None:
-            spent = SPENT * (1 - level)
-            level, fourth = level + spent, spread.bound_fourth_moment(less.mean, count, 1 - spent)
+            tail_probability = SPENT * (1 - level)
+            level, fourth_moment = (
+                level + tail_probability,
+                spread.bound_fourth_moment(denoised.mean, count, 1 - tail_probability),
+            )
 
         def errors(variance: FloatArray) -> FloatArray:
-            scatter = np.clip(fourth - variance**2, 0.0, np.maximum(variance * (furthest**2 - variance), 0.0)) / count
-            return np.asarray(released - left + normal * np.sqrt(scatter))
+            squares_variance = (
+                np.clip(fourth_moment - variance**2, 0.0, np.maximum(variance * (furthest_distance**2 - variance), 0.0))
+                / count
+            )
+            return np.asarray(released - variances + normal * np.sqrt(squares_variance))
 
-        inside, least, most = np.clip(released, 0.0, LARGEST_VARIANCE), np.array(0.0), np.array(LARGEST_VARIANCE)
+        inside, lowest, highest = np.clip(released, 0.0, LARGEST_VARIANCE), np.array(0.0), np.array(LARGEST_VARIANCE)
         low, high = invert_contrast_test(
-            lambda variance: released - variance, errors, level, inside, least, most
+            lambda variance: released - variance, errors, level, inside, lowest, highest
         ).tolist()
         return low, high
 
     def _sampling_level_and_variance(self, level: float, student: FloatArray | None) -> tuple[float, float]:
-        """The level that is left, and the variance that is taken for sampling."""
+        """Return the level that remains, and the bound of the variance for sampling."""
         if student is None or self.released_moments.sum_of_squares is None:
             return level, np.inf
-        spent = SPENT * (1 - level)
-        return level + spent, upper_quantile(self.minus_noise.variance, 1 - spent)
+        tail_probability = SPENT * (1 - level)
+        return level + tail_probability, upper_quantile(self.minus_noise.variance, 1 - tail_probability)
 
 
 def whole_ends(counts: FloatArray, errors: FloatArray, total: int | None) -> FloatArray:
-    """Ends of numbers of records that noise moved by at most `errors`: whole, and possible, (cells,) to (cells, 2).
+    """Return ends of numbers of records that noise moved by at most `errors`: integers, and possible: (cells,) to
+    (cells, 2).
 
     >>> whole_ends(np.array([-3.0, 7.4]), np.array([4.5, 4.5]), 10).tolist()
     [[0.0, 4.0], [3.0, 10.0]]
     """
-    near = clip_to_possible(counts, total)  # noise beyond what is possible makes nothing certain
-    lower, upper = np.ceil(near - errors - WHOLE), np.floor(near + errors + WHOLE)
-    ends = np.stack([np.minimum(lower, np.rint(near)), np.maximum(upper, np.rint(near))], axis=1)
+    clipped = clip_to_possible(counts, total)  # impossible noisy counts must not narrow the interval
+    lower, upper = np.ceil(clipped - errors - WHOLE), np.floor(clipped + errors + WHOLE)
+    ends = np.stack([np.minimum(lower, np.rint(clipped)), np.maximum(upper, np.rint(clipped))], axis=1)
     return clip_to_possible(ends, total)
 
 
 def clip_to_possible(counts: FloatArray, total: int | None) -> FloatArray:
-    """Counts, or ends of them, between zero and the number of records, if that is public."""
+    """Clip counts, or their ends, to zero and to the number of records, if that is public."""
     return np.clip(counts, 0.0, np.inf if total is None else float(total))
 
 
 def known_counts(counts: FloatArray, spread: FloatArray, total: int | None, errors: Errors) -> FloatArray:
-    """Counts where something is known of them: NaN where the interval holds all that is possible, (cells,).
+    """Return clipped counts, NaN where the interval holds every possible number, (cells,).
 
     Args:
-        counts: Without bias, (cells,).
+        counts: Unbiased counts, (cells,).
         spread: The standard deviation of their noise, (cells,).
-        total: The number of records; None: it is private, so no interval holds all.
-        errors: How far off they may be, (cells,): it is asked only if there are so few records that it matters.
+        total: The number of records; None: private, so no interval holds every number.
+        errors: Returns bounds of the errors, (cells,); called only if records are few enough to matter.
     """
-    near = clip_to_possible(counts, total)
+    clipped = clip_to_possible(counts, total)
     if total is None or total > FAR * float(np.max(spread, initial=0.0)):
-        return near
+        return clipped
     lower, upper = whole_ends(counts, errors(), total).T
-    return np.where((lower <= 0) & (upper >= total), np.nan, near)
+    return np.where((lower <= 0) & (upper >= total), np.nan, clipped)
 
 
-# Intervals of a noisy count of subsets: of the count itself, and of the chance that another subset is counted.
+# Intervals of a noisy count of subsets: of the count itself, and of the probability that a further subset is counted.
 
 
 WIDE = 1e4
-"""The variance of Gaussian noise from which on its tails are those of the normal law, to a relative error of 1e-4."""
+"""Variance of Gaussian noise above which its tails equal the normal law's, to a relative error of 1e-4."""
 FINE = 50
-"""Steps of a bisection."""
+"""Steps of a bisection; each halves the interval."""
 
 
 def count_posterior(released: int, subsets: int, noise: Noise) -> FloatArray:
-    """The chances of each true count from 0 to `subsets`, all alike likely before, of shape ``(subsets + 1,)``.
+    """Return the posterior of the true count from 0 to `subsets` under a uniform prior, shape ``(subsets + 1,)``.
 
     >>> from fractions import Fraction
     >>> count_posterior(3, 3, Noise(Family.LAPLACE, Fraction(1, 100))).round(3).tolist()
     [0.0, 0.0, 0.0, 1.0]
     """
-    apart = np.abs(float(released) - np.arange(subsets + 1))
+    distances = np.abs(float(released) - np.arange(subsets + 1))
     scale = float(noise.parameter)
-    weight = -apart / scale if noise.family is Family.LAPLACE else -(apart**2) / (2 * scale)
-    likely = np.exp(weight - weight.max())
-    return np.asarray(likely / likely.sum())
+    weight = -distances / scale if noise.family is Family.LAPLACE else -(distances**2) / (2 * scale)
+    likelihood = np.exp(weight - weight.max())
+    return np.asarray(likelihood / likelihood.sum())
 
 
 def majority_probability(released: int, subsets: int, noise: Noise) -> float:
-    """The chance that more than half of the subsets were counted, by `count_posterior`."""
+    """Return the posterior probability that more than half of the subsets were counted: see `count_posterior`."""
     return float(count_posterior(released, subsets, noise)[subsets // 2 + 1 :].sum())
 
 
 def subset_majority_probability(released: int, subsets: int, noise: Noise) -> float:
-    """The chance that another subset is counted more likely than not, if all such chances are alike likely before.
+    """Return the posterior probability that a further subset is counted with probability above 1/2, under a uniform
+    prior.
 
-    Then all true counts are alike likely before, and with s of m counted the chance has Beta's law of s + 1 and
-    m - s + 1.
+    Then the prior of the true count is uniform as well, and given s of m counted the probability has the law Beta(s +
+    1, m - s + 1).
     """
     from scipy.special import betainc
 
@@ -491,37 +504,37 @@ def subset_majority_probability(released: int, subsets: int, noise: Noise) -> fl
 
 
 def count_interval(released: int, subsets: int, noise: Noise, level: float) -> tuple[float, float]:
-    """Two counts that have the true one between them with chance `level` at least, whatever it is."""
-    counts, part = np.arange(subsets + 1), (1 - level) / 2
+    """Return a confidence interval of the true count, with coverage `level` at least for every count."""
+    counts, tail_probability = np.arange(subsets + 1), (1 - level) / 2
     above, below = _noise_tail(released - counts, noise), _noise_tail(counts - released, noise)
-    fits = counts[(above > part) & (below > part)]
-    if not len(fits):
+    accepted = counts[(above > tail_probability) & (below > tail_probability)]
+    if not len(accepted):
         nearest = float(min(max(released, 0), subsets))
         return nearest, nearest
-    return float(fits[0]), float(fits[-1])
+    return float(accepted[0]), float(accepted[-1])
 
 
 def probability_interval(released: int, subsets: int, noise: Noise, level: float) -> tuple[float, float]:
-    """Two chances that have that of a subset to be counted between them with chance `level` at least.
+    """Return a confidence interval of the probability that a subset is counted, with coverage `level` at least.
 
-    The ends are the chances at which the released number would lie as far out as it does with half of what is left:
-    binomial sampling and noise together (Clopper and Pearson 1934).
+    An end is the probability at which binomial sampling and noise together reach the released number with half of the
+    error probability (Clopper and Pearson 1934).
     """
     from scipy.special import bdtr
 
-    counts, part = np.arange(subsets + 1), (1 - level) / 2
+    counts, tail_probability = np.arange(subsets + 1), (1 - level) / 2
     above, below = _noise_tail(released - counts, noise), _noise_tail(counts - released, noise)
 
-    def expected_tail(tail: FloatArray, chance: float) -> float:
-        return float(np.diff(bdtr(counts, subsets, chance), prepend=0.0) @ tail)
+    def expected_tail(tail: FloatArray, probability: float) -> float:
+        return float(np.diff(bdtr(counts, subsets, probability), prepend=0.0) @ tail)
 
-    low = _search_first(lambda chance: expected_tail(above, chance) > part)
-    high = 1 - _search_first(lambda chance: expected_tail(below, 1 - chance) > part)
+    low = _search_first(lambda probability: expected_tail(above, probability) > tail_probability)
+    high = 1 - _search_first(lambda probability: expected_tail(below, 1 - probability) > tail_probability)
     return (low, high) if low <= high else (min(max(released / subsets, 0.0), 1.0),) * 2
 
 
 def _search_first(holds: Callable[[float], bool]) -> float:
-    """From where on, between 0 and 1, it holds; 1 where it does nowhere."""
+    """Return the smallest point of [0, 1] at which a monotone condition holds; 1 if it never does."""
     low, high = 0.0, 1.0
     if holds(0.0):
         return 0.0
@@ -532,7 +545,7 @@ def _search_first(holds: Callable[[float], bool]) -> float:
 
 
 def _noise_tail(integers: IntArray, noise: Noise) -> FloatArray:
-    """The chance that the noise is at least so much, for each integer."""
+    """Return the probability that the noise is at least each integer."""
     from scipy.special import ndtr
 
     values = np.asarray(integers, dtype=np.float64)
@@ -544,23 +557,23 @@ def _noise_tail(integers: IntArray, noise: Noise) -> FloatArray:
     if variance > WIDE:
         return np.asarray(ndtr((0.5 - values) / sqrt(variance)))
     support = np.arange(-int(12 * sqrt(variance)) - 2, int(12 * sqrt(variance)) + 3)
-    chances = np.exp(-0.5 * support.astype(np.float64) ** 2 / variance)
-    tails = np.append(np.cumsum(chances[::-1])[::-1], 0.0) / chances.sum()
+    weights = np.exp(-0.5 * support.astype(np.float64) ** 2 / variance)
+    tails = np.append(np.cumsum(weights[::-1])[::-1], 0.0) / weights.sum()
     return np.asarray(tails[np.clip(values - support[0], 0, len(support)).astype(np.int64)])
 
 
 LEVEL = 0.95
 NORMAL = 1.959963984540054
-"""The quantile of the normal law that belongs to this level."""
+"""Two-sided standard normal quantile of this level."""
 
 
 class IntervalEstimate(NamedTuple):
-    """A number and its interval; NaN where nothing is known but the interval.
+    """A number and its interval; NaN if only the interval is known.
 
     Attributes:
         value: The number.
         lower, upper: The ends of its interval.
-        below, above: How much of the distances to the ends is no error of chance, but left open by what was counted.
+        gap_below, gap_above: The parts of the distances to the ends that are discretization error, not random error.
     """
 
     value: float
@@ -571,42 +584,48 @@ class IntervalEstimate(NamedTuple):
 
     @property
     def error_below(self) -> float:
-        """The largest upward error by chance alone."""
+        """The largest upward random error."""
         return max(self.value - self.gap_below - self.lower, 0.0)
 
     @property
     def error_above(self) -> float:
-        """The largest downward error by chance alone."""
+        """The largest downward random error."""
         return max(self.upper - self.value - self.gap_above, 0.0)
 
 
 def subtract_estimates(first: IntervalEstimate, second: IntervalEstimate) -> IntervalEstimate:
-    """The first less the second, with an interval of the level that both have.
+    """Return first minus second, with an interval of their common level.
 
-    Errors of chance are independent, so the distances from the numbers to their ends add up by their squares (Zou and
-    Donner 2008). What was left open may be at its worst for both at once: that adds up as it is. Where a number is not
-    known, the ends are as far apart as they can be.
+    Random errors are independent, so distances to the ends add up in squares (Zou and Donner 2008). Discretization
+    errors may both be at their worst, so they add up linearly. If a number is unknown, the interval is the widest
+    possible.
 
-    >>> [round(end, 3) for end in subtract_estimates(IntervalEstimate(0.8, 0.77, 0.83), IntervalEstimate(0.7, 0.66, 0.74))[:3]]
+    >>> first, second = IntervalEstimate(0.8, 0.77, 0.83), IntervalEstimate(0.7, 0.66, 0.74)
+    >>> [round(end, 3) for end in subtract_estimates(first, second)[:3]]
     [0.1, 0.05, 0.15]
-    >>> [round(end, 3) for end in subtract_estimates(*[IntervalEstimate(0.8, 0.77, 0.83, gap_below=0.03, gap_above=0.03)] * 2)[:3]]
+    >>> discretized = IntervalEstimate(0.8, 0.77, 0.83, gap_below=0.03, gap_above=0.03)
+    >>> [round(end, 3) for end in subtract_estimates(discretized, discretized)[:3]]
     [0.0, -0.06, 0.06]
     """
     value = first.value - second.value
     if not isfinite(value):
         return IntervalEstimate(value, first.lower - second.upper, first.upper - second.lower)
-    below, above = first.gap_below + second.gap_above, first.gap_above + second.gap_below
-    lower = value - below - hypot(first.error_below, second.error_above)
-    return IntervalEstimate(value, lower, value + above + hypot(first.error_above, second.error_below), below, above)
+    gap_below, gap_above = first.gap_below + second.gap_above, first.gap_above + second.gap_below
+    lower = value - gap_below - hypot(first.error_below, second.error_above)
+    return IntervalEstimate(
+        value, lower, value + gap_above + hypot(first.error_above, second.error_below), gap_below, gap_above
+    )
 
 
 def difference_p_value(estimate: IntervalEstimate) -> float:
-    """The p-value of a difference of zero, from its interval of level 0.95.
+    """Return the p-value of a difference of zero, from an interval of level 0.95.
 
-    Below 0.05 where the interval leaves out 0, and read off the normal law beyond.
+    It is below 0.05 if the interval excludes 0, and computed from the normal law otherwise.
 
-    >>> round(difference_p_value(IntervalEstimate(0.1, 0.0, 0.3)), 6), difference_p_value(IntervalEstimate(float("nan"), 0.0, 0.3))
-    (0.05, 1.0)
+    >>> round(difference_p_value(IntervalEstimate(0.1, 0.0, 0.3)), 6)
+    0.05
+    >>> difference_p_value(IntervalEstimate(float("nan"), 0.0, 0.3))
+    1.0
     """
     from scipy.special import ndtr
 
@@ -617,28 +636,28 @@ def difference_p_value(estimate: IntervalEstimate) -> float:
 
 
 DEVIATIONS = 4.0
-"""So many standard deviations from 0 the sign of a number is known, but for a chance of 1 in 15,000."""
+"""z-score from which the sign of a number is taken as known; the error probability is 1 in 15,000."""
 
 
 SPENT_ON_LARGEST = 0.1
-"""The part of the error chance by which numbers that are too small to be the largest are told."""
+"""Fraction of the error probability spent on excluding numbers that are too small to be the largest."""
 LEAST_DRAWS = 2
-"""So many draws have to lie beyond a quantile, or it is not told."""
+"""Draws that must lie beyond a quantile, so that it can be estimated."""
 
 
 def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:
-    """Two ends that have the largest absolute value of several numbers between them, with chance `level` at least.
+    """Return an interval of the largest absolute value of several numbers, with coverage `level` at least.
 
-    Where the largest one lies, it seems to be smaller only by its own error; the one that seems to be the largest is so
-    by the largest error, at most, of all that could seem so. So noise alone, which always makes a largest value, is
-    taken back. A part of the error chance, `SPENT`, is spent on a band for all numbers at once: those that it leaves no
-    chance to be the largest, or to seem so, do not count, and where it tells the sign of a number only errors to that
-    side do (Andrews and Soares 2010). At levels that need more draws all of them count.
+    The largest absolute estimate is below the true largest value by at most the error of the number that is truly
+    largest, and above it by at most the largest error of all numbers that could seem largest. So the excess that noise
+    alone produces is removed. A fraction of the error probability, `SPENT_ON_LARGEST`, is spent on a simultaneous band:
+    numbers that it excludes as the largest do not count, and where it determines the sign of a number only errors to
+    that side count (Andrews and Soares 2010). At levels that need more draws all numbers count.
 
     Args:
-        estimates: The numbers, (numbers,), with errors.
-        errors: Simulated, (draws, numbers).
-        level: The chance.
+        estimates: The noisy numbers, (numbers,).
+        errors: Simulated errors, (draws, numbers).
+        level: The coverage probability.
 
     >>> from dpcurves.inference import public_generator
     >>> chance = public_generator(None)
@@ -646,39 +665,51 @@ def largest_absolute_interval(estimates: FloatArray, errors: FloatArray, level: 
     >>> bool(6.0 < low < 7.2), bool(10.8 < high < 11.5)
     (True, True)
     """
-    size, largest, spent = np.abs(estimates), float(np.abs(estimates).max()), SPENT_ON_LARGEST * (1 - level)
+    size, largest, selection_probability = (
+        np.abs(estimates),
+        float(np.abs(estimates).max()),
+        SPENT_ON_LARGEST * (1 - level),
+    )
     spread = errors.std(axis=0)
-    if spent * (len(errors) + 1) < LEAST_DRAWS:
-        spent, half = 0.0, np.full(len(estimates), np.inf)
+    if selection_probability * (len(errors) + 1) < LEAST_DRAWS:
+        selection_probability, half_width = 0.0, np.full(len(estimates), np.inf)
     else:
-        half = upper_quantile(largest_studentised(errors, spread), 1 - spent) * spread
-    each = (1 + level + spent) / 2
-    signed = errors * np.where(estimates < 0, -1.0, 1.0)
-    known = size > half
-    may_be, may_seem = (size + times * half >= np.max(size - times * half) for times in (1, 2))
-    less = np.where(known[may_be], -signed[:, may_be], np.abs(errors[:, may_be]))
-    more = np.where(known[may_seem], signed[:, may_seem], np.abs(errors[:, may_seem]))
-    over = upper_quantile(more.max(axis=1), each)
-    return max(largest - max(over, 0.0), 0.0), largest + max(float(upper_quantiles(less, each).max()), 0.0)
+        half_width = upper_quantile(largest_studentised(errors, spread), 1 - selection_probability) * spread
+    coverage = (1 + level + selection_probability) / 2
+    signed_errors = errors * np.where(estimates < 0, -1.0, 1.0)
+    sign_known = size > half_width
+    may_be_largest, may_seem_largest = (
+        size + times * half_width >= np.max(size - times * half_width) for times in (1, 2)
+    )
+    errors_below = np.where(
+        sign_known[may_be_largest], -signed_errors[:, may_be_largest], np.abs(errors[:, may_be_largest])
+    )
+    errors_above = np.where(
+        sign_known[may_seem_largest], signed_errors[:, may_seem_largest], np.abs(errors[:, may_seem_largest])
+    )
+    excess = upper_quantile(errors_above.max(axis=1), coverage)
+    return max(largest - max(excess, 0.0), 0.0), largest + max(
+        float(upper_quantiles(errors_below, coverage).max()), 0.0
+    )
 
 
 def absolute_sum_interval(estimates: FloatArray, errors: FloatArray, level: float) -> tuple[float, float]:
-    """Two ends that have the sum of the absolute values of several numbers between them, with chance `level` at least.
+    """Return an interval of the sum of the absolute values of several numbers, with coverage `level` at least.
 
-    The sum is the largest of all sums with signs. With the true signs it is too small only by one such sum of errors,
-    whose spread is at most that of errors which all add up. It is too large by the errors of numbers whose signs are
-    known, plus the absolute errors of all others: so what noise alone adds is taken back.
+    The sum of absolute values is the largest of all signed sums. Below, it errs by one signed sum of errors, whose
+    standard deviation is at most that of fully correlated errors. Above, it errs by the errors of numbers of known
+    sign, plus the absolute errors of all others: so the excess that noise alone adds is removed.
 
     Args:
-        estimates: The numbers, (numbers,), with errors.
-        errors: Simulated, (draws, numbers).
-        level: The chance.
+        estimates: The noisy numbers, (numbers,).
+        errors: Simulated errors, (draws, numbers).
+        level: The coverage probability.
     """
-    each, sum_found = (1 + level) / 2, float(np.abs(estimates).sum())
-    signed = errors * np.where(estimates < 0, -1.0, 1.0)
-    known = np.abs(estimates) > DEVIATIONS * errors.std(axis=0)
-    over = upper_quantile(np.where(known, signed, np.abs(errors)).sum(axis=1), each)
-    together = signed.sum(axis=1)
-    worst = np.sqrt(np.abs(np.cov(errors, rowvar=False)).sum())
-    under = upper_quantile(-together, each) * worst / max(float(together.std()), 1e-300)
-    return max(sum_found - over, 0.0), sum_found + max(float(under), 0.0)
+    coverage, sum_found = (1 + level) / 2, float(np.abs(estimates).sum())
+    signed_errors = errors * np.where(estimates < 0, -1.0, 1.0)
+    sign_known = np.abs(estimates) > DEVIATIONS * errors.std(axis=0)
+    upper_error = upper_quantile(np.where(sign_known, signed_errors, np.abs(errors)).sum(axis=1), coverage)
+    summed_errors = signed_errors.sum(axis=1)
+    worst_deviation = np.sqrt(np.abs(np.cov(errors, rowvar=False)).sum())
+    lower_error = upper_quantile(-summed_errors, coverage) * worst_deviation / max(float(summed_errors.std()), 1e-300)
+    return max(sum_found - upper_error, 0.0), sum_found + max(float(lower_error), 0.0)

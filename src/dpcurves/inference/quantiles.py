@@ -1,4 +1,4 @@
-"""Intervals of quantiles: from cells, from tests at each edge, and from searches along one tree of noises."""
+"""Intervals of quantiles: from cells, from tests at each edge, and from searches along one noise tree."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ..conversation import Evidence
 from ..laws import Family, Noise, PathSums
 from .bands import SLACK, dkw_bound, safe_rank
 
-# Quantiles of records that were counted in cells: which cell holds one, and between which edges it lies for sure.
+# Quantiles of records that were counted in cells: the cell of a quantile, and edges that surely enclose it.
 
 
 SMALLEST = np.nextafter(0.0, 1.0)
 
 
 def find_quantile_cells(cells: FloatArray, shares: FloatArray, p: ArrayLike) -> FloatArray:
-    """The cell in which the shares pass each `p`: where it begins and ends, (..., 2).
+    """Return the ends of the cell in which the shares cross each `p`: (..., 2).
 
     Args:
-        cells: Where each cell begins and ends, (cells, 2), rising; the first and the last end may be infinite.
-        shares: The shares of the records below each boundary, from 0 to 1, not decreasing.
-        p: Levels in [0, 1]. Level 0 is that of the least record.
+        cells: Lower and upper end of each cell, (cells, 2), increasing; the first and the last end may be infinite.
+        shares: The shares of the records below each boundary, from 0 to 1, non-decreasing.
+        p: Levels in [0, 1]. Level 0 is the smallest record.
 
     Raises:
         ValueError: a level is outside [0, 1].
@@ -44,22 +44,22 @@ def find_quantile_cells(cells: FloatArray, shares: FloatArray, p: ArrayLike) -> 
 
 
 def find_quantile_ends(cells: FloatArray, lower: FloatArray, upper: FloatArray, p: ArrayLike) -> FloatArray:
-    """Boundaries that have every quantile at each level between them, wherever records lie inside cells: (..., 2).
+    """Return boundaries that enclose every quantile at each level, wherever records lie inside cells: (..., 2).
 
     A quantile at level p is any value q with at most a share p of the records below it and at least a share p at or
-    below it: the least of them inverts the distribution function; with an even number of records, all from one middle
-    record to the other are medians. *If the shares below all boundaries lie between `lower` and `upper`, each such q
-    lies in* ``[left, right)``, where left is the last boundary with ``upper < p`` and right the first with
-    ``lower > p``. For if q were below left, the records at or below q would lie below left, a share of at most
-    ``upper < p``; and if q were at or above right, the records below right, a share of at least ``lower > p``, would
-    lie below q. Nothing was used of where records lie between boundaries, so it holds with ties and heaps. (If the last
-    finite edge is closed, and counts the records on it as below it, q may also be that edge.) Where cells hold one
-    declared value each, all quantiles lie between two of these: the first and the last one in ``[left, right)``.
+    below it: the smallest one inverts the distribution function; with an even number of records, all values between the
+    two middle records are medians. *If the shares below all boundaries lie between `lower` and `upper`, each such q
+    lies in* ``[left, right)``, where left is the last boundary with ``upper < p`` and right the first with ``lower >
+    p``. Proof: if q were below left, the records at or below q would lie below left, a share of at most ``upper < p``;
+    if q were at or above right, the records below right, a share of at least ``lower > p``, would lie below q. The
+    proof does not use positions between boundaries, so it holds with ties and heaps. (If the last finite edge is
+    closed, and counts the records on it as below it, q may also be that edge.) If cells hold one declared value each,
+    all quantiles lie between two of these: the first and the last in ``[left, right)``.
 
     Args:
-        cells: Where each cell begins and ends, (cells, 2), rising, from -inf to inf; or the value in it, twice.
-        lower: Shares below each boundary, at the least; not decreasing.
-        upper: Shares below each boundary, at the most; not decreasing.
+        cells: Lower and upper end of each cell, (cells, 2), increasing, from -inf to inf; or its single value, twice.
+        lower: Lower ends of the shares below each boundary; non-decreasing.
+        upper: Upper ends of the shares below each boundary; non-decreasing.
         p: Levels in [0, 1].
 
     Raises:
@@ -70,45 +70,47 @@ def find_quantile_ends(cells: FloatArray, lower: FloatArray, upper: FloatArray, 
     [[1.0, 3.0], [2.0, inf]]
     """
     levels = _require_levels(p)
-    first = np.maximum(np.searchsorted(upper, levels, side="left") - 1, 0)
-    last = np.minimum(np.searchsorted(lower, levels, side="right"), len(lower) - 1)
-    return np.stack([cells[first, 0], cells[last - 1, 1]], axis=-1)
+    first_cell = np.maximum(np.searchsorted(upper, levels, side="left") - 1, 0)
+    last_cell = np.minimum(np.searchsorted(lower, levels, side="right"), len(lower) - 1)
+    return np.stack([cells[first_cell, 0], cells[last_cell - 1, 1]], axis=-1)
 
 
 def choose_shown_values(cells: FloatArray, interpolated: FloatArray) -> FloatArray:
-    """The value shown for a quantile in each of these cells, (..., 2): interpolated, or the one finite end of the cell.
+    """Return the displayed value of a quantile in each of these cells, (..., 2): interpolated, or the finite end of the
+    cell.
 
-    >>> choose_shown_values(np.array([[1.0, 2.0], [2.0, np.inf], [-np.inf, np.inf]]), np.array([1.5, 2.5, 3.5])).tolist()
+    >>> cells = np.array([[1.0, 2.0], [2.0, np.inf], [-np.inf, np.inf]])
+    >>> choose_shown_values(cells, np.array([1.5, 2.5, 3.5])).tolist()
     [1.5, 2.0, nan]
     """
     left, right = cells[..., 0], cells[..., 1]
-    only = np.where(np.isfinite(left), left, np.where(np.isfinite(right), right, np.nan))
-    return np.where(np.isfinite(left) & np.isfinite(right), interpolated, only)
+    finite_end = np.where(np.isfinite(left), left, np.where(np.isfinite(right), right, np.nan))
+    return np.where(np.isfinite(left) & np.isfinite(right), interpolated, finite_end)
 
 
 def _require_levels(p: ArrayLike) -> NDArray[np.float64]:
     levels = np.asarray(p, dtype=np.float64)
     if not np.all((levels >= 0) & (levels <= 1)):
-        raise InvalidArgument("p", f"levels between 0 and 1 are needed, got {levels.tolist()}")
+        raise InvalidArgument("p", f"levels must be between 0 and 1, got {levels.tolist()}")
     return levels
 
 
-# Intervals for one quantile, or a few: a test at each edge whether the quantile may lie there.
+# Intervals for one quantile, or a few, by a test at each edge.
 
 
 FEW = 9
-"""Quantiles up to which tests are read; a band over all edges is about as narrow for more of them.
+"""Number of quantiles up to which tests are used; for more, a band over all edges is about as narrow.
 
-(Of nine of a lognormal law on 1,000 cells tests are 0.86 to 0.97 times as wide, and of nine of beta(2, 3) on 64 cells
-0.93 times: it was chosen on these.)
+(For nine quantiles of a lognormal law on 1,000 cells tests are 0.86 to 0.97 times as wide, of beta(2, 3) on 64 cells
+0.93 times: the number was chosen on these.)
 """
 BEYOND = 20.0
-"""So many standard deviations away no draw needs to be compared: a test is decided there."""
+"""z-score beyond which a test is decided without comparing draws."""
 ROUNDING = 1e-9
 
 
 def are_few(quantiles: int, level: float, draws: int) -> bool:
-    """Tell whether so many quantiles are read by tests. It depends on no released number, so either way covers."""
+    """Tell whether tests are used for this number of quantiles. It uses no released number, so coverage is kept."""
     return 1 <= quantiles <= FEW and (draws + 1) * (1 - level) / (2 * quantiles) >= 1
 
 
@@ -120,38 +122,38 @@ def find_ends_by_tests(  # noqa: PLR0917
     generator: np.random.Generator | None,
     spread: FloatArray | None = None,
 ) -> IntArray:
-    """Numbers of the boundaries that have all quantiles between them, at once with chance `level`: (quantiles, 2).
+    """Return indices of boundaries that enclose all quantiles, simultaneously with probability `level`: (quantiles, 2).
 
-    They collect the edges at which the count is not significantly different from p of all (Brookmeyer and Crowley
-    1982), and the cells beside these. *Proof of coverage, whatever ties there are and wherever records lie inside
+    The interval is the set of edges at which the count does not differ significantly from the share p of all records
+    (Brookmeyer and Crowley 1982), with the adjacent cells. *Proof of coverage, with any ties and any positions inside
     cells.* A quantile at level p is any value q with a share of at most p below it and of at least p at or below it.
-    Let n records have a value, N be their noisy count and M_j the noisy count below boundary j, without bias; the
-    noise of ``M_j - p N`` has a known law D_j. Let q be the least such quantile, and i the first boundary above it.
-    At least ``p n`` records lie below i, so the chance is at most a that ``M_i - p N`` is below the quantile a of D_i.
-    If it is not, the first boundary with this property is at or before i; the one before that, which is the left end,
-    is at or below q. Now let q be the greatest such quantile, and i the last boundary at or below it: at most ``p n``
-    records lie below i, and the right end is the boundary after the last one at which ``M_j - p N`` is not above the
-    quantile ``1 - a`` of D_j. The interval fails only if one of these two tests does, however many there are, so a is
-    half of the error chance: divided by the number of quantiles (Bonferroni), if there are several. No value of a
-    count enters D_j, so nothing is estimated.
+    Let n records have a value, N be their noisy count and M_j the unbiased noisy count below boundary j; the noise of
+    ``M_j - p N`` has a known law D_j. Let q be the smallest such quantile, and i the first boundary above it. At least
+    ``p n`` records lie below i, so ``M_i - p N`` is below the quantile a of D_i with probability at most a. Otherwise
+    the first boundary with this property is at or before i, and the boundary before that, which is the left end, is at
+    or below q. Now let q be the largest such quantile, and i the last boundary at or below it: at most ``p n`` records
+    lie below i, and the right end is the boundary after the last one at which ``M_j - p N`` is not above the quantile
+    ``1 - a`` of D_j. The interval fails only if one of these two tests fails, whatever the number of edges, so a is
+    half of the error probability, divided by the number of quantiles (Bonferroni). D_j depends on no count, so nothing
+    is estimated.
 
     For the population that n independent units were drawn from, the share F_i below i is at least p, and the number of
-    units below it is binomial: it is smallest, in law, if F_i is p. So D_j has the error of a binomial number with the
-    chance p added; n is taken as N.
+    units below it is binomial: stochastically smallest if F_i is p. So D_j includes the error of a binomial number with
+    probability p; N is used for n.
 
-    Boundaries may depend on earlier answers, for given these the noise has its law: see `PrefixWorkload`. For the population
-    that holds up to how layouts change the quantile of D: the number of units below a quantile bounds the count below
-    each boundary before it whatever the boundaries are, and its binomial law is that before any answer.
+    Boundaries may depend on earlier answers, because given these the noise has its law: see `PrefixWorkload`. For the
+    population this ignores that layouts change the quantile of D: the number of units below a quantile bounds the count
+    below each earlier boundary for all boundaries, and its binomial law is the law before any answer.
 
     Args:
-        counts_below: Unbiased counts below the boundaries that were counted, (points,): below the first lies nothing, below
-            the last all records.
-        noise: Simulated noise of these, in chunks of (draws, points).
+        counts_below: Unbiased counts below the counted boundaries, (points,): zero below the first, all records below
+            the last.
+        noise: Simulated noise of these counts, in chunks of (draws, points).
         p: Levels in [0, 1], (quantiles,).
-        level: The chance to hold all of the quantiles.
-        generator: For samples of a population; None: the quantiles are those of the records.
-        spread: The variance of the sampled excess at each quantile, in units of that of `counts_below[-1]` records, where
-            records have weights: it is then taken as that of so many times fewer of them. None: 1.
+        level: The coverage probability of all quantiles together.
+        generator: For samples of a population; None: the quantiles are those of these records.
+        spread: The variance of the sampled excess at each quantile, relative to `counts_below[-1]` records, if records
+            have weights: sampling is then simulated with this many times fewer records. None: 1.
 
     Raises:
         ValueError: the level needs more draws.
@@ -162,14 +164,19 @@ def find_ends_by_tests(  # noqa: PLR0917
     """
     excess = counts_below - p[:, None] * counts_below[-1]
     spread = np.ones(len(p)) if spread is None else spread
-    more, less, draws = _count_exceeding_draws(excess, noise, p, generator, float(max(counts_below[-1], 1.0)), spread)
+    draws_above, draws_below, draws = _count_exceeding_draws(
+        excess, noise, p, generator, float(max(counts_below[-1], 1.0)), spread
+    )
     error = (1 - level) / (2 * len(p))
     rank = safe_rank(draws, 1 - error, SLACK / (2 * len(p)))
-    reached, passed = more < rank, less < rank  # p of all may lie below; no more than p of all may lie below
-    reached[:, -1], passed[:, 0] = True, True
-    first = np.maximum(np.argmax(reached, axis=1) - 1, 0)
-    last = np.minimum(len(counts_below) - np.argmax(passed[:, ::-1], axis=1), len(counts_below) - 1)
-    return np.stack([first, last], axis=-1)
+    may_be_below, may_be_above = (
+        draws_above < rank,
+        draws_below < rank,
+    )  # at least, and at most, the share p may lie below
+    may_be_below[:, -1], may_be_above[:, 0] = True, True
+    first_edge = np.maximum(np.argmax(may_be_below, axis=1) - 1, 0)
+    last_edge = np.minimum(len(counts_below) - np.argmax(may_be_above[:, ::-1], axis=1), len(counts_below) - 1)
+    return np.stack([first_edge, last_edge], axis=-1)
 
 
 def _count_exceeding_draws(  # noqa: PLR0917
@@ -180,29 +187,32 @@ def _count_exceeding_draws(  # noqa: PLR0917
     units: float,
     spread: FloatArray,
 ) -> tuple[IntArray, IntArray, int]:
-    """Numbers of draws above and below each excess, (quantiles, points); and of all draws."""
-    sampled, rounding, near, draws = units * p * (1 - p) * spread, ROUNDING * units, None, 0
-    more, less = np.zeros(excess.shape, dtype=np.int64), np.zeros(excess.shape, dtype=np.int64)
+    """Return numbers of draws above and below each excess, (quantiles, points), and the number of all draws."""
+    sampling_variance, rounding, undecided, draws = units * p * (1 - p) * spread, ROUNDING * units, None, 0
+    draws_above, draws_below = np.zeros(excess.shape, dtype=np.int64), np.zeros(excess.shape, dtype=np.int64)
     for chunk in noise:
-        if near is None:
-            near = _mark_undecided(excess, chunk, sampled if generator is not None else np.zeros(len(p)))
+        if undecided is None:
+            undecided = _mark_undecided(excess, chunk, sampling_variance if generator is not None else np.zeros(len(p)))
         draws += len(chunk)
-        for place, share in enumerate(p.tolist()):
-            error = chunk[:, near] - share * chunk[:, -1:]
+        for row, share in enumerate(p.tolist()):
+            error = chunk[:, undecided] - share * chunk[:, -1:]
             if generator is not None:
-                size, each = round(units / spread[place]), float(spread[place])
-                error += each * (generator.binomial(size, share, len(chunk)) - share * size)[:, None]
-            more[place, near] += np.count_nonzero(error > excess[place, near] + rounding, axis=0)
-            less[place, near] += np.count_nonzero(error < excess[place, near] - rounding, axis=0)
-    far = np.ones(excess.shape[1], dtype=np.bool_) if near is None else ~near
-    more[:, far], less[:, far] = draws * (excess[:, far] < 0), draws * (excess[:, far] > 0)
-    return more, less, draws
+                size, factor = round(units / spread[row]), float(spread[row])
+                error += factor * (generator.binomial(size, share, len(chunk)) - share * size)[:, None]
+            draws_above[row, undecided] += np.count_nonzero(error > excess[row, undecided] + rounding, axis=0)
+            draws_below[row, undecided] += np.count_nonzero(error < excess[row, undecided] - rounding, axis=0)
+    decided = np.ones(excess.shape[1], dtype=np.bool_) if undecided is None else ~undecided
+    draws_above[:, decided], draws_below[:, decided] = (
+        draws * (excess[:, decided] < 0),
+        draws * (excess[:, decided] > 0),
+    )
+    return draws_above, draws_below, draws
 
 
 def _mark_undecided(excess: FloatArray, chunk: FloatArray, sampled: FloatArray) -> NDArray[np.bool_]:
-    """The points at which some test is not decided before any draw is looked at.
+    """Return a mask of the points at which some test depends on the draws.
 
-    The deviations are those of the first chunk, which may have few draws: all its noises together tell of them.
+    Standard deviations come from the first chunk, which may have few draws: the mean over all points stabilises them.
     """
     squares = np.maximum(np.mean(chunk**2, axis=0), np.mean(chunk**2)) + np.mean(chunk[:, -1] ** 2)
     return np.asarray((excess**2 <= BEYOND**2 * (squares + sampled[:, None])).any(axis=0))
@@ -221,40 +231,41 @@ class WeightedNoise(NamedTuple):
 
 @lru_cache(maxsize=4096)  # a pure function of public facts
 def tail_bound(parts: tuple[WeightedNoise, ...], probability: float) -> float:
-    """The number that the sum of independent noises exceeds with at most this chance; by symmetry, likewise below.
+    """Return a bound that the sum of independent noises exceeds with at most this probability; by symmetry, likewise
+    below.
 
-    By Chernoff: for any rate t, the sum exceeds ``(log E exp(t * sum) - log chance) / t`` with at most this chance; the
-    best rate is searched. Of a discrete Laplace law with ``q = exp(-1 / scale)`` the mean of exp(t * z) is
-    ``(1 - q)**2 / ((1 - q * exp(t)) * (1 - q * exp(-t)))``, of a discrete Gaussian one it is at most
+    By Chernoff: for any rate t, the sum exceeds ``(log E exp(t * sum) - log probability) / t`` with at most this
+    probability; the best rate is searched numerically. For a discrete Laplace law with ``q = exp(-1 / scale)`` the mean
+    of exp(t * z) is ``(1 - q)**2 / ((1 - q * exp(t)) * (1 - q * exp(-t)))``, for a discrete Gaussian law it is at most
     ``exp(t**2 * variance / 2)`` (Canonne, Kamath and Steinke 2020, Corollary 17).
 
     >>> from fractions import Fraction
     >>> round(tail_bound((WeightedNoise(4, 1.0, Noise(Family.GAUSSIAN, Fraction(9))),), 0.025), 2)
     16.3
     """
-    present = [part for part in parts if part.draws and part.weight]
-    if not present:
+    nonzero = [part for part in parts if part.draws and part.weight]
+    if not nonzero:
         return 0.0
-    largest = min(part.noise.largest_rate / abs(part.weight) for part in present)
-    spread = sqrt(sum(part.draws * part.weight**2 * part.noise.variance for part in present))
+    rate_limit = min(part.noise.largest_rate / abs(part.weight) for part in nonzero)
+    spread = sqrt(sum(part.draws * part.weight**2 * part.noise.variance for part in nonzero))
 
     def chernoff_bound(log_rate: float) -> float:
         rate = exp(log_rate)
-        if rate >= largest:
+        if rate >= rate_limit:
             return inf
-        moments = sum(part.draws * float(part.noise.parties) * _log_moment_of_draw(part, rate) for part in present)
+        moments = sum(part.draws * float(part.noise.parties) * _log_moment_of_draw(part, rate) for part in nonzero)
         return (moments - log(probability)) / rate
 
-    highest = log(largest) if largest < inf else log(sqrt(-2 * log(probability)) / spread) + 10
-    best = min(highest, log(sqrt(-2 * log(probability)) / max(spread, 1e-300)))  # of a Gaussian sum
-    ends = (best - 10, highest)
+    highest = log(rate_limit) if rate_limit < inf else log(sqrt(-2 * log(probability)) / spread) + 10
+    start = min(highest, log(sqrt(-2 * log(probability)) / max(spread, 1e-300)))  # of a Gaussian sum
+    ends = (start - 10, highest)
     from scipy.optimize import minimize_scalar
 
     return float(minimize_scalar(chernoff_bound, bounds=ends, method="bounded", options={"xatol": 1e-6}).fun)
 
 
 def _log_moment_of_draw(part: WeightedNoise, rate: float) -> float:
-    """That of one draw by one party."""
+    """Return the log moment generating function of one draw of one party."""
     rate *= abs(part.weight)
     if part.noise.family is Family.GAUSSIAN:
         return rate**2 * float(part.noise.parameter) / 2
@@ -263,8 +274,7 @@ def _log_moment_of_draw(part: WeightedNoise, rate: float) -> float:
 
 
 def roundest_threshold(low: int, high: int) -> int:
-    """The threshold between both that most powers of two divide: where counts are sums along a binary tree, the next
-    one on the way down.
+    """Return the threshold in between that is divisible by the largest power of two: the next node down a binary tree.
 
     >>> roundest_threshold(0, 1000), roundest_threshold(512, 1000), roundest_threshold(0, 512)
     (512, 768, 256)
@@ -274,26 +284,27 @@ def roundest_threshold(low: int, high: int) -> int:
 
 
 class Bracket(NamedTuple):
-    """The thresholds between which the crossing lies: above `low`, and not above `high`."""
+    """Thresholds that enclose the crossing: above `low`, and not above `high`."""
 
     low: int
     high: int
 
     def next_threshold(self) -> int | None:
-        """The threshold that is asked next; None where there is nothing left to ask."""
+        """Return the threshold to ask next; None once the bracket is one cell."""
         return roundest_threshold(self.low, self.high) if self.high - self.low > 1 else None
 
 
 def bisect_bracket(cells: int, reached: Callable[[int], bool | None]) -> Bracket:
-    """The bracket to which the answers lead, as far as there are answers: of one cell after ``ceil(log2(cells))``.
+    """Return the bracket after all available answers: of one cell after ``ceil(log2(cells))`` answers.
 
-    The crossing is that of the isotonic regression of the counts, however weighted: those that were asked to the left
-    of it do not reach, those to the right do, and pooling pools on one side alone. (Barczewski, Mawass and Ramon,
-    Algorithm 1, halve real numbers, which need not end, and compare with a curve that is defined at thresholds only.)
+    The crossing equals the crossing of the isotonic regression of the counts, for any weights: counts asked to the left
+    do not reach the target, counts to the right do, and pooling never crosses it. (Barczewski, Mawass and Ramon,
+    Algorithm 1, bisect real numbers, which need not terminate, and compare with a curve that is defined at thresholds
+    only.)
 
     Args:
-        cells: How many there are. The count of no cells does not reach, that of all does.
-        reached: Whether the count of a threshold reaches the target; None where it is not known.
+        cells: The number of cells. The count of no cells does not reach the target, the count of all cells does.
+        reached: Whether the count of a threshold reaches the target; None if it is unknown.
 
     >>> bisect_bracket(8, lambda threshold: threshold >= 5)
     Bracket(low=4, high=5)
@@ -306,32 +317,32 @@ def bisect_bracket(cells: int, reached: Callable[[int], bool | None]) -> Bracket
 
 @dataclass(frozen=True)
 class PathQuantile:
-    """Searches in one tree of noises: for the quantile, and for the ends of an interval around it.
+    """Searches in one noise tree for a quantile, and for the ends of an interval around it.
 
-    The excess of a threshold is its count less a share p of all records; it crosses 0 at the quantile. The search for
-    the lower end takes a threshold as reached as soon as noise may hide that it is, that for the upper end only once
-    noise cannot feign it. *The interval holds the true quantile with at least the chance that is asked.* For the true
-    crossing q is no matter of chance, nor are the ``ceil(log2(cells))`` thresholds that a search without errors for q
-    asks. The lower end comes to lie above q only if that search takes a threshold at or above q as not reached, and the
-    first such threshold is one of these; the upper end likewise, at a threshold below q. There noise is beyond its
-    margin, on the one side that matters for this threshold, and the chance of this was divided by their number.
+    The excess of a threshold is its count minus the share p of all records; it crosses 0 at the quantile. The search
+    for the lower end treats a threshold as reached unless noise cannot hide it, the search for the upper end only if
+    noise cannot feign it. *The interval holds the true quantile with at least the requested probability.* The true
+    crossing q is not random, nor are the ``ceil(log2(cells))`` thresholds that an error-free search for q asks. The
+    lower end exceeds q only if its search treats a threshold at or above q as not reached, and the first such threshold
+    is one of these; likewise the upper end, at a threshold below q. There noise exceeds its margin, on the one side
+    that matters for this threshold, and the error probability was divided by the number of thresholds.
 
-    Two searches more are made where units are single and independent: for an interval that *holds the quantile of the
-    population that they were drawn from*. Their margins have room for half of the chance of an error by noise, and for
-    the other half by sampling: at all thresholds at once, shares of the records are off those of the population by no
-    more than `dkw_bound` says, and the argument is the same, with the crossing of the population's shares for q.
+    If units are single and independent, two more searches find an interval that *holds the quantile of the population
+    that they were drawn from*. Their margins spend half of the error probability on noise and half on sampling: at all
+    thresholds simultaneously, shares of the records differ from shares of the population by at most `dkw_bound`, and
+    the argument is the same with the crossing of the population's shares as q.
 
-    A search that meets a count that nobody asked for ends there, with a wider bracket. It made no step that the whole
-    search would not make, so its interval holds with the same chance, whatever level was searched for.
+    A search stops at a count that was never asked, with a wider bracket. Every step it made is a step of the complete
+    search, so its interval holds with the same probability, whatever level was searched for.
 
     Attributes:
         law: The law of the counts.
-        counts: By threshold.
-        missing: How many records are missing, where that was asked for.
-        total: The public number of records, where missing records were counted; else all are counted by noise.
+        counts: Counts by threshold.
+        missing: The number of missing records, if it was asked for.
+        total: The public number of records, if missing records were counted; else all records are counted with noise.
         p: The share.
-        level: The chance with which the interval holds the quantile.
-        independent: Whether an interval for the population is searched for, too.
+        level: The coverage probability of the interval.
+        independent: Whether an interval for the population is searched as well.
     """
 
     law: PathSums
@@ -344,7 +355,7 @@ class PathQuantile:
 
     @classmethod
     def from_evidence(cls, evidence: Evidence, p: float, level: float, *, independent: bool = False) -> PathQuantile:
-        """From all that was released."""
+        """Build the searches from a release."""
         law = evidence.path_sums
         missing = None if law.missing is None else evidence.values[-1]
         counts = dict(zip(law.prefix_lengths, evidence.values, strict=False))
@@ -352,25 +363,27 @@ class PathQuantile:
 
     @property
     def next_thresholds(self) -> tuple[int, ...]:
-        """The thresholds that are needed next; none once all searches have ended."""
+        """Thresholds that are needed next; empty once all searches have ended."""
         brackets = (*self.brackets, *self.population_brackets) if self.independent else self.brackets
-        needed = {bracket.next_threshold() for bracket in brackets} | {self.law.cells}
-        return tuple(sorted(middle for middle in needed if middle is not None and middle not in self.counts))
+        thresholds = {bracket.next_threshold() for bracket in brackets} | {self.law.cells}
+        return tuple(
+            sorted(threshold for threshold in thresholds if threshold is not None and threshold not in self.counts)
+        )
 
     @property
     def brackets(self) -> tuple[Bracket, Bracket, Bracket]:
-        """For the lower end, the quantile, and the upper end; they do not fall."""
+        """Brackets of the lower end, the quantile and the upper end, in increasing order."""
         lower, middle, upper = (self._bisect(side, self._margin) for side in (-1, 0, 1))
         return lower, middle, upper
 
     def interval(self, *, population: bool) -> Bracket:
-        """Thresholds that have the quantile of these records between them, or that of the population."""
+        """Return thresholds that enclose the quantile of these records, or of the population."""
         lower, *_, upper = self.population_brackets if population else self.brackets
         return Bracket(lower.low, upper.high)
 
     @property
     def population_brackets(self) -> tuple[Bracket, Bracket]:
-        """For the lower and the upper end of the interval for the population."""
+        """Brackets of the lower and the upper end of the interval for the population."""
         lower, upper = (self._bisect(side, self._population_margin) for side in (-1, 1))
         return lower, upper
 
@@ -385,7 +398,7 @@ class PathQuantile:
         return self.counts[self.law.cells]
 
     def _build_comparison(self, side: int, margin: Callable[[int], float]) -> Callable[[int], bool | None]:
-        """Tell whether a count reaches the quantile, by one side; None where it is not known."""
+        """Return a test whether a count reaches the quantile, for one side; it gives None for an unknown count."""
 
         def is_reached(threshold: int) -> bool | None:
             if threshold not in self.counts:
@@ -408,31 +421,32 @@ class PathQuantile:
         return tail_bound(self._excess_noises(threshold), error / steps)
 
     def _excess_noises(self, threshold: int) -> tuple[WeightedNoise, ...]:
-        """The independent noises that the excess at a threshold is made of."""
+        """Return the independent noises that add up to the noise of an excess."""
         noise, levels = self.law.noise, self.law.levels
         if self.total is not None and self.law.missing is not None:
             return WeightedNoise(levels, 1.0, noise), WeightedNoise(1, self.p, self.law.missing)
         shared = self.law.count_shared_noises(threshold, self.law.cells)
-        alone = levels - shared
+        separate = levels - shared
         return (
             WeightedNoise(shared, 1 - self.p, noise),
-            WeightedNoise(alone, 1.0, noise),
-            WeightedNoise(alone, self.p, noise),
+            WeightedNoise(separate, 1.0, noise),
+            WeightedNoise(separate, self.p, noise),
         )
 
 
 def paired_region(across: FloatArray, upwards: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Steps that have all pairs between them, those of shares between two that were asked for, too.
+    """Return a step region that contains all pairs of quantiles, also at shares between the requested ones.
 
-    Both quantiles rise with the share. So what lies between two neighbouring shares is in the box from the lower ends
-    of the one to the upper ends of the other, in both directions, and the region is the union of these boxes.
+    Both quantiles increase with the share. So the quantiles between two neighbouring shares lie in the box from the
+    lower ends of the first to the upper ends of the second, in both directions, and the region is the union of these
+    boxes.
 
     Args:
-        across: Lower and upper ends of the quantiles along x, (shares, 2), neither falling.
-        upwards: Those along y, (shares, 2).
+        across: Lower and upper ends of the quantiles along x, (shares, 2), non-decreasing.
+        upwards: Lower and upper ends along y, (shares, 2).
 
     Returns:
-        Edges along x, (steps + 1,), and the lower and upper end along y between two of them, (steps,).
+        Edges along x, (steps + 1,), and the lower and upper end along y between neighbouring edges, (steps,).
 
     >>> edges, lower, upper = paired_region(np.array([[0, 1], [2, 3]]), np.array([[0, 2], [1, 4]]))
     >>> edges.tolist(), lower.tolist(), upper.tolist()
@@ -442,7 +456,7 @@ def paired_region(across: FloatArray, upwards: FloatArray) -> tuple[FloatArray, 
     edges = np.unique(np.concatenate([low, high]))
     if len(edges) == 1:
         edges = np.repeat(edges, 2)
-    middle, last = (edges[1:] + edges[:-1]) / 2, max(len(low) - 2, 0)
-    first_box = np.minimum(np.searchsorted(high[1:], middle), last)
-    last_box = np.clip(np.searchsorted(low[:-1], middle, side="right") - 1, 0, last)
+    midpoints, last_index = (edges[1:] + edges[:-1]) / 2, max(len(low) - 2, 0)
+    first_box = np.minimum(np.searchsorted(high[1:], midpoints), last_index)
+    last_box = np.clip(np.searchsorted(low[:-1], midpoints, side="right") - 1, 0, last_index)
     return edges, upwards[first_box, 0].astype(np.float64), upwards[min(1, len(low) - 1) + last_box, 1].astype(float)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
@@ -33,15 +34,15 @@ from .knowledge import may_be_zero
 from .simulation import choose_draws, public_generator, simulate_cell_noise, simulate_sampling_errors
 
 Statistic = Callable[[FloatArray], FloatArray]
-"""A number that is read from counts of shape (..., 2, cells), as of shape (...)."""
+"""A statistic of counts of shape (..., 2, cells), of shape (...)."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassCounts:
-    """Counts of two rows, negatives and positives, along cells of rising scores.
+    """Counts of two rows, negatives and positives, along cells of increasing scores.
 
     Attributes:
-        law: How the released values scatter.
+        law: The noise law of the released values.
         values: The released values.
         total: The public number of all records, as for `NoisySums.reconstruct`.
     """
@@ -52,19 +53,19 @@ class ClassCounts:
 
     @cached_property
     def unbiased_counts(self) -> FloatArray:
-        """Counts whose noise has the mean 0, so that some may be below it: (2, cells). Intervals stand on these."""
+        """Unbiased counts, some of which may be negative: (2, cells). Intervals are computed from these."""
         return estimate_unbiased(self.law, self.values, self.total).cells
 
     @cached_property
     def likely_counts(self) -> FloatArray:
-        """Counts that are not below 0, less rough than noise makes them: (2, cells). Curves are drawn from these."""
-        read = estimate_two_classes(self.law, self.values, self.total)
-        return np.stack([np.diff(monotone_counts_above(row))[::-1] for row in read])
+        """Non-negative counts, smoother than the noisy ones: (2, cells). Curves are computed from these."""
+        estimates = estimate_two_classes(self.law, self.values, self.total)
+        return np.stack([np.diff(monotone_counts_above(row))[::-1] for row in estimates])
 
     def simulate_errors(self, *, population: bool, generator: np.random.Generator | None) -> FloatArray:
-        """Simulated errors of the unbiased counts, (draws, 2, cells): noise, and for the population sampling, too.
+        """Simulate errors of the unbiased counts, (draws, 2, cells): noise, and sampling for the population.
 
-        A sample is drawn from the likely counts (a multinomial law), and what it has more than they have is its error.
+        A sample is drawn from the likely counts (a multinomial law); its difference from them is its error.
         """
         if generator is None:
             return self._noise_and_sampling if population else self._noise
@@ -77,7 +78,7 @@ class ClassCounts:
 
     @cached_property
     def _noise(self) -> FloatArray:
-        """The draws of the usual generator, which are the same whenever anybody asks."""
+        """Draws of the public generator, which are the same each time."""
         return self.simulate_errors(population=False, generator=public_generator(None))
 
     @cached_property
@@ -85,47 +86,49 @@ class ClassCounts:
         return self.simulate_errors(population=True, generator=public_generator(None))
 
     def may_lack_class(self, errors: FloatArray, level: float) -> tuple[bool, bool]:
-        """Tell of each class whether its noise, with chance ``(1 - level) / 2``, is all that was counted but a half."""
+        """Tell for each class whether it may be empty: whether noise exceeds its count with probability ``(1 - level) /
+        2``."""
         negative, positive = may_be_zero(self.unbiased_counts.sum(axis=1), errors.sum(axis=-1), level).tolist()
         return negative, positive
 
     def interval(self, statistic: Statistic, errors: FloatArray, level: float) -> tuple[float, float]:
-        """Two ends that have the `statistic` of the exact counts between them, with about the chance `level`.
+        """Return an interval of the `statistic` of the exact counts, with coverage about `level`.
 
-        The statistic is read again and again from the likely counts with the errors added. What that adds to it is
-        taken from what the unbiased counts give (the basic interval of a parametric bootstrap, Davison and Hinkley
-        1997, section 5.2): so the bias that noise gives to a ratio is taken back, too.
+        The statistic is recomputed from the likely counts plus simulated errors; the differences are subtracted from
+        the statistic of the unbiased counts (basic interval of a parametric bootstrap, Davison and Hinkley 1997,
+        section 5.2). This also corrects the bias that noise causes in a ratio.
         """
-        moved = statistic(self.likely_counts + errors) - statistic(self.likely_counts)
-        return basic_interval(float(statistic(self.unbiased_counts)), moved, level)
+        errors_of_statistic = statistic(self.likely_counts + errors) - statistic(self.likely_counts)
+        return basic_interval(float(statistic(self.unbiased_counts)), errors_of_statistic, level)
 
 
-# Between which ends ratios of counts above all thresholds lie, at once: rates, precision, net benefit.
+# Simultaneous bands of ratios of counts above all thresholds: rates, precision, net benefit.
 #
-# Both counts of a ratio r have noise, so it is not divided: ``numerator - r * whole``, which is 0 without noise where r
-# is the true ratio, is held against its own errors (Fieller 1954), c standard deviations of it, where c is the quantile
-# of the largest of all that were asked for, which is simulated. So ratios that hold at once hold as often as is said,
-# and where noise may have made the whole, every ratio is held.
+# Both counts of a ratio r have noise, so nothing is divided: ``numerator - r * whole``, which is 0 without noise if r
+# is the true ratio, is compared with c standard deviations of its errors (Fieller 1954), where c is the simulated
+# quantile of the largest studentised error of all requested ratios. So simultaneous coverage is as stated, and where
+# the whole may be noise alone, every ratio is accepted.
 
 
 RARE = 4.0
-"""Times `GUARD`: added to variances that are not those of the ratio that is tried, but of likely counts."""
+"""Multiple of `GUARD` that is added to variances from likely counts, which do not depend on the tested ratio."""
 
 
 class QuadraticVariance(NamedTuple):
-    """A variance that is a polynomial of a ratio r: ``constant + slope * r + square * r^2``, each (points,)."""
+    """A variance that is a quadratic polynomial of a ratio r: ``constant + linear * r + quadratic * r^2``, each
+    (points,)."""
 
     constant: FloatArray
     linear: FloatArray
     quadratic: FloatArray
 
     def evaluate(self, ratio: FloatArray) -> FloatArray:
-        """Its value."""
+        """Return the variance at a ratio."""
         return np.asarray(self.constant + ratio * (self.linear + ratio * self.quadratic))
 
     def add(self, other: QuadraticVariance) -> QuadraticVariance:
-        """The variance of the sum of two independent errors."""
-        return QuadraticVariance(*(one + more for one, more in zip(self, other, strict=True)))
+        """Return the variance of the sum of two independent errors."""
+        return QuadraticVariance(*(first + second for first, second in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +136,10 @@ class Ratio:
     """Counts above each threshold over counts above it, or over all: sums with weights of negatives and positives.
 
     Attributes:
-        numerator: What a record above the threshold counts, (2,), or (2, points).
-        above_mask: Which records above it are in the whole, (2,): 1 or 0.
-        overall_mask: Which records are in the whole wherever they are, (2,).
-        least, most: Between which numbers the ratio lies in any case, one each or (points,).
+        numerator: The weight of a record above the threshold, (2,), or (2, points).
+        above_mask: 1 for classes whose records above the threshold are in the whole, (2,).
+        overall_mask: 1 for classes whose records are all in the whole, (2,).
+        least, most: Bounds of the ratio, one each or (points,).
     """
 
     numerator: FloatArray
@@ -146,7 +149,8 @@ class Ratio:
     most: FloatArray
 
     def numerator_and_whole(self, above: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Numerator and whole, (..., points), of counts above each threshold, from none to all: (..., 2, points)."""
+        """Return numerator and whole, (..., points), of counts above each threshold, from none to all: (..., 2,
+        points)."""
         weights = np.broadcast_to(self.numerator.reshape(2, -1), above.shape[-2:])
         numerator = np.einsum("...ij,ij->...j", above, weights)
         return numerator, np.einsum("...ij,i->...j", above, self.above_mask) + (above[..., -1] @ self.overall_mask)[
@@ -154,10 +158,10 @@ class Ratio:
         ]
 
     def sampling_variance(self, likely: FloatArray) -> QuadraticVariance:
-        """The variance that sampling gives to ``numerator - r * whole``, of likely counts (2, points).
+        """Return the variance that sampling gives to ``numerator - r * whole``, from likely counts (2, points).
 
-        For shares that of a binomial law, with `GUARD`. Else what a record counts has a mean square, from the likely
-        counts, less the square of its mean.
+        For shares it is binomial, with `GUARD`. Otherwise it is the mean square of a record's weight, from the likely
+        counts, minus the square of its mean.
         """
         _, whole = self.numerator_and_whole(likely)
         if np.isin(self.numerator, (0, 1)).all():
@@ -175,7 +179,7 @@ FLAGGED = Ratio(ALL, NONE, ALL, ZERO, ONE)
 
 
 def net_benefit_ratio(odds: FloatArray, positions: NDArray[np.int64], points: int) -> Ratio:
-    """Net benefit per record where the threshold has such odds: at those of so many points; 0 at all others."""
+    """Return net benefit per record at the points with these threshold odds; 0 at all other points."""
     weights = np.zeros((2, points))
     weights[:, positions] = -odds, np.ones_like(odds)
     return Ratio(weights, NONE, ALL, weights[0], ONE)
@@ -186,8 +190,8 @@ class SimulatedCounts:
     """Counts above each threshold, from none to all, and their errors.
 
     Attributes:
-        unbiased_counts: Unbiased, (2, points).
-        likely_counts: About the counts, not below 0, (2, points).
+        unbiased_counts: Unbiased counts, (2, points).
+        likely_counts: Approximate counts, not below 0, (2, points).
         noise: Simulated noise, (draws, 2, points).
         errors: Simulated noise and sampling, of the same shape; None: for these records.
     """
@@ -201,16 +205,16 @@ class SimulatedCounts:
     def from_counts(
         cls, counts: ClassCounts, *, population: bool, generator: np.random.Generator | None
     ) -> SimulatedCounts:
-        """Counts in cells of rising scores, for these records or for the population."""
+        """Build the counts from cells of increasing scores, for these records or for the population."""
         noise = cumulate_from_top(counts.simulate_errors(population=False, generator=generator))
         errors = cumulate_from_top(counts.simulate_errors(population=True, generator=generator)) if population else None
         return cls(cumulate_from_top(counts.unbiased_counts), cumulate_from_top(counts.likely_counts), noise, errors)
 
 
 def ratio_bands(counts: SimulatedCounts, ratios: Sequence[Ratio], level: float) -> tuple[Band, ...]:
-    """Ends of all these ratios at all thresholds, at once with chance `level`: (points,) each.
+    """Return ends of all ratios at all thresholds, simultaneous with probability `level`: (points,) each.
 
-    Those for the population are nowhere inside those for these records.
+    Ends for the population always contain the ends for these records.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
@@ -229,8 +233,8 @@ def ratio_bands(counts: SimulatedCounts, ratios: Sequence[Ratio], level: float) 
 
 
 def _bands_within(contrasts: Sequence[_Contrast], level: float) -> tuple[Band, ...]:
-    squared = upper_quantile(np.max([each.largest for each in contrasts], axis=0), level) ** 2
-    return tuple(each.ratio_ends(squared) for each in contrasts)
+    squared_critical_value = upper_quantile(np.max([contrast.largest for contrast in contrasts], axis=0), level) ** 2
+    return tuple(contrast.ratio_ends(squared_critical_value) for contrast in contrasts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,10 +242,10 @@ class _Contrast:
     """A ratio at all thresholds, and the errors of ``numerator - r * whole``.
 
     Attributes:
-        ratio: Which one.
+        ratio: The ratio.
         numerator, whole: Unbiased, (points,).
-        variance: Judges that difference.
-        noise: The part of it that is the noise of the whole, (points,).
+        variance: The variance of that contrast.
+        noise: Its part from the noise of the whole, (points,).
         largest: The largest studentised error of each draw, (draws,).
     """
 
@@ -254,52 +258,57 @@ class _Contrast:
 
     @classmethod
     def from_ratio(cls, ratio: Ratio, counts: SimulatedCounts, errors: FloatArray | None = None) -> _Contrast:
-        parts, wholes = ratio.numerator_and_whole(counts.noise)
-        mean = [np.einsum("ij,ij->j", one, other) / len(parts) for one, other in
-                ((parts, parts), (parts, wholes), (wholes, wholes))]  # fmt: skip
-        variance, moved = QuadraticVariance(mean[0], -2 * mean[1], mean[2]), (parts, wholes)
+        numerator_noise, whole_noise = ratio.numerator_and_whole(counts.noise)
+        moments = [np.einsum("ij,ij->j", first, second) / len(numerator_noise) for first, second in
+                combinations_with_replacement((numerator_noise, whole_noise), 2)]  # fmt: skip
+        variance, contrast_errors = (
+            QuadraticVariance(moments[0], -2 * moments[1], moments[2]),
+            (numerator_noise, whole_noise),
+        )
         if errors is not None:
-            variance, moved = (
+            variance, contrast_errors = (
                 variance.add(ratio.sampling_variance(counts.likely_counts)),
                 ratio.numerator_and_whole(errors),
             )
-        likely, of = ratio.numerator_and_whole(counts.likely_counts)
-        about = np.divide(likely, of, out=np.full_like(of, 0.5), where=of >= LEAST_MASS)
-        judged = variance.evaluate(about)
-        noisy = judged > 0
-        contrast = np.abs(moved[0] - about * moved[1])[:, noisy] / np.sqrt(judged[noisy])
+        likely, likely_whole = ratio.numerator_and_whole(counts.likely_counts)
+        likely_ratio = np.divide(
+            likely, likely_whole, out=np.full_like(likely_whole, 0.5), where=likely_whole >= LEAST_MASS
+        )
+        deviations = variance.evaluate(likely_ratio)
+        noisy = deviations > 0
+        contrast = np.abs(contrast_errors[0] - likely_ratio * contrast_errors[1])[:, noisy] / np.sqrt(deviations[noisy])
         largest = contrast.max(axis=1, initial=0.0)
-        return cls(ratio, *ratio.numerator_and_whole(counts.unbiased_counts), variance, mean[2], largest)
+        return cls(ratio, *ratio.numerator_and_whole(counts.unbiased_counts), variance, moments[2], largest)
 
     def ratio_ends(self, squared: float) -> Band:
-        """The ends of the ratios within so many standard deviations, squared."""
-        least, most = self.ratio.least, self.ratio.most
-        first = self.whole**2 - squared * self.variance.quadratic
+        """Return the ends of the ratios whose contrast is within the squared critical value."""
+        lowest, highest = self.ratio.least, self.ratio.most
+        square = self.whole**2 - squared * self.variance.quadratic
         half = self.numerator * self.whole + squared * self.variance.linear / 2
-        rest = self.numerator**2 - squared * self.variance.constant
-        known = (self.whole**2 > squared * self.noise) & (self.whole >= LEAST_MASS) & (first > 0)
-        low, high = np.clip(quadratic_roots(np.where(known, first, 1.0), half, rest), least, most)
-        return np.where(known, low, least), np.where(known, high, most)
+        constant = self.numerator**2 - squared * self.variance.constant
+        is_known = (self.whole**2 > squared * self.noise) & (self.whole >= LEAST_MASS) & (square > 0)
+        low, high = np.clip(quadratic_roots(np.where(is_known, square, 1.0), half, constant), lowest, highest)
+        return np.where(is_known, low, lowest), np.where(is_known, high, highest)
 
 
 def pin_share_ends(band: Band) -> Band:
-    """Ends of a share that does not fall: none lie above the first threshold, all above the last one."""
+    """Return monotone ends of a share that is 0 at the first threshold and 1 at the last."""
     lower, upper = monotone_hull(*band)
     lower[[0, -1]] = upper[[0, -1]] = 0.0, 1.0
     return lower, upper
 
 
-# Between which rates all points of a ROC curve lie at once: both coordinates of each are shares with noisy totals.
+# Simultaneous bands of ROC curves: both coordinates of each point are shares with noisy totals.
 #
-# Ratios as above, of both classes together: a class that noise may have made leaves its rates open. Sampling is one
-# more error of the contrast: of a class of given size it is that of the class's own distribution function.
+# Ratios as above, of both classes together: the rates of a class that may be empty are unknown. Sampling adds an
+# error to the contrast: for a class of given size, the error of its empirical distribution function.
 
 
 class RocBand(NamedTuple):
-    """A box for each threshold, and thereby a region: the point of threshold i lies in box i, for all i at once.
+    """A box for each threshold: the point of threshold i lies in box i, for all i simultaneously.
 
-    Between thresholds i and i + 1 the curve rises from some point of box i to some point of box i + 1, in steps that
-    are not known: the ranking of scores between thresholds was not counted. None of the arrays decreases.
+    Between thresholds i and i + 1 the curve rises from a point of box i to a point of box i + 1 in unknown steps: the
+    ranking of scores between thresholds was not counted. All arrays are non-decreasing.
 
     Attributes:
         fpr_lower, fpr_upper: Ends of the false positive rates, from 0 to 1, of shape ``(points,)``.
@@ -312,7 +321,7 @@ class RocBand(NamedTuple):
     tpr_upper: FloatArray
 
     def tpr_at(self, fpr: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """The lower and upper true positive rates of the curve at these false positive rates.
+        """Return the lower and upper true positive rates of the curve at these false positive rates.
 
         >>> band = RocBand(*(np.array(ends) for ends in ([0, 0.1, 1], [0, 0.3, 1], [0, 0.5, 1], [0, 0.7, 1])))
         >>> [ends.tolist() for ends in band.tpr_at([0.0, 0.2, 0.5])]
@@ -320,24 +329,24 @@ class RocBand(NamedTuple):
         """
         rates = np.asarray(fpr, dtype=np.float64)
         last = len(self.fpr_lower) - 1
-        reached = np.searchsorted(self.fpr_lower, rates, side="right")  # the box after the last that may begin here
-        left = np.searchsorted(self.fpr_upper, rates, side="left") - 1  # the box before the first that may end here
-        return self.tpr_lower[np.clip(left, 0, last)], self.tpr_upper[np.clip(reached, 0, last)]
+        box_after = np.searchsorted(self.fpr_lower, rates, side="right")  # after the last box that may begin here
+        box_before = np.searchsorted(self.fpr_upper, rates, side="left") - 1  # before the first box that may end here
+        return self.tpr_lower[np.clip(box_before, 0, last)], self.tpr_upper[np.clip(box_after, 0, last)]
 
     def steps(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The steps of the region, (steps + 1,), and its lower and upper side between, (steps,) each."""
+        """Return the steps of the region, (steps + 1,), and its lower and upper ends between them, (steps,) each."""
         edges = np.unique(np.concatenate([[0.0], self.fpr_lower, self.fpr_upper, [1.0]]))
         return edges, *self.tpr_at((edges[:-1] + edges[1:]) / 2)
 
 
 def roc_band(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: float) -> RocBand:
-    """The rates of these records at all thresholds at once, with chance `level` over the noise.
+    """Return the rates of these records at all thresholds, simultaneous with probability `level` over the noise.
 
     Args:
         counts: Unbiased counts of negatives and of positives above each threshold, from none to all: (2, points).
         noise: Their simulated noise, (draws, 2, points).
-        rates: Estimates of the rates, (2, points), from which the noise of the contrasts is found.
-        level: The chance to hold all of them.
+        rates: Estimates of the rates, (2, points), which determine the noise of the contrasts.
+        level: The coverage probability of all rates together.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
@@ -347,72 +356,81 @@ def roc_band(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: fl
 
 
 def _bands_of_records(counts: FloatArray, noise: FloatArray, rates: FloatArray, level: float) -> list[Band]:
-    contrasts = (own - rate * own[:, -1:] for own, rate in zip(noise.swapaxes(0, 1), rates, strict=True))
-    largest = [largest_studentised(each, np.sqrt(np.mean(each**2, axis=0))) for each in contrasts]
-    most = upper_quantile(np.max(largest, axis=0), level)
-    return [_rates_within(*each, most) for each in zip(counts, noise.swapaxes(0, 1), strict=True)]
+    contrasts = (
+        class_noise - rate * class_noise[:, -1:] for class_noise, rate in zip(noise.swapaxes(0, 1), rates, strict=True)
+    )
+    largest = [largest_studentised(contrast, np.sqrt(np.mean(contrast**2, axis=0))) for contrast in contrasts]
+    critical_value = upper_quantile(np.max(largest, axis=0), level)
+    return [_rates_within(*contrast, critical_value) for contrast in zip(counts, noise.swapaxes(0, 1), strict=True)]
 
 
 def population_roc_band(
     counts: FloatArray, noise: FloatArray, rates: FloatArray, level: float, generator: np.random.Generator
 ) -> RocBand:
-    """The rates of the population, of which these records are independent draws.
+    """Return the rates of the population, of which these records are independent draws.
 
-    Contrasts are judged by their noise and sampling, as `population_band` does, and all of both classes are simulated
-    together. Given its size, the scores of a class are independent draws. That size is known but for noise; where this
-    matters, noise outweighs sampling. No box is smaller than that for these records.
+    Contrasts are divided by the standard deviation of noise and sampling, as in `population_band`, and both classes are
+    simulated together. Given its size, the scores of a class are independent draws. The size is known up to noise;
+    where this matters, noise outweighs sampling. No box is smaller than the box for these records.
 
     Args:
-        counts: What `roc_band` takes.
-        noise: What `roc_band` takes.
-        rates: What `roc_band` takes.
-        level: The chance to cover.
-        generator: For sampling, independent of that of the noise.
+        counts: See `roc_band`.
+        noise: See `roc_band`.
+        rates: See `roc_band`.
+        level: The coverage probability.
+        generator: For sampling, independent of the generator of the noise.
 
     Raises:
         ValueError: the level is not between 0 and 1, or needs more draws.
     """
     sizes, largest = np.maximum(counts[:, -1], 1.0), np.zeros(len(noise))
-    for own, rate, size in zip(noise.swapaxes(0, 1), rates, sizes, strict=True):
-        sample, contrast = Sample(clip_unseen_shares(rate, size), size, generator), own - rate * own[:, -1:]
-        judged = np.sqrt(np.mean(contrast**2, axis=0) + size * (sample.likely * (1 - sample.likely) + LEVELLED))
+    for class_noise, rate, size in zip(noise.swapaxes(0, 1), rates, sizes, strict=True):
+        sample, contrast = (
+            Sample(clip_unseen_shares(rate, size), size, generator),
+            class_noise - rate * class_noise[:, -1:],
+        )
+        deviations = np.sqrt(np.mean(contrast**2, axis=0) + size * (sample.likely * (1 - sample.likely) + LEVELLED))
         errors = contrast + size * sample.simulate_sampling_errors(len(noise))
-        np.maximum(largest, np.abs(errors / judged).max(axis=-1, initial=0.0), out=largest)
-    most, records = upper_quantile(largest, level), _bands_of_records(counts, noise, rates, level)
+        np.maximum(largest, np.abs(errors / deviations).max(axis=-1, initial=0.0), out=largest)
+    critical_value, records = upper_quantile(largest, level), _bands_of_records(counts, noise, rates, level)
     classes = zip(counts, noise.swapaxes(0, 1), sizes, strict=True)
     negative, positive = map(
-        join_bands, [_rates_within(count, own, most, size) for count, own, size in classes], records
+        join_bands,
+        [_rates_within(count, class_noise, critical_value, size) for count, class_noise, size in classes],
+        records,
     )
     return RocBand(*negative, *positive)
 
 
 def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: float = 0.0) -> Band:
-    """The rates r of one class with ``|count - r * total|`` within `most` standard deviations of its errors.
+    """Return the rates r of one class with ``|count - r * total|`` within `most` standard deviations of its errors.
 
-    These are noise and, where the class is a sample of some size, ``size * (r (1 - r) + LEVELLED)``. Where the total is
-    within as many standard deviations of its noise of none, that is every rate.
+    The errors are noise and, if the class is a sample of some size, ``size * (r (1 - r) + LEVELLED)``. If the total is
+    within as many standard deviations of its noise of zero, every rate is possible.
     """
-    of_total = noise[:, -1]
-    total, squared = float(counts[-1]), most**2
-    square = total**2 - squared * float(np.mean(of_total**2))
+    total_noise = noise[:, -1]
+    total, squared_critical_value = float(counts[-1]), most**2
+    square = total**2 - squared_critical_value * float(np.mean(total_noise**2))
     if total < LEAST_MASS or square <= 0:
         return _pin_rates(np.zeros(counts.shape), np.ones(counts.shape))
-    square += squared * size
-    middle = counts * total - squared * (np.mean(noise * of_total[:, None], axis=0) - size / 2)
+    square += squared_critical_value * size
+    middle = counts * total - squared_critical_value * (np.mean(noise * total_noise[:, None], axis=0) - size / 2)
     return _pin_rates(
-        *quadratic_roots(square, middle, counts**2 - squared * (np.mean(noise**2, axis=0) + size * LEVELLED))
+        *quadratic_roots(
+            square, middle, counts**2 - squared_critical_value * (np.mean(noise**2, axis=0) + size * LEVELLED)
+        )
     )
 
 
 def _pin_rates(lower: FloatArray, upper: FloatArray) -> Band:
-    """Rates in [0, 1] that do not fall, from none above the highest threshold to all above the lowest."""
+    """Return monotone rates in [0, 1], 0 above the highest threshold and 1 above the lowest."""
     low, high = monotone_hull(lower, upper)
     low[0], high[0], low[-1], high[-1] = 0.0, 0.0, 1.0, 1.0
     return low, high
 
 
 def expand_band(band: RocBand, positions: NDArray[np.int64], points: int) -> RocBand:
-    """The band at `points` points, of which those `positions` were measured: the others lie between their neighbours."""
+    """Return the band at `points` points of which `positions` were measured; others lie between their neighbours."""
     below = np.searchsorted(positions, np.arange(points), side="right") - 1
     above = np.searchsorted(positions, np.arange(points), side="left")
     return RocBand(band.fpr_lower[below], band.fpr_upper[above], band.tpr_lower[below], band.tpr_upper[above])
@@ -420,24 +438,25 @@ def expand_band(band: RocBand, positions: NDArray[np.int64], points: int) -> Roc
 
 EDGES: FloatArray = np.linspace(0.0, 1.0, 201)
 EDGES.flags.writeable = False
-"""Between 0 and 1, along which the area is told."""
+"""Edges in [0, 1] between which areas are bounded."""
 
 
 def sweep_boxes(across: Band, upwards: Band, edges: FloatArray = EDGES) -> Band:
-    """Lower and upper ends, between neighbouring `edges`, of curves whose points lie in boxes, joined in their order.
+    """Return lower and upper ends, between neighbouring `edges`, of curves whose points lie in boxes, joined in order.
 
-    A piece between two points stays within the least box that holds both of theirs. Where no box reaches nothing is
-    known: from 0 to 1.
+    A piece between two points stays within the smallest box that contains both boxes. Where no box reaches, the curve
+    is unknown: from 0 to 1.
 
     Args:
         across: Ends of the points along the axis of `edges`, (points,) each.
         upwards: Ends along the other axis.
-        edges: Rising, (cells + 1,).
+        edges: Increasing, (cells + 1,).
 
     Returns:
         Of shape (cells,) each.
 
-    >>> low, high = sweep_boxes((np.array([0.0, 0.5]), np.array([0.1, 0.6])), (np.array([0.2, 0.4]), np.array([0.3, 0.5])))
+    >>> across = np.array([0.0, 0.5]), np.array([0.1, 0.6])
+    >>> low, high = sweep_boxes(across, (np.array([0.2, 0.4]), np.array([0.3, 0.5])))
     >>> (low[0], high[0], low[-1], high[-1]) == (0.2, 0.5, 0.0, 1.0)
     True
     """
@@ -446,9 +465,9 @@ def sweep_boxes(across: Band, upwards: Band, edges: FloatArray = EDGES) -> Band:
     first = np.clip(np.searchsorted(edges, left, side="left") - 1, 0, len(edges) - 2)
     last = np.clip(np.searchsorted(edges, right, side="right") - 1, 0, len(edges) - 2)
     lower, upper = np.full(len(edges) - 1, np.inf), np.full(len(edges) - 1, -np.inf)
-    for start, end, least, most in zip(first, last, bottom, top, strict=True):
-        reached = slice(start, end + 1)
-        np.minimum(lower[reached], least, out=lower[reached])
-        np.maximum(upper[reached], most, out=upper[reached])
+    for start, end, low, high in zip(first, last, bottom, top, strict=True):
+        columns = slice(start, end + 1)
+        np.minimum(lower[columns], low, out=lower[columns])
+        np.maximum(upper[columns], high, out=upper[columns])
     unknown = lower > upper
     return np.where(unknown, 0.0, lower), np.where(unknown, 1.0, upper)

@@ -84,7 +84,7 @@ def kolmogorov_smirnov(first: ReleasedSample, second: ReleasedSample, null: Null
 
 
 def mann_whitney(first: ReleasedSample, second: ReleasedSample, null: NullDraws) -> TwoSampleTest:
-    """The test of `mann_whitney_statistic`: how often it is as far from one half, on either side, in draws of `simulate_null`."""
+    """Return the two-sided p-value of `mann_whitney_statistic` under draws of `simulate_null`."""
     reached = float(mann_whitney_statistic(first.cells, second.cells))
     chance = monte_carlo_p_value(abs(reached - 0.5), np.abs(mann_whitney_statistic(*null) - 0.5))
     return TwoSampleTest(min(max(reached, 0.0), 1.0), chance)
