@@ -93,7 +93,7 @@ def test_people_a_coordinator_and_an_analyst_need_a_command_each(town: Town) -> 
     assert told["pairs"] == 2
     assert told["value"] > -0.1  # 1, but for a pair that tells another answer, by a chance of 6e-5; for both, 1e-9
     assert len(told["for_these_records"]) == len(told["for_the_population"]) == 2
-    assert "even if the partner and the aggregator put together what they see" in told["assumed"][0]
+    assert "even if the partner and the aggregator collude" in told["assumed"][0]
     assert told["privacy"]["epsilon"] == 60
     (town.folder / "2.csv").write_text("rooms,cleanliness\n1,900003\n")
     assert "entered before with another value" in town.pair(2).output

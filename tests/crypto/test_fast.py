@@ -123,7 +123,7 @@ def test_the_fastest_engine_of_a_task_has_its_keys() -> None:
 
 
 def test_what_numba_may_not_use_is_not_used() -> None:
-    program = "from dpcurves_parties.crypto import *; print(lanes_here(), type(engine_of_task(b'x')).__name__)"
+    program = "from dpcurves_parties.crypto import *; print(supported_lanes(), type(select_engine(b'x')).__name__)"
     environment = os.environ | {"NUMBA_CPU_NAME": "generic"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "PortableEngine"], done.stderr

@@ -29,4 +29,4 @@ def test_windows_and_events_that_cannot_be_read_are_refused(name: str) -> None:
         question(events=(Low(3, 5), Low(3, 5)))
     with pytest.raises(TypeError, match=r"^events: "):
         question(events=("low:3:5",))
-    assert question(windows=(4, 2), events=(Low(3, 5), Jump(6, 1))).widths == (2, 3, 4)
+    assert question(windows=(4, 2), events=(Low(3, 5), Jump(6, 1))).window_widths == (2, 3, 4)

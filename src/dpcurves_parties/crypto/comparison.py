@@ -120,7 +120,7 @@ def share_cells(
     >>> from dpcurves.noise import Randomness
     >>> domain, engine = Domain(10, Z64), PortableEngine.from_task(b"task")
     >>> shared = share_cells(np.array([3, 700], np.uint64), domain, engine, Randomness.from_system())
-    >>> domain.ring.opened(*(prefix_sums(shared.keys(party), [2, 3, 1023], engine) for party in (0, 1)))
+    >>> domain.ring.reconstruct(*(prefix_sums(shared.keys(party), [2, 3, 1023], engine) for party in (0, 1)))
     (0, 1, 2)
     """
     cells, seeds = _draw_seeds(cells, domain, randomness)
@@ -334,7 +334,7 @@ def evaluate_checked_keys(
     >>> domain, engine = Domain(10, Z64), PortableEngine.from_task(b"task")
     >>> shared = share_checked_cells(np.array([3, 700], np.uint64), domain, engine, Randomness.from_system())
     >>> first, second = (evaluate_checked_keys(shared.keys(party), [2, 3], engine, bytes(32)) for party in (0, 1))
-    >>> domain.ring.opened(*(one.sums(first.find_accepted(second.digests)) for one in (first, second)))
+    >>> domain.ring.reconstruct(*(one.sums(first.find_accepted(second.digests)) for one in (first, second)))
     (0, 1)
     """
     if len(verification_key) != VERIFICATION_KEY_SIZE:

@@ -24,7 +24,7 @@ class Ring:
     Raises:
         ValueError: `words` is neither 1 nor 2.
 
-    >>> Z64.signed(Z64.opened((2**64 - 3,), (1,))[0])
+    >>> Z64.to_signed(Z64.reconstruct((2**64 - 3,), (1,))[0])
     -2
     """
 

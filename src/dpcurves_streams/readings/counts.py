@@ -190,7 +190,7 @@ class AdaptiveSmoother:
         ValueError: the variance is negative or not finite, or there is no count.
 
     >>> reading = AdaptiveSmoother(variance=200.0)
-    >>> [round(reading.step(count), 1) for count in (14, -9, 3, 20, -16)]
+    >>> [round(reading.estimate_next_count(count), 1) for count in (14, -9, 3, 20, -16)]
     [0.0, 0.0, 0.0, 0.0, 0.0]
     """
 

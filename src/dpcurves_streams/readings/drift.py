@@ -91,9 +91,9 @@ class DriftWatch:
     ...     noisy = NoisyValues(Family.LAPLACE, np.array(counts), 2.0)
     ...     return TickReading(tick, noisy.values, {}, {}, noisy=noisy, noisy_windows={})
     >>> watch = DriftWatch(Grid(0, 4, cells=4), counted(1, [500.0, 400, 300, 200]), windows_per_year=52)
-    >>> watch.after(counted(2, [255.0, 198, 148, 101])).alarms
+    >>> watch.compare_window(counted(2, [255.0, 198, 148, 101])).alarms
     ()
-    >>> watch.after(counted(3, [100.0, 200, 150, 250])).alarms
+    >>> watch.compare_window(counted(3, [100.0, 200, 150, 250])).alarms
     ('psi', 'ks', 'wasserstein', 'auc')
     """
 

@@ -356,7 +356,7 @@ def sign(number: SymbolicInteger) -> SymbolicInteger:
     """-1, 0 or 1: of a difference of two numbers, two ANDs a bit but one.
 
     >>> from dpcurves_parties.crypto.circuits import trace_circuit
-    >>> trace_circuit(lambda x, y: sign(x - y), 32, 32).ands
+    >>> trace_circuit(lambda x, y: sign(x - y), 32, 32).and_count
     63
     """
     signed, wires = number.low < 0, number.wires
@@ -410,7 +410,7 @@ def trace_circuit(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
         TypeError: the function returns something else, or asks whether a number is true.
         ValueError: a number has less than one bit or more than 64.
 
-    >>> trace_circuit(lambda x, y: abs(x.income - y.income), {"income": 32}, {"income": 32}).ands
+    >>> trace_circuit(lambda x, y: abs(x.income - y.income), {"income": 32}, {"income": 32}).and_count
     63
     """
     widths = [each for shape in shapes for each in (shape.values() if isinstance(shape, Mapping) else [shape])]

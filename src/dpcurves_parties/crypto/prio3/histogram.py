@@ -106,9 +106,9 @@ class Prio3Histogram:
         ValueError: there is no cell, or no product in a call.
 
     >>> scheme = Prio3Histogram(5, 2, b"some task")
-    >>> shares = scheme.shared(np.array([3, 1]), [bytes(16), bytes(15) + b"1"], [bytes(range(128))] * 2)
+    >>> shares = scheme.shard(np.array([3, 1]), [bytes(16), bytes(15) + b"1"], [bytes(range(128))] * 2)
     >>> first, second = (
-    ...     scheme.verified(party, shares.public, shares.inputs[party], [bytes(16), bytes(15) + b"1"], bytes(32))
+    ...     scheme.verify_init(party, shares.public, shares.inputs[party], [bytes(16), bytes(15) + b"1"], bytes(32))
     ...     for party in (0, 1)
     ... )
     >>> first.find_accepted(second.messages).tolist()
