@@ -104,7 +104,9 @@ class GroupedCounts(TickLaw):
     """
 
     KEY = "grouped"
-    FIELDS = MappingProxyType({"keys": "keys", KEY: "threshold", "noise": "noise", "common": "threshold_noise", "own": "test_noise"})
+    FIELDS = MappingProxyType(
+        {"keys": "keys", KEY: "threshold", "noise": "noise", "common": "threshold_noise", "own": "test_noise"}
+    )
 
     keys: int
     noise: Noise

@@ -127,7 +127,7 @@ def test_a_plan_says_what_moves_windows_and_users_cost(run: Run) -> None:
     ("given", "refusal"),
     [
         (("--time", "when"), "time: 'when' is not in the data"), (("--states", "a,a"), "states: "),
-        (("--end", "2026-03-02T00:55"), "end: a whole number of steps after start is needed"),
+        (("--end", "2026-03-02T00:55"), "end: must be a whole number of steps after start"),
         (("--every", "soon"), "every: "), (("--event", "noon"), "event: "), (("--reading", "tea"), "reading: "),
         (("--window", "0"), "window: "), (("--epsilon", "2"), "budget: "), (("--every", "5m"), "name: "),
         (("--reading", "totals"), "name: "), (("--user", "mac"), "tuples-per-user: "),

@@ -338,5 +338,5 @@ def test_aggregations_are_grouped_each_on_its_own_with_a_part_of_the_loss_for_ea
     assert values[6:] == (0, 0, 1, 0, 1, 1)
     flat = Forest.from_sets({"x": ["a"], "y": ["b", "c"]})
     assert flat.levels == 2
-    with pytest.raises(ValueError, match="hierarchy: the axis has the states"):
+    with pytest.raises(ValueError, match="hierarchy: the question must have one axis"):
         GroupedTickQuery(STATES, forest=forest)

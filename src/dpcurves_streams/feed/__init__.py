@@ -1,4 +1,4 @@
-"""Streams that are followed: tuples in, windows that close by the clock, noisy counts out."""
+"""Follow streams: tuples in, windows that close at their watermark, noisy counts out."""
 
 from .files import CsvFile, CsvLines, JsonLines, JsonLinesTuples
 from .follow import FollowedStream, Source, follow
