@@ -207,7 +207,7 @@ def test_a_server_that_is_gone_and_a_key_that_is_no_stream_are_refused_before_th
     client.set("events", "secret")
     for url in (server, f"unix://{tmp_path}/nobody"):
         store = f"sqlite:///{tmp_path}/s.db"
-        with pytest.raises(ValueError, match=r"^source: Redis cannot be reached, or the key is not a stream") as refused:
+        with pytest.raises(ValueError, match=r"^source: Redis cannot be reached, or the key is") as refused:
             followed(url, store)
         assert refused.value.__context__ is None
         assert Ledger.open(store).verify().entries == 0

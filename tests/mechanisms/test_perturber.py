@@ -54,7 +54,7 @@ def test_a_state_comes_back_from_its_bytes_and_no_tick_is_skipped_or_repeated() 
         with pytest.raises(ValueError, match="state: tick"):
             mechanism.step(np.array([1]), tick, state, plan, Randomness.from_seed(1))
     for damaged in (b"", b"[]", b"{}", state.to_bytes().replace(b"memoryless", b"other"), b"\xff"):
-        with pytest.raises(ValueError, match="state: what is stored is no state of memoryless noise"):
+        with pytest.raises(ValueError, match="state: the stored bytes are not a state of memoryless noise"):
             mechanism.restore_state(damaged, plan)
 
 

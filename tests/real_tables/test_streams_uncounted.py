@@ -52,9 +52,9 @@ FAILURES: dict[str, tuple[list[dict[str, Any]], UncountedReason, str]] = {
     "dates that are none": (
         day(ts=lambda number: f"{number % 28}. Mars"),
         UncountedReason.UNREADABLE,
-        "'ts' is no time",
+        "'ts' is neither ISO 8601",
     ),
-    "no dates": (day(ts=lambda number: None), UncountedReason.UNREADABLE, "'ts' is no time"),
+    "no dates": (day(ts=lambda number: None), UncountedReason.UNREADABLE, "'ts' is neither ISO 8601"),
     "another year": (day(ts=lambda number: 10**9 + number), UncountedReason.OUTSIDE, "steps: 1970-01-01T00:00"),
     "milliseconds": (day(ts=lambda number: 1.5 * 10**6 * (number + 3)), UncountedReason.OUTSIDE, "outside the steps"),
     "misspelt states": (day(ap=lambda number: "Abc"[number % 3] + " "), UncountedReason.OTHER_STATE, "listed: a, b, c"),

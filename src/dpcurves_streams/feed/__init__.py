@@ -8,7 +8,7 @@ from .schedule import Fields, Schedule
 from .windows import DropCounts, Window, Windows
 
 __all__ = [
-    "CsvFile", "CsvLines", "DropCounts", "Fields", "FollowedStream", "JsonLines", "JsonLinesTuples", "RedisSink", "RedisStream",
-    "Schedule", "Source", "StepReading", "Window", "Windows",
+    "CsvFile", "CsvLines", "DropCounts", "Fields", "FollowedStream", "JsonLines", "JsonLinesTuples", "RedisSink",
+    "RedisStream", "Schedule", "Source", "StepReading", "Window", "Windows",
     "follow", "plot",
 ]  # fmt: skip

@@ -378,7 +378,8 @@ def _slot_query(placed_query: str, ticks: int, cells: int) -> str:
     outside = f"tick NOT BETWEEN 1 AND {ticks}"
     slot_of = {reason: cells + index for reason, index in PLACE_OF.items()}
     slot = (
-        f"CASE WHEN tick IS NULL THEN {slot_of[UncountedReason.UNREADABLE]} WHEN {outside} THEN {slot_of[UncountedReason.OUTSIDE]} "
+        f"CASE WHEN tick IS NULL THEN {slot_of[UncountedReason.UNREADABLE]} "
+        f"WHEN {outside} THEN {slot_of[UncountedReason.OUTSIDE]} "
         f"WHEN place IS NULL THEN {slot_of[UncountedReason.OTHER_STATE]} ELSE place END"
     )
     step = f"CASE WHEN tick IS NULL OR {outside} THEN 1 ELSE tick END"

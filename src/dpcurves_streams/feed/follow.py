@@ -210,7 +210,10 @@ class _Stream:
         except InvalidArgument as error:
             if error.argument != "request":
                 raise
-        rule = "the store has another stream with this name; choose another name, or repeat its states, steps, fields and readings"
+        rule = (
+            "the store has another stream with this name; choose another name, or repeat its states, steps, fields"
+            " and readings"
+        )
         raise InvalidArgument("name", rule)
 
 

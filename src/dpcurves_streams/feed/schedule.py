@@ -42,8 +42,8 @@ def parse_span(name: str, value: Any) -> int:
     Raises:
         ValueError: the length is invalid, or not in whole microseconds.
 
-    >>> parse_span("every", "5m") == parse_span("every", 300) == parse_span("every", timedelta(minutes=5)) == 300_000_000
-    True
+    >>> parse_span("every", "5m"), parse_span("every", 300), parse_span("every", timedelta(minutes=5))
+    (300000000, 300000000, 300000000)
     """
     if isinstance(value, timedelta):
         return value // timedelta(microseconds=1)
