@@ -328,8 +328,8 @@ def stream(
     )
     following = follow(
         example_tuples() if shown.example else tuples.open_source(), with_reference.parse_question(), loss=price.loss(),
-        store=shown.store, time=tuples.time, user=tuples.user, tuples_per_user=tuples.parse_tuples_per_user(), name=shown.name,
-        confidential_log=shown.confidential_log, **steps.to_arguments(),
+        store=shown.store, time=tuples.time, user=tuples.user, tuples_per_user=tuples.parse_tuples_per_user(),
+        name=shown.name, confidential_log=shown.confidential_log, **steps.to_arguments(),
     )  # fmt: skip
     readings = following if yearly_windows is None else watching.add_drift(following, asked, yearly_windows)
     _write_steps(readings, shown, following.plan)
