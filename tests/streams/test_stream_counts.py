@@ -47,7 +47,7 @@ def test_what_cannot_be_read_is_refused() -> None:
     with pytest.raises(TypeError, match="events"):
         Counts(STATES, events=("jump",))  # type: ignore[arg-type]
     for wrong in (lambda: Jump(0, 1), lambda: Jump(1, 0), lambda: Low(0, 1), lambda: Low(1, -1)):
-        with pytest.raises(ValueError, match="are needed"):
+        with pytest.raises(ValueError, match="must be above 0"):
             wrong()
     with pytest.raises(ValueError, match="windows"):
         Counts(STATES, windows=(0,))

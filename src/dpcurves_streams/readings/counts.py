@@ -328,8 +328,7 @@ class TickReading:
         if width not in self.windows:
             raise InvalidArgument(
                 "width",
-                f"must be a window of the question, {describe_value(sorted(self.windows))};"
-                f" got {describe_value(width)}",
+                f"must be a window of the question, {sorted(self.windows)}; got {describe_value(width)}",
             )
         return _require_noise(self.noisy_windows.get(width)).interval(level, self.windows[width])
 

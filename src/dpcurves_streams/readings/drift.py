@@ -148,9 +148,7 @@ class DriftWatch:
         noisy = reading.noisy if width == 1 else reading.noisy_windows.get(width)
         if noisy is None:
             known = sorted(reading.noisy_windows)
-            raise InvalidArgument(
-                "width", f"must be 1 or a window of the question, {describe_value(known)}; got {width}"
-            )
+            raise InvalidArgument("width", f"must be 1 or a window of the question, {known}; got {width}")
         if noisy.values.shape != self._places.shape:
             raise InvalidArgument(
                 "grid",

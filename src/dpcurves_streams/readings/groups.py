@@ -313,8 +313,7 @@ class TotalReading:
         if width not in self.windows:
             raise InvalidArgument(
                 "width",
-                f"must be a window of the question, {describe_value(sorted(self.windows))};"
-                f" got {describe_value(width)}",
+                f"must be a window of the question, {sorted(self.windows)}; got {describe_value(width)}",
             )
         return self.noisy_windows[width].interval(level, self.windows[width])
 
