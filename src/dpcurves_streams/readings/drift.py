@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dpcurves.arguments import InvalidArgument, describe_value, require_integer, require_probability, require_type
+from dpcurves.arguments import InvalidArgument, require_integer, require_probability, require_type
 from dpcurves.arrays import FloatArray
 from dpcurves.curves.column_drift import READ, SAFE, DriftCells, Shift
 from dpcurves.data import Grid
