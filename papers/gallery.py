@@ -56,7 +56,7 @@ def _judged(truth: Callable[[FloatArray], FloatArray]) -> tuple[NDArray[np.int64
     chance = np.random.default_rng(SEED)
     x = chance.uniform(-1, 1, 2 * RECORDS)
     label = (chance.random(x.size) < 1 / (1 + np.exp(-truth(x)))).astype(np.int64)
-    model: Any = LogisticRegression(C=1e6).fit_hazards(x[:RECORDS, None], label[:RECORDS])
+    model: Any = LogisticRegression(C=1e6).fit(x[:RECORDS, None], label[:RECORDS])
     return label[RECORDS:], model.predict_proba(x[RECORDS:, None])[:, 1]
 
 

@@ -1,4 +1,4 @@
-"""Counts of prefixes of a stream whose noise is that of a few nodes of a tree: to compare with least squares."""
+"""Running totals of a stream with the noise of a few nodes of a tree, for comparison with least squares."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Signs = dict[Node, int]
 
 @dataclass(frozen=True, slots=True)
 class PathCounter:
-    """The exact number of tuples so far plus the noises of some nodes, each with a sign.
+    """The exact number of tuples so far plus the signed noises of some nodes.
 
-    Formal guarantees: let L have the signs of tick t in row t, and let R be integers with ``L R = A``, the lower
-    triangle of ones, whose columns have a sum of absolute values of at most `nodes`. One tuple more at tick s is hidden
-    by noises shifted by column s of R, for fixed streams and for those that are chosen after answers: the proof stands
-    in `TreeCounter`. Noises have scale ``nodes / epsilon``, so all answers lose epsilon (event level, one tuple that
-    comes or goes). `accounts` gives the columns of R.
+    Formal guarantees: let L have the signs of step t in row t, and let R be an integer matrix with ``L R = A``, the
+    lower triangle of ones, whose columns have absolute sums of at most `nodes`. A further tuple at step s is hidden by
+    noises shifted by column s of R, for fixed streams and for streams chosen after releases: see the proof in
+    `TreeCounter`. Noises have scale ``nodes / epsilon``, so all releases together lose epsilon (event level, one tuple
+    added or removed). `accounts` returns the columns of R.
 
     Attributes:
-        nodes: How much noise one tuple shifts, at most.
-        noises: Whose noise each tick has.
-        accounts: What one tuple at a tick shifts.
+        nodes: Largest number of noises that one tuple shifts.
+        noises: Signed nodes of each step.
+        accounts: Noises that one tuple at a step shifts.
     """
 
     nodes: int
@@ -39,24 +39,24 @@ class PathCounter:
     def step(
         self, count: int, tick: int, state: tuple[int, Mapping[Node, int]], epsilon: Fraction, randomness: Randomness
     ) -> tuple[int, tuple[int, dict[Node, int]]]:
-        """The noisy total after a tick, and the exact one with the noises of its nodes; both begin with nothing.
+        """Return the noisy total after a step, and the state: the exact total with the noises of its nodes.
 
-        Nodes that a tick has no more are forgotten: none comes back.
+        Nodes that a step no longer uses are dropped, since none comes back.
         """
         total, known = state[0] + count, state[1]
         signs = self.noises(tick)
         new = [node for node in signs if node not in known]
-        fresh = discrete_laplace.sample(self.nodes / epsilon, len(new), randomness).tolist()
-        drawn = dict(zip(new, fresh, strict=True))
-        kept = {node: known[node] if node in known else drawn[node] for node in signs}
-        return total + sum(sign * kept[node] for node, sign in signs.items()), (total, kept)
+        draws = discrete_laplace.sample(self.nodes / epsilon, len(new), randomness).tolist()
+        new_noises = dict(zip(new, draws, strict=True))
+        noises = {node: known[node] if node in known else new_noises[node] for node in signs}
+        return total + sum(sign * noises[node] for node, sign in signs.items()), (total, noises)
 
 
 def theorem_3(ticks: int) -> PathCounter:
-    """The noise of all blocks that hold tick t (Barczewski, Mawass and Ramon, Theorem 3), for a public horizon.
+    """Noise of all blocks that contain step t (Barczewski, Mawass and Ramon, Theorem 3), for a public horizon.
 
     The index in the noise is t, and a tuple counts 1 (the paper does not bound it): then ``ceil((L + 1) / 2)`` noises
-    with L + 1 levels are enough. Which tuples a block accounts for, `prefix_walks` says.
+    suffice for L + 1 levels. `prefix_walks` returns the tuples that a block accounts for.
     """
     levels = (ticks - 1).bit_length() + 1
     blocks = [(level, number) for level in range(levels) for number in range(-(-ticks // 2**level))]
@@ -73,19 +73,19 @@ def theorem_3(ticks: int) -> PathCounter:
 
 
 def binary(ticks: int) -> PathCounter:
-    """The whole blocks that make up t ticks (Chan, Shi and Song 2011; Dwork, Naor, Pitassi and others 2010)."""
+    """Whole blocks that make up t steps (Chan, Shi and Song 2011; Dwork, Naor, Pitassi and others 2010)."""
     levels = (ticks - 1).bit_length() + 1
     return PathCounter(levels, lambda tick: dict.fromkeys(_whole(tick), 1), lambda tick: _around(tick, levels, 2))
 
 
 def subtracting(ticks: int, radix: int) -> PathCounter:
-    """Blocks added and subtracted on the way to t by nearest multiples (Andersson, Pagh, Steiner, Torkamani 2025).
+    """Blocks added and subtracted on the path to t by nearest multiples (Andersson, Pagh, Steiner, Torkamani 2025).
 
     Raises:
-        ValueError: the radix is not odd, or below 3.
+        ValueError: the radix is even, or below 3.
     """
     if radix < 3 or radix % 2 == 0:
-        raise InvalidArgument("radix", f"an odd number of at least 3 is needed, got {radix}")
+        raise InvalidArgument("radix", f"must be odd and at least 3, got {radix}")
     levels = 1
     while (radix**levels - 1) // 2 < ticks:
         levels += 1
@@ -93,7 +93,7 @@ def subtracting(ticks: int, radix: int) -> PathCounter:
 
 
 def mean_variance(counter: PathCounter, ticks: int) -> Fraction:
-    """The mean over ticks of the noise's variance, for epsilon 1 and noise that is not discrete."""
+    """Return the mean noise variance over steps, for epsilon 1 and continuous noise."""
     nodes = sum(len(counter.noises(tick)) for tick in range(1, ticks + 1))
     return Fraction(2 * counter.nodes**2 * nodes, ticks)
 
@@ -111,10 +111,10 @@ def _around(tick: int, levels: int, radix: int) -> Signs:
 
 
 def _walk(tick: int, radix: int, levels: int) -> Iterator[tuple[Node, int]]:
-    place = 0
+    position = 0
     for level in range(levels - 1, -1, -1):
         width = radix**level
-        near = (tick + width // 2) // width * width
-        for number in range(min(place, near) // width, max(place, near) // width):
-            yield (level, number), 1 if near > place else -1
-        place = near
+        nearest = (tick + width // 2) // width * width
+        for number in range(min(position, nearest) // width, max(position, nearest) // width):
+            yield (level, number), 1 if nearest > position else -1
+        position = nearest

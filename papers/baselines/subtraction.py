@@ -1,4 +1,4 @@
-"""Prefixes read from a tree of odd radices by adding and subtracting few nodes; for comparison with least squares."""
+"""Prefix sums from a tree of odd radices by adding and subtracting few nodes, for comparison with least squares."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from dpcurves.smoothing import NoiseGraph, build_noise_graph
 
 
 def subtracted_prefixes(law: IntervalSums, values: Sequence[int] | NDArray[np.int64]) -> FloatArray:
-    """Unbiased numbers of records below each edge: (rows, cells + 1).
+    """Return unbiased numbers of records below each edge, (rows, cells + 1).
 
-    Of each level's width, from coarse to fine, the multiple that is nearest to the edge is reached from that of the
-    level before by adding nodes, or by subtracting them (Andersson, Pagh, Steiner and Torkamani 2025). Nodes beyond the
-    last cell are empty and have no noise. A public total and the missing count are left unused.
+    For each level's width, from coarse to fine, the multiple nearest to the edge is reached from the multiple of the
+    level before by adding or subtracting nodes (Andersson, Pagh, Steiner and Torkamani 2025). Nodes beyond the last
+    cell are empty and have no noise. A public total and the missing count are not used.
 
     Raises:
-        ValueError: the values do not fit the law, or its levels are not regular, of widths that are odd multiples of
+        ValueError: the values do not fit the law, or its levels are not regular, with widths that are odd multiples of
             the next, down to 1.
     """
     tables, _ = split_into_parts(law, np.asarray(values, dtype=np.float64))
@@ -36,7 +36,7 @@ def subtracted_prefixes(law: IntervalSums, values: Sequence[int] | NDArray[np.in
 
 
 def subtraction_variances(law: IntervalSums) -> FloatArray:
-    """Variances of `subtracted_prefixes`: (cells + 1,). Every row has the same.
+    """Return the variances of `subtracted_prefixes`, (cells + 1,), which are equal for all rows.
 
     Raises:
         ValueError: as for `subtracted_prefixes`.
@@ -48,7 +48,7 @@ def subtraction_variances(law: IntervalSums) -> FloatArray:
 
 
 class _Walk(NamedTuple):
-    """From which node of a level to which other one the way to each edge leads: numbers of nodes before them."""
+    """Numbers of nodes of a level before the start and the end of the path to each edge."""
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -56,51 +56,55 @@ class _Walk(NamedTuple):
 
 def _walks(law: IntervalSums) -> Iterator[_Walk]:
     edge = np.arange(law.cells + 1)
-    above = np.zeros_like(edge)
+    previous = np.zeros_like(edge)
     for width in _widths(law):
-        place = (edge + width // 2) // width * width
+        position = (edge + width // 2) // width * width
         nodes = -(-law.cells // width)
-        yield _Walk(np.minimum(above // width, nodes), np.minimum(place // width, nodes))
-        above = place
+        yield _Walk(np.minimum(previous // width, nodes), np.minimum(position // width, nodes))
+        previous = position
 
 
 def _widths(law: IntervalSums) -> list[int]:
-    """From coarse to fine."""
+    """Return the widths from coarse to fine."""
     starts = [level.starts for level in law.levels]
-    widths = [own.step for own in starts if isinstance(own, range) and own == range(0, law.cells, own.step)]
+    widths = [
+        level_starts.step
+        for level_starts in starts
+        if isinstance(level_starts, range) and level_starts == range(0, law.cells, level_starts.step)
+    ]
     ratios = [divmod(coarse, fine) for coarse, fine in zip(widths, [*widths[1:], 1], strict=True)]
-    if len(widths) < len(starts) or widths[-1] != 1 or any(rest or ratio % 2 == 0 for ratio, rest in ratios):
+    if len(widths) < len(starts) or widths[-1] != 1 or any(remainder or ratio % 2 == 0 for ratio, remainder in ratios):
         raise InvalidArgument("law", "regular levels are needed, whose widths are odd multiples of the next, down to 1")
     return widths
 
 
 def subtraction_graph(cells: int, widths: Sequence[int], variances: Sequence[float]) -> NoiseGraph:
-    """The point that ends cell i has the noise of blocks that are added and subtracted.
+    """Return the noise graph in which the end of cell i has the noises of the added and subtracted blocks.
 
     With t = i + 1, the multiples of each width that are nearest to t, from coarse to fine, are reached from 0 by adding
-    or subtracting blocks of this width (Andersson, Pagh, Steiner and Torkamani 2025). So a block lends its noise, with
-    one sign or the other, to the points between its own turn and its parent's: its turn is the first t that is rounded
-    to its end. Blocks beyond the last cell have no noise.
+    or subtracting blocks of this width (Andersson, Pagh, Steiner and Torkamani 2025). So a block contributes its noise,
+    with either sign, to the points between its turn and its parent's turn, where the turn is the first t that is
+    rounded to the block's end. Blocks beyond the last cell have no noise.
 
     Args:
-        cells: How many there are.
-        widths: Block widths of each level, from coarse to fine: each an odd multiple of the next, the last one 1.
+        cells: Number of cells.
+        widths: Block widths of each level, from coarse to fine: each an odd multiple of the next, the last 1.
         variances: One per level. Blocks of the first level are only added.
 
     Raises:
-        ValueError: the widths are others, or there are not as many variances.
+        ValueError: the widths are invalid, or the number of variances is wrong.
     """
     if len(widths) != len(variances):
         raise InvalidArgument("variances", f"one for each of {len(widths)} levels is needed, got {len(variances)}")
     ratios = [divmod(coarse, fine) for coarse, fine in pairwise([*widths, 1])]
-    if not widths or widths[-1] != 1 or any(rest or ratio % 2 == 0 for ratio, rest in ratios):
+    if not widths or widths[-1] != 1 or any(remainder or ratio % 2 == 0 for ratio, remainder in ratios):
         raise InvalidArgument("widths", f"odd multiples of the next are needed, the last one 1, got {list(widths)}")
     turns = [np.arange(0, cells, width) + (width + 1) // 2 for width in widths]
     parents = [np.full(len(turns[0]), cells + 1)]
     for coarse, fine, turn in zip(widths, widths[1:], turns, strict=False):
         parents.append(np.repeat(turn, coarse // fine)[: -(-cells // fine)])
-    own, parent = np.concatenate(turns), np.concatenate(parents)
-    first, last = np.minimum(own, parent) - 1, np.minimum(np.maximum(own, parent), cells + 1) - 1
+    own_turns, parent = np.concatenate(turns), np.concatenate(parents)
+    first, last = np.minimum(own_turns, parent) - 1, np.minimum(np.maximum(own_turns, parent), cells + 1) - 1
     used = first < last
-    each = np.repeat(np.asarray(variances, dtype=np.float64), [len(turn) for turn in turns])
-    return build_noise_graph(cells, first[used], last[used], each[used])
+    block_variances = np.repeat(np.asarray(variances, dtype=np.float64), [len(turn) for turn in turns])
+    return build_noise_graph(cells, first[used], last[used], block_variances[used])

@@ -1,4 +1,4 @@
-"""Non-negative counts closest to all that was released: isotonic regression with the whole covariance as its weight."""
+"""Nonnegative counts closest to all released values: isotonic regression weighted with the full covariance."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ ROUNDING = 1e-12  # of the largest count: less than nothing by so much is nothin
 
 
 class Weighed(NamedTuple):
-    """Best estimates of one level from itself and all below it: each (rows, intervals)."""
+    """Best estimates of one level from itself and all lower levels, (rows, intervals) each."""
 
     value: FloatArray
     variance: FloatArray
 
 
 def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int64], total: int | None) -> LeastSquares:
-    """The counts of at least 0 that are closest to the released values, in squares over their variances.
+    """Return the nonnegative counts that are closest to the released values, in squares over their variances.
 
-    Cumulated, they are the isotonic regression of the least squares prefixes, weighted with their covariance. Least
-    squares with some counts held at 0 never lowers a count that is held (the covariance of counts is an M-matrix, as
-    their precision is ultrametric: Dellacherie, Martinez and San Martin 2014). So least squares is solved again with
-    all negative counts held, until there is none: exact, in two passes over the tree each time, some ten times.
+    Their prefix sums are the isotonic regression of the least-squares prefixes, weighted with their covariance. Least
+    squares with some counts fixed at 0 never lowers a fixed count (the covariance of counts is an M-matrix, as their
+    precision is ultrametric: Dellacherie, Martinez and San Martin 2014). So least squares is solved again with all
+    negative counts fixed at 0 until no count is negative: exact, in two passes over the tree each time, about ten
+    times.
 
-    For comparison: on dense data it is better than isotonic regression of the prefixes; where most cells are near
-    empty, it pushes mass into them, and is worse.
+    Compared with isotonic regression of the prefixes it is better on dense data, and worse if most cells are almost
+    empty, because it moves mass into them.
 
     Args:
-        law: How the values scatter.
-        values: The released values, in the order of the law.
+        law: Law of the values.
+        values: Released values, in the order of the law.
         total: See `least_squares`; not negative.
 
-    Formal guarantees: post-processing. It costs nothing.
+    Formal guarantees: post-processing, which costs no loss.
 
     Raises:
         ValueError: the values do not fit the law, its levels are not nested, or the total is negative.
@@ -62,58 +63,60 @@ def weighted_isotonic(law: IntervalSums, values: Sequence[int] | NDArray[np.int6
         raise InvalidArgument("total", f"at least zero is needed, got {total}")
     readings, missing = split_by_level(law, np.asarray(values, dtype=np.float64))
     layers = build_layers([reading.bounds for reading in readings], [reading.variance for reading in readings])
-    apart = Weighed(np.reshape(missing, 1), np.full(1, law.missing.variance if law.missing is not None else 0.0))
-    held = np.zeros(readings[-1].values.shape, dtype=np.bool_), np.zeros(1, dtype=np.bool_)
+    missing_count = Weighed(
+        np.reshape(missing, 1), np.full(1, law.missing.variance if law.missing is not None else 0.0)
+    )
+    fixed = np.zeros(readings[-1].values.shape, dtype=np.bool_), np.zeros(1, dtype=np.bool_)
     rounding = ROUNDING * float(max(np.abs(reading.values).max() for reading in readings))
     while True:
-        counts, rest = _least_squares(readings, layers, apart, held, total)
-        negative = (counts < -rounding) & ~held[0], (rest < -rounding) & ~held[1]
+        counts, missing_estimate = _least_squares(readings, layers, missing_count, fixed, total)
+        negative = (counts < -rounding) & ~fixed[0], (missing_estimate < -rounding) & ~fixed[1]
         if not (negative[0].any() or negative[1].any()):
             return LeastSquares(
-                spread_over_cells(np.maximum(counts, 0), layers[-1].width), float(np.maximum(rest, 0)[0])
+                spread_over_cells(np.maximum(counts, 0), layers[-1].width), float(np.maximum(missing_estimate, 0)[0])
             )
-        held = held[0] | negative[0], held[1] | negative[1]
+        fixed = fixed[0] | negative[0], fixed[1] | negative[1]
 
 
 def _least_squares(
     readings: Sequence[LevelMeasurement],
     layers: Sequence[Layer],
-    apart: Weighed,
-    held: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    missing_count: Weighed,
+    fixed: tuple[NDArray[np.bool_], NDArray[np.bool_]],
     total: int | None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Counts of the finest intervals, (rows, intervals), and the missing count, (1,), with the held ones at 0."""
-    finest = np.full(held[0].shape, max(readings[-1].variance, LEAST_VARIANCE))
-    levels = [_held(Weighed(readings[-1].values, finest), held[0])]
-    for reading, below in zip(readings[-2::-1], layers[:0:-1], strict=True):
-        levels.append(_joined(reading, _summed(levels[-1], below)))
+    """Return counts of the finest intervals, (rows, intervals), and the missing count, (1,), with fixed counts at 0."""
+    finest = np.full(fixed[0].shape, max(readings[-1].variance, LEAST_VARIANCE))
+    levels = [_held(Weighed(readings[-1].values, finest), fixed[0])]
+    for reading, child_layer in zip(readings[-2::-1], layers[:0:-1], strict=True):
+        levels.append(_joined(reading, _summed(levels[-1], child_layer)))
     levels.reverse()
-    counts, rest = _pinned(_summed(levels[0], layers[0]), _held(apart, held[1]), total)
+    counts, missing_estimate = _pinned(_summed(levels[0], layers[0]), _held(missing_count, fixed[1]), total)
     for level, layer in zip(levels, layers, strict=True):
         sums = _summed(level, layer)
         counts = level.value + level.variance * layer.repeat_for_children(_part(counts - sums.value, sums.variance))
-    return counts, rest
+    return counts, missing_estimate
 
 
 def _held(level: Weighed, held: NDArray[np.bool_]) -> Weighed:
-    """Known to be 0 where it is held."""
+    """Set fixed counts to 0, without variance."""
     return Weighed(np.where(held, 0.0, level.value), np.where(held, 0.0, level.variance))
 
 
 def _summed(level: Weighed, layer: Layer) -> Weighed:
-    """Over the children of each parent."""
+    """Sum the children of each parent."""
     return Weighed(layer.sum_children(level.value), layer.sum_children(level.variance))
 
 
 def _joined(reading: LevelMeasurement, below: Weighed) -> Weighed:
-    """The values of a level and the sums of its children, by inverse variance."""
+    """Combine the values of a level with the sums of its children by inverse variance."""
     own = max(reading.variance, LEAST_VARIANCE)
     trust = below.variance / (own + below.variance)
     return Weighed(below.value + trust * (reading.values - below.value), trust * own)
 
 
 def _pinned(rows: Weighed, apart: Weighed, total: int | None) -> tuple[FloatArray, FloatArray]:
-    """Totals of rows, (rows, 1), and the missing count, (1,), which agree with the public total if there is one."""
+    """Adjust totals of rows, (rows, 1), and the missing count, (1,), to the public total, if any."""
     if total is None:
         return rows.value, apart.value
     residual = np.asarray(total - rows.value.sum() - apart.value.sum())
@@ -122,5 +125,5 @@ def _pinned(rows: Weighed, apart: Weighed, total: int | None) -> tuple[FloatArra
 
 
 def _part(residual: FloatArray, variance: FloatArray) -> FloatArray:
-    """What of a residual falls to each unit of variance: nothing where all is exact."""
+    """Return the share of a residual per unit of variance; 0 where everything is exact."""
     return np.divide(residual, variance, out=np.zeros_like(residual), where=variance > 0)

@@ -28,7 +28,7 @@ def main() -> None:
     options = command.parse(__file__, __doc__, FULL, QUICK, TINY)
     size, out, console = options.size, options.out, report.console()
     with report.progress(console) as progress:
-        findings = statements.simulate_score_noise(size)
+        findings = statements.of_noise(size)
         sizes = comparison.against_size(size, SEED, Steps(progress, "Distances by size", METHODS))
         epsilons = comparison.against_epsilon(size, SEED, Steps(progress, "Distances by epsilon", size.epsilons))
         deviations = comparison.against_deviation(size, SEED, Steps(progress, "Distances by spread", size.deviations))

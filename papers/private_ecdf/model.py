@@ -28,7 +28,7 @@ def scored(records: Table) -> Scored:
     model = _model(features)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit_hazards(seen, seen_label)
+        model.fit(seen, seen_label)
     return Scored(np.asarray(model.predict_proba(unseen)[:, 1]), np.asarray(unseen_label))
 
 

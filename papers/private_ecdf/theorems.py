@@ -37,9 +37,9 @@ def findings(size: Size, seed: int) -> Findings:
 def _of_the_path(size: Size, seed: int) -> Findings:
     levels = size.cost_levels
     even = levels - levels % 2
-    prefix, interval = cost.uses_prefixes(levels), cost.interval_law(levels)
+    prefix, interval = cost.of_prefixes(levels), cost.of_intervals(levels)
     loss = interval / (levels + 1)
-    joint = max(cost.interval_law(even), 2 * cost.uses_prefixes(even)) / (2 * (even + 1))
+    joint = max(cost.of_intervals(even), 2 * cost.of_prefixes(even)) / (2 * (even + 1))
     printed, corrected = _squared_error(size, seed)
     return {
         "lemma1-cost": Measured(prefix / ((levels + 2) // 2)),

@@ -46,7 +46,7 @@ def predictions(x: Floats, label: Floats, at: Floats) -> Floats:
     """Predictions of a logistic regression in x alone, at other places."""
     from sklearn.linear_model import LogisticRegression
 
-    model: Any = LogisticRegression(C=NO_PENALTY).fit_hazards(x[:, None], label)
+    model: Any = LogisticRegression(C=NO_PENALTY).fit(x[:, None], label)
     return np.asarray(model.predict_proba(at[:, None])[:, 1])
 
 

@@ -18,9 +18,9 @@ def findings(options: Options[Size], progress: Progress, _: Console) -> Findings
     size, out = options.size.binned, options.out
     without = binned.separation_without_noise(size, Steps(progress, "Table 4.5: binned residuals", size.open))
     sets = binned.data_sets(size.records)
-    found = binned.separation(sets, size, Steps(progress, "Figure 4.14: right and wrong", binned.to_steps(size)))
+    found = binned.separation(sets, size, Steps(progress, "Figure 4.14: right and wrong", binned.steps_of(size)))
     smaller = binned.data_sets(size.split_records)
-    steps = Steps(progress, "Figure 4.15: split budgets", binned_split.to_steps(size))
+    steps = Steps(progress, "Figure 4.15: split budgets", binned_split.steps_of(size))
     split = binned_split.differences(smaller, size, steps)
     binned_figures.draw_plots(sets, out)
     binned_figures.draw_separation(found, without, out)

@@ -23,7 +23,7 @@ def findings(options: Options[Size], progress: Progress, console: Console) -> Fi
     else:
         console.print(f"Skipped: Figures 1 to 3. There are no texts 'text' in {options.data}", soft_wrap=True)
         found = Findings()
-    steps = Steps(progress, "Figure 4: areas told apart", telling.to_steps(options.size.roc))
+    steps = Steps(progress, "Figure 4: areas told apart", telling.steps_of(options.size.roc))
     power = telling.power(options.size.roc, steps)
     roc_figures.draw_power(power, options.out)
     return found | telling.findings(power)
@@ -34,7 +34,7 @@ def _of_texts(options: Options[Size], progress: Progress) -> Findings:
     settings = ranking.setting_names(sets, size)
     errors = ranking.errors(sets, size, Steps(progress, "Figures 2 and 3: ROC curves of texts", settings))
     estimated = roc_regret.errors(sets, settings, size, Steps(progress, "Table 4.4: histogram algorithms", settings))
-    split = roc_split.errors(sets, size, Steps(progress, "Figure 4.10: split budgets", roc_split.to_steps(sets, size)))
+    split = roc_split.errors(sets, size, Steps(progress, "Figure 4.10: split budgets", roc_split.steps_of(sets, size)))
     roc_figures.draw_curves(sets, options.out)
     roc_figures.draw_errors(settings, errors, options.out)
     roc_figures.draw_regret(roc_regret.shown(estimated), options.out)

@@ -73,6 +73,6 @@ def _private_weights(features: Any, label: FloatArray, chance: np.random.Generat
 
     records, words = features.shape
     fitted = LogisticRegression(C=1 / (records * STRENGTH), fit_intercept=False, tol=1e-8, max_iter=10_000)
-    weights = np.asarray(fitted.fit_hazards(features, label).coef_[0], dtype=np.float64)
+    weights = np.asarray(fitted.fit(features, label).coef_[0], dtype=np.float64)
     deviation = 2 / (records * STRENGTH) / sqrt(2 * RHO_OF_MODEL)
     return np.asarray(weights + chance.normal(0.0, deviation, words))

@@ -40,6 +40,6 @@ def scores(folder: Path) -> tuple[FloatArray, FloatArray]:
         ]
     )
     others = np.setdiff1d(np.arange(len(label)), tested)
-    model = LogisticRegression(max_iter=200).fit_hazards(columns[others], label[others])
+    model = LogisticRegression(max_iter=200).fit(columns[others], label[others])
     found = model.predict_proba(columns[tested])[:, 1]
     return found[: TESTED[0]], found[TESTED[0] :]

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 import dpcurves as dp
 from dpcurves.noise.randomness import Randomness
-from dpcurves_local import Collection, FirstClass, Read, Task, publish
+from dpcurves.queries import CountUse
+from dpcurves_local import Collection, FirstClass, Task, publish
 from dpcurves_local.second_round import PARTS, estimate_shares
 
 FloatArray = NDArray[np.float64]
@@ -55,7 +56,7 @@ def of_package(high: FloatArray, low: FloatArray, levels: int, epsilon: int, see
         (FirstClass.NEGATIVES, (low, high)) if len(low) >= len(high) else (FirstClass.POSITIVES, (high, low))
     )
     told = [
-        collected(Task(dp.CdfQuestion("x", grid), loss, len(each), aim=Read.AREA), each, 3 * seed + at)
+        collected(Task(dp.CdfQuestion("x", grid), loss, len(each), aim=CountUse.AREA), each, 3 * seed + at)
         for at, each in enumerate(classes)
     ]
     with catch_warnings():

@@ -1,4 +1,4 @@
-"""Laws of the noise of streams: groups of ticks, hierarchies, pruned windows, and prefix sums by a buffer or trees."""
+"""Laws of stream releases: groups of steps, hierarchies, pruned hierarchies, and totals by buffers or trees."""
 
 from __future__ import annotations
 
@@ -33,39 +33,39 @@ __all__ = [
 ]  # fmt: skip
 
 
-# Base of laws of streams: a release of one tick, the same numbers again at every tick.
+# Base of laws of streams, which describe the release of one time step; every step has the same law.
 class TickLaw(Law):
-    """A law of what one tick of a stream releases."""
+    """Law of the values that a stream releases at one time step."""
 
     __slots__ = ()
 
     @property
     def missing(self) -> None:
-        """Tuples in no declared state count nowhere."""
+        """None: tuples in undeclared states are not counted here."""
         return None
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """The number of values of a tick."""
+        """Number of values of a step."""
 
     def blank_values(self) -> tuple[int, ...]:
         return (0,) * self.size
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """A release of one tick as plain objects: no number of records is public."""
+        """Return a release of one step as plain objects, without a total: no number of records is public."""
         return Law.to_json(self, values, None)
 
 
 class Estimator(Protocol):
-    """The estimator of totals from values, tick by tick."""
+    """Interface of estimators of running totals, updated step by step."""
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
-        """The totals after the values of one more tick, (keys,)."""
+        """Return the totals after the values of the next step, (keys,)."""
 
 
 class PrefixLaw(TickLaw):
-    """A law of values that estimate how many tuples came so far, for each key."""
+    """Law of values that estimate running totals, for each key."""
 
     __slots__ = ()
 
@@ -77,34 +77,36 @@ class PrefixLaw(TickLaw):
     @property
     @abstractmethod
     def family(self) -> Family:
-        """The family of the draws that noise adds up."""
+        """Family of the draws that the noise is a sum of."""
 
     @abstractmethod
     def estimator(self) -> Estimator:
-        """The estimator of totals from values, from the first tick on."""
+        """Return the estimator of totals, starting at the first step."""
 
     @abstractmethod
     def variance(self, tick: int, window: int | None = None) -> float:
-        """The variance of the total after a tick, or of the sum of the last ticks, so many as the window has."""
+        """Return the variance of the total after step `tick`, or of the sum over the last `window` steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedCounts(TickLaw):
-    """Each tick releases a noisy count for each key, and then, for each key, 1 if it joins the group at hand, else 0.
+    """Each step releases a noisy count per key, and then 1 per key if the step joins the open group, else 0.
 
-    A 0 after a 1, or after another group's first tick, is a group of its own that is closed at once; a 0 after that is
-    the first tick of a new group.
+    A 0 that follows a 1, or the first step of a group, marks a group of this single step, which is closed at once. The
+    0 after that marks the first step of a new group.
 
     Attributes:
-        keys: How many counts a tick has.
-        noise: The noise of a count.
-        threshold_noise: The noise of a group's threshold, on the lattice of deviations.
-        test_noise: The noise of each test.
-        threshold: The deviation from which on groups are closed, on the lattice.
+        keys: Number of counts of a step.
+        noise: Noise of a count.
+        threshold_noise: Noise of a group's threshold, on the lattice of deviations.
+        test_noise: Noise of each test.
+        threshold: Deviation from which a group is closed, on the lattice.
     """
 
     KEY = "grouped"
-    FIELDS = MappingProxyType({"keys": "keys", KEY: "threshold", "noise": "noise", "common": "threshold_noise", "own": "test_noise"})
+    FIELDS = MappingProxyType(
+        {"keys": "keys", KEY: "threshold", "noise": "noise", "common": "threshold_noise", "own": "test_noise"}
+    )
 
     keys: int
     noise: Noise
@@ -119,11 +121,11 @@ class GroupedCounts(TickLaw):
 
 @dataclass(frozen=True, slots=True)
 class HierarchyCounts(TickLaw):
-    """Each tick releases a noisy count of each node that has noise: aggregations first, then states.
+    """Each step releases a noisy count of each node that has noise: aggregations first, then states.
 
     Attributes:
-        parents: For each node, the number of the one above, which comes before it; -1: none.
-        noises: The noise of each node; None: it is not counted. Nodes with none below them have noise.
+        parents: Parent of each node, which comes before the node; -1 for roots.
+        noises: Noise of each node; None if it is not counted. Leaves are always counted.
     """
 
     KEY = "hierarchy"
@@ -134,15 +136,15 @@ class HierarchyCounts(TickLaw):
 
     def __post_init__(self) -> None:
         if any(not -1 <= parent < number for number, parent in enumerate(self.parents)):
-            raise InvalidArgument("parents", "a node stands behind the one above it")
+            raise InvalidArgument("parents", "must come before their children")
         if any(noise is None for noise, leaf in zip(self.noises, self.leaves, strict=True) if leaf):
-            raise InvalidArgument("noises", "nodes with none below them have noise")
+            raise InvalidArgument("noises", "must not be None for leaves")
 
     @property
     def leaves(self) -> list[bool]:
-        """Mark the nodes with none below them."""
-        above = set(self.parents)
-        return [number not in above for number in range(len(self.parents))]
+        """Mask of the nodes without children."""
+        parents = set(self.parents)
+        return [number not in parents for number in range(len(self.parents))]
 
     @property
     def size(self) -> int:
@@ -150,71 +152,72 @@ class HierarchyCounts(TickLaw):
 
 
 class NodeEstimates:
-    """The best linear unbiased counts of all nodes, from those that were counted: they add up along the tree.
+    """Best linear unbiased estimates of all nodes from the counted nodes. They are consistent along the tree.
 
-    From below, a node's own count and the sum of its parts are weighted by the inverse of their variances; from above,
-    what a node has more than its parts is shared among them by their variances (Hay et al. 2010, for any tree).
+    Bottom-up, a node's count and the sum of its children are weighted by their inverse variances. Top-down, the
+    difference between a node and its children is distributed to them in proportion to their variances (Hay et al. 2010,
+    for any tree).
 
     Attributes:
-        variances: Those of the estimates, (nodes,).
+        variances: Variances of the estimates, (nodes,).
     """
 
     __slots__ = ("_counted", "_depths", "_inner", "_own", "_parents", "_shared", "variances")
 
     def __init__(self, parents: Sequence[int], variances: FloatArray) -> None:
-        """Take the variances of the noise of nodes, infinite where a node is not counted."""
+        """Take the variances of the nodes' noise; infinite where a node is not counted."""
         self._parents = np.array(parents, dtype=np.int64)
         variances = np.maximum(variances, LEAST_VARIANCE)
         self._counted = np.isfinite(variances)
         depth = np.zeros(len(self._parents), dtype=np.int64)
         for node, parent in enumerate(self._parents.tolist()):
             depth[node] = 0 if parent < 0 else depth[parent] + 1
-        self._depths = [np.flatnonzero(depth == each) for each in range(int(depth.max()) + 1)]
+        self._depths = [np.flatnonzero(depth == level) for level in range(int(depth.max()) + 1)]
         self._inner = np.zeros(len(parents), dtype=np.bool_)
         self._inner[self._parents[self._parents >= 0]] = True
-        from_below, parts = variances.copy(), np.zeros(len(parents))
+        from_below, child_sums = variances.copy(), np.zeros(len(parents))
         self._own = np.ones(len(parents))
         for nodes in reversed(self._depths):
             inner = nodes[self._inner[nodes]]
-            self._own[inner] = parts[inner] / (variances[inner] + parts[inner])
+            self._own[inner] = child_sums[inner] / (variances[inner] + child_sums[inner])
             counted = inner[self._counted[inner]]
-            from_below[inner] = parts[inner]
+            from_below[inner] = child_sums[inner]
             from_below[counted] = self._own[counted] * variances[counted]
-            below = nodes[self._parents[nodes] >= 0]
-            np.add.at(parts, self._parents[below], from_below[below])
+            children = nodes[self._parents[nodes] >= 0]
+            np.add.at(child_sums, self._parents[children], from_below[children])
         self._shared, self.variances = np.zeros(len(parents)), from_below.copy()
         for nodes in self._depths[1:]:
-            above = self._parents[nodes]
-            self._shared[nodes] = from_below[nodes] / parts[above]
-            rest = from_below[nodes] * (1 - self._shared[nodes])
-            self.variances[nodes] = rest + self._shared[nodes] ** 2 * self.variances[above]
+            parents_of = self._parents[nodes]
+            self._shared[nodes] = from_below[nodes] / child_sums[parents_of]
+            remaining = from_below[nodes] * (1 - self._shared[nodes])
+            self.variances[nodes] = remaining + self._shared[nodes] ** 2 * self.variances[parents_of]
 
     def estimate_nodes(self, values: FloatArray) -> FloatArray:
-        """The estimates, (nodes,), from the values of the nodes that were counted, in their order."""
-        estimates, parts = np.zeros(len(self._parents)), np.zeros(len(self._parents))
+        """Return the estimates, (nodes,), from the values of the counted nodes, in their order."""
+        estimates, child_sums = np.zeros(len(self._parents)), np.zeros(len(self._parents))
         estimates[self._counted] = values
         for nodes in reversed(self._depths):
             inner = nodes[self._inner[nodes]]
-            own = self._own[inner]
-            estimates[inner] = own * estimates[inner] + (1 - own) * parts[inner]
-            below = nodes[self._parents[nodes] >= 0]
-            np.add.at(parts, self._parents[below], estimates[below])
+            own_weights = self._own[inner]
+            estimates[inner] = own_weights * estimates[inner] + (1 - own_weights) * child_sums[inner]
+            children = nodes[self._parents[nodes] >= 0]
+            np.add.at(child_sums, self._parents[children], estimates[children])
         for nodes in self._depths[1:]:
-            above = self._parents[nodes]
-            estimates[nodes] += self._shared[nodes] * (estimates[above] - parts[above])
+            parents_of = self._parents[nodes]
+            estimates[nodes] += self._shared[nodes] * (estimates[parents_of] - child_sums[parents_of])
         return estimates
 
 
 @dataclass(frozen=True, slots=True)
 class PrunedCounts(TickLaw):
-    """Law of a pruned tree: in each tick, for each inner node whether it was divided (1), then a count for each node.
+    """Law of a pruned tree: each step releases for each aggregation whether it was divided (1), then a count per node.
 
-    A node is counted if all around it were divided and it is not; other nodes have a 0 there.
+    A node is counted if all aggregations above it were divided and it is not divided; other nodes have a 0.
 
     Attributes:
-        parents: For each node, the number of the one above, which comes before it; -1: none. Aggregations come first.
-        groups: How many aggregations there are.
-        noise: The noise of a count.
+        parents: Parent of each node, which comes before the node; -1 for roots. Aggregations come first.
+        groups: Number of aggregations.
+        noise: Noise of a count.
     """
 
     KEY = "pruned"
@@ -226,28 +229,28 @@ class PrunedCounts(TickLaw):
 
     def __post_init__(self) -> None:
         if any(not -1 <= parent < min(number, self.groups) for number, parent in enumerate(self.parents)):
-            raise InvalidArgument("parents", "a node stands behind the aggregation above it")
+            raise InvalidArgument("parents", "must be aggregations that come before their children")
 
     @property
     def size(self) -> int:
         return self.groups + len(self.parents)
 
     def mark_reached(self, divided: BoolArray) -> BoolArray:
-        """Mark the aggregations that are divided, if all that lie around them must be."""
-        found = divided.copy()
+        """Mark the divided aggregations all of whose ancestors are divided."""
+        reached = divided.copy()
         for group, parent in enumerate(self.parents[: self.groups]):
-            found[group] &= parent < 0 or found[parent]
-        return found
+            reached[group] &= parent < 0 or reached[parent]
+        return reached
 
     def mark_frontier(self, divided: BoolArray) -> BoolArray:
-        """Mark the nodes that are counted, if these aggregations are divided."""
-        above = np.array(self.parents)
-        found: BoolArray = (above < 0) | np.append(divided, False)[above]
-        found[: self.groups] &= ~divided
-        return found
+        """Mark the nodes that are counted, given the divided aggregations."""
+        parents = np.array(self.parents)
+        frontier: BoolArray = (parents < 0) | np.append(divided, False)[parents]
+        frontier[: self.groups] &= ~divided
+        return frontier
 
     def sum_nodes(self, values: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-        """Counts of all nodes, and the variances of their noise: sums of what was counted; 0 for what was pruned."""
+        """Return counts of all nodes and the variances of their noise, as sums of counted nodes; 0 for pruned nodes."""
         divided = np.array(values[: self.groups]) > 0
         counted = self.mark_frontier(divided)
         counts = np.where(counted, np.array(values[self.groups :], dtype=np.float64), 0.0)
@@ -261,13 +264,13 @@ class PrunedCounts(TickLaw):
 
 @dataclass(frozen=True, slots=True)
 class CountsAndUncountedTotals(TickLaw):
-    """Each tick releases counts, then totals so far of tuples that were not counted, by reason.
+    """Each step releases counts, then running totals of uncounted tuples by reason.
 
     Attributes:
-        counts: The law of the counts.
-        uncounted: That of totals of tuples that are in no count, one for each of `TUPLE_REASONS`.
-        users_beyond_cap: That of the total of users who had more tuples in a step than are used; None: there is no cap.
-        beyond_fraction: The fraction of the loss that `users_beyond_cap` has; 0 without a cap.
+        counts: Law of the counts.
+        uncounted: Law of the totals of uncounted tuples, one for each of `TUPLE_REASONS`.
+        users_beyond_cap: Law of the total of users with more tuples in a step than are used; None without a cap.
+        beyond_fraction: Fraction of the loss for `users_beyond_cap`; 0 without a cap.
     """
 
     KEY = "uncounted"
@@ -290,7 +293,7 @@ class CountsAndUncountedTotals(TickLaw):
 
     @property
     def size_of_counts(self) -> int:
-        """The number of values of the counts, which come first."""
+        """Number of values of the counts, which come first."""
         size = self.counts.size
         return 0 if size is None else size
 
@@ -311,24 +314,24 @@ class CountsAndUncountedTotals(TickLaw):
 
 
 LATTICE = 20
-"""Values are in units of ``2**-LATTICE`` tuples."""
+"""Values are integers in units of ``2**-LATTICE`` tuples."""
 MOST_BUFFERED = 2**20
-"""Ticks up to which errors are worked out."""
+"""Longest horizon in steps, up to which variances are computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BufferedPrefixes(PrefixLaw):
-    """Each tick releases, for each key, its count plus weighted counts of earlier ticks, with noise on this sum.
+    """Each step releases, per key, its count plus weighted counts of earlier steps, with noise on this sum.
 
-    A count of k ticks before weighs ``sum(weight * decay**k)`` over the buffers, in units of ``2**-LATTICE``, and that
-    of the tick itself one tuple. Totals are computed from these values by inverting the weights.
+    A count of k steps before has weight ``sum(weight * decay**k)`` over the buffers, in units of ``2**-LATTICE``; the
+    count of the step itself has weight 1. Totals are computed by inverting these weights.
 
     Attributes:
-        keys: How many counts a tick has.
-        ticks: The public horizon.
-        decays: The factor by which each buffer decays in a tick.
-        weights: The weight of each buffer, in units of the lattice.
-        noise: The noise of each value, on the lattice.
+        keys: Number of counts of a step.
+        ticks: Public horizon in steps.
+        decays: Factor by which each buffer decays per step.
+        weights: Weight of each buffer, in units of the lattice.
+        noise: Noise of each value, on the lattice.
     """
 
     KEY: ClassVar[str] = "buffered"
@@ -355,7 +358,7 @@ class BufferedPrefixes(PrefixLaw):
         return float(_variance_factors(self.decays, self.weights, self.ticks, lag)[tick - 1]) * self.value_variance
 
     def mean_variance(self, ticks: int) -> float:
-        """The mean variance of the totals of the first ticks."""
+        """Return the mean variance of the totals of the first steps."""
         return (
             float(_variance_factors(self.decays, self.weights, self.ticks, self.ticks)[:ticks].mean())
             * self.value_variance
@@ -363,7 +366,7 @@ class BufferedPrefixes(PrefixLaw):
 
     @property
     def value_variance(self) -> float:
-        """The variance of one value, in squared tuples."""
+        """Variance of one value, in squared tuples."""
         return self.noise.variance / 4.0**LATTICE
 
     def _fields_to_json(self) -> dict[str, Any]:
@@ -375,12 +378,12 @@ class BufferedPrefixes(PrefixLaw):
         decays = tuple(Fraction(decay) for decay, _ in stored[cls.KEY])
         weights = tuple(int(weight) for _, weight in stored[cls.KEY])
         if not 0 < int(stored["ticks"]) <= MOST_BUFFERED:
-            raise InvalidArgument("evidence.ticks", f"from 1 to {MOST_BUFFERED} are read")
+            raise InvalidArgument("evidence.ticks", f"must be from 1 to {MOST_BUFFERED}")
         return cls(int(stored["keys"]), int(stored["ticks"]), decays, weights, STORED.decode(Noise, stored["noise"]))
 
 
 class BufferedEstimator:
-    """Inverse of the buffered strategy: running totals from its noisy values, tick by tick."""
+    """Inverse of the buffered strategy: computes running totals from its noisy values."""
 
     __slots__ = ("_buffers", "_decays", "_totals", "_weights")
 
@@ -391,24 +394,24 @@ class BufferedEstimator:
         self._totals = np.zeros(law.keys)
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
-        """The totals after the values of one more tick, (keys,)."""
-        left = self._buffers * self._decays
-        counts = values / 2.0**LATTICE - left @ self._weights
-        self._buffers = left + counts[:, None]
+        """Return the totals after the values of the next step, (keys,)."""
+        decayed = self._buffers * self._decays
+        counts = values / 2.0**LATTICE - decayed @ self._weights
+        self._buffers = decayed + counts[:, None]
         self._totals = self._totals + counts
         return self._totals
 
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def _noise_kernel(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks: int) -> FloatArray:
-    """Weights of the noise of earlier ticks in a total: the series ``1 / ((1 - t) * weights(t))``."""
+    """Return the weights of earlier steps' noise in a total: the power series ``1 / ((1 - t) * weights(t))``."""
     ages = np.arange(ticks)
     series = np.zeros(ticks)
     for decay, weight in zip(decays, weights, strict=True):
         series += weight / 2.0**LATTICE * np.exp(np.log1p(-float(1 - decay)) * ages)
     series[0] = 1.0
     inverse = np.ones(1)
-    while len(inverse) < ticks:  # Newton's iteration doubles the number of right coefficients
+    while len(inverse) < ticks:  # each Newton iteration doubles the number of correct coefficients
         length = min(2 * len(inverse), ticks)
         error = -causal_product(series[:length], inverse, length)
         error[0] += 2
@@ -418,7 +421,7 @@ def _noise_kernel(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks:
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def _variance_factors(decays: tuple[Fraction, ...], weights: tuple[int, ...], ticks: int, lag: int) -> FloatArray:
-    """Sums of squares of what noises weigh in the sum of the last `lag` ticks, after 1, 2, ... ticks."""
+    """Return the sums of squared noise weights in the sum of the last `lag` steps, after 1, 2, ... steps."""
     kernel = _noise_kernel(decays, weights, ticks)
     differences = kernel.copy()
     differences[lag:] -= kernel[:-lag] if lag < ticks else 0.0
@@ -426,50 +429,55 @@ def _variance_factors(decays: tuple[Fraction, ...], weights: tuple[int, ...], ti
 
 
 PARTS = 64
-"""A node's own noise has a weight in its estimate that is a multiple of ``1 / PARTS``."""
+"""Weights of a node's noise in its estimate are multiples of ``1 / PARTS``."""
 
 
 ROUNDING = 1 / 12
-"""The variance of rounding to a whole number what has many digits."""
+"""Variance of rounding a continuous value to an integer."""
 
 
 @dataclass(frozen=True)
 class PrefixTree:
-    """A tree over a block of ticks: a node on level l has ``widths[l]`` ticks, and noise of its own.
+    """A tree over a block of steps: a node on level l covers ``widths[l]`` steps and has independent noise.
 
-    The noise of a prefix is linear in those of the nodes: from below, a node's estimate is ``weight`` times its own
-    noise, and the rest that of the sum of its children's estimates; from above, what an estimate misses to the sum of
-    its children's is shared by them equally. With the best weights this is least squares (Hay, Rastogi, Miklau and
-    Suciu 2010); with any others it is as unbiased.
+    The noise of a prefix is linear in the noises of the nodes. Bottom-up, a node's estimate is ``weight`` times its own
+    noise plus ``1 - weight`` times the sum of its children's estimates. Top-down, the difference between a node's
+    estimate and the sum of its children's estimates is distributed to the children equally. With optimal weights this
+    is least squares (Hay, Rastogi, Miklau and Suciu 2010); with other weights it is unbiased too.
 
     Attributes:
-        widths: From the ticks of the block down to 1; each divides the one before.
-        noises: The noise of a node of each level.
+        widths: Steps covered by a node of each level, from the block down to 1; each divides the one before.
+        noises: Noise of a node of each level.
     """
 
     widths: tuple[int, ...]
     noises: tuple[Noise, ...]
 
     def __post_init__(self) -> None:
-        ends = [*self.widths[1:], 1]
-        if self.widths[-1:] != (1,) or any(wide % fine for wide, fine in zip(self.widths, ends, strict=True)):
-            raise InvalidArgument("widths", "each width is a multiple of the next, and the last one is 1")
+        next_widths = [*self.widths[1:], 1]
+        if self.widths[-1:] != (1,) or any(
+            width % next_width for width, next_width in zip(self.widths, next_widths, strict=True)
+        ):
+            raise InvalidArgument("widths", "each must be a multiple of the next, and the last must be 1")
         if len(self.noises) != len(self.widths):
-            raise InvalidArgument("noises", "every level has its noise")
+            raise InvalidArgument("noises", "must be one for each level")
 
     @cached_property
     def radices(self) -> tuple[int, ...]:
-        """The number of children of a node of each level but the last."""
-        return tuple(wide // fine for wide, fine in zip(self.widths, self.widths[1:], strict=False))
+        """Number of children of a node of each level except the last."""
+        return tuple(width // next_width for width, next_width in zip(self.widths, self.widths[1:], strict=False))
 
     @cached_property
     def block_denominator(self) -> int:
-        """The denominator of the noise of the whole block, a whole number: each level weighs in `PARTS`."""
+        """Denominator of the noise of the whole block: a power of `PARTS`, with one factor per level of inner nodes."""
         return prod(PARTS for _ in self.radices)
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
-        """The weight of a node's own noise in its estimate, in ``PARTS``: nearly the best. Computed in fractions."""
+        """Nearly optimal weight of a node's noise in its estimate, in units of ``1 / PARTS``.
+
+        Computed in exact fractions.
+        """
         chosen: list[int] = []
         below = self._relative_variance(-1)
         for level in range(len(self.radices) - 1, -1, -1):
@@ -482,7 +490,7 @@ class PrefixTree:
 
     @cached_property
     def node_variances(self) -> tuple[float, ...]:
-        """The variance of a node's estimate from below, on each level."""
+        """Variance of a node's bottom-up estimate, on each level."""
         below = [self.noises[-1].variance]
         for level in range(len(self.radices) - 1, -1, -1):
             weight = self.weights[level] / PARTS
@@ -491,10 +499,11 @@ class PrefixTree:
         return tuple(below)
 
     def variance(self, weights: FloatArray) -> float:
-        """The variance of a weighted sum of all ticks of the block.
+        """Return the variance of a weighted sum of all steps of the block.
 
-        The estimate is that of the block for its mean weight and, for each node, contrasts of its children: these are
-        uncorrelated with their sum, hence with all that is above and below, and with one another.
+        The estimate is a sum of the block's estimate times the mean weight and, for each node, contrasts of its
+        children. These are uncorrelated with the children's sum, hence with the levels above and below, and with each
+        other.
         """
         total = self.node_variances[0] * float(weights.mean()) ** 2
         for level, radix in enumerate(self.radices):
@@ -503,7 +512,7 @@ class PrefixTree:
         return total
 
     def window_variance(self, first: int, last: int) -> float:
-        """The variance of the sum of the ticks from number `first`, from 0 on, to before `last`."""
+        """Return the variance of the sum of the steps from index `first` (from 0) up to but excluding `last`."""
         if first == 0:
             return float(self.prefix_variances[last - 1])
         counted = np.zeros(self.widths[0])
@@ -512,16 +521,16 @@ class PrefixTree:
 
     @cached_property
     def prefix_variances(self) -> FloatArray:
-        """Variances of the sums of the first 1, 2, ... ticks of the block; `variance` in closed form; read-only."""
+        """Variances of the sums of the first 1, 2, ... steps of the block; `variance` in closed form; read-only."""
         ticks = np.arange(1, self.widths[0] + 1)
-        found = self.node_variances[0] * (ticks / self.widths[0]) ** 2
+        variances = self.node_variances[0] * (ticks / self.widths[0]) ** 2
         for level, radix in enumerate(self.radices):
             covered = (ticks % self.widths[level]) / self.widths[level + 1]
             whole = np.floor(covered)
             squares = whole + (covered - whole) ** 2
-            found += self.node_variances[level + 1] * (squares - covered**2 / radix)
-        found.flags.writeable = False
-        return found
+            variances += self.node_variances[level + 1] * (squares - covered**2 / radix)
+        variances.flags.writeable = False
+        return variances
 
     def _relative_variance(self, level: int) -> Fraction:
         noise = self.noises[level]
@@ -529,11 +538,11 @@ class PrefixTree:
 
 
 class Block(NamedTuple):
-    """The block of ticks that a tick lies in, with its tree of prefix sums.
+    """The block that contains a step, with its tree of prefix sums.
 
     Attributes:
-        start: How many ticks lie before the block.
-        tree: The tree of the block.
+        start: Number of steps before the block.
+        tree: Tree of the block.
     """
 
     start: int
@@ -541,14 +550,14 @@ class Block(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """A run of blocks with equal trees; the last epoch of a law has as many as needed."""
+    """Consecutive blocks with equal trees. The last epoch of a law repeats its blocks as long as needed."""
 
     blocks: int
     tree: PrefixTree
 
     @property
     def ticks(self) -> int:
-        """The number of ticks of its blocks."""
+        """Number of steps of its blocks."""
         return self.blocks * self.tree.widths[0]
 
 
@@ -560,22 +569,22 @@ STORED.add(
 
 
 class IdentityEstimator:
-    """Reader of values that are unbiased estimates already."""
+    """Estimator for values that are unbiased estimates already."""
 
     __slots__ = ()
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
-        """The values."""
+        """Return the values."""
         return values
 
 
 @dataclass(frozen=True, slots=True)
 class TreeCounts(PrefixLaw):
-    """Each tick releases, for each key, the number of tuples so far, plus noise, rounded to a whole number.
+    """Each step releases, per key, the running total plus noise, rounded to an integer.
 
     Attributes:
-        keys: How many counts a tick has.
-        epochs: Blocks, one behind the other, each with noises of its own.
+        keys: Number of counts of a step.
+        epochs: Consecutive blocks, each with fresh noise.
     """
 
     KEY = "prefix trees"
@@ -594,11 +603,11 @@ class TreeCounts(PrefixLaw):
 
     @property
     def block_denominator(self) -> int:
-        """The denominator of noises of whole blocks of any epoch: that of the deepest tree, so a multiple for each."""
+        """Denominator of the noise of whole blocks in all epochs: the deepest tree's, a multiple of all others."""
         return max(epoch.tree.block_denominator for epoch in self.epochs)
 
     def block(self, tick: int) -> Block:
-        """The block that a tick lies in."""
+        """Return the block that contains a step."""
         start = 0
         for epoch in self.epochs[:-1]:
             if tick <= start + epoch.ticks:
@@ -610,51 +619,53 @@ class TreeCounts(PrefixLaw):
         return Block(start + (tick - start - 1) // width * width, epoch.tree)
 
     def variance(self, tick: int, window: int | None = None) -> float:
-        at = tick - window if window is not None and window < tick else 0
-        total = ROUNDING * (1 if at == 0 else 2)
-        while at < tick:
-            start, tree = self.block(at + 1)
-            first, last, width = at - start, min(tick - start, tree.widths[0]), tree.widths[0]
-            whole = 0 if first or last < width else self._count_whole_blocks(at, tick)
+        position = tick - window if window is not None and window < tick else 0
+        total = ROUNDING * (1 if position == 0 else 2)
+        while position < tick:
+            start, tree = self.block(position + 1)
+            first, last, width = position - start, min(tick - start, tree.widths[0]), tree.widths[0]
+            whole = 0 if first or last < width else self._count_whole_blocks(position, tick)
             total += whole * tree.node_variances[0] if whole else tree.window_variance(first, last)
-            at = at + whole * width if whole else start + last
+            position = position + whole * width if whole else start + last
         return total
 
-    def _count_whole_blocks(self, at: int, tick: int) -> int:
-        """The number of whole blocks of one epoch between the end of a block and a tick."""
+    def _count_whole_blocks(self, position: int, tick: int) -> int:
+        """Return the number of whole blocks of one epoch between the end of a block and a step."""
         start = 0
         for epoch in self.epochs[:-1]:
-            if at < start + epoch.ticks:
-                return (min(tick, start + epoch.ticks) - at) // epoch.tree.widths[0]
+            if position < start + epoch.ticks:
+                return (min(tick, start + epoch.ticks) - position) // epoch.tree.widths[0]
             start += epoch.ticks
-        return (tick - at) // self.epochs[-1].tree.widths[0]
+        return (tick - position) // self.epochs[-1].tree.widths[0]
 
     def estimator(self) -> IdentityEstimator:
-        """The estimator of totals, which are the values themselves."""
+        """Return the identity: released values are the totals."""
         return IdentityEstimator()
 
     def mean_variance(self, ticks: int) -> float:
-        """The mean variance of all prefixes up to so many ticks."""
-        at, carried, total = 0, 0.0, 0.0
-        while at < ticks:
-            tree, whole = self.block(at + 1).tree, self._count_whole_blocks(at, ticks)
-            inside, width = tree.prefix_variances[: ticks - at], tree.widths[0]
+        """Return the mean variance of all prefixes of up to `ticks` steps."""
+        position, carried, total = 0, 0.0, 0.0
+        while position < ticks:
+            tree, whole = self.block(position + 1).tree, self._count_whole_blocks(position, ticks)
+            prefix_variances, width = tree.prefix_variances[: ticks - position], tree.widths[0]
             if whole == 0:
-                return (total + float(inside.sum()) + carried * len(inside)) / ticks + ROUNDING
+                return (total + float(prefix_variances.sum()) + carried * len(prefix_variances)) / ticks + ROUNDING
             before = carried * whole + tree.node_variances[0] * whole * (whole - 1) / 2
-            total += whole * float(inside.sum()) + width * before
-            at, carried = at + whole * width, carried + whole * tree.node_variances[0]
+            total += whole * float(prefix_variances.sum()) + width * before
+            position, carried = position + whole * width, carried + whole * tree.node_variances[0]
         return total / ticks + ROUNDING
 
 
 def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
-    """SECRET where noises are: noises of the prefixes of a block, as numerators, and that of the whole block.
+    """SECRET if the noises are: return the noises of a block's prefixes, as numerators, and the noise of the whole
+    block.
 
-    Linear in the noises, and exact: integers over ``prefix_denominator(tree)``, and over ``PARTS**depth`` for the block.
+    The result is linear in the noises and exact: integers over ``prefix_denominator(tree)``, and over ``PARTS**depth``
+    for the whole block.
 
     Args:
-        tree: The block.
-        noises: Those of the nodes of each level, (nodes, keys), as integers that can hold the results.
+        tree: Tree of the block.
+        noises: Noises of the nodes of each level, (nodes, keys), as integers that can hold the results.
     """
     depth = len(tree.radices)
     estimates = [noises[-1]]
@@ -676,20 +687,20 @@ def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def prefix_denominator(tree: PrefixTree) -> int:
-    """The denominator of `prefix_noise` of prefixes."""
+    """Return the denominator of `prefix_noise` of prefixes."""
     return int(PARTS ** len(tree.radices)) * prod(tree.radices)
 
 
 MOST_RECENT = 64
-"""Ticks whose variances are remembered: a few more than are looked at together."""
+"""Steps whose variances are kept; at least the longest span that is tested."""
 
 
 class RunningTotalEstimator:
-    """The unbiased number of tuples that are counted so far, from released counts under any law of streams.
+    """Unbiased estimator of the number of counted tuples so far, from released counts under any law of streams.
 
     Args:
-        law: The law of the counts.
-        states: How many states a tick counts; aggregations of them are none.
+        law: Law of the counts.
+        states: Number of states of a step, without aggregations.
     """
 
     __slots__ = ("_estimator", "_law", "_nodes", "_roots", "_states", "_total", "_variances", "tick")
@@ -705,7 +716,7 @@ class RunningTotalEstimator:
         self._variances = [0.0]  # of the noise of all ticks so far, after each tick that may still be needed
 
     def estimate_next(self, values: Sequence[int]) -> float:
-        """The number after the integers of the next tick."""
+        """Return the number after the integers of the next step."""
         self.tick += 1
         if self._estimator is not None:
             self._total = float(self._estimator.estimate_next(np.array(values, dtype=np.float64)).sum())
@@ -716,7 +727,7 @@ class RunningTotalEstimator:
         return self._total
 
     def variance(self, width: int | None) -> float:
-        """The variance of the noise of the number of the last ticks, so many as the width; None: of all."""
+        """Return the noise variance of the number of tuples in the last `width` steps; None: of all steps."""
         if isinstance(self._law, PrefixLaw):
             return self._states * self._law.variance(self.tick, width)
         return self._variances[-1] - (0.0 if width is None else self._variances[-1 - width])

@@ -1,4 +1,4 @@
-"""Queries of streams: counts at every tick, in groups and in hierarchies, and the hierarchies of categories."""
+"""Queries of streams: counts at every time step, in groups and in hierarchies, and hierarchies of categories."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from dpcurves.arguments import (
 from dpcurves.data.axis import Axis, Categories
 from dpcurves.queries.query import CountUse, Query
 
-MOST_DEEP = 64
+MOST_DEEP = 64  # levels of nested aggregations in JSON
 
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Aggregations of states, of which any two are apart, or one lies within the other (Chen 2018, Definition 6).
+    """Aggregations of states; any two are disjoint, or one contains the other (Chen 2018, Definition 6).
 
     Attributes:
-        states: All states, by name.
-        names: The aggregations, each behind those that it lies in.
-        members: The numbers of the states of each, rising.
+        states: Names of all states.
+        names: Names of the aggregations; an aggregation comes after those that contain it.
+        members: Indices of the states of each aggregation, ascending.
 
     Raises:
-        ValueError: a name stands twice, an aggregation is empty, or two overlap, or are the same.
+        ValueError: a name is used twice, an aggregation is empty, or two aggregations overlap or are equal.
 
     >>> campus = Forest.from_json({"campus": {"east": ["a", "b"], "west": ["c"]}, "library": ["d"]})
     >>> campus.states, campus.names, campus.parents
@@ -46,53 +46,55 @@ class Forest:
 
     def __post_init__(self) -> None:
         if len({*self.states, *self.names}) < len(self.states) + len(self.names) or not self.states:
-            raise InvalidArgument("hierarchy", "every state and every aggregation needs a name of its own")
+            raise InvalidArgument("hierarchy", "names of states and aggregations must be different")
         if any(not states for states in self.members) or len(self.members) != len(self.names):
-            raise InvalidArgument("hierarchy", "an aggregation has at least one state")
-        _ = self.parents  # refuses what overlaps
+            raise InvalidArgument("hierarchy", "every aggregation must have at least one state")
+        _ = self.parents  # raises if aggregations overlap
 
     @classmethod
     def from_sets(cls, sets: Mapping[str, Iterable[str]]) -> Self:
-        """The forest of aggregations that are given by the names of their states."""
+        """Return the forest of aggregations given by the names of their states."""
         named = {name: require_sequence("hierarchy", states, "a list of states") for name, states in sets.items()}
-        states = tuple(dict.fromkeys(state for each in named.values() for state in each))
-        number = {state: place for place, state in enumerate(states)}
+        states = tuple(dict.fromkeys(state for members in named.values() for state in members))
+        index_of = {state: index for index, state in enumerate(states)}
         ordered = sorted(named, key=lambda name: (-len(set(named[name])), name))
-        return cls(states, tuple(ordered), tuple(tuple(sorted({number[s] for s in named[name]})) for name in ordered))
+        return cls(states, tuple(ordered), tuple(tuple(sorted({index_of[s] for s in named[name]})) for name in ordered))
 
     @classmethod
-    def from_json(cls, given: Any) -> Self:
-        """The forest of an object: each name has a list of states, or an object of aggregations that make it up."""
-        return cls.from_sets(_flatten_hierarchy(given, 0))
+    def from_json(cls, stored: Any) -> Self:
+        """Parse an object that maps each name to a list of states, or to an object of the aggregations that it
+        contains.
+        """
+        return cls.from_sets(_flatten_hierarchy(stored, 0))
 
     @property
     def parents(self) -> tuple[int, ...]:
-        """The number of the smallest aggregation around each aggregation, then around each state; -1: none."""
-        around, above = [-1] * len(self.states), list[int]()
+        """Index of the smallest aggregation that contains each aggregation, then each state; -1 at the top."""
+        innermost, parents = [-1] * len(self.states), list[int]()
         for number, states in enumerate(self.members):
-            (parent, *others) = {around[state] for state in states}
+            (parent, *others) = {innermost[state] for state in states}
             if others or (parent >= 0 and len(self.members[parent]) <= len(states)):
-                raise InvalidArgument("hierarchy", "any two aggregations are apart, or one is a part of the other")
-            above.append(parent)
+                raise InvalidArgument("hierarchy", "two aggregations must be disjoint, or one must contain the other")
+            parents.append(parent)
             for state in states:
-                around[state] = number
-        return (*above, *around)
+                innermost[state] = number
+        return (*parents, *innermost)
 
     @property
     def depths(self) -> tuple[int, ...]:
-        """The number of aggregations around each aggregation, then around each state."""
-        found: list[int] = []
+        """Number of aggregations that contain each aggregation, then each state."""
+        depths: list[int] = []
         for parent in self.parents:
-            found.append(0 if parent < 0 else found[parent] + 1)
-        return tuple(found)
+            depths.append(0 if parent < 0 else depths[parent] + 1)
+        return tuple(depths)
 
     @property
     def levels(self) -> int:
-        """The largest number of nodes on a path from above down to a state, with the state."""
+        """Largest number of nodes on a path from the top to a state, including the state."""
         return max(self.depths) + 1
 
     def count_nodes(self, state_counts: Sequence[int]) -> list[int]:
-        """Counts of all aggregations, then of all states, by those of the states.
+        """Return the counts of all aggregations, then of all states, from the counts of the states.
 
         >>> Forest.from_sets({"both": ["a", "b"]}).count_nodes([3, 4])
         [7, 3, 4]
@@ -100,38 +102,39 @@ class Forest:
         return [*(sum(state_counts[state] for state in members) for members in self.members), *state_counts]
 
 
-def _flatten_hierarchy(given: Any, depth: int) -> dict[str, list[str]]:
-    if not isinstance(given, Mapping) or not given or depth > MOST_DEEP:
-        raise WrongArgumentType("hierarchy", "an object is needed, of lists of states or of further objects")
+def _flatten_hierarchy(node: Any, depth: int) -> dict[str, list[str]]:
+    if not isinstance(node, Mapping) or not node or depth > MOST_DEEP:
+        raise WrongArgumentType("hierarchy", "must be an object whose values are lists of states or further objects")
     flat: dict[str, list[str]] = {}
-    for name, below in given.items():
-        inner = _flatten_hierarchy(below, depth + 1) if isinstance(below, Mapping) else {}
-        states = below if isinstance(below, list) else [state for each in inner.values() for state in each]
-        if not all(isinstance(state, str) for state in states) or not isinstance(below, list | Mapping):
-            raise WrongArgumentType("hierarchy", "states are written as text, in lists")
-        if flat.keys() & {name, *inner} or name in inner:
-            raise InvalidArgument("hierarchy", "every aggregation needs a name of its own")
-        flat |= {name: list(states), **inner}
+    for name, child in node.items():
+        nested = _flatten_hierarchy(child, depth + 1) if isinstance(child, Mapping) else {}
+        states = child if isinstance(child, list) else [state for members in nested.values() for state in members]
+        if not all(isinstance(state, str) for state in states) or not isinstance(child, list | Mapping):
+            raise WrongArgumentType("hierarchy", "states must be strings in lists")
+        if flat.keys() & {name, *nested} or name in nested:
+            raise InvalidArgument("hierarchy", "names of aggregations must be different")
+        flat |= {name: list(states), **nested}
     return flat
 
 
-MOST_TICKS = 2**40
-MOST_DEVIATION = 2000
+MOST_TICKS = 2**40  # time steps
+MOST_DEVIATION = 2000  # in units of `GroupedTickQuery.deviation`
 
 
 @dataclass(frozen=True, slots=True)
 class TickQuery(Query):
-    """Counts of tuples in each state during each tick of a stream; ticks are numbered 1, 2, 3, ...
+    """Counts of tuples in each state at each time step of a stream. Steps are numbered 1, 2, 3, ...
 
-    The table of a tick has the cells of the axes, and no missing cell: a tuple in no declared state counts nowhere.
+    The table of a step has the cells of the axes and no cell for missing values: tuples in other states are not
+    counted.
 
     Attributes:
-        ticks: How many there will be, in public; None: without end.
-        windows: Widths, in ticks, of the sliding sums that will be read: what is planned for. Every width can be read.
-        read: Whether counts of ticks are read, or prefixes: counts so far, and differences of them.
+        ticks: Public number of time steps; None: without end.
+        windows: Widths in steps of the sliding windows for which the plan is optimised. Every width can be read.
+        read: Whether single steps are read, or prefixes: running totals and their differences.
 
     Raises:
-        ValueError: there are too few or too many ticks, or a window is not above 0.
+        ValueError: there are too few or too many steps, or a window is not above 0.
     """
 
     ticks: int | None = None
@@ -143,29 +146,29 @@ class TickQuery(Query):
         if self.ticks is not None:
             convert_to_integers(self, ticks="ticks")
             if not 1 <= self.ticks <= MOST_TICKS:
-                raise InvalidArgument("ticks", f"a whole number from 1 to {MOST_TICKS} is needed, got {self.ticks}")
+                raise InvalidArgument("ticks", f"must be from 1 to {MOST_TICKS}, got {self.ticks}")
         if any(window < 1 for window in self.windows):
-            raise InvalidArgument("windows", f"widths of at least 1 tick are needed, got {min(self.windows)}")
+            raise InvalidArgument("windows", f"must be at least 1 step wide, got {min(self.windows)}")
 
     @property
     def keys(self) -> int:
-        """The number of counts of a tick."""
+        """Number of counts of a time step."""
         return self.rows * self.cells
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedTickQuery(TickQuery):
-    """Counts of tuples in each state during each tick, and groups of successive ticks with similar counts.
+    """Counts of tuples in each state at each time step, and groups of successive steps with similar counts.
 
     Attributes:
-        budget_fraction: The part of the loss that grouping has.
-        deviation: The sum of distances from their mean from which on counts are no group, over what noise is measured
-            in there: one over the epsilon that grouping has for one tuple.
-        forest: Aggregations of the states of the one axis, which are grouped each on its own, too; None: states alone.
+        budget_fraction: Fraction of the loss for grouping.
+        deviation: Sum of absolute deviations from their mean above which counts form no group, in units of one over the
+            epsilon that grouping has for one tuple.
+        forest: Aggregations of the states of the only axis, each grouped by itself; None: states only.
 
     Raises:
-        ValueError: the share is not strictly between 0 and 1, the deviation is not from 0 to 2000, or the axis has
-            other states than the forest.
+        ValueError: the fraction is not strictly between 0 and 1, the deviation is not from 0 to 2000, or the axis does
+            not have the states of the forest.
     """
 
     budget_fraction: Fraction = Fraction(1, 5)
@@ -177,31 +180,29 @@ class GroupedTickQuery(TickQuery):
         for name in ("budget_fraction", "deviation"):
             object.__setattr__(self, name, parse_positive_fraction(name, getattr(self, name)))
         if not 0 < self.budget_fraction < 1:
-            raise InvalidArgument(
-                "budget_fraction", f"a part of the loss between 0 and 1 is needed, got {self.budget_fraction}"
-            )
+            raise InvalidArgument("budget_fraction", f"must be strictly between 0 and 1, got {self.budget_fraction}")
         if not 0 <= self.deviation <= MOST_DEVIATION:
-            raise InvalidArgument("deviation", f"a number from 0 to {MOST_DEVIATION} is needed, got {self.deviation}")
+            raise InvalidArgument("deviation", f"must be from 0 to {MOST_DEVIATION}, got {self.deviation}")
         if self.forest is not None:
             require_states(self.axes, self.forest)
 
     @property
     def nodes(self) -> int:
-        """The number of counts that are grouped."""
+        """Number of counts that are grouped."""
         return self.keys if self.forest is None else len(self.forest.parents)
 
     @property
     def levels(self) -> int:
-        """In how many of them a tuple is, at most."""
+        """Largest number of these counts that one tuple is in."""
         return 1 if self.forest is None else self.forest.levels
 
 
 @dataclass(frozen=True, slots=True)
 class HierarchyQuery(TickQuery):
-    """Counts of tuples in each state during each tick, and in aggregations of states.
+    """Counts of tuples in each state and in each aggregation of states, at each time step.
 
     Attributes:
-        forest: The aggregations; its states are those of the one axis.
+        forest: The aggregations; its states are the values of the only axis.
 
     Raises:
         ValueError: the axis has other states.
@@ -215,20 +216,20 @@ class HierarchyQuery(TickQuery):
 
     @classmethod
     def from_forest(cls, column: str, forest: Forest, ticks: int | None = None) -> HierarchyQuery:
-        """The question of a forest whose states are the values of a column."""
+        """Return the query of a forest whose states are the values of a column."""
         return cls((Categories(column, forest.states),), ticks, forest=forest)
 
 
 @dataclass(frozen=True, slots=True)
 class PrunedQuery(HierarchyQuery):
-    """Counts of tuples in each state during each tick, and in aggregations: fine where there are many at this tick.
+    """Counts of tuples in each state and aggregation at each time step, with details only where there are many tuples.
 
     Attributes:
-        least: An aggregation with so many tuples or fewer is rather counted as a whole than divided.
-        budget_fraction: The part of the loss that choosing has.
+        least: An aggregation with at most about this many tuples is counted as a whole, not divided.
+        budget_fraction: Fraction of the loss for the decisions to divide.
 
     Raises:
-        ValueError: `least` is negative, or the share is not strictly between 0 and 1.
+        ValueError: `least` is negative, or the fraction is not strictly between 0 and 1.
     """
 
     least: int = 0
@@ -239,18 +240,17 @@ class PrunedQuery(HierarchyQuery):
         convert_to_integers(self, least="least")
         object.__setattr__(self, "budget_fraction", parse_positive_fraction("budget_fraction", self.budget_fraction))
         if not 0 <= self.least <= MOST_TICKS:
-            raise InvalidArgument("least", f"a whole number from 0 to {MOST_TICKS} is needed, got {self.least}")
+            raise InvalidArgument("least", f"must be from 0 to {MOST_TICKS}, got {self.least}")
         if not 0 < self.budget_fraction < 1:
-            raise InvalidArgument(
-                "budget_fraction", f"a part of the loss between 0 and 1 is needed, got {self.budget_fraction}"
-            )
+            raise InvalidArgument("budget_fraction", f"must be strictly between 0 and 1, got {self.budget_fraction}")
 
 
-# What is not counted. Public names of public reasons.
+# Reasons for which tuples are not counted; the reasons are public.
 class UncountedReason(Enum):
-    """Why a tuple is not counted, in the order in which reasons are looked for: the first one holds.
+    """Why a tuple is not counted. The first reason that holds applies.
 
-    The last one counts users in one step, not tuples: a million tuples of one user would be a million times as much.
+    `BEYOND_CAP` counts users per step, not tuples: a user with a million tuples would change a count of tuples by a
+    million.
     """
 
     UNREADABLE = "unreadable"
@@ -261,29 +261,31 @@ class UncountedReason(Enum):
 
 
 TUPLE_REASONS = tuple(reason for reason in UncountedReason if reason is not UncountedReason.BEYOND_CAP)
-"""Reasons that count tuples: a tuple that is used is in one state, or has one of these."""
+"""Reasons that count tuples: each used tuple is in one state or has one of these reasons."""
 LONGEST_HORIZON = 2**12
-"""Steps up to which totals of what is not counted are planned for the public end; beyond it, for epochs that double."""
+"""Steps up to which totals of uncounted tuples are planned for the public end; longer streams use doubling epochs."""
 
 
 def released_reasons(is_capped: bool) -> tuple[UncountedReason, ...]:
-    """The reasons of a stream, in their order: with a cap of tuples per user, the last one is that."""
+    """Return the reasons that a stream releases, in order; `BEYOND_CAP` is last and needs a cap of tuples per user."""
     return tuple(UncountedReason) if is_capped else TUPLE_REASONS
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def uncounted_query(reasons: tuple[UncountedReason, ...], ticks: int | None) -> TickQuery:
-    """Totals so far of what is not counted, one for each reason.
+    """Return the query for running totals of uncounted tuples, one for each reason.
 
     >>> uncounted_query(TUPLE_REASONS, 12).keys
     4
     """
     horizon = ticks if ticks is not None and ticks <= LONGEST_HORIZON else None
-    return TickQuery((Categories("reason", tuple(each.value for each in reasons)),), horizon, (), CountUse.PREFIXES)
+    return TickQuery((Categories("reason", tuple(reason.value for reason in reasons)),), horizon, (), CountUse.PREFIXES)
 
 
 def require_states(axes: tuple[Axis | Categories, ...], forest: Forest) -> None:
-    """Refuse axes that are not the one of the states of a forest. Raises `ValueError`."""
+    """Refuse axes other than the single axis of a forest's states. Raises `ValueError`."""
     (axis,) = axes if len(axes) == 1 else (None,)
     if not isinstance(axis, Categories) or axis.values != forest.states:
-        raise InvalidArgument("hierarchy", "the axis has the states of the hierarchy, in its order")
+        raise InvalidArgument(
+            "hierarchy", "the question must have one axis, with the states of the hierarchy in its order"
+        )

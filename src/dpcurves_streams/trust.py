@@ -1,4 +1,4 @@
-"""Central model of streams: a curator sees the tuples, and adds noise to their counts, tick by tick."""
+"""Central model of streams: a curator sees the tuples and adds noise to their counts at every time step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpcurves_streams.queries import TickQuery
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class StreamMechanismState:
-    """SECRET. State of a stream, from which its next answer is made. It has no repr."""
+    """SECRET. State of a stream's mechanism after a time step. It has no repr."""
 
     state: Any
 
@@ -27,42 +27,43 @@ class StreamMechanismState:
 class CentralStream:
     """The curator runs a mechanism on one closed window after the other.
 
-    Formal guarantees: all releases of one stream together lose at most ``plan.loss`` under ``plan.adjacency``, if each
-    tick's release and the state behind it are stored together, once, before the release is shown and the next tick is
-    stepped. Whoever calls `step` does that: a release that was not stored is shown to nobody, and is made again.
+    Formal guarantees: all releases of one stream together lose at most ``plan.loss`` under ``plan.adjacency``, if the
+    release and the mechanism's state of each time step are stored together, once, before the release is shown and
+    before the next step. The caller of `step` must do this. A release that was not stored is never shown, and is drawn
+    again.
     """
 
     mechanism: Sequential[Any]
 
     def plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Plan of the curator for a query of a stream.
+        """Return the curator's plan for a query of a stream.
 
         Raises:
-            UnsupportedQuery: the mechanism cannot answer.
+            UnsupportedQuery: the mechanism cannot answer the query.
         """
         plan = self.mechanism.plan(query, loss, adjacency)
         return replace(plan, made_by=f"one curator: {plan.made_by}")
 
     def open_stream(self, plan: Plan, standing: StreamState | None) -> StreamMechanismState:
-        """Open the stream: at its beginning, or resumed from a saved state.
+        """Open the stream, at its beginning or from a stored state.
 
         Raises:
-            ValueError: the state is not that of the last tick, or of another mechanism or plan.
+            ValueError: the state does not belong to the last time step, or to this mechanism and plan.
         """
         if standing is None:
             return StreamMechanismState(self.mechanism.begin(plan))
         state: State = self.mechanism.restore_state(standing.state, plan)
         if state.tick != standing.tick:
             raise InvalidArgument(
-                "state", f"it is of tick {state.tick}, and tick {standing.tick} was the last one answered"
+                "state", f"the stored state is of step {state.tick}, but step {standing.tick} was released last"
             )
         return StreamMechanismState(state)
 
     def require_next(self, stream_state: StreamMechanismState, tick: int) -> None:
-        """Refuse a window that is not the next one: its counts would be answered under another tick.
+        """Refuse a window that is not the next one, whose counts would be released under another step.
 
         Raises:
-            ValueError: the stream stands elsewhere.
+            ValueError: the window is not the next one.
         """
         require_next(tick, stream_state.state)
 
@@ -74,7 +75,7 @@ class CentralStream:
         allotment: Allotment,
         randomness: Randomness,
     ) -> tuple[Release, StreamMechanismState]:
-        """Release the next tick, with the state of the stream after it: to be stored together, or neither.
+        """Release the next time step; also return the state after it. Both must be stored together.
 
         Raises:
             ValueError: the payment is for another loss.
@@ -85,6 +86,6 @@ class CentralStream:
         return Release(plan, values, allotment, randomness.is_seeded), StreamMechanismState(state)
 
     def encode_state(self, stream_state: StreamMechanismState) -> bytes:
-        """SECRET. The state as it is stored."""
+        """SECRET. Serialise the state for the store."""
         stored: bytes = stream_state.state.to_bytes()
         return stored

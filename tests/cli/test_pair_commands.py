@@ -93,7 +93,7 @@ def test_people_a_coordinator_and_an_analyst_need_a_command_each(town: Town) -> 
     assert told["pairs"] == 2
     assert told["value"] > -0.1  # 1, but for a pair that tells another answer, by a chance of 6e-5; for both, 1e-9
     assert len(told["for_these_records"]) == len(told["for_the_population"]) == 2
-    assert "even if the partner and the aggregator put together what they see" in told["assumed"][0]
+    assert "even if the partner and the aggregator collude" in told["assumed"][0]
     assert told["privacy"]["epsilon"] == 60
     (town.folder / "2.csv").write_text("rooms,cleanliness\n1,900003\n")
     assert "entered before with another value" in town.pair(2).output
@@ -109,7 +109,7 @@ def test_what_is_wrong_is_told_in_one_line(town: Town) -> None:
         ("pair", "0.csv", *ticket, "tickets/analyst-1"): (USAGE, "ticket: that of an owner is needed"),
         ("pair", "0.csv", *ticket, "tickets/none"): (USAGE, "ticket: "),
         ("pair", "0.csv", *ticket, "tickets/owner-1", "--relay", "http"): (USAGE, "url: https://host:port is needed"),
-        ("pair", "0.csv", *ticket, "tickets/owner-1", "--earlier", "replace"): (USAGE, "earlier: it belongs to shares"),
+        ("pair", "0.csv", *ticket, "tickets/owner-1", "--earlier", "replace"): (USAGE, "earlier: applies to two servers"),
         ("task", "close", *ticket, "tickets/owner-1"): (USAGE, "ticket: that of a coordinator is needed"),
     }
     for words, (status, line) in lines.items():

@@ -87,10 +87,10 @@ def test_files_are_read_as_lines_and_delimiter_say(run: Run, events: Path, tmp_p
         done = run("stream", file, *terms, "--store", "sqlite://", *given)
         assert (done.exit_code, done.stdout) == (0, plain), done.stderr
     for source, given, refusal in (
-        (str(named), ("--delimiter", "|"), "delimiter: JSON has none"),
+        (str(named), ("--delimiter", "|"), "delimiter: JSON lines have no delimiter"),
         ("x.parquet", ("--lines", "csv"), "lines: Parquet"),
-        ("redis://nowhere/0#events", ("--delimiter", ";"), "delimiter: entries of Redis have fields"),
-        (str(events), ("--lines", "xml"), "lines: csv or json is needed, got 'xml'"),
+        ("redis://nowhere/0#events", ("--delimiter", ";"), "delimiter: entries of Redis have no lines"),
+        (str(events), ("--lines", "xml"), "lines: must be csv or json, got 'xml'"),
     ):  # fmt: skip
         refused = run("stream", source, *terms, "--store", "sqlite://", *given)
         assert (refused.exit_code, refused.stderr.startswith(f"dpcurves: {refusal}")) == (2, True), refused.stderr
@@ -127,7 +127,7 @@ def test_a_plan_says_what_moves_windows_and_users_cost(run: Run) -> None:
     ("given", "refusal"),
     [
         (("--time", "when"), "time: 'when' is not in the data"), (("--states", "a,a"), "states: "),
-        (("--end", "2026-03-02T00:55"), "end: a whole number of steps after start is needed"),
+        (("--end", "2026-03-02T00:55"), "end: must be a whole number of steps after start"),
         (("--every", "soon"), "every: "), (("--event", "noon"), "event: "), (("--reading", "tea"), "reading: "),
         (("--window", "0"), "window: "), (("--epsilon", "2"), "budget: "), (("--every", "5m"), "name: "),
         (("--reading", "totals"), "name: "), (("--user", "mac"), "tuples-per-user: "),
@@ -173,9 +173,9 @@ def test_drift_since_the_first_weeks_is_told_and_raises_alarms(run: Run, tmp_pat
     live = run(*given[:-2], "--store", store, "--live")
     assert "drift, psi:" in live.stdout
     for other, refusal in (
-        (("--reading", "totals"), "drift-since: it is read off counts of each step"),
-        (("--alarms", "1e-9"), "alarms: of 53 windows a year alarms would be too rare"),
-        (("--states", "a"), "column: numbers or states are counted"),
+        (("--reading", "totals"), "drift-since: drift needs counts of each step"),
+        (("--alarms", "1e-9"), "alarms: alarms are too rare to simulate with 53 windows a year"),
+        (("--states", "a"), "column: count either numbers or states"),
         (("--drift-since", "0"), "drift-since: "),
     ):
         refused = run(*given[:-2], *other, "--store", f"sqlite:///{tmp_path}/none.db")

@@ -81,7 +81,7 @@ def test_what_lies_outside_the_domain_is_refused_without_saying_what() -> None:
         shared([3, 16], Domain(4, Z64))
     with pytest.raises(ValueError, match=r"^thresholds: .* got 16$"):
         prefix_sums(shared([3], Domain(4, Z64)).keys(0), [16], ENGINE)
-    with pytest.raises(ValueError, match="1 to 64 bits"):
+    with pytest.raises(ValueError, match="bits: must be from 1 to 64"):
         Domain(65, Z64)
 
 

@@ -83,7 +83,7 @@ def test_words_are_not_written_where_they_do_not_lie_side_by_side() -> None:
     public = PublicShare(
         blank.domain, blank.seeds[:, ::2], blank.values[:, ::2], blank.turns[::2], blank.leaf, blank.point
     )
-    with pytest.raises(ValueError, match=r"^public: words of keys must lie side by side$"):
+    with pytest.raises(ValueError, match=r"^public: words of keys must be contiguous$"):
         FAST[0].generate(public, np.zeros(4, np.uint64), *np.zeros((2, 4, 2), np.uint64))
 
 
@@ -123,7 +123,7 @@ def test_the_fastest_engine_of_a_task_has_its_keys() -> None:
 
 
 def test_what_numba_may_not_use_is_not_used() -> None:
-    program = "from dpcurves_parties.crypto import *; print(lanes_here(), type(engine_of_task(b'x')).__name__)"
+    program = "from dpcurves_parties.crypto import *; print(supported_lanes(), type(select_engine(b'x')).__name__)"
     environment = os.environ | {"NUMBA_CPU_NAME": "generic"}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0", "PortableEngine"], done.stderr

@@ -125,7 +125,7 @@ def test_an_offset_is_odd_new_and_needed_so() -> None:
     offsets = [draw_offset(Randomness.from_seed(seed)) for seed in range(64)]
     assert all(int(offset[0]) & 1 for offset in offsets)
     assert len({number(offset) for offset in offsets}) == 64
-    with pytest.raises(ValueError, match="^offset: .*lowest of which is one"):
+    with pytest.raises(ValueError, match="^offset: .*lowest of which is 1"):
         Garbler(PortableGates(), GateKeys(SALT), offsets[0] ^ np.array([1, 0], np.uint64))
 
 

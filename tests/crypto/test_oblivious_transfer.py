@@ -91,7 +91,7 @@ def test_a_receiver_has_the_key_of_its_choice_in_each_transfer_and_no_other_key(
     assert np.array_equal(own, both[np.arange(20), choices.astype(int)])
     assert len({row.tobytes() for row in both.reshape(-1, 2)}) == 40
     assert not np.array_equal(receiver.derive_keys(b"another"), own)
-    with pytest.raises(ProtocolError, match="20 are needed"):
+    with pytest.raises(ProtocolError, match="points: must be 20"):
         sender.derive_keys(receiver.answer[:-32], 20, b"session")
 
 
@@ -168,7 +168,7 @@ def test_labels_go_on_from_call_to_call_and_are_never_the_same() -> None:
         assert np.array_equal(other.labels(count, sent) ^ mask_offset(bits, offset), labels)
         seen |= {row.tobytes() for row in labels}
     assert len(seen) == 1130
-    with pytest.raises(ProtocolError, match="^choices: those of 64 bits are needed$"):
+    with pytest.raises(ProtocolError, match="^choices: must be the choices of 64 bits$"):
         other.labels(64, bytes(7))
 
 

@@ -57,5 +57,5 @@ def test_what_is_opened_is_read_with_its_sign(ring: Ring) -> None:
 
 
 def test_a_number_has_one_word_or_two() -> None:
-    with pytest.raises(ValueError, match="1 word or 2, got 3"):
+    with pytest.raises(ValueError, match="words: must be 1 or 2, got 3"):
         Ring(3)

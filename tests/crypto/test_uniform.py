@@ -24,7 +24,7 @@ class OneSeedOf:
     def __init__(self, party: int) -> None:
         self.calls, self.party, self.source = -1, party, Randomness.from_seed(40 + party)
 
-    def octets(self, length: int) -> bytes:
+    def random_bytes(self, length: int) -> bytes:
         self.calls += 1
         return bytes(range(16)) * (length // 16) if self.calls == self.party else self.source.random_bytes(length)
 

@@ -123,5 +123,5 @@ def test_what_is_no_question_of_a_forest_is_refused() -> None:
     axis = HierarchyQuery.from_forest("ap", TINY).axes
     with pytest.raises(UnsupportedQuery, match="question: aggregations of states"):
         Hierarchy().plan(TickQuery(axis), PrivacyLoss.pure(1), ONE)
-    with pytest.raises(ValueError, match="hierarchy: the axis has the states"):
+    with pytest.raises(ValueError, match="hierarchy: the question must have one axis"):
         HierarchyQuery(axis, forest=UNEVEN)

@@ -51,10 +51,10 @@ def test_a_state_comes_back_from_its_bytes_and_no_tick_is_skipped_or_repeated() 
     assert mechanism.restore_state(state.to_bytes(), plan) == state
     assert "1" not in repr(state).partition(" at ")[0]
     for tick in (1, 3):
-        with pytest.raises(ValueError, match="state: tick"):
+        with pytest.raises(ValueError, match="state: step"):
             mechanism.step(np.array([1]), tick, state, plan, Randomness.from_seed(1))
     for damaged in (b"", b"[]", b"{}", state.to_bytes().replace(b"memoryless", b"other"), b"\xff"):
-        with pytest.raises(ValueError, match="state: what is stored is no state of memoryless noise"):
+        with pytest.raises(ValueError, match="state: the stored bytes are not a state of memoryless noise"):
             mechanism.restore_state(damaged, plan)
 
 
@@ -62,5 +62,5 @@ def test_what_is_no_question_of_a_stream_is_refused() -> None:
     with pytest.raises(UnsupportedQuery, match="question: what answers tick by tick cannot answer CountQuery"):
         Perturber().plan(counts(1, 2), PURE, ONE)
     plan = Perturber().plan(ticks(2, None), PURE, ONE)
-    with pytest.raises(ValueError, match="table: a tick has 2 counts, got 1"):
+    with pytest.raises(ValueError, match="table: must have 2 counts per step, got 1"):
         Perturber().step(np.array([1]), 1, TickState(0), plan, Randomness.from_seed(1))

@@ -98,7 +98,7 @@ from functools import partial
 from binned_release import QUESTION, answered, by_dpcurves
 from plane import by_curator
 from dpcurves.data import Axis, Categories, Grid
-from dpcurves.queries import CountQuery, Read, SumQuery
+from dpcurves.queries import CountQuery, CountUse, SumQuery
 from binned_release import table_of
 
 chance = np.random.default_rng(1)
@@ -118,7 +118,7 @@ assert np.array_equal(plot.residual, whole.residual)  # the share that dpcurves 
 grid = Grid.from_edges([0, 0.25, 0.5, 1])
 axes = Categories("label", (0, 1)), Axis("score", grid)
 place = grid.cell_of(score) + 3 * label.astype(int)
-assert (table_of(records.judged, CountQuery(axes, Read.CELLS)) == np.bincount(place, minlength=7)).all()
+assert (table_of(records.judged, CountQuery(axes, CountUse.CELLS)) == np.bincount(place, minlength=7)).all()
 offsets = np.bincount(place, grid.offset_of(score, 1000), minlength=7)
 assert np.abs(table_of(records.judged, SumQuery(axes, half=1000)).astype(float) - offsets).max() < 0.01 * len(score)
 

@@ -275,7 +275,7 @@ def test_a_partner_who_breaks_the_protocol_ends_the_meeting_and_its_loss_stays_s
     town.attend(0)
     device, place = town.device(1), MessageAddress(MEETING.name, 0, 1, 0)
     town.mailbox.put_message(place, device.keys.seal_message(b"something else", place, town.bundle(0)))
-    with pytest.raises(ProtocolError, match="^message: it is not the next one of this session$"):
+    with pytest.raises(ProtocolError, match="^message: not the next message of this session$"):
         town.attend(0)
     with pytest.raises(ProtocolError, match="^meeting: dropped before$"):
         town.attend(0)

@@ -52,9 +52,9 @@ FAILURES: dict[str, tuple[list[dict[str, Any]], UncountedReason, str]] = {
     "dates that are none": (
         day(ts=lambda number: f"{number % 28}. Mars"),
         UncountedReason.UNREADABLE,
-        "'ts' is no time",
+        "'ts' is neither ISO 8601",
     ),
-    "no dates": (day(ts=lambda number: None), UncountedReason.UNREADABLE, "'ts' is no time"),
+    "no dates": (day(ts=lambda number: None), UncountedReason.UNREADABLE, "'ts' is neither ISO 8601"),
     "another year": (day(ts=lambda number: 10**9 + number), UncountedReason.OUTSIDE, "steps: 1970-01-01T00:00"),
     "milliseconds": (day(ts=lambda number: 1.5 * 10**6 * (number + 3)), UncountedReason.OUTSIDE, "outside the steps"),
     "misspelt states": (day(ap=lambda number: "Abc"[number % 3] + " "), UncountedReason.OTHER_STATE, "listed: a, b, c"),
@@ -335,8 +335,8 @@ def test_the_command_says_on_standard_error_what_was_not_counted_and_writes_it(
 def test_a_plan_says_how_noisy_totals_of_what_is_not_counted_are_and_what_they_cost(run: Callable[..., Result]) -> None:
     given = ("plan", "stream", "--states", "a,b", "--start", "0", "--end", "3000", "--every", "300", "--epsilon", "0.1")
     done = run(*given)
-    assert "of a total of tuples that are not counted, by reason: " in done.stdout
-    assert "at no further loss" in done.stdout
+    assert "of a total of uncounted tuples, by reason: " in done.stdout
+    assert "without extra loss" in done.stdout
     users = run(*given, "--user", "mac", "--tuples-per-user", "2")
     assert "1/20 of the loss for users beyond the cap" in users.stdout
     assert "of the total of users beyond the cap: " in users.stdout

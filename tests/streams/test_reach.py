@@ -100,7 +100,7 @@ def test_where_parts_of_a_hierarchy_were_left_out_nothing_is_said() -> None:
     values, _ = STREAMS.step(np.ones(KEYS, dtype=np.int64), 1, STREAMS.begin(plan), plan, Randomness.from_seed(1))
     found = question.reader(plan).read_next(values)
     assert found.to_json(0).keys() == {"count", f"window:{WIDTH}"}
-    with pytest.raises(ValueError, match="^level: no interval covers what is below aggregations"):
+    with pytest.raises(ValueError, match="^level: a pruned hierarchy has no intervals"):
         found.interval(0.9)
-    with pytest.raises(ValueError, match="^level: no interval covers what is below aggregations"):
+    with pytest.raises(ValueError, match="^level: a pruned hierarchy has no intervals"):
         found.window_interval(WIDTH, 0.9)

@@ -62,9 +62,9 @@ def test_it_watches_what_a_stream_releases() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"grid": dp.Grid(0, 1, cells=4)}, "grid: the stream has 10 counts"),
-        ({"width": 3}, "width: noisy counts of 1 or"),
-        ({"windows_per_year": 0}, "windows_per_year: at least one"),
+        ({"grid": dp.Grid(0, 1, cells=4)}, "grid: must have as many cells as the stream has counts, 10"),
+        ({"width": 3}, "width: must be 1 or a window of the question"),
+        ({"windows_per_year": 0}, "windows_per_year: must be at least 1"),
         ({"alarms": 1.5}, "alarms: "),
         ({"alarms": 1e-9}, "draws"),
     ],

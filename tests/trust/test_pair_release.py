@@ -45,7 +45,7 @@ def test_three_sums_are_those_of_the_answers_that_came(people: int, each: int) -
     release = release_answers(plan, came, answers, allotment, seeded=True)
     assert release.values == (answers.sum(), (answers**2).sum(), products(came, answers))
     told = dp.pairs.pair_statistic(release)
-    assert told.notes == (f"{len(came)} pairs of about {len(pairs)} came",)
+    assert told.notes == (f"{len(came)} of about {len(pairs)} pairs answered",)
     low, high = told.interval(0.9)
     assert -1 <= low <= high <= 1
 
@@ -54,7 +54,7 @@ def test_no_pair_at_all_is_told_as_such() -> None:
     plan, pairs, allotment = planned(10, 1, EACH)
     told = dp.pairs.pair_statistic(release_answers(plan, pairs[:0], np.zeros(0, np.int64), allotment, seeded=True))
     assert np.isnan(told.value)
-    assert (told.interval(0.9), told.notes) == ((-1.0, 1.0), ("0 pairs of about 5 came",))
+    assert (told.interval(0.9), told.notes) == ((-1.0, 1.0), ("0 of about 5 pairs answered",))
 
 
 def test_a_noisy_sum_is_read_on_the_right_side_of_its_circle() -> None:
@@ -68,14 +68,14 @@ def test_a_noisy_sum_is_read_on_the_right_side_of_its_circle() -> None:
 
 def test_who_is_in_too_many_pairs_or_answers_too_often_is_refused() -> None:
     plan, pairs, allotment = planned(10, 1, EACH)
-    with pytest.raises(ValueError, match="more pairs than was planned"):
+    with pytest.raises(ValueError, match="more pairs than the plan allows"):
         release_answers(plan, np.concatenate([pairs, pairs]), np.zeros(10, np.int64), allotment, seeded=True)
     with pytest.raises(ValueError, match="answers"):
         release_answers(plan, pairs, np.zeros(4, np.int64), allotment, seeded=True)
     _, _, other = planned(10, 1, EACH, epsilon=5)
     with pytest.raises(ValueError, match="allotment"):
         release_answers(plan, pairs, np.zeros(5, np.int64), other, seeded=True)
-    with pytest.raises(ValueError, match="another kernel"):
+    with pytest.raises(ValueError, match="must be a plan for this kernel"):
         dp.pairs.simulate(dp.pairs.GINI, {"value": [1] * 10}, plan)
     with pytest.raises(ValueError, match="10 people"):
         dp.pairs.simulate(KENDALL, {"first": [1], "second": [1]}, plan)

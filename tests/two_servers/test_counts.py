@@ -286,9 +286,9 @@ def test_a_label_that_is_text_here_and_a_number_there_is_refused_by_both_names(p
 
 def test_what_a_task_does_not_count_is_refused_in_one_line(pair: Federation) -> None:
     for kind, task, more, words in (
-        ("roc", "cells", (), "task: it counts values without two classes"),
-        ("survival", "wards", (), "task: it counts values without two classes"),
-        ("quantiles", "classes", (), "task: it counts by 'late'; ask for its distribution functions"),
+        ("roc", "cells", (), "task: counts values without two classes"),
+        ("survival", "wards", (), "task: counts values without two classes"),
+        ("quantiles", "classes", (), "task: counts by 'late'; ask for its distribution functions"),
         ("survival", "classes", (), "question: values outside of the grid have to be counted apart"),
         ("cdf", "cells", ("--at", "0.5"), "question: the task counts all cells at once"),
         ("cdf", "cells", ("--at", "7"), "at: values from 0 to 1 are needed"),

@@ -202,7 +202,7 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
         (["ask", "cdf", *document, analyst, "--at", "1", "--points", "2"], "points: give --at or --points, not both"),
         (["ask", "cdf", *document, analyst, "--points", "5000"], "points: at most 4000 edges are asked for at once"),
         (["contribute", str(table), *document, owner], "column: 'x' is not in the data"),
-        (["contribute", str(table), *document, owner, "--label", "y"], "the task counts values without a label"),
+        (["contribute", str(table), *document, owner, "--label", "y"], "the task has no labels"),
     ):
         result = run.invoke(build(), arguments)
         assert (result.exit_code != 0, words in result.stderr) == (True, True), result.output

@@ -1,4 +1,4 @@
-"""Commands of two servers, of people in pairs, and of those who ask them."""
+"""Commands of two servers, of people in pairs, and of their analysts."""
 
 from dpcurves.cli.app import Group, PackageCommands
 from dpcurves.cli.one_table import QUESTIONS
@@ -11,9 +11,9 @@ PROVIDED = PackageCommands(
     commands={**SERVER_COMMANDS, **PAIR_COMMANDS},
     plans=PAIR_PLANS,
     groups={
-        "task": Group("Tasks for two servers, neither of them trusted alone.", TASK_COMMANDS),
+        "task": Group("Tasks for two servers, neither of which is trusted alone.", TASK_COMMANDS),
         "ask": Group(
-            "Questions to the two servers of a task. The first answer is paid with all of its loss; others are free.",
+            "Questions to the two servers of a task. The first answer costs the task's whole loss, later ones nothing.",
             {**create_ask_commands(QUESTIONS), **ASK_PAIRS},
             excluded_options=find_declared_options(QUESTIONS),
         ),

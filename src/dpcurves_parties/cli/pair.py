@@ -46,28 +46,24 @@ if TYPE_CHECKING:
 class ServerOptions:
     """Options of a server of one or more tasks."""
 
-    party: str = option("0|1", "Which of the two servers this is, in all of its tasks.")
-    task: str = option("FILE,...", "Task documents, with commas between them.")
-    identity: str = option("FOLDER", "The folder with this server's keys.")
-    store: str = option("URL", "Its reports and its ledger: sqlite:///a0.db, or postgresql+psycopg://...")
-    listen: str | None = of.optional("HOST:PORT", "Where to listen; left out: at the URL in the task.")
-    peer: str = option("URL", "Where the other server is reached; left out: at its URL in the task.", "")
-    patience: str = option("SECONDS", "How long the other server may take to answer.", "60")
-    connections: str = option(
-        "N", "How many connections are kept open at a time, beside those of the other server.", "512"
-    )
-    deadline: str = option("SECONDS", "How long a connection may be silent at first.", "10")
-    jobs: str = option(
-        "PLACE", "A folder or object store for reports that count, in jobs of 4096: memory holds none of them.", ""
-    )
+    party: str = option("0|1", "Number of this server in all of its tasks.")
+    task: str = option("FILE,...", "Task documents, separated by commas.")
+    identity: str = option("FOLDER", "Folder with this server's keys.")
+    store: str = option("URL", "Database of reports and ledger: sqlite:///a0.db, or postgresql+psycopg://...")
+    listen: str | None = of.optional("HOST:PORT", "Address to listen at; default: the URL in the task.")
+    peer: str = option("URL", "URL of the other server; default: its URL in the task.", "")
+    patience: str = option("SECONDS", "Timeout for answers of the other server.", "60")
+    connections: str = option("N", "Most open connections, in addition to the other server's.", "512")
+    deadline: str = option("SECONDS", "Timeout for the first request of a connection.", "10")
+    jobs: str = option("PLACE", "Folder or object store for accepted reports, in jobs of 4096, instead of memory.", "")
     workers: str = option(
-        "N|tcp://HOST:PORT", "Who evaluates jobs: so many processes, or the workers of a Dask scheduler.", ""
+        "N|tcp://HOST:PORT", "Workers that evaluate jobs: a number of processes, or a Dask scheduler.", ""
     )
 
     def parse_party(self) -> int:
         """Number of the party, 0 or 1."""
         if self.party not in ("0", "1"):
-            raise Misuse("party", f"0 or 1 is needed, got {self.party!r}")
+            raise Misuse("party", f"must be 0 or 1, got {self.party!r}")
         return int(self.party)
 
 
@@ -75,16 +71,16 @@ class ServerOptions:
 class RenamedColumns:
     """Options for the names of the task's columns in the owner's table."""
 
-    column: str | None = of.optional("NAME", "The name of the task's column in DATA, where it is another.")
-    label: str | None = of.optional("NAME", "The name of the task's column of labels in DATA, where it is another.")
+    column: str | None = of.optional("NAME", "Name of the task's column in DATA, if it differs.")
+    label: str | None = of.optional("NAME", "Name of the task's column of labels in DATA, if it differs.")
 
     def rename_axes(self, task: Task) -> tuple[Axis | Categories, ...]:
-        """Axes of the task, with the column names of the table."""
+        """Return the axes of the task, with the column names of the table."""
         return tuple(replace(axis, column=name or str(axis.column)) for axis, name in self._match_names(task))
 
     def _match_names(self, task: Task) -> list[tuple[Axis | Categories, str | None]]:
         if task.label is None and self.label is not None:
-            raise Misuse("label", "the task counts values without a label")
+            raise Misuse("label", "the task has no labels; leave it out")
         *others, last = task.axes
         names = [self.label if axis is task.label else None for axis in others]
         return [*zip(others, names, strict=True), (last, self.column)]
@@ -92,16 +88,16 @@ class RenamedColumns:
 
 @dataclass(frozen=True)
 class EarlierRecords:
-    """Option for records sent earlier with the same ticket: keep or replace."""
+    """Option for records that were sent before with the same ticket: keep or replace."""
 
     earlier: str = option(
         "HOW",
-        "Other records that were sent with this ticket: keep (these are refused) or replace (while the task is open).",
+        "Other records sent with this ticket before: keep (refuse these) or replace (while the task is open).",
         "keep",
     )
 
     def parse_earlier(self) -> EarlierPolicy:
-        """Choice as it is sent to the servers."""
+        """Return the choice as it is sent to the servers."""
         from ..serving.two_servers.report_set import EarlierPolicy
 
         return of.parse_choice(
@@ -110,7 +106,7 @@ class EarlierRecords:
 
 
 def aggregator(running: ServerOptions, watching: MonitoringOptions) -> None:
-    """Run one of the two servers of a task, or the one server of people in pairs, which is party 0.
+    """Run one of the two servers of a task, or the relay server of people in pairs, which is party 0.
 
     It runs until it is stopped. It prints one line when it listens, and one for each error; never a share.
 
@@ -127,15 +123,16 @@ def aggregator(running: ServerOptions, watching: MonitoringOptions) -> None:
         of.parse_integer("connections", running.connections), of.parse_integer("deadline", running.deadline)
     )
     people = [TaskFile(file) for file in running.task.split(",")]
-    if any(each.is_of_people for each in people):
+    if any(document.is_of_people for document in people):
         _serve_people(people, running, limits, watching.create_monitoring())
         return
     tasks, party = [read_task(file) for file in running.task.split(",")], running.parse_party()
     if running.workers and not running.jobs:
-        raise Misuse("workers", "they evaluate jobs: name their place with --jobs, which all of them reach")
+        raise Misuse("workers", "workers need --jobs, a place that all of them can reach")
     server = Aggregator(
         party, tasks, Identity.load(Path(running.identity)), running.store, running.peer,
-        of.parse_integer("patience", running.patience), limits, watching.create_monitoring(), running.jobs, running.workers,
+        of.parse_integer("patience", running.patience), limits, watching.create_monitoring(), running.jobs,
+        running.workers,
     )  # fmt: skip
     listen = running.listen or tasks[0].servers[party].url.removeprefix("https://").rstrip("/")
     console = make_console()
@@ -151,9 +148,9 @@ def _serve_people(
     from ..pairs.relay_server import RelayServer
     from ..serving.identity import Identity
 
-    if running.parse_party() or not all(each.is_of_people for each in documents):
-        raise Misuse("party", "the one server of people in pairs is party 0, and works for no other tasks beside")
-    tasks = [each.read_pair_task() for each in documents]
+    if running.parse_party() or not all(document.is_of_people for document in documents):
+        raise Misuse("party", "must be 0 for the relay server of people in pairs, which serves no other tasks")
+    tasks = [document.read_pair_task() for document in documents]
     server = RelayServer(tasks, Identity.load(Path(running.identity)), running.store, limits, monitoring)
     serve_people(server, running.listen)
 
@@ -161,11 +158,11 @@ def _serve_people(
 def contribute(
     source: of.SourceOptions, document: TaskFile, bearer: Bearer, renamed: RenamedColumns, before: EarlierRecords
 ) -> None:
-    """Send the records of a file to both servers, each a share that alone tells nothing.
+    """Send the records of a file to both servers, as secret shares.
 
-    Done again with the same file and ticket, nothing counts twice: begin again if it was stopped. Another file is
-    refused, or takes the place of the first with --earlier replace. Where a task takes one report of each owner,
-    server 0 alone is spoken to, and hands on what it cannot open.
+    The command is idempotent for the same file and ticket: repeat it if it was interrupted. Another file is refused, or
+    replaces the first with --earlier replace. If a task takes one report per owner, reports go to server 0 only, which
+    passes on what it cannot decrypt.
 
     Example: dpcurves contribute flights.csv --task task.json --ticket tickets/owner-1
     """
@@ -177,17 +174,17 @@ def contribute(
 
     task, ticket = document.read_task(), Path(bearer.ticket)
     read_owner_ticket(task, ticket)
-    places = read_record_slots(task, source.records(), source.delimiter, renamed.rename_axes(task))
+    slots = read_record_slots(task, source.records(), source.delimiter, renamed.rename_axes(task))
     owner = enrol_owner(task, ticket, bearer.timeout)
-    with show_progress_bar(f"sending reports of {task.name}", len(places)) as progress:
-        contribution = Contribution.from_ticket(task, places, ticket, before.parse_earlier())
+    with show_progress_bar(f"sending reports of {task.name}", len(slots)) as progress:
+        contribution = Contribution.from_ticket(task, slots, ticket, before.parse_earlier())
         if task.reports_per_owner == 1 and contribution.earlier_policy is EarlierPolicy.STAYS:
             sent = LeaderUpload(contribution, owner).send(progress, bearer.timeout)
-            said = f"sent: {sent} report, of which both servers have their part"
+            summary = f"sent: {sent} report; both servers have their share"
         else:
-            told = contribution.send(owner, progress, bearer.timeout)
-            said = f"sent: {told.reports} reports, {told.new} of them new to the servers"
-    print_to_console(make_console(), said)
+            receipt = contribution.send(owner, progress, bearer.timeout)
+            summary = f"sent: {receipt.reports} reports, {receipt.new} of them new to the servers"
+    print_to_console(make_console(), summary)
 
 
 SERVER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"aggregator": aggregator, "contribute": contribute})
@@ -198,12 +195,12 @@ def pair(
 ) -> None:
     """Take part in a task of pairs with the values of a file.
 
-    With two servers, each gets a share of each value, and you are done. With people in pairs, the file has one row,
-    of whole numbers (what is beyond the declared bits counts as the nearest): you enter before the task is closed, and
-    call it again until all partners have written; letters go through the task's server, which cannot decrypt them.
+    With two servers, each gets a secret share of each value, and nothing more is needed. With people in pairs, the file
+    has one row of integers (clipped to the declared bits). Enter before the task is closed, and call the command again
+    until all partners have written; messages pass through the relay server, which cannot decrypt them.
 
-    Done again with the same file and ticket, nothing counts twice: begin again if it was stopped. Another file is
-    refused, or takes the place of the first with --earlier replace, of shares alone.
+    The command is idempotent for the same file and ticket: repeat it if it was interrupted. Another file is refused,
+    or, with two servers, replaces the first with --earlier replace.
 
     Example: dpcurves pair mine.csv --task task.json --ticket tickets/owner-1
     """
@@ -212,13 +209,11 @@ def pair(
 
     task = document.read_pair_task()
     if task.trust is Trust.TWO_SERVERS:
-        refuse_options(
-            "it belongs to people in pairs; the task is of two servers: leave it out", meeting, MeetingOptions()
-        )
+        refuse_options("applies to people in pairs; leave it out for a task of two servers", meeting, MeetingOptions())
         _send_shares(task, source, bearer, before)
         return
     refuse_options(
-        "it belongs to shares; what people in pairs have said stays said: leave it out", before, EarlierRecords()
+        "applies to two servers; people in pairs cannot replace their values: leave it out", before, EarlierRecords()
     )
     take_part(task, source, bearer, meeting)
 
@@ -249,15 +244,15 @@ class AnswerOptions:
     """Options for the JSON output file and the confidence level."""
 
     json: str | None = of.optional("FILE", "Write the answer as JSON to this file; - writes it to standard output.")
-    level: str = option("P", "The confidence level of intervals.", "0.95")
+    level: str = option("P", "Confidence level of intervals.", "0.95")
 
     def output(self) -> Output:
-        """Options of the answer as an `Output`, which other commands use."""
+        """Return the options as an `Output`, which other commands use."""
         return Output(self.json, level=self.level)
 
 
 def pairs(document: TaskFile, bearer: Bearer, answer_options: AnswerOptions) -> None:
-    """Ask for the mean over pairs of people. Asked again, it is the same, and free.
+    """Ask for the mean over pairs of people. Repeated questions get the same answer, at no cost.
 
     Example: dpcurves ask pairs --task task.json --ticket tickets/analyst-1 --json out.json
     """
@@ -270,20 +265,25 @@ def pairs(document: TaskFile, bearer: Bearer, answer_options: AnswerOptions) -> 
     )
     output.require_writable()
     level = output.confidence_level()
-    with show_spinner("the servers work it out"):
-        found = _ask_servers(task, bearer)
+    with show_spinner("the servers compute"):
+        statistic = _ask_servers(task, bearer)
     screen = output.make_console()
-    ends = {name: found.interval(level, population=population) for name, population in COVERED.items()}
-    written = output.write_json(lambda: _encode_answer(task, found, level, ends))
+    intervals = {name: statistic.interval(level, population=population) for name, population in COVERED.items()}
+    written = output.write_json(lambda: _encode_answer(task, statistic, level, intervals))
     if output.json is None:
         print_to_console(
             screen,
-            f"{task.kernel_name}: {found.value:.4g}, from {found.pairs} pairs",
-            *(f"{low:.4g} to {high:.4g} ({level:.0%}, {name.replace('_', ' ')})" for name, (low, high) in ends.items()),
+            f"{task.kernel_name}: {statistic.value:.4g}, from {statistic.pairs} pairs",
+            *(
+                f"{low:.4g} to {high:.4g} ({level:.0%}, {name.replace('_', ' ')})"
+                for name, (low, high) in intervals.items()
+            ),
         )
-    print_to_console(screen, f"mechanism: {found.privacy.mechanism}; {found.privacy.loss}", *ASSUMED[task.trust])
+    print_to_console(
+        screen, f"mechanism: {statistic.privacy.mechanism}; {statistic.privacy.loss}", *ASSUMED[task.trust]
+    )
     print_to_console(screen, *(f"written: {name}" for name in written))
-    for note in found.notes:
+    for note in statistic.notes:
         print_to_stderr(note)
 
 
@@ -297,14 +297,15 @@ def _ask_servers(task: PairTask, bearer: Bearer) -> UStatistic:
         return ask(task, Ticket.load(bearer.ticket, Role.ANALYST), timeout=bearer.timeout)
 
 
-def _encode_answer(task: PairTask, found: UStatistic, level: float, ends: dict[str, Any]) -> str:
+def _encode_answer(task: PairTask, statistic: UStatistic, level: float, intervals: dict[str, Any]) -> str:
     from ..pairs.task import ASSUMED
 
     return json.dumps(
         {
-            "kind": KIND, "kernel": task.kernel_name, "task": task.hash, "value": found.value, "pairs": found.pairs,
-            "level": level, **{name: list(both) for name, both in ends.items()}, "privacy": asdict(found.privacy),
-            "assumed": list(ASSUMED[task.trust]), "notes": list(found.notes),
+            "kind": KIND, "kernel": task.kernel_name, "task": task.hash, "value": statistic.value,
+            "pairs": statistic.pairs, "level": level,
+            **{name: list(bounds) for name, bounds in intervals.items()}, "privacy": asdict(statistic.privacy),
+            "assumed": list(ASSUMED[task.trust]), "notes": list(statistic.notes),
         },
         allow_nan=False,
     )  # fmt: skip
@@ -317,13 +318,13 @@ SAID = frozenset({
     "column", "measured_in", "grid", "edges", "values", "outside", "hint", "by", "categories", "label", "score",
     "pos_label", "neg_label", "cuts", "time", "event", "came", "censored", "causes",
 })  # fmt: skip
-"""Options of the questions that are left out here: the task document sets them."""
+"""Options of questions that are left out here, because the task document sets them."""
 SECOND = frozenset({"entry", "last"})
-"""Options for a second column of numbers: a question with one says itself what it needs, as one of several columns."""
+"""Options for a second column of numbers; questions with one keep all of their options."""
 NO_COUNTS = frozenset({
     "summary", "count", "sum", "mean", "variance", "contingency", "bounds", "residuals", "table", "verify",
 })  # fmt: skip
-"""Commands that servers are not asked by: they need sums, look for bounds, or count no column of numbers once."""
+"""Commands that servers cannot answer: they need sums, search for bounds, or do not count one column of numbers."""
 OPTION = re.compile(r"--([a-z-]+) (\S+)")
 ADDRESS = "--task task.json --ticket tickets/analyst-1"
 
@@ -335,11 +336,11 @@ class TaskServers:
     document: TaskFile
     bearer: Bearer
     accepts_unproved: bool = of.flag(
-        "--unproved", "Read answers that are not proved, too, where servers have to prove them."
+        "--unproved", "Accept answers without proofs, in tasks whose servers must prove them."
     )
 
     def read_task(self, output: Output) -> Task:
-        """Read the task document. Raises `Misuse` where an output file would overwrite that document or the ticket."""
+        """Read the task document. Raises `Misuse` if an output file would overwrite that document or the ticket."""
         require_extra()
         document, ticket = Path(self.document.task), Path(self.bearer.ticket)
         output.require_distinct_files(InputFile("the task document", document), InputFile("the ticket", ticket))
@@ -352,16 +353,19 @@ class TaskServers:
         from ..serving.two_servers.owner import path_of_agreed_reports
         from ..shares.analyst import Analyst, list_assumptions
 
-        ticket, kept = Ticket.load(self.bearer.ticket, Role.ANALYST), path_of_agreed_reports(Path(self.bearer.ticket))
-        asking = Analyst(
-            task, ticket, timeout=self.bearer.timeout, agreed_file=kept, allow_unproved=self.accepts_unproved
+        ticket, agreed_reports = (
+            Ticket.load(self.bearer.ticket, Role.ANALYST),
+            path_of_agreed_reports(Path(self.bearer.ticket)),
         )
-        with asking as analyst, show_spinner("the servers count"), suppress_curve_warnings():
+        connection = Analyst(
+            task, ticket, timeout=self.bearer.timeout, agreed_file=agreed_reports, allow_unproved=self.accepts_unproved
+        )
+        with connection as analyst, show_spinner("the servers count"), suppress_curve_warnings():
             curve: Any = analyst.ask(question)
         doubts = [f"doubt: {line}" for line in sorted(analyst.doubts)]
         trust = (*list_assumptions(task, proved=not doubts), *_describe_dropped(analyst.dropped), *doubts)
-        made = f"mechanism: {curve.privacy.mechanism}"
-        deliver_with_notes(question, curve, view, output, lambda written: (made, *trust, *written))
+        mechanism = f"mechanism: {curve.privacy.mechanism}"
+        deliver_with_notes(question, curve, view, output, lambda written: (mechanism, *trust, *written))
 
 
 @dataclass(frozen=True)
@@ -372,7 +376,7 @@ class TaskTerms:
     servers: TaskServers
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Ask the servers; quantiles are found by bisection where the task counts records below thresholds."""
+        """Ask the servers; if the task counts records below thresholds, quantiles are found by bisection."""
         from dpcurves.curves import QuantilesQuestion
 
         from ..shares.task import CountKind
@@ -383,15 +387,15 @@ class TaskTerms:
 
 
 def create_ask_commands(questions: Mapping[str, Command]) -> dict[str, Command]:
-    """A command for each question that counts may answer."""
+    """Return a command for each question that counts can answer."""
     return {name: _create_ask_command(name, command) for name, command in _select_count_questions(questions)}
 
 
 def find_declared_options(questions: Mapping[str, Command]) -> dict[str, frozenset[str]]:
-    """Options that commands leave out, for the task document sets them: of questions along one grid.
+    """Return the options that commands leave out because the task document sets them, for questions along one grid.
 
-    A question about several columns is asked in the words in which a file is; a task that does not count its table
-    refuses it.
+    A question about several columns keeps the options it has for a file; a task that does not count its table refuses
+    it.
     """
     return {name: SAID for name, command in _select_count_questions(questions) if _has_one_grid(command)}
 
@@ -411,33 +415,41 @@ def _has_one_grid(command: Command) -> bool:
 
 
 def _create_ask_command(name: str, command: Command) -> Command:
-    asked = {each: group for each, group in of.groups_of(command).items() if group not in (Terms, Output)}
-    along = _has_one_grid(command)
+    question_groups = {
+        group_name: group for group_name, group in of.groups_of(command).items() if group not in (Terms, Output)
+    }
+    has_one_grid = _has_one_grid(command)
 
     def ask_question(servers: TaskServers, output: Output, **groups: Any) -> None:
         task = servers.read_task(output)
-        said = options_from_task(task, of.names_of(asked.values())) if along else {}
-        told = {each: of.build_group(type(group), of.values_of(group) | said) for each, group in groups.items()}
-        command(**told, terms=TaskTerms(task, servers), output=output)
+        declared = options_from_task(task, of.names_of(question_groups.values())) if has_one_grid else {}
+        arguments = {
+            group_name: of.build_group(type(group), of.values_of(group) | declared)
+            for group_name, group in groups.items()
+        }
+        command(**arguments, terms=TaskTerms(task, servers), output=output)
 
-    left = of.names_of(asked.values()) - (SAID if along else frozenset())
-    ask_question.__name__, ask_question.__doc__ = command.__name__, _help_text(name, command.__doc__ or "", left)
-    ask_question.__annotations__ = {"servers": TaskServers, **asked, "output": Output}
+    remaining = of.names_of(question_groups.values()) - (SAID if has_one_grid else frozenset())
+    ask_question.__name__, ask_question.__doc__ = command.__name__, _help_text(name, command.__doc__ or "", remaining)
+    ask_question.__annotations__ = {"servers": TaskServers, **question_groups, "output": Output}
     return ask_question
 
 
-def _help_text(name: str, words: str, left: frozenset[str]) -> str:
-    """Help text: the question's first sentence, and its example with the options that remain."""
-    sentence, *_, example = words.split("\n\n")
-    options = (f" --{option} {value}" for option, value in OPTION.findall(example) if option.replace("-", "_") in left)
+def _help_text(name: str, doc: str, remaining: frozenset[str]) -> str:
+    """Return the help text: the question's first sentence, and its example with the remaining options."""
+    sentence, *_, example = doc.split("\n\n")
+    options = (
+        f" --{option} {value}" for option, value in OPTION.findall(example) if option.replace("-", "_") in remaining
+    )
     return f"{sentence}\n\nExample: dpcurves ask {name} {ADDRESS}{''.join(options)}"
 
 
 def options_from_task(task: Task, names: frozenset[str]) -> dict[str, str | list[str] | None]:
-    """Values of command-line options that state what the task declares, for a question with options of these names.
+    """Return values of command-line options that the task declares, for a question with options of these names.
 
     Raises:
-        Misuse: it counts no two classes and these are needed, or counts categories of which the question knows none.
+        Misuse: the question needs two classes that the task does not count, or the task counts categories that the
+            question cannot use.
     """
     column = dict.fromkeys(("column", "score", "time"), task.column)
     return {
@@ -460,29 +472,31 @@ def _options_from_grid(grid: Grid) -> dict[str, str | None]:
 
 
 def _options_from_labels(task: Task, names: frozenset[str]) -> dict[str, Any]:
-    """Words of the labels, where the task counts a column by classes, by category, or by classes of each category."""
+    """Return the options of labels, if the task counts a column by classes, by category, or by classes of each
+    category.
+    """
     from dpcurves.data import Axis
 
     label, beside = task.label, task.beside
     if not names & {"causes", "label", "event"}:
         if beside:
-            raise Misuse("task", "it counts several columns together; ask about one column of a task of one")
+            raise Misuse("task", "counts several columns together; ask a task that counts one column")
         return _options_from_split(label, names)
     if not beside:
         return {**_options_from_classes(label, names), **_options_from_split(None, names)}
     if label is None or len(beside) > 1 or isinstance(beside[0], Axis):
-        raise Misuse("task", "it counts several columns together, and not classes of one column by category")
+        raise Misuse("task", "counts several columns together, not classes of one column by category")
     return {**_options_from_classes(beside[0], names), **_options_from_split(label, names)}
 
 
 def _options_from_classes(label: Categories | None, names: frozenset[str]) -> dict[str, Any]:
     if "causes" in names:
         if label is None:
-            raise Misuse("task", "it counts no kinds of events; such a curve needs a task with --categories")
+            raise Misuse("task", "counts no kinds of events; this curve needs a task with --categories")
         censored, *causes = map(format_label, label.values)
         return {"event": label.column, "censored": censored, "causes": ",".join(causes)}
     if label is None or len(label.values) != 2:
-        raise Misuse("task", "it counts values without two classes; such a curve needs a task with --label")
+        raise Misuse("task", "counts values without two classes; this curve needs a task with --label")
     negative, positive = map(format_label, label.values)
     classes = dict.fromkeys(("label", "event"), label.column) | dict.fromkeys(("pos_label", "came"), positive)
     return {**classes, **dict.fromkeys(("neg_label", "censored"), negative)}
@@ -492,7 +506,7 @@ def _options_from_split(by: Categories | None, names: frozenset[str]) -> dict[st
     if by is None:
         return {"by": None, "categories": None}
     if "by" not in names:
-        raise Misuse("task", f"it counts by {by.column!r}; ask for its distribution functions or its ROC curve")
+        raise Misuse("task", f"counts by {by.column!r}; ask for its distribution functions or its ROC curve")
     return {"by": [by.column], "categories": ",".join(map(format_label, by.values))}
 
 

@@ -27,50 +27,50 @@ if TYPE_CHECKING:
 
 
 SPREAD = 100.0
-"""Ratio of large to small values from which on cells of equal ratios are proposed."""
+"""Ratio of large to small values above which cells of equal ratios are proposed."""
 TRIMMED = 0.05
-"""Part of the sample on either side that does not decide between equal widths and equal ratios."""
+"""Fraction of the sample on either side that is ignored when choosing between equal widths and equal ratios."""
 STEPS = 10
-"""Bounds are multiples of a round step, about so many of which the range of the sample is."""
+"""Round steps that the range of the sample covers, approximately."""
 FEWEST = 8
-"""Values that a sample has at least: of fewer nothing follows."""
-PUBLIC = "the sample must be public: published records, or made-up ones; never a part of the table that is protected"
+"""Fewest values of a sample."""
+PUBLIC = "the sample must be public: published or synthetic records, never a part of the protected table"
 
 
 def suggest(
-    sample: Annotated[str, Argument(metavar="SAMPLE", help="A small file of public records: CSV or Parquet.")],
+    sample: Annotated[str, Argument(metavar="SAMPLE", help="Small file of public records: CSV or Parquet.")],
     *,
     column: Annotated[str, Option(help=of.A_COLUMN, metavar="NAME")],
-    cells: Annotated[str, Option(help="How many cells to propose.", metavar="N")] = "256",
+    cells: Annotated[str, Option(help="Number of cells to propose.", metavar="N")] = "256",
 ) -> None:
-    """Propose a grid for a task from a small public sample: two servers and the local model cannot look for one.
+    """Propose a grid for a task from a small public sample. Two servers and the local model cannot search for a grid.
 
-    The range of the sample is widened by a step at each end, to round numbers, but not across zero. Values beyond are
-    clamped, or counted apart, as the task says.
+    The range of the sample is widened by a step at each end, to round numbers, but not across zero. Values outside are
+    clipped, or counted apart, as the task declares.
 
     Example: dpcurves task suggest published.csv --column amount
     """
-    low, high, inner = _find_sample_range(sample, column)
-    grid = propose_grid(low, high, inner, of.parse_integer("cells", cells))
+    low, high, central_range = _find_sample_range(sample, column)
+    grid = propose_grid(low, high, central_range, of.parse_integer("cells", cells))
     print_to_console(make_console(), f"--grid {grid}", PUBLIC)
 
 
 def propose_grid(low: float, high: float, central_range: tuple[float, float], cells: int) -> str:
-    """The grid as an option takes it.
+    """Return the grid as the option --grid takes it.
 
     Args:
-        low: The least value that was seen.
-        high: The largest one.
-        central_range: Values between which most lie.
-        cells: The number of cells.
+        low: Smallest value of the sample.
+        high: Largest value of the sample.
+        central_range: Values between which most of the sample lies.
+        cells: Number of cells.
 
     >>> propose_grid(18, 93, (22, 80), 64), propose_grid(0.5, 90_000, (2, 30_000), 64)
     ('10:100:64', 'geometric:0.1:100000:64')
     """
     if central_range[0] > 0 and central_range[1] >= SPREAD * central_range[0]:
         least = low if low > 0 else central_range[0]
-        ends = floor(log10(least) - 1e-9), ceil(log10(high) + 1e-9)
-        return f"geometric:{float(f'1e{ends[0]}'):.15g}:{float(f'1e{ends[1]}'):.15g}:{cells}"
+        exponents = floor(log10(least) - 1e-9), ceil(log10(high) + 1e-9)
+        return f"geometric:{float(f'1e{exponents[0]}'):.15g}:{float(f'1e{exponents[1]}'):.15g}:{cells}"
     width = (high - low) / STEPS if high > low else max(abs(high), 1.0) / STEPS
     power = floor(log10(width))
     step = next(digit * 10.0**power for digit in (1, 2, 5, 10) if digit * 10.0**power >= width * (1 - 1e-9))
@@ -81,10 +81,10 @@ def propose_grid(low: float, high: float, central_range: tuple[float, float], ce
 
 
 def _find_sample_range(sample: str, column: str) -> tuple[float, float, tuple[float, float]]:
-    """The least and the largest value of a public sample, and two between which most of them lie.
+    """Return the smallest and the largest value of a public sample, and its central range.
 
     Raises:
-        Misuse: it has too few values.
+        Misuse: the sample has too few values.
     """
     import numpy as np
 
@@ -95,10 +95,10 @@ def _find_sample_range(sample: str, column: str) -> tuple[float, float, tuple[fl
 
     exact = PrivacyLoss.pure(NOISELESS_EPSILON)
     with catch_warnings(), Session(sample, budget=exact, adjacency=Neighbours.ADD_REMOVE) as session:
-        simplefilter("ignore")  # what a released curve is warned of is no matter of a public sample
+        simplefilter("ignore")  # warnings about released curves do not apply to a public sample
         curve = session.ask(AutoRangeCdfQuestion(column), exact)
     if curve.count < FEWEST:
-        raise Misuse("sample", f"at least {FEWEST} records with a number in this column are needed")
+        raise Misuse("sample", f"must have at least {FEWEST} records with a number in this column")
     half = 0.5 / curve.count
     low, high = curve.x[np.searchsorted(curve.y, half) - 1], curve.x[np.searchsorted(curve.y, 1 - half)]
     below, above = curve.quantile([TRIMMED, 1 - TRIMMED])
@@ -117,31 +117,29 @@ require_extra = partial(
 class ServerKeyOptions:
     """Options for a server's folder of keys, and for its URL."""
 
-    folder: str = of.argument("FOLDER", "Where its keys are kept; made if it is not there.")
-    url: str = of.option("URL", "Where it answers: https://host:port.")
+    folder: str = of.argument("FOLDER", "Folder for its keys; created if missing.")
+    url: str = of.option("URL", "URL of the server: https://host:port.")
 
 
 @dataclass(frozen=True)
 class KeyRotationOptions:
     """Options for the folder of keys that are rotated."""
 
-    folder: str = of.argument("FOLDER", "Where its keys are kept.")
-    url: str | None = of.optional(
-        "URL", "Make a new certificate, too, for a server at this address: https://host:port."
-    )
+    folder: str = of.argument("FOLDER", "Folder with its keys.")
+    url: str | None = of.optional("URL", "Also make a new certificate, for this address: https://host:port.")
 
 
 @dataclass(frozen=True)
 class CountedColumn:
     """Options for the column of numbers that is counted."""
 
-    column: str | None = of.optional("NAME", "A column of numbers, whose values are counted; or ask --pairs.")
-    measured_in: str = of.option("UNIT", "Its unit of measurement, for the picture.", "")
+    column: str | None = of.optional("NAME", "Column of numbers whose values are counted; or use --pairs.")
+    measured_in: str = of.option("UNIT", "Unit of measurement, for plots.", "")
 
     def require_column(self) -> str:
-        """Name of the column. Raises `Misuse`: no column was given."""
+        """Return the name of the column. Raises `Misuse` if no column was given."""
         if self.column is None:
-            raise Misuse("column", "name with --column what is counted, or ask pairs of people with --pairs")
+            raise Misuse("column", "give the column that is counted, or ask pairs of people with --pairs")
         return self.column
 
 
@@ -149,19 +147,19 @@ class CountedColumn:
 class Classes(of.SplitOptions):
     """Options for labels of two classes, for curves of a score, or for categories."""
 
-    label: str | None = of.optional("NAME", "The column of true labels of the scores.")
-    pos_label: str = of.option("LABEL", "The positive label; other labels are missing.", "1")
+    label: str | None = of.optional("NAME", "Column of the true labels of the scores.")
+    pos_label: str = of.option("LABEL", "Positive label; other labels are missing.", "1")
     neg_label: str | None = of.optional(
-        "LABEL", "The negative label; not needed where the positive one is 1, 0, -1, true or false."
+        "LABEL", "Negative label; not needed if the positive label is 1, 0, -1, true or false."
     )
 
     def parse_categories(self) -> Categories | None:
-        """The two classes, or the categories; None: neither. Raises `Misuse`: both are given."""
+        """Return the two classes, or the categories, or None. Raises `Misuse` if both are given."""
         from dpcurves.curves.question import parse_class_labels
 
         by = super().parse_categories()
         if isinstance(by, tuple):
-            raise Misuse("by", "a task has one column of categories")
+            raise Misuse("by", "must be one column in a task")
         if self.label is None:
             return by
         if by is not None:
@@ -182,22 +180,22 @@ class OtherColumns:
 
     beside: list[str] | None = of.optional(
         "NAME=...",
-        "A column that is counted together with --column, after --label or --by: its categories NAME=A,B,C, or"
-        " its cells NAME=L:U:N, with :apart where values outside are counted in cells of their own. Given once for"
-        " each, in the order of the table.",
+        "Further column that is counted together with --column, after --label or --by: categories NAME=A,B,C, or"
+        " cells NAME=L:U:N, with :apart to count values outside in separate cells. Repeat it for each column, in the"
+        " order of the table.",
     )
 
     def parse_columns(self) -> tuple[Axis | Categories, ...]:
-        """The columns. Raises `Misuse`: one is of another form, or stands there twice."""
+        """Return the columns. Raises `Misuse` if one is invalid or repeated."""
         return tuple(map(_parse_column, self.beside or ()))
 
 
-def _parse_column(given: str) -> Axis | Categories:
+def _parse_column(text: str) -> Axis | Categories:
     from dpcurves.data import Axis, Categories, Outside
 
-    column, sign, declared = given.partition("=")
-    if not (column and sign and declared):
-        raise Misuse("beside", f"NAME=L:U:N or NAME=A,B,C is needed, got {given!r}")
+    column, separator, declared = text.partition("=")
+    if not (column and separator and declared):
+        raise Misuse("beside", f"must be NAME=L:U:N or NAME=A,B,C, got {text!r}")
     if ":" not in declared or '"' in declared:
         return Categories(column, of.parse_labels("beside", declared))
     grid = of.parse_grid("beside", declared.removesuffix(APART))
@@ -211,17 +209,17 @@ class ReportForm:
     encoding: Annotated[
         str,
         Option(
-            help="tree: short reports for any grid; histogram: Prio3Histogram, which servers check faster from some 256"
-            " cells on, and any client of the DAP draft can send; its reports are 16 bytes longer for each cell.",
+            help="tree: short reports for any grid; histogram: Prio3Histogram, which servers check faster above about"
+            " 256 cells, and any client of the DAP draft can send; its reports are 16 bytes longer per cell.",
             metavar="FORM",
         ),
     ] = "tree"
 
     def parse_encoding(self) -> ReportKind:
-        """Kind of the reports."""
+        """Return the kind of the reports."""
         from ..shares.task import ReportKind
 
-        return of.parse_choice("encoding", self.encoding, {each.value: each for each in ReportKind})
+        return of.parse_choice("encoding", self.encoding, {kind.value: kind for kind in ReportKind})
 
 
 @dataclass(frozen=True)
@@ -230,13 +228,13 @@ class ProvedEdges:
 
     proved_at: str | None = of.optional(
         "X,X,X",
-        "With --check answers, on a grid too fine to count all cells: prove counts below these values, at the nearest"
-        " edges; else below up to 64 even ones.",
+        "With --check answers, if the grid is too fine to count all cells: values at whose nearest edges counts are"
+        " proved; default: up to 64 evenly spaced edges.",
     )
-    proved_points: str | None = of.optional("N", "As --proved-at, at so many evenly spaced edges.")
+    proved_points: str | None = of.optional("N", "Like --proved-at, for a number of evenly spaced edges.")
 
     def find_indices(self, grid: Grid) -> tuple[int, ...] | None:
-        """Indices of the edges; None: none were named. Raises `Misuse`: they are named in both ways."""
+        """Return the indices of the edges; None if none were given. Raises `Misuse` if both options are given."""
         if self.proved_points is None:
             return None if self.proved_at is None else of.parse_nearest_edges(self.proved_at, grid, "proved-at")
         if self.proved_at is not None:
@@ -246,7 +244,7 @@ class ProvedEdges:
 
 @dataclass(frozen=True)
 class Counts:
-    """Options for the counts of two servers: column, grid, classes, columns beside, encoding, and proved edges."""
+    """Options for the counts of two servers: column, grid, classes, further columns, encoding, and proved edges."""
 
     counted_column: CountedColumn
     cells: of.CellOptions
@@ -266,7 +264,7 @@ class TaskFile(of.TaskDocument):
     """Option for the document of a task of two servers, or of people in pairs."""
 
     def read_task(self) -> Task:
-        """Read the task, which asks for counts of two servers."""
+        """Read the task, which must be a task of counts."""
         from ..shares import Task
 
         return Task.load(self.task)
@@ -287,7 +285,7 @@ class TaskFile(of.TaskDocument):
         return parse_task_type(read_document_text(self.task)) == PairTask.KIND
 
     def read_pair_task(self) -> PairTask:
-        """Read the task, which is of pairs."""
+        """Read the task, which must be a task of pairs."""
         from ..pairs import PairTask
 
         return PairTask.load(self.task)
@@ -296,39 +294,45 @@ class TaskFile(of.TaskDocument):
 def identity(place: ServerKeyOptions) -> None:
     """Make the keys of a server.
 
-    Its public keys and address are written to FOLDER/server.json: give that file to whoever makes the task.
+    Its public keys and address are written to FOLDER/server.json: give that file to the coordinator who creates the
+    task.
 
     Example: dpcurves task identity a0 --url https://127.0.0.1:8701
     """
     require_extra()
     from ..serving.identity import PUBLIC, Identity
 
-    made = Identity.create(Path(place.folder), place.url)
-    print_to_console(make_console(), f"written: {made.folder / PUBLIC} (public); the keys beside it are secret")
+    server_identity = Identity.create(Path(place.folder), place.url)
+    print_to_console(
+        make_console(), f"written: {server_identity.folder / PUBLIC} (public); the keys beside it are secret"
+    )
 
 
 def rotate(keys: KeyRotationOptions) -> None:
-    """Let new keys of a server take the place of those before, which are kept in FOLDER/before-1 and so on.
+    """Replace the keys of a server. Earlier keys are kept in FOLDER/before-1 and so on.
 
-    Give the new FOLDER/server.json to whoever makes the next task. Tasks that name keys from before go on: the server
-    reads those keys beside the new ones. With --url there is a new certificate, too, for a server of its own there.
+    Give the new FOLDER/server.json to the coordinator of the next task. Tasks with earlier keys continue: the server
+    loads all keys. With --url, a new certificate is made too, for a server at this address.
 
     Example: dpcurves task rotate a0
     """
     require_extra()
     from ..serving.identity import PUBLIC, Identity
 
-    made = Identity.load(Path(keys.folder)).rotate(keys.url)
-    kept = made.previous_identities[-1].folder
-    print_to_console(make_console(), f"written: {made.folder / PUBLIC} (public); keys of tasks before are in {kept}")
+    server_identity = Identity.load(Path(keys.folder)).rotate(keys.url)
+    previous_folder = server_identity.previous_identities[-1].folder
+    print_to_console(
+        make_console(),
+        f"written: {server_identity.folder / PUBLIC} (public); keys of earlier tasks are in {previous_folder}",
+    )
 
 
 def create(counts: Counts, price: of.LossOptions, pair_options: PairOptions, parties: Parties) -> None:
-    """Make a task for two servers, or for people in pairs.
+    """Create a task for two servers, or for people in pairs.
 
-    Two servers count all cells of the grid, by class or category if there are any; or, where these are too many to be
-    laid out, thresholds one after the other. With --beside they count one table of several columns. With --pairs, the
-    mean of a kernel over pairs of people is asked instead.
+    Two servers count all cells of the grid, by class or category if given; or, if there are too many cells, evaluate
+    single thresholds. With --beside they count one table of several columns. With --pairs, the task asks for the mean
+    of a kernel over pairs of people.
 
     The document is public. Each owner, each analyst and the coordinator, who closes the task, gets a ticket.
 
@@ -337,12 +341,10 @@ def create(counts: Counts, price: of.LossOptions, pair_options: PairOptions, par
     """
     require_extra()
     if pair_options.pairs is not None:
-        refuse_options("a task of pairs reads --columns: leave it out", counts, Counts.create_default())
+        refuse_options("a task of pairs uses --columns; leave it out", counts, Counts.create_default())
         create_pair_task(pair_options, price, parties)
         return
-    refuse_options(
-        "it belongs to tasks of pairs: say with --pairs in how many a person is", pair_options, PairOptions()
-    )
+    refuse_options("applies to tasks of pairs; give the pairs of a person with --pairs", pair_options, PairOptions())
     from ..shares import Task
     from ..shares.analyst import describe_task
 
@@ -350,8 +352,9 @@ def create(counts: Counts, price: of.LossOptions, pair_options: PairOptions, par
     grid = counts.cells.parse_grid()
     draft = Task(
         parties.name, counts.counted_column.require_column(), grid, counts.classes.parse_categories(), price.loss(),
-        parties.parse_reports(), (first, second), {}, counts.counted_column.measured_in, owners=checked, least=parties.parse_least_fraction(),
-        beside=counts.others.parse_columns(), proof_key_hashes=() if keys is None else keys.hashes, enrols=parties.enrol,
+        parties.parse_reports(), (first, second), {}, counts.counted_column.measured_in, owners=checked,
+        least=parties.parse_least_fraction(), beside=counts.others.parse_columns(),
+        proof_key_hashes=() if keys is None else keys.hashes, enrols=parties.enrol,
         report_kind=counts.form.parse_encoding(),
     )  # fmt: skip
     if (edges := counts.proved_edges.find_indices(grid)) is not None:
@@ -363,12 +366,12 @@ def create(counts: Counts, price: of.LossOptions, pair_options: PairOptions, par
     )
 
 
-def refuse_options(rule: str, given: Any, nothing: Any) -> None:
-    """Refuse options of a group that do not apply but were given. Raises `Misuse`."""
-    usual = of.values_of(nothing)
-    said = next((name for name, value in of.values_of(given).items() if value != usual[name]), None)
-    if said is not None:
-        raise Misuse(said.replace("_", "-"), rule)
+def refuse_options(rule: str, options: Any, defaults: Any) -> None:
+    """Refuse options of a group that were given but do not apply. Raises `Misuse`."""
+    default_values = of.values_of(defaults)
+    given_name = next((name for name, value in of.values_of(options).items() if value != default_values[name]), None)
+    if given_name is not None:
+        raise Misuse(given_name.replace("_", "-"), rule)
 
 
 def show(document: TaskFile) -> None:
@@ -388,10 +391,11 @@ def show(document: TaskFile) -> None:
 
 
 def close(document: TaskFile, bearer: Bearer) -> None:
-    """End the collection: both servers agree on the reports that count.
+    """Close the collection: both servers agree on the accepted report set.
 
-    No more are taken; those that reached one server only are dropped. Questions are answered from now on. Of a task of
-    pairs, servers are shown the seed that lies beside the coordinator's ticket: who meets whom follows from it.
+    No further reports are taken; reports that reached only one server are dropped. Questions are answered from now on.
+    For a task of pairs, the seed beside the coordinator's ticket is revealed to the servers, which determines the
+    pairs.
 
     Example: dpcurves task close --task task.json --ticket tickets/coordinator-1
     """
@@ -407,8 +411,8 @@ def close(document: TaskFile, bearer: Bearer) -> None:
     task: Task | PairTask = document.read_pair_task() if document.is_of_pairs else document.read_task()
     seed = read_seed(Path(bearer.ticket), task) if isinstance(task, PairTask) else None
     with show_spinner("the servers agree on the reports"):
-        kept = path_of_agreed_reports(Path(bearer.ticket))
-        closed = close_task(task, ticket, timeout=bearer.timeout, seed=seed, agreed_file=kept)
+        agreed_reports = path_of_agreed_reports(Path(bearer.ticket))
+        closed = close_task(task, ticket, timeout=bearer.timeout, seed=seed, agreed_file=agreed_reports)
     senders = f"from {closed.owners} of {len(task.tokens[Role.OWNER])} owners"
     print_to_console(
         make_console(),

@@ -40,17 +40,19 @@ from .keys import (
 )
 from .ring import Domain, Words
 
-MOST_BLOCKS = 8192
-KEYS = 512
+MOST_BLOCKS = 8192  # blocks expanded at once, which fit into the cache
+KEYS = 512  # keys enumerated at once
 
 
 def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
-    """Share of one server of the counts of keys by cell: ``(cells, words)``. Prefix sums are those of thresholds.
+    """Return one server's share of the number of keys in each cell, ``(cells, words)``.
 
-    The distributed point function of Boyle, Gilboa and Ishai (2016) in the tree of seeds of the comparison function:
-    leaves are corrected once more, under another permutation than that of the comparison.
+    Prefix sums are those of thresholds.
 
-    Formal guarantees: the shares of both servers add up, cell by cell, to the number of keys with it.
+    It is the distributed point function of Boyle, Gilboa and Ishai (2016) in the tree of seeds of the comparison
+    function: leaves have a second correction, under another permutation than the comparison's.
+
+    Formal guarantees: both servers' shares add up, cell by cell, to the number of keys with this cell.
 
     Raises:
         ValueError: the domain is too large to be enumerated.
@@ -66,7 +68,7 @@ def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
 
 
 def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int, totals: Words) -> None:
-    """Adds what leaves below some nodes ``(nodes, keys, 2)`` of a level say, from left to right."""
+    """Add the values of the leaves below nodes ``(nodes, keys, 2)`` of a level, from left to right."""
     ring, count = public.domain.ring, len(nodes)
     if level == public.domain.levels:
         leaves = engine.leaf_sums(nodes, public).reshape(len(totals), ring.words)
@@ -75,20 +77,20 @@ def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int
         for half, part in zip((nodes[: count // 2], nodes[count // 2 :]), np.split(totals, 2), strict=True):
             _add_leaf_sums(engine, public, half, level, part)
     else:
-        below = engine.children(nodes, public.seeds[level], public.turns, level)
-        _add_leaf_sums(engine, public, below, level + 1, totals)
+        children = engine.children(nodes, public.seeds[level], public.turns, level)
+        _add_leaf_sums(engine, public, children, level + 1, totals)
 
 
-# In steps of one level, as benchmarks/comparison_functions.py measures them. They are the same everywhere: shares of
-# thresholds and shares of cells do not go together, so both servers have to choose alike, whatever their machines are.
-CELL_COST = 1.5
-LEAF_COST = 3.0
+# Costs in steps of one level, measured by benchmarks/comparison_functions.py. They are constants on all machines:
+# shares of thresholds and shares of cells do not add up, so both servers must make the same choice.
+CELL_COST = 1.5  # per cell of the domain
+LEAF_COST = 3.0  # per leaf of a threshold's path
 
 
 def _draw_seeds(
     cells: Words, domain: Domain, randomness: RandomByteSource
 ) -> tuple[Words, tuple[SeedShare, SeedShare]]:
-    """The cells, once they are checked, and new seeds of both servers for each."""
+    """Check the cells; return them with new seeds of both servers for each."""
     cells = np.ascontiguousarray(cells, dtype=np.uint64)
     domain.require(cells)
     return cells, (SeedShare.sample(len(cells), 0, randomness), SeedShare.sample(len(cells), 1, randomness))
@@ -99,18 +101,19 @@ def share_cells(
 ) -> SharedKeys[ComparisonKeys]:
     """Share cells as comparison keys: for each cell x, a share of ``tau -> [tau >= x]`` for each of two servers.
 
-    The distributed comparison function of Boyle, Chandran, Gilboa, Gupta, Ishai, Kumar and Rathee (2021, figure 1), but
-    that the value is gained where tau turns right and the cell left, and at the cell itself.
+    It is the distributed comparison function of Boyle, Chandran, Gilboa, Gupta, Ishai, Kumar and Rathee (2021, figure
+    1), except that the value is gained where tau turns right and the cell left, and at the cell itself.
 
-    Formal guarantees: for every tau the servers' values add up to 1 if ``tau >= x`` and to 0 otherwise. What one server
-    gets is as good as uniform to whoever cannot tell expanded seeds from uniform blocks (see `TaskKeys`): at each level
-    the correction words are masked by blocks that only the other server's seed gives, and that are used once; the lost
-    child's blocks mask the corrections of seeds and values, the control bits of both children mask those of control
-    bits, and the kept child stays uniform for the next level. So a key shows its domain, and nothing of its cell.
+    Formal guarantees: for every tau the servers' values add up to 1 if ``tau >= x`` and to 0 otherwise. One server's
+    key is indistinguishable from uniform if expanded seeds are indistinguishable from uniform blocks (see `TaskKeys`):
+    at each level, blocks that only the other server's seed gives, and that are used once, mask the correction words;
+    the lost child's blocks mask the corrections of seeds and values, the control bits of both children mask the
+    corrections of control bits, and the kept child stays uniform for the next level. So a key shows its domain, and
+    nothing of its cell.
 
     Args:
-        cells: ``(count,)``, below ``2**domain.bits``. SECRET.
-        randomness: 32 bytes a key are taken.
+        cells: SECRET. ``(count,)``, below ``2**domain.bits``.
+        randomness: Source of 32 bytes per key.
 
     Raises:
         ValueError: a cell is outside the domain.
@@ -120,7 +123,7 @@ def share_cells(
     >>> from dpcurves.noise import Randomness
     >>> domain, engine = Domain(10, Z64), PortableEngine.from_task(b"task")
     >>> shared = share_cells(np.array([3, 700], np.uint64), domain, engine, Randomness.from_system())
-    >>> domain.ring.opened(*(prefix_sums(shared.keys(party), [2, 3, 1023], engine) for party in (0, 1)))
+    >>> domain.ring.reconstruct(*(prefix_sums(shared.keys(party), [2, 3, 1023], engine) for party in (0, 1)))
     (0, 1, 2)
     """
     cells, seeds = _draw_seeds(cells, domain, randomness)
@@ -131,10 +134,10 @@ def share_cells(
 
 
 def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> tuple[int, ...]:
-    """Share of one server of the number of cells at or below each threshold, modulo the ring's size.
+    """Return one server's share of the number of cells at or below each threshold, modulo the ring's size.
 
-    Thresholds may come in any order and more than once. Paths that begin alike are walked once. Both servers have to
-    ask for the same thresholds in one call: only shares of one call go together.
+    Thresholds may be unordered and repeated. Common prefixes of paths are evaluated once. Both servers must pass the
+    same thresholds in one call: only shares of one call add up.
 
     Raises:
         ValueError: a threshold is outside the domain.
@@ -143,15 +146,15 @@ def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine)
     if is_enumeration_cheaper(keys.domain, thresholds):
         return ring.to_integers(ring.running_sums(cell_sums(keys, engine))[list(thresholds)])
     totals = np.zeros((len(thresholds), ring.words), np.uint64)
-    for place, _, numbers in _evaluate_chunks(keys, thresholds, engine):
-        totals[place] = ring.add(totals[place], ring.sums(numbers))
+    for position, _, numbers in _evaluate_chunks(keys, thresholds, engine):
+        totals[position] = ring.add(totals[position], ring.sums(numbers))
     return ring.to_integers(ring.negate(totals) if keys.seeds.party else totals)
 
 
 def is_enumeration_cheaper(domain: Domain, thresholds: Sequence[int]) -> bool:
-    """True if evaluating the whole domain costs less than these thresholds' paths. Both servers have the same answer.
+    """Return True if evaluating the whole domain costs less than these thresholds' paths; equal at both servers.
 
-    A path costs its steps below the one before it, and a leaf, with a state that was copied on the way.
+    A path costs its steps below the path before it, and a leaf with a copied state.
     """
     paths = sorted({threshold >> domain.leaf_bits for threshold, _ in domain.sort_thresholds(thresholds)})
     steps = sum((domain.levels, *((low ^ high).bit_length() for low, high in pairwise(paths)))) if paths else 0
@@ -159,32 +162,32 @@ def is_enumeration_cheaper(domain: Domain, thresholds: Sequence[int]) -> bool:
 
 
 def evaluate_keys(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine) -> Words:
-    """SECRET: one server's share for each threshold and key: ``(thresholds, keys, words)``.
+    """SECRET: return one server's share for each threshold and key, ``(thresholds, keys, words)``.
 
     Raises:
         ValueError: a threshold is outside the domain.
     """
     result = np.empty((len(thresholds), len(keys), keys.domain.ring.words), np.uint64)
-    for place, part, numbers in _evaluate_chunks(keys, thresholds, engine):
-        result[place, part] = numbers
+    for position, part, numbers in _evaluate_chunks(keys, thresholds, engine):
+        result[position, part] = numbers
     return keys.domain.ring.negate(result) if keys.seeds.party else result
 
 
 def _evaluate_chunks(
     keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine
 ) -> Iterator[tuple[int, slice, Words]]:
-    """Chunk by chunk: which threshold, which keys, and their values ``(keys, words)`` without the server's sign."""
+    """Yield by chunk: position of the threshold, slice of keys, and unsigned values ``(keys, words)``."""
     ring, walk = keys.domain.ring, _Walk(keys.domain, keys.domain.sort_thresholds(thresholds), engine)
     for part in chunk_slices(len(keys), engine.chunk_size):
         chunk = keys[part]
         state = PathState(chunk.seeds.words.copy(), np.zeros((len(chunk), ring.words), np.uint64))
-        for place, numbers in walk.visit(chunk.public, state, 0, 0, len(thresholds)):
-            yield place, part, numbers
+        for position, numbers in walk.visit(chunk.public, state, 0, 0, len(thresholds)):
+            yield position, part, numbers
 
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """Depth-first walk along the paths of all thresholds, in order; a state is copied where paths part."""
+    """Depth-first walk along the paths of all thresholds, in order; the state is copied where paths diverge."""
 
     domain: Domain
     thresholds: tuple[tuple[int, int], ...]
@@ -193,7 +196,7 @@ class _Walk:
     def visit(
         self, public: PublicShare, state: PathState, level: int, first: int, last: int
     ) -> Iterator[tuple[int, Words]]:
-        """Values at thresholds number first to last, which go alike down to `level`."""
+        """Yield the values at thresholds number `first` to `last`, whose paths agree down to `level`."""
         if first == last:
             return
         low, high = self._path(first), self._path(last - 1)
@@ -213,34 +216,34 @@ class _Walk:
 
     def _leaf_values(self, public: PublicShare, state: PathState, first: int, last: int) -> Iterator[tuple[int, Words]]:
         words, leaves = self.domain.ring.words, self.engine.leaf_values(state, public)
-        for threshold, place in self.thresholds[first:last]:
+        for threshold, position in self.thresholds[first:last]:
             start = (threshold & ((1 << self.domain.leaf_bits) - 1)) * words
-            yield place, self.domain.ring.add(state.values, leaves[:, start : start + words])
+            yield position, self.domain.ring.add(state.values, leaves[:, start : start + words])
 
 
-# Function shares of `tau -> [tau >= cell]` that two servers can check: an owner counts once, or is dropped.
+# Verifiable function shares of `tau -> [tau >= cell]`: an owner counts once, or is dropped.
 
 
-DIGEST_SIZE = 16
-VERIFICATION_KEY_SIZE = 32
+DIGEST_SIZE = 16  # bytes
+VERIFICATION_KEY_SIZE = 32  # bytes
 Node = tuple[int, int]
 """Node of the tree over the cells: its level, and its number in that level from the left."""
-_CHUNK = 1024
-_MARKED = 5
+_CHUNK = 1024  # keys evaluated at once
+_MARKED = 5  # blocks of a mark
 _MARKS = b"dpcurves: marks of nodes, version 1"
 MOST_KEPT = 64
-"""Most nodes in which a walk keeps where it was: 16 bytes for each key and node."""
-_MOST_WORDS = 1024  # of a key's transcript, before it is folded; both servers have to fold alike
+"""Most nodes whose seeds a walk caches, at 16 bytes per key and node."""
+_MOST_WORDS = 1024  # words of a key's transcript before it is folded; must be equal at both servers
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CheckedValues:
-    """SECRET: values of one server at some thresholds, with digests.
+    """SECRET: one server's values at some thresholds, with digests.
 
     Attributes:
         keys: Keys that the values belong to.
-        values: Its share for each threshold and key, ``(thresholds, keys, words)``.
-        digests: Digests shown to the other server, ``(keys, 16)`` bytes.
+        values: Share of the server for each threshold and key, ``(thresholds, keys, words)``.
+        digests: Digests that are sent to the other server, ``(keys, 16)`` bytes.
     """
 
     keys: CheckedKeys
@@ -248,17 +251,17 @@ class CheckedValues:
     digests: NDArray[np.uint8]
 
     def find_accepted(self, digests: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Mask of the keys that may count: those whose digests equal the other server's.
+        """Return a mask of the keys that may count: those whose digests are equal at both servers.
 
         Raises:
-            ValueError: there are not as many digests as here.
+            ValueError: the number of digests differs.
         """
         if digests.shape != self.digests.shape:
-            raise InvalidArgument("digests", f"{self.digests.shape} are needed, got {digests.shape}")
+            raise InvalidArgument("digests", f"must have shape {self.digests.shape}, got {digests.shape}")
         return np.asarray((self.digests == digests).all(axis=1))
 
     def sums(self, accepted: NDArray[np.bool_]) -> tuple[int, ...]:
-        """The share of how many accepted cells lie at or below each threshold, modulo the ring's size."""
+        """Return the share of the number of accepted cells at or below each threshold, modulo the ring's size."""
         ring = self.keys.domain.ring
         return ring.to_integers(ring.sums(self.values[:, accepted]))
 
@@ -268,17 +271,19 @@ def share_checked_cells(
 ) -> SharedKeys[CheckedKeys]:
     """Share cells as checked keys: for each cell x, a share of ``tau -> [tau >= x]`` for each of two servers.
 
-    A verifiable incremental point function, as in the Mastic draft (Mouris, Patton, Davis, Sarkar and Tsoutsos 2025),
-    after de Castro and Polychroniadou (2022): a key says of each node of the binary tree over the cells whether its
-    cell lies below the node. Cells at or below a threshold lie below left siblings on its path, or are its own leaf.
+    It is a verifiable incremental point function, as in the Mastic draft (Mouris, Patton, Davis, Sarkar and Tsoutsos
+    2025), after de Castro and Polychroniadou (2022): a key states for each node of the binary tree over the cells
+    whether its cell is below the node. Cells at or below a threshold are below left siblings on its path, or are its
+    leaf.
 
-    Formal guarantees: what one server gets is as good as uniform to whoever can neither tell expanded seeds from
-    uniform blocks nor hash a seed that it has not got (SHA-256 being a random oracle, see `TaskKeys` for the blocks):
-    seeds, control bits and weights are masked as those of `share_cells`, and proofs by the hash of the other's seed.
+    Formal guarantees: one server's key is indistinguishable from uniform for an adversary that can neither distinguish
+    expanded seeds from uniform blocks nor hash a seed it does not have (SHA-256 as a random oracle; see `TaskKeys` for
+    the blocks): seeds, control bits and weights are masked as in `share_cells`, and proofs by the hash of the other
+    server's seed.
 
     Args:
-        cells: ``(count,)``, below ``2**domain.bits``. SECRET.
-        randomness: 32 bytes a key are taken.
+        cells: SECRET. ``(count,)``, below ``2**domain.bits``.
+        randomness: Source of 32 bytes per key.
 
     Raises:
         ValueError: a cell is outside the domain.
@@ -334,34 +339,34 @@ def evaluate_checked_keys(
     >>> domain, engine = Domain(10, Z64), PortableEngine.from_task(b"task")
     >>> shared = share_checked_cells(np.array([3, 700], np.uint64), domain, engine, Randomness.from_system())
     >>> first, second = (evaluate_checked_keys(shared.keys(party), [2, 3], engine, bytes(32)) for party in (0, 1))
-    >>> domain.ring.opened(*(one.sums(first.find_accepted(second.digests)) for one in (first, second)))
+    >>> domain.ring.reconstruct(*(one.sums(first.find_accepted(second.digests)) for one in (first, second)))
     (0, 1)
     """
     if len(verification_key) != VERIFICATION_KEY_SIZE:
         raise InvalidArgument(
-            "verification_key", f"{VERIFICATION_KEY_SIZE} bytes are needed, got {len(verification_key)}"
+            "verification_key", f"must have {VERIFICATION_KEY_SIZE} bytes, got {len(verification_key)}"
         )
     ring, walk = keys.domain.ring, _CheckedWalk(keys.domain, keys.domain.sort_thresholds(thresholds), engine)
-    found = np.empty((len(thresholds), len(keys), ring.words), np.uint64)
+    values = np.empty((len(thresholds), len(keys), ring.words), np.uint64)
     digests = np.empty((len(keys), DIGEST_SIZE), np.uint8)
     fingerprints = keys.public.fingerprints()
     for part in chunk_slices(len(keys), _CHUNK):
         chunk, transcript = keys[part], _Transcript(verification_key)
         transcript.add(fingerprints[part])
-        for place, numbers in walk.values(chunk.public, _create_root(chunk), transcript):
-            found[place, part] = numbers
+        for position, numbers in walk.values(chunk.public, _create_root(chunk), transcript):
+            values[position, part] = numbers
         digests[part] = transcript.digests()
-    return CheckedValues(keys, ring.negate(found) if keys.seeds.party else found, digests)
+    return CheckedValues(keys, ring.negate(values) if keys.seeds.party else values, digests)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Node:
-    """SECRET: states of one server in the trees of some keys, all at one node.
+    """SECRET: one server's states in the trees of some keys, all at one node.
 
     Attributes:
         seeds: ``(keys, 2)``.
         weights: ``(keys, words)``, without the server's sign.
-        left_weights: ``(keys, words)``: the weights of all left siblings on the way here.
+        left_weights: ``(keys, words)``: sum of the weights of all left siblings on the path to this node.
     """
 
     level: int
@@ -373,22 +378,24 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _CheckedWalk:
-    """Depth-first walk towards all thresholds, in order; both children of a node are looked at."""
+    """Depth-first walk to all thresholds, in order; both children of each visited node are checked."""
 
     domain: Domain
     thresholds: tuple[tuple[int, int], ...]
     engine: Engine
 
     def values(self, public: CheckedShare, root: _Node, transcript: _Transcript) -> Iterator[tuple[int, Words]]:
-        """Values at all thresholds; at the last cell, behind which there is none, the weight of the root."""
-        few = sum(threshold + 1 < 1 << self.domain.bits for threshold, _ in self.thresholds)
-        yield from self.visit(public, root, (0, few), transcript)
-        yield from ((place, root.weights) for _, place in self.thresholds[few:])
+        """Yield the values at all thresholds; at the last cell the value is the root's weight."""
+        inner_count = sum(threshold + 1 < 1 << self.domain.bits for threshold, _ in self.thresholds)
+        yield from self.visit(public, root, (0, inner_count), transcript)
+        yield from ((position, root.weights) for _, position in self.thresholds[inner_count:])
 
     def visit(
         self, public: CheckedShare, node: _Node, among: tuple[int, int], transcript: _Transcript
     ) -> Iterator[tuple[int, Words]]:
-        """Values at thresholds number ``among[0]`` to ``among[1]``, up to which lie cells before or below the node."""
+        """Yield the values at thresholds number ``among[0]`` to ``among[1]``, which lie within the node's range of
+        cells.
+        """
         (first, last), begin = among, node.index << self.domain.bits - node.level
         while first < last and self.thresholds[first][0] + 1 == begin:
             yield self.thresholds[first][1], node.left_weights
@@ -402,31 +409,31 @@ class _CheckedWalk:
         yield from self.visit(public, right, (middle, last), transcript)
 
     def _expand_children(self, public: CheckedShare, node: _Node, transcript: _Transcript) -> tuple[_Node, _Node]:
-        ring, below, proofs, weights = (
+        ring, children, proofs, weights = (
             self.domain.ring,
             *_expand_node(self.engine, public, (node.level, node.index), node.seeds),
         )
         transcript.add(proofs[0])
         transcript.add(proofs[1])
         transcript.add(ring.subtract(ring.add(weights[0], weights[1]), node.weights))
-        left = _Node(node.level + 1, 2 * node.index, below[0], weights[0], node.left_weights)
-        return left, _Node(left.level, left.index + 1, below[1], weights[1], ring.add(node.left_weights, weights[0]))
+        left = _Node(node.level + 1, 2 * node.index, children[0], weights[0], node.left_weights)
+        return left, _Node(left.level, left.index + 1, children[1], weights[1], ring.add(node.left_weights, weights[0]))
 
 
 def _expand_node(engine: Engine, public: CheckedShare, node: Node, seeds: Words) -> tuple[Words, Words, Words]:
-    """Both children of a node: seeds ``(2, keys, 2)``, corrected hashes ``(2, keys, 4)`` and weights."""
+    """Return both children of a node: seeds ``(2, keys, 2)``, corrected hashes ``(2, keys, 4)`` and weights."""
     (level, index), count, ring = node, len(seeds), public.domain.ring
-    below = engine.children(seeds[None], public.seeds[level], public.turns, level).reshape(-1, 2)
-    mask = control_mask(below)
-    weights = _weights(engine, public, level, below, mask).reshape(2, count, ring.words)
-    places = np.repeat(np.array([2 * index, 2 * index + 1], np.uint64), count)
+    children = engine.children(seeds[None], public.seeds[level], public.turns, level).reshape(-1, 2)
+    mask = control_mask(children)
+    weights = _weights(engine, public, level, children, mask).reshape(2, count, ring.words)
+    node_numbers = np.repeat(np.array([2 * index, 2 * index + 1], np.uint64), count)
     proofs = np.repeat(mask, PROOF_WORDS).reshape(2, count, PROOF_WORDS) & public.proofs[level]
-    proofs ^= _hash_seeds(engine, level, places, below).reshape(proofs.shape)
-    return below.reshape(2, count, 2), proofs, weights
+    proofs ^= _hash_seeds(engine, level, node_numbers, children).reshape(proofs.shape)
+    return children.reshape(2, count, 2), proofs, weights
 
 
 def _weights(engine: Engine, public: CheckedShare, level: int, seeds: Words, mask: Words) -> Words:
-    """Weights of seeds one level below `level`, of all keys, once or twice."""
+    """Return the weights of seeds one level below `level`; seeds hold all keys once or twice."""
     ring, words = public.domain.ring, public.domain.ring.words
     blocks = engine.value_blocks(seeds)[:, :words].reshape(-1, len(public), words)
     return ring.add(blocks, mask.reshape(-1, len(public), 1) & public.values[level]).reshape(-1, words)
@@ -434,7 +441,7 @@ def _weights(engine: Engine, public: CheckedShare, level: int, seeds: Words, mas
 
 @dataclass(slots=True, repr=False, eq=False)
 class _Transcript:
-    """Transcript of the hashes that are compared for some keys, with a row for each key."""
+    """Transcript of the hashes that servers compare, with a row per key."""
 
     key: bytes
     rows: list[Words] = field(default_factory=list)
@@ -455,38 +462,38 @@ class _Transcript:
 
 
 def find_path_nodes(thresholds: Sequence[int], bits: int) -> list[Node]:
-    """Nodes whose children are looked at for the number of cells below some thresholds, level by level.
+    """Return the nodes whose children are evaluated for the numbers of cells below thresholds, level by level.
 
     >>> find_path_nodes([4, 6], 3)
     [(0, 0), (1, 1)]
     """
-    found = {
-        (level, below >> bits - level)
-        for below in thresholds
-        if 0 < below < 1 << bits
-        for level in range(bits + 1 - (below & -below).bit_length())
+    nodes = {
+        (level, threshold >> bits - level)
+        for threshold in thresholds
+        if 0 < threshold < 1 << bits
+        for level in range(bits + 1 - (threshold & -threshold).bit_length())
     }
-    return sorted(found)
+    return sorted(nodes)
 
 
 def sum_left_counts(left_counts: Mapping[Node, int], threshold: int, domain: Domain) -> int:
-    """Share of the number of cells below a threshold, from shares of those in left children of nodes."""
+    """Return the share of the number of cells below a threshold, from shares of the counts of left children."""
     bits = domain.bits
     turned = (level for level in range(bits) if threshold >> bits - 1 - level & 1)
     return sum(left_counts[level, threshold >> bits - level] for level in turned) % domain.ring.modulus
 
 
 class NodeMarkKey(NamedTuple):
-    """SECRET from owners. Key of the marks of nodes, by which servers compare what they see there.
+    """SECRET from owners. Key of node marks, by which servers compare their hashes at a node.
 
-    A mark of a key at a node is the sum (xor) of five blocks, each encrypted once its own mask was added: the four of
-    both children's corrected hashes, and that by how much their weights differ from the node's.
+    A mark of a key at a node is the XOR of five blocks, each encrypted after its mask was added: the four blocks of
+    both children's corrected hashes, and the difference between their weights and the node's weight.
 
-    Formal guarantees: *an honest owner's* marks are the same at both servers. Two different rows of five blocks, chosen
-    without the key, have the same mark with a chance below ``2**-120``, AES being a random permutation: the blocks in
-    which both rows agree cancel; of the others no two inputs are the same but for a chance of ``45 * 2**-128``, as each
-    place has a mask of its own; and two or more different outputs of a permutation of ``2**128`` add up to 0 with a
-    chance below ``2**-127``.
+    Formal guarantees: *an honest owner's* marks are equal at both servers. Two different rows of five blocks, chosen
+    without the key, have equal marks with probability below ``2**-120``, with AES as a random permutation: equal blocks
+    cancel; among the others, two inputs are equal with probability of at most ``45 * 2**-128``, since each position has
+    its own mask; and two or more different outputs of a permutation of ``2**128`` add up to 0 with probability below
+    ``2**-127``.
     """
 
     key: bytes
@@ -494,21 +501,21 @@ class NodeMarkKey(NamedTuple):
 
     @classmethod
     def from_verification_key(cls, verification_key: bytes) -> NodeMarkKey:
-        """The key that both servers derive from the key by which they compare digests."""
+        """Derive the key from the verification key, by HKDF-SHA256."""
         stream = HKDF(SHA256(), 16 * (_MARKED + 1), salt=None, info=_MARKS).derive(verification_key)
         return cls(stream[:16], np.frombuffer(stream[16:], "<u8").astype(np.uint64).reshape(_MARKED, 2))
 
     def compute_marks(self, blocks: Words) -> Words:
-        """The marks ``(keys, 2)`` of rows of blocks ``(5, keys, 2)``."""
+        """Return the marks ``(keys, 2)`` of rows of blocks ``(5, keys, 2)``."""
         masked = (blocks ^ self.masks[:, None]).reshape(-1, 2)
         return np.asarray(np.bitwise_xor.reduce(encrypt_blocks(self.key, masked).reshape(blocks.shape), axis=0))
 
 
 class NodeSums(NamedTuple):
-    """SECRET. One server's view of some nodes, in their order, over some keys.
+    """SECRET. One server's view of some nodes, in order, over some keys.
 
     Attributes:
-        left_counts: Shares of how many cells lie in the left child of each, ``(nodes, words)``.
+        left_counts: Shares of the number of cells in the left child of each node, ``(nodes, words)``.
         marks: SHA-256 of the marks of all keys, ``(nodes, 32)`` bytes.
     """
 
@@ -518,9 +525,9 @@ class NodeSums(NamedTuple):
 
 @dataclass(slots=True, repr=False, eq=False)
 class NodeWalk:
-    """SECRET. Walk of one server down the trees of some checked keys, which all count. It has no repr.
+    """SECRET. One server's walk down the trees of accepted checked keys. It has no repr.
 
-    Where it has been last is kept, so that the next nodes are reached from there.
+    The last nodes are cached, so that their children are reached quickly.
 
     Attributes:
         keys: The keys.
@@ -534,35 +541,35 @@ class NodeWalk:
     _cached_seeds: dict[Node, Words] = field(default_factory=dict)
 
     def evaluate_nodes(self, nodes: Sequence[Node]) -> NodeSums:
-        """Sums and marks of nodes, which come after those above them."""
+        """Return sums and marks of nodes; parents come before their children."""
         domain, party = self.keys.domain, self.keys.seeds.party
-        reached, left, marks = {(0, 0): self.keys.seeds.words, **self._cached_seeds}, [], []
+        reached, left_counts, marks = {(0, 0): self.keys.seeds.words, **self._cached_seeds}, [], []
         for node in nodes:
             total, marked = self._evaluate_node(node, self._find_seeds(node, reached))
-            left.append(total)
+            left_counts.append(total)
             marks.append(sha256(marked.astype("<u8", copy=False).tobytes()).digest())
-        above = {(level - 1, index >> 1) for level, index in nodes}
-        last = [node for node in nodes if node not in above]
-        self._cached_seeds = {node: reached[node].copy() for node in last[:MOST_KEPT]}
-        sums = np.array(left, np.uint64).reshape(len(nodes), domain.ring.words)
-        found = np.frombuffer(b"".join(marks), np.uint8).reshape(len(nodes), 32)
-        return NodeSums(domain.ring.negate(sums) if party else sums, found)
+        parents = {(level - 1, index >> 1) for level, index in nodes}
+        leaves = [node for node in nodes if node not in parents]
+        self._cached_seeds = {node: reached[node].copy() for node in leaves[:MOST_KEPT]}
+        sums = np.array(left_counts, np.uint64).reshape(len(nodes), domain.ring.words)
+        mark_array = np.frombuffer(b"".join(marks), np.uint8).reshape(len(nodes), 32)
+        return NodeSums(domain.ring.negate(sums) if party else sums, mark_array)
 
     def _find_seeds(self, node: Node, reached: dict[Node, Words]) -> Words:
         if node not in reached:
             level, index = node[0] - 1, node[1] >> 1
-            above, public = self._find_seeds((level, index), reached), self.keys.public
-            below = self.engine.children(above[None], public.seeds[level], public.turns, level)
-            reached[level + 1, 2 * index], reached[level + 1, 2 * index + 1] = below
+            parent_seeds, public = self._find_seeds((level, index), reached), self.keys.public
+            children = self.engine.children(parent_seeds[None], public.seeds[level], public.turns, level)
+            reached[level + 1, 2 * index], reached[level + 1, 2 * index + 1] = children
         return reached[node]
 
     def _evaluate_node(self, node: Node, seeds: Words) -> tuple[Words, Words]:
-        """Sum of the left children's weights, ``(words,)``, and marks ``(keys, 2)``."""
+        """Return the sum of the left children's weights, ``(words,)``, and marks ``(keys, 2)``."""
         public, ring, level = self.keys.public, self.keys.domain.ring, node[0]
         if isinstance(self.engine, FastEngine) and self.engine.has_node_evaluation and ring.words == 1:
             total, marks = self.engine.evaluate_node(node, seeds, 1 - self.keys.seeds.party, public, self.mark_key)
             return np.array([total], np.uint64), marks
-        own = (
+        node_weights = (
             _weights(self.engine, public, level - 1, seeds, control_mask(seeds))
             if level
             else _create_root(self.keys).weights
@@ -570,16 +577,16 @@ class NodeWalk:
         _, proofs, weights = _expand_node(self.engine, public, node, seeds)
         blocks = np.zeros((_MARKED, len(seeds), 2), np.uint64)
         blocks[:4] = proofs.reshape(2, len(seeds), 2, 2).swapaxes(1, 2).reshape(4, len(seeds), 2)
-        blocks[4, :, : ring.words] = ring.subtract(ring.add(weights[0], weights[1]), own)
+        blocks[4, :, : ring.words] = ring.subtract(ring.add(weights[0], weights[1]), node_weights)
         return ring.sums(weights[0]), self.mark_key.compute_marks(blocks)
 
 
 def _create_root(keys: CheckedKeys) -> _Node:
-    """The weight of the root is 1: server 0 has it."""
-    nothing = np.zeros((len(keys), keys.domain.ring.words), np.uint64)
-    weights = nothing.copy()
+    """Return the root, whose weight is 1: server 0 has share 1, server 1 has share 0."""
+    zeros = np.zeros((len(keys), keys.domain.ring.words), np.uint64)
+    weights = zeros.copy()
     weights[:, 0] = 1 - keys.seeds.party
-    return _Node(0, 0, keys.seeds.words, weights, nothing)
+    return _Node(0, 0, keys.seeds.words, weights, zeros)
 
 
 def _write_corrections(public: CheckedShare, cells: Words, pair: tuple[Words, Words], engine: Engine) -> None:
@@ -603,9 +610,9 @@ def _write_corrections(public: CheckedShare, cells: Words, pair: tuple[Words, Wo
         pair = first, second
 
 
-def _hash_seeds(engine: Engine, level: int, places: Words, seeds: Words) -> Words:
-    """Hashes of seeds at nodes of a level below the root."""
+def _hash_seeds(engine: Engine, level: int, node_numbers: Words, seeds: Words) -> Words:
+    """Return the hashes of seeds at nodes of a level below the root."""
     messages = np.empty((len(seeds), 6), np.uint64)
     messages[:, :2] = np.frombuffer(engine.keys.prefix, "<u8")
-    messages[:, 2], messages[:, 3], messages[:, 4:] = level, places, seeds
+    messages[:, 2], messages[:, 3], messages[:, 4:] = level, node_numbers, seeds
     return engine.hash_messages(messages)

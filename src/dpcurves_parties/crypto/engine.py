@@ -24,14 +24,15 @@ _BLOCK = 16
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TaskKeys:
-    """The four AES-128 keys of one task and a prefix for hashes, from its name by HKDF-SHA256. They are public.
+    """The four AES-128 keys of one task and a hash prefix, derived from its name by HKDF-SHA256. They are public.
 
-    A seed s is expanded to ``AES(key, s) xor s`` under each key (the form of Matyas, Meyer and Oseas).
+    A seed s is expanded to ``AES(key, s) xor s`` under each key (Matyas-Meyer-Oseas).
 
-    Formal guarantees: if AES under the four keys is four random permutations, what an adversary with q evaluations of
-    them can tell of m expanded seeds from uniform blocks is at most ``m * (m + q) / 2**126``: a seed has 127 secret
-    bits, and nothing is seen before a seed is met, or an answer's preimage, or two seeds are the same. For a task of
-    2**20 keys of 2**6 levels that is a loss of about 27 bits of 127. Tasks with other names have other permutations.
+    Formal guarantees: with AES under the four keys as four random permutations, an adversary with q evaluations
+    distinguishes m expanded seeds from uniform blocks with advantage at most ``m * (m + q) / 2**126``: a seed has 127
+    secret bits, and nothing is learned before the adversary queries a seed or the preimage of an answer, or two seeds
+    coincide. For a task of 2**20 keys of 2**6 levels this costs about 27 of 127 bits. Tasks with other names have other
+    permutations.
     """
 
     left: bytes
@@ -42,18 +43,18 @@ class TaskKeys:
 
     @classmethod
     def from_task(cls, task: bytes) -> TaskKeys:
-        """The keys of the task that is so named: any bytes that all parties share, say a hash of its description."""
+        """Derive the keys of a task from bytes that all parties share, such as a hash of its description."""
         stream = HKDF(SHA256(), 5 * _BLOCK, salt=None, info=_PURPOSE).derive(task)
         return cls(*(stream[start : start + _BLOCK] for start in range(0, len(stream), _BLOCK)))
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class PathState:
-    """SECRET: states of one server on the paths of some keys. Engines change them in place.
+    """SECRET: one server's states on the paths of some keys, changed in place by engines.
 
     Attributes:
         seeds: ``(keys, 2)``; the top bit of the second word is the control bit.
-        values: ``(keys, words)``, summed up along the path, without the server's sign.
+        values: ``(keys, words)``, summed along the path, without the server's sign.
     """
 
     seeds: Words
@@ -64,75 +65,75 @@ class PathState:
 
 
 class Engine(Protocol):
-    """Expands chunks of keys that fit into the cache. Engines with the same task keys return the same bits."""
+    """Expands chunks of keys that fit into the cache. Engines with equal task keys return equal bits."""
 
     @property
     def keys(self) -> TaskKeys: ...
 
     @property
     def chunk_size(self) -> int:
-        """Number of keys that are processed at a time."""
+        """Number of keys that are processed at once."""
         ...
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
-        """Write correction words for cells ``(keys,)`` and root seeds ``(keys, 2)`` of both servers; turns are 0."""
+        """Write correction words for cells ``(keys,)`` and both servers' root seeds ``(keys, 2)``; turns must be 0."""
         ...
 
     def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
-        """From level `start` to level `stop` along `path`, whose lowest bit is the turn at the deepest level."""
+        """Descend from level `start` to `stop` along `path`, whose lowest bit is the turn at the deepest level."""
         ...
 
     def leaf_values(self, state: PathState, public: PublicShare) -> Words:
-        """At the deepest level: values of the leaf's cells ``(keys, 2)``, without those summed up along the path."""
+        """Return the values of the leaf's cells at the deepest level, ``(keys, 2)``, without the values of the path."""
         ...
 
     def children(self, nodes: Words, seed_words: Words, turns: Words, level: int) -> Words:
-        """Seeds ``(2 * nodes, keys, 2)`` below those of ``(nodes, keys, 2)``, which stand at `level`, in order."""
+        """Return the children's seeds ``(2 * nodes, keys, 2)`` of nodes ``(nodes, keys, 2)`` at `level`, in order."""
         ...
 
     def value_blocks(self, seeds: Words) -> Words:
-        """The blocks that seeds ``(keys, 2)`` have for values."""
+        """Return the value blocks of seeds ``(keys, 2)``."""
         ...
 
     def hash_messages(self, messages: Words) -> Words:
-        """SHA-256 of messages of 48 bytes, ``(count, 6)`` little-endian words: ``(count, 4)``."""
+        """Return SHA-256 of messages of 48 bytes: ``(count, 6)`` little-endian words to ``(count, 4)``."""
         ...
 
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
-        """At the deepest level: what point functions say of the leaves' cells, over all keys: ``(nodes, 2)``."""
+        """Return the point functions' values at the leaves' cells, summed over all keys, ``(nodes, 2)``."""
         ...
 
 
 def chunk_slices(count: int, size: int) -> list[slice]:
-    """Slices of at most `size`; one empty slice if there is nothing."""
+    """Return slices of at most `size`; one empty slice if `count` is 0."""
     return [slice(start, min(start + size, count)) for start in range(0, max(count, 1), size)]
 
 
-# Choices without branches: masks are words of all ones or all zeros.
+# Branch-free selection: masks are words of all ones or all zeros.
 TOP = np.uint64(1 << 63)
 _ONE = np.uint64(1)
 
 
 def control_mask(seeds: Words) -> Words:
-    """Bit mask of blocks ``(count, 2)``: ones where the control bit is set, the top bit of the second word."""
+    """Return a mask of blocks ``(count, 2)``: ones where the control bit, the top bit of the second word, is set."""
     return (seeds[:, 1].view(np.int64) >> 63).view(np.uint64)
 
 
 def right_turn_mask(cells: Words, bits: int, level: int) -> Words:
-    """Bit mask of cells: ones where the path to a cell of so many bits turns right at a level, else zeros."""
+    """Return a mask of cells: ones where the path to a cell of `bits` bits turns right at a level."""
     return -((cells >> np.uint64(bits - 1 - level)) & _ONE)
 
 
-def widen_mask(mask: Words, room: Words | None = None) -> Words:
-    """The mask for both words of a block: NumPy is slow at masks that it has to repeat itself."""
-    wide = np.empty((len(mask), 2), np.uint64) if room is None else room
+def widen_mask(mask: Words, output: Words | None = None) -> Words:
+    """Repeat a mask for both words of a block, because NumPy broadcasts slowly."""
+    wide = np.empty((len(mask), 2), np.uint64) if output is None else output
     wide[:, 0] = mask
     wide[:, 1] = mask
     return wide
 
 
 def choose_side(right: Words, left_side: Words, right_side: Words) -> Words:
-    """The right side where `right` is all ones."""
+    """Return the right side where `right` is all ones, else the left side."""
     result = left_side ^ right_side
     result &= right
     result ^= left_side
@@ -140,10 +141,11 @@ def choose_side(right: Words, left_side: Words, right_side: Words) -> Words:
 
 
 def seed_correction(right: Words, left_difference: Words, right_difference: Words) -> tuple[Words, Words]:
-    """Correction word of seeds: makes the servers' seeds equal off the path, and their control bits different on it.
+    """Return the correction word of seeds, which makes the servers' seeds equal off the path and their control bits
+    differ on it.
 
-    The differences are those of both servers' left and right children. The top bit of the correction is that of left
-    children; the second result has it where right children's is another one, and is 0 elsewhere.
+    The differences are between both servers' left children and right children. The top bit of the correction is for
+    left children; the second result has the top bit set where right children need the opposite bit.
     """
     correction = choose_side(widen_mask(right), right_difference, left_difference)
     left_control = (left_difference[:, 1] ^ ~right) & TOP
@@ -159,10 +161,10 @@ Pair = tuple[Words, Words]  # SECRET: seeds of the two servers
 
 @dataclass(frozen=True, slots=True)
 class PortableEngine:
-    """Expands seeds by OpenSSL's AES, a chunk at a time.
+    """Expands seeds with OpenSSL's AES, a chunk at a time.
 
-    Formal guarantees: neither branches nor places in memory depend on cells or seeds; AES takes the same time for all
-    inputs where the processor has instructions for it.
+    Formal guarantees: neither branches nor memory addresses depend on cells or seeds; AES takes constant time on
+    processors with AES instructions.
     """
 
     keys: TaskKeys
@@ -171,7 +173,7 @@ class PortableEngine:
 
     @classmethod
     def from_task(cls, task: bytes) -> PortableEngine:
-        """An engine with the keys of the task so named."""
+        """Return an engine with the keys of this task."""
         return cls(TaskKeys.from_task(task))
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
@@ -185,7 +187,7 @@ class PortableEngine:
         writer.write_leaves(cells, pair, owed)
 
     def write_leaf_corrections(self, public: PublicShare, cells: Words, pair: Pair, owed: Words) -> None:
-        """Write the corrections of leaves, when those of all levels are written."""
+        """Write the corrections of leaves, after those of all levels."""
         _CorrectionWriter(self._ciphers(), public).write_leaves(cells, pair, owed)
 
     def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
@@ -201,7 +203,9 @@ class PortableEngine:
         return public.domain.ring.add(block.reshape(shape), corrections.reshape(shape)).reshape(len(block), 2)
 
     def _ciphers(self) -> _Ciphers:
-        """Ciphers of this thread: contexts of OpenSSL are not shared, and take longer to make than a level."""
+        """Return the ciphers of this thread: OpenSSL contexts cannot be shared, and creating them costs more than a
+        level.
+        """
         if not hasattr(self._local, "ciphers"):
             self._local.ciphers = _Ciphers(self.keys)
         ciphers: _Ciphers = self._local.ciphers
@@ -246,24 +250,24 @@ class _Cipher:
         self._context: CipherContext = Cipher(algorithms.AES128(key), modes.ECB()).encryptor()
 
     def encrypt(self, blocks: Words, out: Words) -> Words:
-        """The permutation of contiguous blocks ``(count, 2)``, into a buffer of a block more."""
+        """Encrypt contiguous blocks ``(count, 2)`` into a buffer that is one block longer."""
         self._context.update_into(_octets(blocks), _octets(out))
         return out[: len(blocks)]
 
     def expand_blocks(self, blocks: Words) -> Words:
-        """``AES(blocks) xor blocks``, newly laid out."""
+        """Return ``AES(blocks) xor blocks`` as a new array."""
         result = self.encrypt(np.ascontiguousarray(blocks), np.empty((len(blocks) + 1, 2), np.uint64))
         result ^= blocks
         return result
 
 
 def encrypt_blocks(key: bytes, blocks: Words) -> Words:
-    """AES of blocks ``(count, 2)`` under a key, newly laid out."""
+    """Return AES of blocks ``(count, 2)`` under a key, as a new array."""
     return _Cipher(key).encrypt(np.ascontiguousarray(blocks), np.empty((len(blocks) + 1, 2), np.uint64))
 
 
 class _Ciphers:
-    """The four permutations of a task."""
+    """The four AES permutations of a task."""
 
     __slots__ = ("left", "other_value", "right", "value")
 
@@ -272,7 +276,7 @@ class _Ciphers:
         self.value, self.other_value = _Cipher(keys.value), _Cipher(keys.other_value)
 
     def expand_values(self, seeds: Words, ring: Ring) -> tuple[Words, Words]:
-        """Values added on the way left, and on the way right: numbers ``(keys, words)``."""
+        """Return the values added when turning left, and when turning right, ``(keys, words)`` each."""
         block = self.value.expand_blocks(seeds)
         if ring.words == 1:
             return block[:, :1], block[:, 1:]
@@ -292,23 +296,23 @@ class _Step:
         return cls(ciphers, ring, np.empty((count + 1, 2), np.uint64))
 
     def descend_level(self, state: PathState, public: PublicShare, level: int, turn: int, room: Words) -> Words:
-        """Changes the state, whose new seeds lie in the room; the room that the old ones leave."""
+        """Update the state, whose new seeds are in `room`; return the buffer of the old seeds."""
         seeds, mask = state.seeds, control_mask(state.seeds)
         self._add_values(state.values, seeds, public.values[level] & mask[:, None], turn)
-        below = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, room)
-        below ^= seeds
+        children = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, room)
+        children ^= seeds
         change = widen_mask(mask, self.block[: len(seeds)])
         change &= public.seeds[level]
-        below ^= change
+        children ^= change
         if turn:
             mask &= TOP
             mask &= public.turns << np.uint64(63 - level)
-            below[:, 1] ^= mask
-        state.seeds = below
+            children[:, 1] ^= mask
+        state.seeds = children
         return seeds.base if seeds.base is not None and seeds.base.shape == room.shape else np.empty_like(room)
 
     def _add_values(self, values: Words, seeds: Words, corrections: Words, turn: int) -> None:
-        """Adds what belongs to this turn, and the corrections."""
+        """Add the values of this turn, and the corrections."""
         if self.ring.words == 1:
             gained = self.ciphers.value.encrypt(seeds, self.block)[:, turn] ^ seeds[:, turn]
             gained += corrections[:, 0]
@@ -322,17 +326,17 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _CorrectionWriter:
-    """SECRET: writes correction words, level by level, from the seeds of both servers on the paths to the cells.
+    """SECRET: writes correction words, level by level, from both servers' seeds on the paths to the cells.
 
-    Masks `right` are all ones where a path turns right; masks `sign`, where the control bit of server 1 is set, and so
-    that of server 0 is not.
+    Masks `right` are all ones where a path turns right; masks `sign` are all ones where server 1's control bit is set
+    and server 0's is not.
     """
 
     ciphers: _Ciphers
     public: PublicShare
 
     def write_seeds(self, level: int, right: Words, sign: Words, pair: Pair) -> Pair:
-        """Corrects seeds and control bits; the seeds one level deeper."""
+        """Correct seeds and control bits; return the seeds one level deeper."""
         left_side, right_side = (cipher.expand_blocks(pair[0]) for cipher in (self.ciphers.left, self.ciphers.right))
         left_difference, right_difference = (
             cipher.expand_blocks(pair[1]) for cipher in (self.ciphers.left, self.ciphers.right)
@@ -348,54 +352,54 @@ class _CorrectionWriter:
         first ^= correction & ~widen_mask(sign)
         second = choose_side(wide, left_difference, right_difference)
         second ^= first
-        second ^= correction  # one of the servers has it, and so their seeds differ by it
+        second ^= correction  # exactly one server applies the correction, so their seeds differ by it
         return first, second
 
     def write_values(self, level: int, right: Words, sign: Words, pair: Pair, owed: Words) -> Words:
-        """Corrects values; `owed` one level deeper: what the values on the path to the cell add up to."""
+        """Correct values; return `owed` one level deeper: the sum of the values on the path to the cell."""
         ring = self.public.domain.ring
         left, other = (
             ring.subtract(*sides)
             for sides in zip(*(self.ciphers.expand_values(seeds, ring) for seeds in pair), strict=True)
         )
         kept = choose_side(right[:, None], left, other)
-        # Who turns right where the cell lies left is above it: the path that is lost ends at 1.
-        wanted = ring.subtract(ring.units(~right), owed)
-        gained = ring.add(ring.subtract(kept, ring.add(left, other)), wanted)
+        # A threshold that turns right where the cell turns left is above the cell: the lost path must sum to 1.
+        target = ring.subtract(ring.units(~right), owed)
+        gained = ring.add(ring.subtract(kept, ring.add(left, other)), target)
         self.public.values[level] = ring.negate_where(sign, gained)
         return ring.add(ring.add(owed, kept), gained)
 
     def write_leaves(self, cells: Words, pair: Pair, owed: Words) -> None:
-        """Corrects what leaves say of the cells in them."""
+        """Correct the values of the leaves' cells."""
         ring, public = self.public.domain.ring, self.public
-        places = np.arange(1 << public.domain.leaf_bits, dtype=np.uint64)
-        below = cells & np.uint64((1 << public.domain.leaf_bits) - 1)
-        above = ring.units(-(below[:, None] <= places).astype(np.uint64))
-        public.leaf[:] = self._leaf_correction(self.ciphers.value, ring.subtract(above, owed[:, None]), pair)
+        positions = np.arange(1 << public.domain.leaf_bits, dtype=np.uint64)
+        leaf_position = cells & np.uint64((1 << public.domain.leaf_bits) - 1)
+        at_or_above = ring.units(-(leaf_position[:, None] <= positions).astype(np.uint64))
+        public.leaf[:] = self._leaf_correction(self.ciphers.value, ring.subtract(at_or_above, owed[:, None]), pair)
         if public.domain.is_enumerable:
-            equal = ring.units(-(below[:, None] == places).astype(np.uint64))
+            equal = ring.units(-(leaf_position[:, None] == positions).astype(np.uint64))
             public.point[:] = self._leaf_correction(self.ciphers.left, equal, pair)
 
-    def _leaf_correction(self, cipher: _Cipher, wanted: Words, pair: Pair) -> Words:
-        """The block that makes numbers ``(keys, places, words)`` of the leaves' blocks."""
+    def _leaf_correction(self, cipher: _Cipher, targets: Words, pair: Pair) -> Words:
+        """Return the correction that turns the leaves' blocks into numbers ``(keys, positions, words)``."""
         ring, sign = self.public.domain.ring, control_mask(pair[1])
-        first, second = (cipher.expand_blocks(seeds).reshape(wanted.shape) for seeds in pair)
-        signs = np.repeat(sign[:, None], wanted.shape[1], axis=1)
-        return ring.negate_where(signs, ring.add(ring.subtract(second, first), wanted)).reshape(len(sign), 2)
+        first, second = (cipher.expand_blocks(seeds).reshape(targets.shape) for seeds in pair)
+        signs = np.repeat(sign[:, None], targets.shape[1], axis=1)
+        return ring.negate_where(signs, ring.add(ring.subtract(second, first), targets)).reshape(len(sign), 2)
 
 
 def _octets(blocks: Words) -> memoryview:
     return blocks.reshape(-1).view(np.uint8).data
 
 
-# The round keys of AES-128, for code that runs the rounds itself.
-_ROUNDS = 10
+# Round keys of AES-128, for code that computes the rounds itself.
+_ROUNDS = 10  # FIPS 197, section 5
 
 
 def expand_aes_key(key: bytes) -> Words:
-    """Eleven round keys, ``(11, 2)`` little-endian words, for a public key (FIPS 197, section 5.2).
+    """Return the eleven round keys, ``(11, 2)`` little-endian words, of a public key (FIPS 197, section 5.2).
 
-    It looks up tables by the bytes of the key, so it is not for secret keys.
+    It uses table look-ups by bytes of the key, so it must not be used for secret keys.
     """
     box, rounds, constant = _build_sbox(), [key], 1
     for _ in range(_ROUNDS):
@@ -412,17 +416,17 @@ def expand_aes_key(key: bytes) -> Words:
 
 
 def _build_sbox() -> list[int]:
-    """The S-box: the inverse in the field of 256 elements, then an affine map (FIPS 197, section 5.1.1)."""
+    """Return the S-box: inversion in the field of 256 elements, then an affine map (FIPS 197, section 5.1.1)."""
     powers = [1]
     while len(powers) < 255:
         powers.append(powers[-1] ^ _multiply_by_x(powers[-1]))  # 3 generates all elements but 0
-    inverse = {0: 0} | {power: powers[-place % 255] for place, power in enumerate(powers)}
+    inverse = {0: 0} | {power: powers[-exponent % 255] for exponent, power in enumerate(powers)}
     return [_apply_affine(inverse[byte]) for byte in range(256)]
 
 
 def _apply_affine(byte: int) -> int:
-    turned = byte * 0x101  # twice the byte: its rotations are slices
-    return (turned ^ turned >> 4 ^ turned >> 5 ^ turned >> 6 ^ turned >> 7) & 0xFF ^ 0x63
+    repeated = byte * 0x101  # the byte repeated, so that shifts are rotations
+    return (repeated ^ repeated >> 4 ^ repeated >> 5 ^ repeated >> 6 ^ repeated >> 7) & 0xFF ^ 0x63
 
 
 def _multiply_by_x(byte: int) -> int:
@@ -431,9 +435,9 @@ def _multiply_by_x(byte: int) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FastEngine:
-    """Expands seeds in registers of one or two blocks. What is done once a key is left to the portable engine.
+    """Expands seeds in registers of one or two blocks. Work done once per key is left to the portable engine.
 
-    Formal guarantees: neither branches nor places in memory depend on cells or seeds.
+    Formal guarantees: neither branches nor memory addresses depend on cells or seeds.
     """
 
     keys: TaskKeys
@@ -444,9 +448,7 @@ class FastEngine:
 
     def __post_init__(self) -> None:
         if not 1 <= self.lanes <= supported_lanes():
-            raise InvalidArgument(
-                "lanes", f"this processor has instructions for {supported_lanes()} blocks, got {self.lanes}"
-            )
+            raise InvalidArgument("lanes", f"must be from 1 to {supported_lanes()} on this processor, got {self.lanes}")
         rounds = np.stack(
             [expand_aes_key(key) for key in (self.keys.left, self.keys.right, self.keys.value, self.keys.other_value)]
         )
@@ -455,14 +457,14 @@ class FastEngine:
 
     @classmethod
     def from_task(cls, task: bytes) -> FastEngine:
-        """An engine with the keys of the task so named."""
+        """Return an engine with the keys of this task."""
         return cls(TaskKeys.from_task(task), supported_lanes())
 
     def generate(self, public: PublicShare, cells: Words, first: Words, second: Words) -> None:
         from .kernels import compile_generation
 
         if not (_is_contiguous(public.seeds) and _is_contiguous(public.values) and _is_contiguous(public.turns)):
-            raise InvalidArgument("public", "words of keys must lie side by side")
+            raise InvalidArgument("public", "words of keys must be contiguous")
         ring, cells, pair = (
             public.domain.ring,
             np.ascontiguousarray(cells),
@@ -479,7 +481,7 @@ class FastEngine:
 
         words = public.domain.ring.words
         # Round keys of children, then of values, each left and right.
-        single, wide = (each if words == 2 else each[[0, 1, 2, 2]] for each in self._schedules)
+        single, wide = (schedule if words == 2 else schedule[[0, 1, 2, 2]] for schedule in self._schedules)
         corrections = _make_contiguous(public.seeds), _make_contiguous(public.values), _make_contiguous(public.turns)
         state.seeds, state.values = _make_contiguous(state.seeds), _make_contiguous(state.values)
         compile_descent(self.lanes, words)(
@@ -499,11 +501,17 @@ class FastEngine:
         from .kernels import compile_expansion
 
         single, wide = self._schedules
-        below = np.empty((2 * len(nodes), *nodes.shape[1:]), np.uint64)
+        children = np.empty((2 * len(nodes), *nodes.shape[1:]), np.uint64)
         compile_expansion(self.lanes)(
-            _make_contiguous(nodes), below, _make_contiguous(seed_words), _make_contiguous(turns), wide, single, level
+            _make_contiguous(nodes),
+            children,
+            _make_contiguous(seed_words),
+            _make_contiguous(turns),
+            wide,
+            single,
+            level,
         )
-        return below
+        return children
 
     def value_blocks(self, seeds: Words) -> Words:
         return self._portable.value_blocks(seeds)
@@ -519,20 +527,20 @@ class FastEngine:
 
     @property
     def has_node_evaluation(self) -> bool:
-        """True if `evaluate_node` is there: it needs instructions for SHA-256, too."""
+        """True if `evaluate_node` is available: it needs SHA-256 instructions."""
         return {"sha", "sse4.1"} <= supported_instructions()
 
     def evaluate_node(
         self, node: tuple[int, int], seeds: Words, root_weight: int, public: CheckedShare, mark_key: tuple[bytes, Words]
     ) -> tuple[int, Words]:
-        """Look at a node of some keys, whose numbers have one word.
+        """Evaluate a node of some keys whose numbers have one word.
 
         Args:
-            node: Its level and number.
-            seeds: Seeds there, ``(keys, 2)``.
+            node: Level and number of the node.
+            seeds: Seeds at the node, ``(keys, 2)``.
             root_weight: Weight of the root.
             public: Correction words.
-            mark_key: Key of marks, and masks of the five blocks that are marked.
+            mark_key: Key of marks, and masks of the five blocks of a mark.
 
         Returns:
             Sum of the left children's weights, without the server's sign; and marks ``(keys, 2)``.
@@ -540,14 +548,24 @@ class FastEngine:
         from .kernels import compile_node_evaluation
 
         (level, index), (single, wide), (key, masks) = node, self._schedules, mark_key
-        own = _make_contiguous(public.values[level - 1]) if level else np.zeros((0, 1), np.uint64)
+        node_values = _make_contiguous(public.values[level - 1]) if level else np.zeros((0, 1), np.uint64)
         words = tuple(
             map(_make_contiguous, (public.seeds[level], public.values[level], public.proofs[level], public.turns))
         )
         head = np.array([*np.frombuffer(self.keys.prefix, "<u8"), level, 2 * index], np.uint64)
         marks, secret = np.empty((len(seeds), 2), np.uint64), np.frombuffer(key, "<u8").astype(np.uint64)
         total = compile_node_evaluation(self.lanes)(
-            _make_contiguous(seeds), own, np.uint64(root_weight), words, head, level, wide, single, secret, masks, marks
+            _make_contiguous(seeds),
+            node_values,
+            np.uint64(root_weight),
+            words,
+            head,
+            level,
+            wide,
+            single,
+            secret,
+            masks,
+            marks,
         )
         return int(total), marks
 
@@ -564,19 +582,19 @@ class FastEngine:
 
 
 def _is_contiguous(words: Words) -> bool:
-    """True if the words of keys are contiguous along the last axis or two, which the compiled loops assume."""
+    """Return True if the words of keys are contiguous along the last one or two axes, as compiled loops assume."""
     inner = words if words.ndim < 3 else words[:1]
     return inner.size == 0 or inner.flags.c_contiguous
 
 
 def _make_contiguous(words: Words) -> Words:
-    """Lay words side by side in memory."""
+    """Return the words as a contiguous array."""
     return words if _is_contiguous(words) else np.ascontiguousarray(words)
 
 
 @cache
 def supported_instructions() -> frozenset[str]:
-    """Instruction sets that this processor has and numba may use: none where there is no numba."""
+    """Return the instruction sets that this processor has and numba may use; empty without numba."""
     try:
         import numba
     except ImportError:
@@ -593,12 +611,12 @@ def supported_instructions() -> frozenset[str]:
 
 
 def supported_lanes() -> int:
-    """Blocks per AES instruction of this processor; 0 if there is none, or numba may not use it."""
+    """Return the blocks per AES instruction of this processor; 0 without AES instructions or numba."""
     if not {"aes", "sse2"} <= supported_instructions():
         return 0
     return 2 if {"vaes", "avx2"} <= supported_instructions() else 1
 
 
 def select_engine(task: bytes) -> Engine:
-    """The fastest engine that this machine has. All engines of a task give the same bits."""
+    """Return the fastest engine of this machine. All engines of a task return equal bits."""
     return FastEngine.from_task(task) if supported_lanes() else PortableEngine.from_task(task)

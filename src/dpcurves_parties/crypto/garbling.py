@@ -18,59 +18,59 @@ from .ring import Words
 
 Bits = NDArray[np.bool_]
 _ONE = np.uint64(1)
-LABEL_SIZE = 16
+LABEL_SIZE = 16  # bytes
 
 
 def draw_offset(randomness: RandomByteSource) -> Words:
-    """SECRET: a new offset for one session. Its lowest bit is one, so that permute bits tell labels apart."""
+    """SECRET: draw the free-XOR offset of a session. Its lowest bit is 1, so that the labels' permute bits differ."""
     offset = np.frombuffer(randomness.random_bytes(LABEL_SIZE), dtype="<u8").astype(np.uint64)
     offset[0] |= _ONE
     return offset
 
 
 def require_offset(offset: Words) -> None:
-    """Refuse what can not be an offset.
+    """Refuse invalid offsets.
 
     Raises:
-        ValueError: it is even: both labels of a wire had one permute bit, and the output was open to nobody.
+        ValueError: the offset is even: both labels of a wire would have the same permute bit.
     """
     if offset.shape != (2,) or not int(offset[0]) & 1:
-        raise InvalidArgument("offset", "128 bits are needed, the lowest of which is one")
+        raise InvalidArgument("offset", "must have 128 bits, the lowest of which is 1")
 
 
 def permute_bits(labels: Words) -> Bits:
-    """XOR share of one party of the values of a wire. The garbler's are those of its labels of 0."""
+    """Return a party's XOR shares of a wire's values; the garbler's shares are those of its labels of 0."""
     return (labels[:, 0] & _ONE).astype(np.bool_)
 
 
 def reconstruct_bits(first: Sequence[Bits], second: Sequence[Bits]) -> list[Bits]:
-    """The values of wires, from both parties' shares.
+    """Reconstruct the values of wires from both parties' shares.
 
     Raises:
-        ValueError: they are shares of other wires, or of other instances.
+        ValueError: the shares have different wires or instances.
     """
-    if [len(one) for one in first] != [len(other) for other in second]:
-        raise InvalidArgument("shares", "both parties' are needed, of the same wires and instances")
-    return [one ^ other for one, other in zip(first, second, strict=True)]
+    if [len(wire) for wire in first] != [len(wire) for wire in second]:
+        raise InvalidArgument("shares", "both parties' shares must have the same wires and instances")
+    return [left ^ right for left, right in zip(first, second, strict=True)]
 
 
 def mask_offset(bits: Bits, offset: Words) -> Words:
-    """The offset where a bit is set, else zeros: ``(instances, 2)``. Without a branch."""
+    """Return the offset where a bit is set, else zeros, ``(instances, 2)``, without branches."""
     mask = -bits.astype(np.uint64)
     result: Words = mask[:, None] & offset
     return result
 
 
-SALT_SIZE = 16
-MOST = 1 << 48
+SALT_SIZE = 16  # bytes
+MOST = 1 << 48  # batches of gates per session
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class GateKeys:
-    """Counts the batches of gates of one session: the key of each is the salt, with its number in the low word.
+    """AES keys of a session's batches of gates: the salt XOR the number of the batch in the low word.
 
     Attributes:
-        salt: 16 bytes, the session's own. They are public.
+        salt: Public salt of the session, 16 bytes.
 
     Raises:
         ValueError: the salt has another length.
@@ -82,54 +82,54 @@ class GateKeys:
 
     def __post_init__(self) -> None:
         if len(self.salt) != SALT_SIZE:
-            raise InvalidArgument("salt", f"{SALT_SIZE} bytes are needed, got {len(self.salt)}")
+            raise InvalidArgument("salt", f"must have {SALT_SIZE} bytes, got {len(self.salt)}")
         self._words = np.frombuffer(self.salt, dtype="<u8").astype(np.uint64)
 
     def next_key(self) -> Words:
-        """The key of the next batch, ``(2,)``."""
+        """Return the key of the next batch, ``(2,)``."""
         if self._next >= MOST:
-            raise InvalidArgument("session", f"it has at most {MOST} batches of gates")
+            raise InvalidArgument("session", f"a session has at most {MOST} batches of gates")
         key = self._words.copy()
         key[0] ^= np.uint64(self._next)
         self._next += 1
         return key
 
 
-# Garbling and evaluation of a batch of AND gates. Two engines, portable and fast, give equal bits.
+# Garbling and evaluation of a batch of AND gates (half gates, Zahur, Rosulek and Evans 2015), by two equal engines.
 class GateEngine(Protocol):
     """Hashes labels: arrays ``(instances, 2)`` of little-endian words, whose lowest bit is the permute bit.
 
-    A label x is hashed to ``E(k, s) xor s`` with ``s = sigma(x) xor t``: E is AES-128, its key k is the gate's own,
-    t is twice the instance's number, plus one in the evaluator's half, and sigma takes words ``(low, high)`` to
-    ``(low xor high, low)``: a linear map without fixed points, as is its sum with the identity.
+    A label x is hashed to ``E(k, s) xor s`` with ``s = sigma(x) xor t``: E is AES-128, k is the gate's key, t is twice
+    the instance's number, plus one in the evaluator's half, and sigma maps words ``(low, high)`` to ``(low xor high,
+    low)``: a linear map without fixed points, as is its sum with the identity.
 
-    Formal guarantees: with E an ideal cipher, and the offset uniform but for its lowest bit, who evaluates n instances
-    of g gates, and E at q places, tells its tables from uniform ones with a chance of at most ``n * (q + 2*g*n) /
-    2**124``: no two blocks of one key are the same but by a coincidence of labels, and a key is met by the q places
-    of its own gate alone (Guo, Katz, Wang, Weng and Yu 2020: hashing that is correlation robust though the offset is
-    added to it needs sigma, and keys of its own for each gate cost no security with their number). One evaluation of
-    each table; labels are used by one session only.
+    Formal guarantees: with E an ideal cipher and an offset that is uniform except for its lowest bit, an adversary who
+    evaluates n instances of g gates, and E at q inputs, distinguishes its tables from uniform ones with advantage at
+    most ``n * (q + 2*g*n) / 2**124``: two blocks under one key are equal only by a coincidence of labels, and a key is
+    hit only by the q queries for its gate (Guo, Katz, Wang, Weng and Yu 2020: correlation-robust hashing with an added
+    offset needs sigma, and a separate key per gate costs no security as gates grow). Each table is evaluated once;
+    labels are used in one session only.
     """
 
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
-        """Tables ``(2, instances, 2)`` and the output's labels of 0, from the inputs' labels of 0. SECRET.
+        """SECRET: return tables ``(2, instances, 2)`` and the output's labels of 0, from the inputs' labels of 0.
 
         Args:
-            offset: Global offset of free XOR, the difference of labels of 0 and 1, ``(2,)``.
-            key: The gate's AES key, ``(2,)``. It is public.
+            offset: Free-XOR offset, the difference of the labels of 0 and 1, ``(2,)``.
+            key: Public AES key of the gate, ``(2,)``.
         """
         ...
 
     def evaluate(self, left: Words, right: Words, tables: Words, key: Words) -> Words:
-        """The output's labels, from those of the inputs."""
+        """Return the output's labels from the inputs' labels."""
         ...
 
 
 class PortableGates:
-    """Garbles by OpenSSL's AES.
+    """Garbles with OpenSSL's AES.
 
-    Formal guarantees: neither branches nor places in memory depend on labels; AES takes the same time for all inputs
-    where the processor has instructions for it.
+    Formal guarantees: neither branches nor memory addresses depend on labels; AES takes constant time on processors
+    with AES instructions.
     """
 
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
@@ -165,38 +165,38 @@ class PortableGates:
         return output
 
 
-def _write_sigma(labels: Words, half: int, room: Words) -> None:
+def _write_sigma(labels: Words, half: int, output: Words) -> None:
     """Write ``sigma(x) xor t``."""
-    np.bitwise_xor(labels[:, 0], labels[:, 1], out=room[:, 0])
-    room[:, 0] ^= np.arange(half, 2 * len(labels), 2, dtype=np.uint64)
-    room[:, 1] = labels[:, 0]
+    np.bitwise_xor(labels[:, 0], labels[:, 1], out=output[:, 0])
+    output[:, 0] ^= np.arange(half, 2 * len(labels), 2, dtype=np.uint64)
+    output[:, 1] = labels[:, 0]
 
 
 def _hash_blocks(blocks: Words, key: Words) -> Words:
-    """``AES(blocks) xor blocks``."""
-    room = np.empty(blocks.size + 2, np.uint64)
+    """Return ``AES(blocks) xor blocks``."""
+    buffer = np.empty(blocks.size + 2, np.uint64)
     cipher = Cipher(algorithms.AES128(key.astype("<u8").tobytes()), modes.ECB()).encryptor()
-    cipher.update_into(blocks.reshape(-1).view(np.uint8).data, room.view(np.uint8).data)
-    result = room[:-2].reshape(blocks.shape)
+    cipher.update_into(blocks.reshape(-1).view(np.uint8).data, buffer.view(np.uint8).data)
+    result = buffer[:-2].reshape(blocks.shape)
     result ^= blocks
     return result
 
 
 def _permute_bit_mask(labels: Words) -> Words:
-    """Bit mask of labels: ones in both words where the permute bit is set, else zeros."""
+    """Return a mask of both words: ones where the permute bit is set, else zeros."""
     return widen_mask(-(labels[:, 0] & _ONE))
 
 
-# The fast engine of gates: the processor's AES instructions, by code that numba compiles.
+# The fast engine of gates: the processor's AES instructions, in code compiled by numba.
 _LEAST = 64
-"""Instances that are worth the fast loops."""
+"""Fewest instances for which the compiled loops pay."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class FastGates:
-    """Garbles in registers of one block or two; a few instances are left to the portable engine.
+    """Garbles in registers of one or two blocks; few instances go to the portable engine.
 
-    Formal guarantees: neither branches nor places in memory depend on labels.
+    Formal guarantees: neither branches nor memory addresses depend on labels.
     """
 
     lanes: int
@@ -204,9 +204,7 @@ class FastGates:
 
     def __post_init__(self) -> None:
         if not 1 <= self.lanes <= supported_lanes():
-            raise InvalidArgument(
-                "lanes", f"this processor has instructions for {supported_lanes()} blocks, got {self.lanes}"
-            )
+            raise InvalidArgument("lanes", f"must be from 1 to {supported_lanes()} on this processor, got {self.lanes}")
 
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
         if len(left) < _LEAST:
@@ -230,7 +228,7 @@ class FastGates:
 
 
 def select_gate_engine(instances: int) -> GateEngine:
-    """The engine for so many instances: the fast one where this machine has it, and they are worth its start."""
+    """Return the fast engine if this machine has it and the instances are worth it, else the portable engine."""
     return FastGates(supported_lanes()) if instances >= _LEAST and supported_lanes() else PortableGates()
 
 
@@ -240,8 +238,8 @@ class Garbler:
 
     Attributes:
         engine: Hash engine of the gates.
-        keys: Those of the session's gates.
-        offset: Global offset of free XOR, the difference of labels of 0 and 1, in the whole session and in no other.
+        keys: Keys of the session's gates.
+        offset: Free-XOR offset, used in this session only.
 
     Raises:
         ValueError: the offset is even.
@@ -262,7 +260,7 @@ class Garbler:
         return wire ^ self.offset
 
     def zeros(self, like: Words) -> Words:
-        """The label of 0 is all zeros, and the evaluator knows it: the value is known to all."""
+        """Return all-zero labels of 0, which the evaluator knows: the value is public."""
         return np.zeros_like(like)
 
     def conjunction(self, left: Words, right: Words) -> Words:
@@ -271,18 +269,18 @@ class Garbler:
         return wire
 
     def take_tables(self) -> bytes:
-        """The tables since this was last asked for: 32 bytes an AND."""
+        """Return the tables since the last call, 32 bytes per AND gate."""
         tables, self._tables = self._tables, []
         return b"".join([table.astype("<u8", copy=False).data.cast("B") for table in tables])
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class Evaluator:
-    """SECRET: runs gates on the labels that stand for the values, with tables from the garbler.
+    """SECRET: runs gates on the labels of the values, with tables from the garbler.
 
     Attributes:
         engine: Hash engine of the gates.
-        keys: Those of the session's gates.
+        keys: Keys of the session's gates.
     """
 
     engine: GateEngine
@@ -291,30 +289,30 @@ class Evaluator:
     _position: int = field(default=0, init=False)
 
     def load_tables(self, tables: bytes | memoryview) -> None:
-        """Go on with these tables, when those before are used up.
+        """Load the next tables, after all earlier tables were used.
 
         Raises:
-            ProtocolAborted: they are not, or these are cut off.
+            ProtocolAborted: earlier tables are left, or these are truncated.
         """
         self.finish()
         if len(tables) % 32:
-            raise ProtocolError("tables", "they are cut off")
+            raise ProtocolError("tables", "truncated")
         self._tables, self._position = np.frombuffer(tables, dtype="<u8").astype(np.uint64, copy=False), 0
 
     def finish(self) -> None:
-        """Require that all tables are used up.
+        """Require that all tables were used.
 
         Raises:
-            ProtocolAborted: there are more than the circuit has gates.
+            ProtocolAborted: there are more tables than gates.
         """
         if self._position != len(self._tables):
-            raise ProtocolError("tables", "there are more of them than gates")
+            raise ProtocolError("tables", "more tables than gates")
 
     def xor(self, left: Words, right: Words) -> Words:
         return left ^ right
 
     def negation(self, wire: Words) -> Words:
-        """Leave the label: the garbler alone has turned what it stands for."""
+        """Return the label unchanged: the garbler has swapped its meaning."""
         return wire
 
     def zeros(self, like: Words) -> Words:
@@ -323,7 +321,7 @@ class Evaluator:
     def conjunction(self, left: Words, right: Words) -> Words:
         end = self._position + 4 * len(left)
         if end > len(self._tables):
-            raise ProtocolError("tables", "there are fewer of them than gates")
+            raise ProtocolError("tables", "fewer tables than gates")
         tables = self._tables[self._position : end].reshape(2, len(left), 2)
         self._position = end
         return self.engine.evaluate(left, right, tables, self.keys.next_key())

@@ -25,10 +25,10 @@ class RandomByteSource(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SeedShare:
-    """SECRET: one server's seeds, 16 bytes for each key, ``(keys, 2)`` words. The top bit is the server's number.
+    """SECRET: one server's seeds, 16 bytes per key, as ``(keys, 2)`` words. The top bit is the server's number.
 
     Raises:
-        ValueError: there is no such server, or the top bit of a seed is another one.
+        ValueError: the server is not 0 or 1, or the top bit of a seed is not its number.
     """
 
     party: int
@@ -36,13 +36,13 @@ class SeedShare:
 
     def __post_init__(self) -> None:
         if self.party not in (0, 1):
-            raise InvalidArgument("party", f"there are servers 0 and 1, got {self.party}")
+            raise InvalidArgument("party", f"must be 0 or 1, got {self.party}")
         if bool(np.any(self.words[:, 1] >> np.uint64(63) != self.party)):
             raise InvalidArgument(f"seeds of server {self.party}", f"the top bit of every seed must be {self.party}")
 
     @classmethod
     def sample(cls, count: int, party: int, randomness: RandomByteSource) -> SeedShare:
-        """New seeds, of 127 random bits each."""
+        """Draw new seeds, of 127 random bits each."""
         words = np.frombuffer(randomness.random_bytes(16 * count), dtype="<u8").astype(np.uint64).reshape(count, 2)
         words[:, 1] = (words[:, 1] & np.uint64(2**63 - 1)) | np.uint64(party << 63)
         return cls(party, words)
@@ -55,17 +55,17 @@ class SeedShare:
 
     @classmethod
     def concatenate(cls, parts: Sequence[SeedShare]) -> SeedShare:
-        """The seeds of all parts, one after the other.
+        """Concatenate seeds of one server.
 
         Raises:
-            ValueError: there are no parts, or they are of several servers.
+            ValueError: there are no parts, or they belong to several servers.
         """
         if len({part.party for part in parts}) != 1:
-            raise InvalidArgument("parts", "seeds of one server are needed")
+            raise InvalidArgument("parts", "must be seeds of one server")
         return cls(parts[0].party, np.concatenate([part.words for part in parts]))
 
 
-ONCE = frozenset({"turns", "leaf", "point"})
+ONCE = frozenset({"turns", "leaf", "point"})  # arrays without an axis of levels
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -73,11 +73,11 @@ class CorrectionWords(ABC):
     """Correction words of some keys: arrays ``(levels, keys, words)`` or ``(keys, ...)``. It has no repr.
 
     Attributes:
-        KEY_NAME: What errors call the keys.
+        KEY_NAME: Name of the keys in error messages.
         domain: Domain of the keys.
         seeds: ``(levels, keys, 2)``; the top bit corrects the control bit of left children.
         values: ``(levels, keys, words)``.
-        turns: ``(keys,)``; bit i says whether level i corrects control bits of right children otherwise.
+        turns: ``(keys,)``; bit i is set if level i corrects control bits of right children differently.
     """
 
     KEY_NAME: ClassVar[str]
@@ -93,16 +93,16 @@ class CorrectionWords(ABC):
     @classmethod
     @abstractmethod
     def layout(cls, domain: Domain) -> Mapping[str, tuple[int, int]]:
-        """Levels and words of each array, in the order of a record; `ONCE` are those without an axis of levels."""
+        """Return levels and words of each array, in the order of a record; arrays in `ONCE` have no axis of levels."""
 
     @classmethod
     def record_words(cls, domain: Domain) -> int:
-        """64-bit words of one key's correction words."""
+        """Return the number of 64-bit words of one key's correction words."""
         return sum(levels * words for levels, words in cls.layout(domain).values())
 
     @classmethod
     def allocate(cls, domain: Domain, count: int) -> Self:
-        """Space for correction words. Turns are 0."""
+        """Allocate correction words. Turns are 0."""
         arrays: dict[str, Any] = {
             name: np.empty((count, words) if name in ONCE else (levels, count, words), np.uint64)
             for name, (levels, words) in cls.layout(domain).items()
@@ -110,7 +110,7 @@ class CorrectionWords(ABC):
         return cls(domain, **{**arrays, "turns": np.zeros(count, np.uint64)})
 
     def records(self) -> Words:
-        """Correction words as rows, ``(keys, record_words)``: equal rows are equal correction words."""
+        """Return the correction words as rows, ``(keys, record_words)``."""
         layout, arrays = self.layout(self.domain), self._arrays()
         return join_levels(
             *(arrays[name].reshape(levels, len(self), words) for name, (levels, words) in layout.items())
@@ -118,17 +118,17 @@ class CorrectionWords(ABC):
 
     @classmethod
     def require(cls, domain: Domain, records: Words) -> None:
-        """Refuse rows that are none. Raises `ValueError`: a row has bits where none belong."""
+        """Refuse invalid rows. Raises `ValueError` if a row has bits past the last level."""
         levels, _ = cls.layout(domain)["seeds"]
         if levels < MOST_BITS and bool((cls._split_records(domain, records)["turns"] >> np.uint64(levels)).any()):
             raise InvalidArgument(cls.KEY_NAME, f"bits of turns past level {levels} must be 0")
 
     @classmethod
     def from_records(cls, domain: Domain, records: Words) -> Self:
-        """The keys of rows.
+        """Parse the correction words of rows.
 
         Raises:
-            ValueError: a row has bits where none belong.
+            ValueError: a row has bits past the last level.
         """
         cls.require(domain, records)
         parts, layout = cls._split_records(domain, records), cls.layout(domain)
@@ -150,22 +150,22 @@ class CorrectionWords(ABC):
         return replace(self, **chosen)
 
     def overwrite(self, other: Self) -> None:
-        """Overwrite these keys by as many others."""
+        """Overwrite these correction words by as many others."""
         for name, words in self._arrays().items():
             words[...] = getattr(other, name)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
-        """The keys of all parts, one after the other.
+        """Concatenate correction words of one domain.
 
         Raises:
             ValueError: there are no parts, or they have several domains.
         """
         if len({part.domain for part in parts}) != 1:
-            raise InvalidArgument("parts", "keys of one domain are needed")
+            raise InvalidArgument("parts", "must be keys of one domain")
         arrays = [part._arrays() for part in parts]
         joined: dict[str, Any] = {
-            name: np.concatenate([each[name] for each in arrays], axis=max(words.ndim - 2, 0))
+            name: np.concatenate([part[name] for part in arrays], axis=max(words.ndim - 2, 0))
             for name, words in arrays[0].items()
         }
         return replace(parts[0], **joined)
@@ -184,11 +184,11 @@ class ServerKeys(Generic[Public]):
     """SECRET: complete keys of one server.
 
     Attributes:
-        FRAME_KIND: What frames of server 0 call them; those of server 1 have one more.
-        CORRECTIONS: Their correction words.
+        FRAME_KIND: Kind of server 0's frames; server 1's kind is one more.
+        CORRECTIONS: Class of the correction words.
 
     Raises:
-        ValueError: there are not as many seeds as correction words.
+        ValueError: the numbers of seeds and correction words differ.
     """
 
     FRAME_KIND: ClassVar[int]
@@ -199,7 +199,7 @@ class ServerKeys(Generic[Public]):
 
     def __post_init__(self) -> None:
         if len(self.public) != len(self.seeds):
-            raise InvalidArgument("seeds", f"one is needed for each of {len(self.public)} keys, got {len(self.seeds)}")
+            raise InvalidArgument("seeds", f"must be one for each of {len(self.public)} keys, got {len(self.seeds)}")
 
     def __len__(self) -> int:
         return len(self.seeds)
@@ -212,17 +212,17 @@ class ServerKeys(Generic[Public]):
         return self.public.domain
 
     def to_bytes(self) -> bytes:
-        """Serialise to one frame: 16 bytes, then the correction words and the seed of each key."""
+        """Serialise to one frame: a header of 16 bytes, then the correction words and the seed of each key."""
         rows = np.concatenate([self.public.records(), self.seeds.words], axis=1)
         return self._frame(self.domain, self.seeds.party).to_bytes(rows)
 
     @classmethod
     def from_bytes(cls, domain: Domain, party: int, blob: bytes) -> Self:
-        """The keys of a frame.
+        """Parse the keys of a frame.
 
         Raises:
-            ValueError: it holds no such keys of this version, domain and server, or has another length or checksum, or
-                bits where none belong. What it holds is not shown.
+            ValueError: the frame is of another kind, version, domain or server, its length or checksum is wrong, or it
+                has invalid bits. The message shows no content.
         """
         size = cls.CORRECTIONS.record_words(domain)
         public, seeds = np.split(cls._frame(domain, party).from_bytes(blob, size + 2), [size], axis=1)
@@ -230,10 +230,10 @@ class ServerKeys(Generic[Public]):
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
-        """The keys of all parts, one after the other.
+        """Concatenate keys of one server.
 
         Raises:
-            ValueError: there are no parts, or they are of several domains or servers.
+            ValueError: there are no parts, or they have several domains or servers.
         """
         seeds = SeedShare.concatenate([part.seeds for part in parts])
         return cls(type(parts[0].public).concatenate([part.public for part in parts]), seeds)
@@ -247,11 +247,13 @@ class ServerKeys(Generic[Public]):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PublicShare(CorrectionWords):
-    """Correction words of some keys: what both servers get. It has no repr, for one seed more would open it.
+    """Correction words of comparison keys, which both servers get.
+
+    It has no repr: with one more seed it would be readable.
 
     Attributes:
-        leaf: ``(keys, 2)``: for the comparison.
-        point: ``(keys, 2)``: for the point function; ``(keys, 0)`` if the domain is not enumerable.
+        leaf: ``(keys, 2)``, for the comparison.
+        point: ``(keys, 2)``, for the point function; ``(keys, 0)`` if the domain is not enumerable.
     """
 
     KEY_NAME = "comparison keys"
@@ -266,7 +268,7 @@ class PublicShare(CorrectionWords):
 
 
 class ComparisonKeys(ServerKeys[PublicShare]):
-    """SECRET: complete keys of one server for some comparison functions: 784 bytes each for 32 bits."""
+    """SECRET: complete keys of one server for comparison functions; 784 bytes each for 32 bits."""
 
     __slots__ = ()
 
@@ -278,26 +280,26 @@ Keys = TypeVar("Keys", bound=ServerKeys[Any])
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SharedKeys(Generic[Keys]):
-    """SECRET as a whole: what an owner sends. Each server gets the public share, and its own seeds alone."""
+    """SECRET as a whole: the keys that an owner sends. Each server gets the public share and its own seeds only."""
 
     key_type: type[Keys]
     public: Any
     seeds: tuple[SeedShare, SeedShare]
 
     def keys(self, party: int) -> Keys:
-        """SECRET: what one server gets."""
+        """SECRET: return the keys of one server."""
         return self.key_type(self.public, self.seeds[party])
 
 
-PROOF_WORDS = 4
+PROOF_WORDS = 4  # 64-bit words of SHA-256
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CheckedShare(CorrectionWords):
-    """Correction words of some checked keys, which both servers get. The tree goes down to single cells.
+    """Correction words of checked keys, which both servers get. The tree goes down to single cells.
 
     Attributes:
-        proofs: ``(bits, keys, 4)``: what the hashes of both servers' seeds on the path differ by.
+        proofs: ``(bits, keys, 4)``: XOR of the hashes of both servers' seeds on the path.
     """
 
     KEY_NAME = "checked keys"
@@ -311,14 +313,14 @@ class CheckedShare(CorrectionWords):
         return {"seeds": (levels, 2), "values": (levels, words), "proofs": (levels, PROOF_WORDS), "turns": (1, 1)}
 
     def fingerprints(self) -> Words:
-        """BLAKE2b-256 of each row, ``(keys, 4)``. Worked out once: correction words do not change."""
+        """Return BLAKE2b-256 of each row, ``(keys, 4)``, cached because correction words do not change."""
         if not self._fingerprints:
             self._fingerprints.append(hash_rows(self.records(), 32, b"").view(np.uint64))
         return self._fingerprints[0]
 
 
 class CheckedKeys(ServerKeys[CheckedShare]):
-    """SECRET: complete keys of one server for some checked functions: 1816 bytes each for 32 bits."""
+    """SECRET: complete keys of one server for checked functions; 1816 bytes each for 32 bits."""
 
     __slots__ = ()
 
@@ -326,7 +328,7 @@ class CheckedKeys(ServerKeys[CheckedShare]):
 
 
 def hash_rows(rows: Words, size: int, key: bytes) -> NDArray[np.uint8]:
-    """BLAKE2b of each row: ``(rows, size)`` bytes."""
+    """Return BLAKE2b of each row, ``(rows, size)`` bytes."""
     raw, length = np.ascontiguousarray(rows, dtype="<u8").reshape(-1).view(np.uint8).data, 8 * rows.shape[1]
     digests = [
         blake2b(raw[start : start + length], digest_size=size, key=key).digest() for start in range(0, len(raw), length)

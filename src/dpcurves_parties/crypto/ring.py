@@ -1,4 +1,4 @@
-"""Integers modulo 2**64 or 2**128, cells that keys speak of, and frames of bytes that keys travel in."""
+"""Integers modulo 2**64 or 2**128, domains of cells, and the byte frames in which keys are sent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpcurves.arguments import InvalidArgument
 
 Words = NDArray[np.uint64]
 
-_HALF = np.uint64(2**32 - 1)
+_HALF = np.uint64(2**32 - 1)  # mask of the lower half of a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Ring:
     Raises:
         ValueError: `words` is neither 1 nor 2.
 
-    >>> Z64.signed(Z64.opened((2**64 - 3,), (1,))[0])
+    >>> Z64.to_signed(Z64.reconstruct((2**64 - 3,), (1,))[0])
     -2
     """
 
@@ -32,41 +32,41 @@ class Ring:
 
     def __post_init__(self) -> None:
         if self.words not in (1, 2):
-            raise InvalidArgument("words", f"a number has 1 word or 2, got {self.words}")
+            raise InvalidArgument("words", f"must be 1 or 2, got {self.words}")
 
     @property
     def modulus(self) -> int:
         return 1 << 64 * self.words
 
     def add(self, left: Words, right: Words) -> Words:
-        """The sum, number by number."""
+        """Return the elementwise sum."""
         result = left + right
         if self.words == 2:
             result[..., 1] += result[..., 0] < left[..., 0]
         return result
 
     def subtract(self, left: Words, right: Words) -> Words:
-        """The difference, number by number."""
+        """Return the elementwise difference."""
         result = left - right
         if self.words == 2:
             result[..., 1] -= left[..., 0] < right[..., 0]
         return result
 
     def negate_where(self, mask: Words, numbers: Words) -> Words:
-        """The numbers, with the other sign where `mask` (all ones or all zeros, for each number) says so."""
+        """Negate the numbers whose `mask` is all ones; each mask is all ones or all zeros."""
         return self.subtract(numbers ^ mask[..., None], self._broadcast_mask(mask))
 
     def negate(self, numbers: Words) -> Words:
-        """The numbers with the other sign."""
+        """Return the negated numbers."""
         return self.subtract(np.zeros_like(numbers), numbers)
 
     def units(self, mask: Words) -> Words:
-        """1 where `mask` is all ones, and 0 where it is all zeros."""
+        """Return 1 where `mask` is all ones, and 0 where it is all zeros."""
         ones = (mask & np.uint64(1))[..., None]
         return ones if self.words == 1 else np.concatenate([ones, np.zeros_like(ones)], axis=-1)
 
     def sums(self, numbers: Words) -> Words:
-        """Sums along the last axis but one, ``(..., count, words)``, of fewer than 2**32 numbers."""
+        """Return sums along the last axis but one, ``(..., count, words)``, of fewer than 2**32 numbers."""
         if self.words == 1:
             return np.asarray(np.add.reduce(numbers, axis=-2))
         low = np.add.reduce(numbers[..., 0] & _HALF, axis=-1)
@@ -75,7 +75,7 @@ class Ring:
         return np.stack([(middle << 32) | (low & _HALF), high], axis=-1)
 
     def running_sums(self, numbers: Words) -> Words:
-        """Sums of the first numbers, ``(count, words)``: of one, of two and so on."""
+        """Return the prefix sums of numbers ``(count, words)``."""
         result = np.add.accumulate(numbers, axis=0)
         if self.words == 2:
             carries = result[:, 0] < numbers[:, 0]
@@ -83,22 +83,22 @@ class Ring:
         return result
 
     def to_integers(self, numbers: Words) -> tuple[int, ...]:
-        """An array of shape ``(count, words)`` as integers."""
+        """Convert an array of shape ``(count, words)`` to integers."""
         if self.words == 1:
             return tuple(numbers[:, 0].tolist())
         return tuple(low + (high << 64) for low, high in numbers.tolist())
 
     def reconstruct(self, *shares: tuple[int, ...]) -> tuple[int, ...]:
-        """Reconstruct the secrets: sums of the parties' additive shares, place by place."""
-        return tuple(sum(parts) % self.modulus for parts in zip(*shares, strict=True))
+        """Reconstruct the secrets as elementwise sums of the parties' additive shares."""
+        return tuple(sum(summands) % self.modulus for summands in zip(*shares, strict=True))
 
     def to_signed(self, number: int) -> int:
-        """The integer of least absolute value that is congruent to `number`."""
+        """Return the integer of least absolute value that is congruent to `number`."""
         half = self.modulus // 2
         return (number + half) % self.modulus - half
 
     def _broadcast_mask(self, mask: Words) -> Words:
-        """-1 where the mask is all ones: ``(numbers ^ mask) - mask`` negates there."""
+        """Broadcast a mask to all words; all ones is -1, so ``(numbers ^ mask) - mask`` negates."""
         return mask[..., None] if self.words == 1 else np.repeat(mask[..., None], self.words, axis=-1)
 
 
@@ -106,15 +106,15 @@ Z64 = Ring(1)
 Z128 = Ring(2)
 
 
-MOST_BITS = 64
-ENUMERABLE_BITS = 20
+MOST_BITS = 64  # bits of a domain
+ENUMERABLE_BITS = 20  # largest domain, in bits, that is evaluated as a whole
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
     """Cells ``0, ..., 2**bits - 1``, and the ring in which shares add up.
 
-    The tree of seeds ends one level early where two values fill one block of AES.
+    The tree of seeds ends one level early if two values fit into one AES block.
 
     Raises:
         ValueError: `bits` is not in 1, ..., 64.
@@ -129,7 +129,7 @@ class Domain:
 
     def __post_init__(self) -> None:
         if not 1 <= self.bits <= MOST_BITS:
-            raise InvalidArgument("bits", f"a domain has 1 to {MOST_BITS} bits, got {self.bits}")
+            raise InvalidArgument("bits", f"must be from 1 to {MOST_BITS}, got {self.bits}")
 
     @property
     def leaf_bits(self) -> int:
@@ -141,39 +141,39 @@ class Domain:
 
     @property
     def is_enumerable(self) -> bool:
-        """True if keys can be evaluated on the whole domain: they have one more block for that."""
+        """True if keys can be evaluated on the whole domain; such keys have one more block."""
         return self.bits <= ENUMERABLE_BITS
 
     def require(self, cells: Words) -> None:
-        """Refuse cells outside the domain, without saying which.
+        """Refuse cells outside the domain, without showing them.
 
         Raises:
-            ValueError: there are some.
+            ValueError: a cell is outside the domain.
         """
         if self.bits < MOST_BITS and bool(np.any(cells >> np.uint64(self.bits))):
             raise InvalidArgument("cells", f"all must be below 2**{self.bits}")
 
     def sort_thresholds(self, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:
-        """Thresholds from left to right, each with its place.
+        """Return the thresholds in ascending order, each with its original position.
 
         Raises:
-            ValueError: one is outside the domain.
+            ValueError: a threshold is outside the domain.
         """
         for threshold in thresholds:
             if not 0 <= threshold < 1 << self.bits:
                 raise InvalidArgument("thresholds", f"all must be in 0, ..., 2**{self.bits} - 1, got {threshold}")
-        return tuple(sorted((int(threshold), place) for place, threshold in enumerate(thresholds)))
+        return tuple(sorted((int(threshold), position) for position, threshold in enumerate(thresholds)))
 
 
-# Words of many keys, level by level as engines read them, or key by key as they are sent.
+# Words of many keys: by level, as engines read them, or by key, as they are sent.
 Part = slice | NDArray[np.bool_]
-"""Some keys of many."""
+"""Selection of keys."""
 
 _AT_A_TIME = 256  # keys whose rows fit into the cache
 
 
 def split_levels(records: Words, levels: int, words: int) -> Words:
-    """Records ``(keys, levels * words)`` as ``(levels, keys, words)``, laid out so."""
+    """Reorder records ``(keys, levels * words)`` to a contiguous array ``(levels, keys, words)``."""
     result = np.empty((levels, len(records), words), np.uint64)
     for keys in range(0, len(records), _AT_A_TIME):
         chunk = records[keys : keys + _AT_A_TIME]
@@ -182,7 +182,7 @@ def split_levels(records: Words, levels: int, words: int) -> Words:
 
 
 def join_levels(*by_level: Words) -> Words:
-    """The reverse of `by_level`, for several arrays ``(levels, keys, words)``: one row for each key."""
+    """Invert `split_levels`, for several arrays ``(levels, keys, words)``: one row for each key."""
     ends = np.cumsum([0, *(part.shape[0] * part.shape[2] for part in by_level)])
     rows = np.empty((by_level[0].shape[1], int(ends[-1])), np.uint64)
     for keys in range(0, len(rows), _AT_A_TIME):
@@ -192,9 +192,9 @@ def join_levels(*by_level: Words) -> Words:
     return rows
 
 
-# Frames of bytes: a fixed header with a checksum, then records of one size. Any other form is refused.
+# Byte frames: a fixed header with a checksum, then records of equal size. Any other form is refused.
 _HEAD = Struct("<4sBBBBI")  # magic, version, kind, bits, words, count: little-endian
-_SUM_SIZE = 4  # of SHA-256 over all else: against accidents, not against people
+_SUM_SIZE = 4  # bytes of SHA-256 over the rest: detects accidents, not attacks
 _MAGIC = b"dpcs"
 _VERSION = 1
 HEAD_SIZE = _HEAD.size + _SUM_SIZE
@@ -205,9 +205,9 @@ class Frame:
     """Header of a frame, without the count.
 
     Attributes:
-        name: Content of the frame, for errors.
-        kind: Its number.
-        bits: Bits of the domain; 0 if there is none.
+        name: Content of the frame, for error messages.
+        kind: Number of the content type.
+        bits: Bits of the domain; 0 without a domain.
         words: Words of a number.
     """
 
@@ -217,33 +217,35 @@ class Frame:
     words: int
 
     def to_bytes(self, records: Words) -> bytes:
-        """The frame of records ``(count, words of a record)``."""
+        """Serialise records ``(count, words of a record)``."""
         head = _HEAD.pack(_MAGIC, _VERSION, self.kind, self.bits, self.words, len(records))
         body = np.ascontiguousarray(records, dtype="<u8").tobytes()
         return head + _checksum(head, body) + body
 
     def from_bytes(self, blob: bytes, record_words: int) -> Words:
-        """The records ``(count, record_words)`` of a frame. Read-only.
+        """Parse the records ``(count, record_words)`` of a frame; the result is read-only.
 
         Raises:
-            ValueError: it is another frame, or its length or its checksum is not what its head says.
+            ValueError: the header differs, or the length or the checksum is wrong.
         """
-        found = self._parse_head(blob)
-        wanted = (_MAGIC, _VERSION, self.kind, self.bits, self.words)
-        for part, have, want in zip(("magic", "version", "kind", "bits", "words"), found, wanted, strict=False):
-            if have != want:
-                raise InvalidArgument(self.name, f"{part} {want!r} is needed, got {have!r}")
-        size = HEAD_SIZE + 8 * record_words * found[-1]
+        header = self._parse_head(blob)
+        expected_header = (_MAGIC, _VERSION, self.kind, self.bits, self.words)
+        for field_name, actual, expected in zip(
+            ("magic", "version", "kind", "bits", "words"), header, expected_header, strict=False
+        ):
+            if actual != expected:
+                raise InvalidArgument(self.name, f"{field_name} must be {expected!r}, got {actual!r}")
+        size = HEAD_SIZE + 8 * record_words * header[-1]
         if len(blob) != size:
-            raise InvalidArgument(self.name, f"{size} bytes are needed for count {found[-1]}, got {len(blob)}")
+            raise InvalidArgument(self.name, f"must have {size} bytes for count {header[-1]}, got {len(blob)}")
         if blob[_HEAD.size : HEAD_SIZE] != _checksum(blob[: _HEAD.size], memoryview(blob)[HEAD_SIZE:]):
-            raise InvalidArgument(self.name, "the checksum is that of other bytes")
+            raise InvalidArgument(self.name, "wrong checksum: the bytes were changed")
         body = np.frombuffer(blob, dtype="<u8", offset=HEAD_SIZE).astype(np.uint64, copy=False)
-        return body.reshape(found[-1], record_words)
+        return body.reshape(header[-1], record_words)
 
     def _parse_head(self, blob: bytes) -> tuple[bytes, int, int, int, int, int]:
         if len(blob) < HEAD_SIZE:
-            raise InvalidArgument(self.name, f"a head of {HEAD_SIZE} bytes is needed, got {len(blob)}")
+            raise InvalidArgument(self.name, f"must begin with a header of {HEAD_SIZE} bytes, got {len(blob)}")
         magic, version, kind, bits, words, count = _HEAD.unpack_from(blob)
         return magic, version, kind, bits, words, count
 

@@ -1,4 +1,4 @@
-"""Two-party computation of a circuit: sessions that send and get messages, and end with an XOR share each."""
+"""Two-party computation of a circuit: sessions of messages that end with an XOR share of the outputs at each party."""
 
 from __future__ import annotations
 
@@ -35,41 +35,41 @@ from .oblivious_transfer import (
 )
 from .ring import Words
 
-# Protocols as generators: a party's part yields a message to send it, and None to be given the next one.
+# Protocols are generators: a party yields a message to send it, and yields None to receive the next message.
 Result = TypeVar("Result")
 Other = TypeVar("Other")
 Talk = Generator[bytes | None, bytes, Result]
 
 
-def run_both_parties(one: Talk[Result], other: Talk[Other]) -> tuple[Result, Other]:
-    """Run both parties here, message by message: for tests and simulations.
+def run_both_parties(first: Talk[Result], second: Talk[Other]) -> tuple[Result, Other]:
+    """Run both parties in one process, message by message, for tests and simulations.
 
     Raises:
-        ValueError: each waits for the other.
+        ValueError: each party waits for the other.
     """
-    ways: tuple[deque[bytes], deque[bytes]] = deque(), deque()
+    inboxes: tuple[deque[bytes], deque[bytes]] = deque(), deque()
     results: list[Any] = [None, None]
-    todo: dict[int, Talk[Any]] = {0: one, 1: other}
-    wanted = {number: next(talk) for number, talk in todo.items()}
-    while todo:
-        moved = False
-        for number in list(todo):
+    running: dict[int, Talk[Any]] = {0: first, 1: second}
+    pending = {number: next(protocol) for number, protocol in running.items()}
+    while running:
+        has_progress = False
+        for number in list(running):
             try:
-                while (message := wanted[number]) is not None or ways[number]:
+                while (message := pending[number]) is not None or inboxes[number]:
                     if message is not None:
-                        ways[1 - number].append(message)
-                    wanted[number] = todo[number].send(b"" if message is not None else ways[number].popleft())
-                    moved = True
+                        inboxes[1 - number].append(message)
+                    pending[number] = running[number].send(b"" if message is not None else inboxes[number].popleft())
+                    has_progress = True
             except StopIteration as end:
-                results[number], moved = end.value, True
-                del todo[number]
-        if not moved:
-            raise InvalidArgument("parties", "each waits for the other")
+                results[number], has_progress = end.value, True
+                del running[number]
+        if not has_progress:
+            raise InvalidArgument("parties", "both parties wait for a message of the other")
     return results[0], results[1]
 
 
 CHUNK = 4096
-"""Instances whose labels fit into the cache."""
+"""Instances per message, whose labels fit into the cache."""
 _PURPOSE = b"dpcurves: job of two parties, version 1\n"
 
 
@@ -79,13 +79,13 @@ class InputOwner(Enum):
     GARBLER = "garbler"
     EVALUATOR = "evaluator"
     SHARED = "shared"
-    """Both: the input is the XOR of what they have."""
+    """Both: the input is the XOR of their values."""
     COIN = "coin"
-    """Joint randomness, supplied by no single party: the input is the XOR of bits that both draw."""
+    """Joint random bits: the input is the XOR of bits that both parties draw."""
 
     @property
     def is_transferred(self) -> bool:
-        """True if bits of the input go through an oblivious transfer."""
+        """True if the input's bits go through oblivious transfers."""
         return self is not InputOwner.GARBLER
 
 
@@ -94,7 +94,7 @@ class FinalStep:
     """Final circuit, applied to the secret sum of an output over all instances, which no party learns.
 
     Attributes:
-        circuit: Its first input is the sum, as `Job.total_width` bits, and with `Job.total_offset` added.
+        circuit: Its first input is the sum, of `Job.total_width` bits, with `Job.total_offset` added.
         owners: Owner of each other input.
     """
 
@@ -107,16 +107,16 @@ class Job:
     """Circuit that is evaluated for many instances.
 
     Attributes:
-        name: Unique subject of the session: a task, say, and a number of an attempt.
-        circuit: Circuit that is evaluated for each instance.
+        name: Unique name of the session, such as a task and an attempt.
+        circuit: Circuit of one instance.
         owners: Owner of each input.
         count: Number of instances.
-        final_step: Final step on the sum of its only output; None: each instance has an output of its own.
-        tree_levels: Depth of the trees by which transfers are extended.
-        chunk_size: Number of instances that are sent at a time.
+        final_step: Final circuit on the sum of the only output; None: each instance has its own outputs.
+        tree_levels: Depth of the trees of the transfer extension.
+        chunk_size: Number of instances per message.
 
     Raises:
-        ValueError: parts do not fit together.
+        ValueError: the arguments are inconsistent.
     """
 
     name: bytes
@@ -129,23 +129,26 @@ class Job:
 
     def __post_init__(self) -> None:
         if len(self.owners) != len(self.circuit.inputs):
-            raise InvalidArgument("owners", f"one for each of {len(self.circuit.inputs)} inputs is needed")
+            raise InvalidArgument("owners", f"must be one for each of {len(self.circuit.inputs)} inputs")
         if self.count < 1 or self.chunk_size < 1:
-            raise InvalidArgument("count", "at least one instance is needed")
+            raise InvalidArgument("count", "must be at least 1, as chunk_size must")
         if self.final_step is not None:
             self._require(self.final_step)
 
-    def _require(self, ending: FinalStep) -> None:
+    def _require(self, final_step: FinalStep) -> None:
         if len(self.circuit.outputs) != 1:
-            raise InvalidArgument("ending", "a circuit with one output is needed")
-        if ending.circuit.inputs[0] != self.total_width or len(ending.owners) != len(ending.circuit.inputs) - 1:
+            raise InvalidArgument("final_step", "needs a circuit with one output")
+        if (
+            final_step.circuit.inputs[0] != self.total_width
+            or len(final_step.owners) != len(final_step.circuit.inputs) - 1
+        ):
             raise InvalidArgument(
-                "ending", f"its first input has {self.total_width} bits, and others have an owner each"
+                "final_step", f"its first input must have {self.total_width} bits, and each other input an owner"
             )
 
     @property
     def total_width(self) -> int:
-        """Bits of the sum that an ending starts from."""
+        """Bits of the sum that the final step starts from."""
         return total_width(self.circuit.outputs[0], self.count)
 
     @property
@@ -155,7 +158,7 @@ class Job:
 
     @property
     def digest(self) -> bytes:
-        """Digest of the job, by which parties check that theirs are equal."""
+        """Digest by which parties check that their jobs are equal."""
         lines = [_PURPOSE, len(self.name).to_bytes(8, "little"), self.name]
         lines.append(f"{self.count} {self.tree_levels} {self.chunk_size}\n".encode())
         lines += _describe_circuit(self.circuit, self.owners)
@@ -166,15 +169,15 @@ class Job:
 
 def _describe_circuit(circuit: Circuit, owners: tuple[InputOwner, ...]) -> list[bytes]:
     ranges = " ".join(f"{number.low}:{number.high}" for number in circuit.outputs)
-    return [" ".join([each.value for each in owners]).encode(), f"\n{ranges}\n{to_bristol(circuit)}".encode()]
+    return [" ".join([owner.value for owner in owners]).encode(), f"\n{ranges}\n{to_bristol(circuit)}".encode()]
 
 
 # SECRET: a party's inputs as bits, chunk by chunk, and labels for them.
 Bits = NDArray[np.bool_]
 Given = Sequence[NDArray[np.uint64] | None]
-"""For each input the numbers of all instances; None where the party has none, and for coins."""
-SEED_SIZE = 16
-_WORD = 64
+"""For each input the numbers of all instances; None for other parties' inputs and for random bits."""
+SEED_SIZE = 16  # bytes
+_WORD = 64  # bits
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -186,10 +189,10 @@ class Inputs:
         owners: Owner of each input.
         values: Values that this party supplies.
         role: Role of this party.
-        randomness: Source of its bits of coins.
+        randomness: Source of its share of joint random bits.
 
     Raises:
-        ValueError: it has not what it should have, or of another number of instances, or with more bits.
+        ValueError: values are missing or superfluous, or have a wrong number of instances or too many bits.
     """
 
     widths: tuple[int, ...]
@@ -199,21 +202,21 @@ class Inputs:
     randomness: RandomByteSource
 
     def require(self, count: int) -> None:
-        """Refuse what does not fit so many instances."""
+        """Refuse values that do not fit this number of instances."""
         if len(self.values) != len(self.owners):
-            raise InvalidArgument("values", f"{len(self.owners)} inputs are needed, got {len(self.values)}")
+            raise InvalidArgument("values", f"must be {len(self.owners)} inputs, got {len(self.values)}")
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
             if (values is not None) != (owner in (self.role, InputOwner.SHARED)):
                 raise InvalidArgument(
-                    "values", f"a party has those that are its own, and shares, but no input of {owner.value}"
+                    "values", f"a party supplies its own and shared inputs, and none of owner {owner.value}"
                 )
             if values is not None and values.shape != (count,):
-                raise InvalidArgument("values", f"one for each of {count} instances is needed")
+                raise InvalidArgument("values", f"must be one for each of {count} instances")
             if values is not None and width < _WORD and bool(np.any(values >> np.uint64(width))):
-                raise InvalidArgument("values", f"all must be whole numbers below 2**{width}")
+                raise InvalidArgument("values", f"must be integers below 2**{width}")
 
     def split_bits(self, part: slice) -> Iterator[tuple[InputOwner, int, list[Bits]]]:
-        """For each input its owner, its width, and this party's bits of it, which may be none."""
+        """Yield for each input its owner, its width, and this party's bits of it, if any."""
         size = part.stop - part.start
         for owner, width, values in zip(self.owners, self.widths, self.values, strict=True):
             if owner is InputOwner.COIN:
@@ -226,9 +229,11 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class LabelStream:
-    """SECRET: labels of the garbler's own inputs, made of one seed by both parties: they tell the evaluator nothing.
+    """SECRET: labels of the garbler's own inputs, derived from one seed by both parties.
 
-    The seed stays between them, so that nobody on the way has labels either.
+    They are independent of the values.
+
+    The seed is sent encrypted, so that eavesdroppers have no labels.
     """
 
     _context: CipherContext
@@ -238,32 +243,32 @@ class LabelStream:
         return cls(Cipher(algorithms.AES128(bytes(seed)), modes.CTR(bytes(16))).encryptor())
 
     def next_labels(self, width: int, size: int) -> Words:
-        """Labels of so many wires, ``(width, size, 2)``."""
+        """Return the labels of the next wires, ``(width, size, 2)``."""
         drawn = self._context.update(bytes(16 * width * size))
         return np.frombuffer(drawn, dtype="<u8").astype(np.uint64, copy=False).reshape(width, size, 2)
 
 
 def count_transferred_bits(owners: Sequence[InputOwner], widths: Sequence[int]) -> int:
-    """Bits of one instance that go through a transfer."""
+    """Return the number of bits of one instance that go through transfers."""
     return sum(width for owner, width in zip(owners, widths, strict=True) if owner.is_transferred)
 
 
 # Authenticated messages of a session, in order: changed, truncated, replayed or foreign messages are refused.
-TAG_SIZE = 16
-NONCE_SIZE = 16
-GARBLER, EVALUATOR = 0, 1
+TAG_SIZE = 16  # bytes
+NONCE_SIZE = 16  # bytes
+GARBLER, EVALUATOR = 0, 1  # numbers of the parties
 
 
 @dataclass(slots=True, repr=False, eq=False)
 class MessageAuthenticator:
-    """Authenticator of messages (AES-GCM tags), under a key made of the job and of a number that each party drew.
+    """Authenticator of messages (AES-GCM tags), under a key derived from the job and a nonce of each party.
 
-    Formal guarantees: against accidents, and messages that go astray between sessions. Against people on the way stands
-    what carries the messages: TLS, or sealing.
+    Formal guarantees: detects accidents and messages of other sessions. Attackers on the network are excluded by the
+    transport: TLS, or encryption.
 
     Attributes:
-        job: The job's digest.
-        party: Party that sends from here.
+        job: Digest of the job.
+        party: Number of this party.
     """
 
     job: bytes
@@ -276,11 +281,11 @@ class MessageAuthenticator:
         self._name = sha256(b"dpcurves: session, version 1\n" + self.job).digest()
 
     def draw_nonce(self, randomness: RandomByteSource) -> bytes:
-        """Nonce that distinguishes the session from all others."""
+        """Draw a nonce that distinguishes this session from all others."""
         return randomness.random_bytes(NONCE_SIZE)
 
     def mix_nonce(self, nonce: bytes | memoryview) -> None:
-        """From now on messages are those of a session with this number, too; both parties mix in the same order."""
+        """Bind all later messages to this nonce too; both parties mix nonces in the same order."""
         self._name = sha256(self._name + nonce).digest()
 
     @property
@@ -290,27 +295,27 @@ class MessageAuthenticator:
 
     @property
     def salt(self) -> bytes:
-        """The session's salt for keys of gates."""
+        """Salt of the session's gate keys."""
         return sha256(b"salt of gates\n" + self._name).digest()[: garbling.SALT_SIZE]
 
     def seal_message(self, *parts: bytes) -> bytes:
-        """The next message."""
+        """Return the next message with its tag."""
         body = b"".join(parts)
         tag = self._tag(self.party, self._sent_count, body)
         self._sent_count += 1
         return body + tag
 
     def open_message(self, message: bytes, size: int | None = None) -> memoryview:
-        """Authenticate and open the next message of the other party, of this size if one is given.
+        """Authenticate the other party's next message and return its body, of the given size.
 
         Raises:
-            ProtocolAborted: it is another message.
+            ProtocolAborted: the message is not the next one of this session, or has another size.
         """
         body = memoryview(message)[:-TAG_SIZE]
         if len(message) < TAG_SIZE or self._tag(1 - self.party, self._received_count, body) != message[-TAG_SIZE:]:
-            raise ProtocolError("message", "it is not the next one of this session")
+            raise ProtocolError("message", "not the next message of this session")
         if size is not None and len(body) != size:
-            raise ProtocolError("message", f"{size} bytes are needed")
+            raise ProtocolError("message", f"must have {size} bytes")
         self._received_count += 1
         return body
 
@@ -320,21 +325,22 @@ class MessageAuthenticator:
 
 
 def garble(job: Job, values: Given, randomness: RandomByteSource, final_values: Given = ()) -> Talk[list[Bits]]:
-    """The garbler's part: its XOR shares of all outputs' wires, or of the ending's.
+    """Run the garbler; return its XOR shares of all output wires, or of the final step's.
 
-    Formal guarantees: the evaluator sees labels that are as good as uniform, tables (see `GateEngine`), and the
-    points of base transfers (see `BaseReceiver`); the garbler sees points and masked bits (see `ExtensionReceiver`). So, as
-    long as both follow the protocol, neither learns more than its own share, which is uniform on its own. Not covered:
-    a party that sends something else, say a table that works for one value alone, or the tables of another circuit.
+    Formal guarantees: the evaluator sees labels that are indistinguishable from uniform, tables (see `GateEngine`), and
+    the points of base transfers (see `BaseReceiver`); the garbler sees points and masked bits (see
+    `ExtensionReceiver`). So, if both follow the protocol, neither learns more than its own share, which alone is
+    uniform. Not covered: a party that deviates, for example with a table that works for one value only, or tables of
+    another circuit.
 
     Args:
         job: Job that both parties have agreed on.
-        values: Its inputs, as `Inputs` has them. SECRET.
-        randomness: Its own.
-        final_values: Those of the ending, but for the sum.
+        values: SECRET. Inputs of this party, as in `Inputs`.
+        randomness: Random source of this party.
+        final_values: Inputs of the final step, without the sum.
 
     Raises:
-        ProtocolAborted: a message was not the next one. Nothing of this party's was in the error.
+        ProtocolAborted: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = Inputs(job.circuit.inputs, job.owners, values, InputOwner.GARBLER, randomness)
     inputs.require(job.count)
@@ -358,18 +364,18 @@ def garble(job: Job, values: Given, randomness: RandomByteSource, final_values: 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _GarblingSide:
-    """SECRET: what labels come from."""
+    """SECRET: sources of the garbler's labels."""
 
     machine: garbling.Garbler
     transfers: ExtensionSender
     stream: LabelStream
 
     def input_wires(self, inputs: Inputs, part: slice, sent: memoryview) -> list[Words]:
-        """The labels of 0 of all inputs of some instances."""
+        """Return the labels of 0 of all inputs of some instances."""
         size = part.stop - part.start
         bits = count_transferred_bits(inputs.owners, inputs.widths)
         labels = iter(self.transfers.labels(bits * size, sent).reshape(bits, size, 2))
-        return [wire for given in inputs.split_bits(part) for wire in self._input_labels(*given, labels, size)]
+        return [wire for owned in inputs.split_bits(part) for wire in self._input_labels(*owned, labels, size)]
 
     def _input_labels(
         self, owner: InputOwner, width: int, bits: list[Bits], labels: Iterator[Words], size: int
@@ -381,7 +387,7 @@ class _GarblingSide:
             if owner is InputOwner.GARBLER
             else [next(labels) for _ in range(width)]
         )
-        # A label that stands for its own bit, or for the evaluator's, is one of 0 if the bit is taken off.
+        # The label of a known bit becomes the label of 0 by adding the offset if the bit is 1.
         return [zero ^ garbling.mask_offset(bit, self.machine.offset) for zero, bit in zip(zeros, bits, strict=True)]
 
 
@@ -396,30 +402,32 @@ def _garble_each(job: Job, inputs: Inputs, side: _GarblingSide, frames: MessageA
 
 
 def _garble_sum(  # noqa: PLR0917
-    job: Job, ending: FinalStep, inputs: Inputs, values: Given, side: _GarblingSide, frames: MessageAuthenticator
+    job: Job, final_step: FinalStep, inputs: Inputs, values: Given, side: _GarblingSide, frames: MessageAuthenticator
 ) -> Talk[list[Bits]]:
-    last = Inputs(ending.circuit.inputs[1:], ending.owners, values, InputOwner.GARBLER, inputs.randomness)
-    last.require(1)
-    piles: CarrySaveAdder[Words] = CarrySaveAdder(side.machine, job.circuit.outputs[0])
+    final_inputs = Inputs(
+        final_step.circuit.inputs[1:], final_step.owners, values, InputOwner.GARBLER, inputs.randomness
+    )
+    final_inputs.require(1)
+    adder: CarrySaveAdder[Words] = CarrySaveAdder(side.machine, job.circuit.outputs[0])
     for part in chunk_slices(job.count, job.chunk_size):
         sent = frames.open_message((yield None))
-        piles.add(job.circuit.run(side.machine, side.input_wires(inputs, part, sent)))
+        adder.add(job.circuit.run(side.machine, side.input_wires(inputs, part, sent)))
         yield frames.seal_message(side.machine.take_tables())
     sent = frames.open_message((yield None))
-    wires = ending.circuit.run(side.machine, [*piles.total(), *side.input_wires(last, slice(0, 1), sent)])
+    wires = final_step.circuit.run(side.machine, [*adder.total(), *side.input_wires(final_inputs, slice(0, 1), sent)])
     yield frames.seal_message(side.machine.take_tables())
     return [garbling.permute_bits(wire) for wire in wires]
 
 
 AHEAD = 1
-"""Parts for which labels are on their way before tables of an earlier one have come: so neither party waits."""
+"""Chunks that are sent before tables of an earlier chunk arrive, so that neither party waits."""
 
 
 def evaluate(job: Job, values: Given, randomness: RandomByteSource, final_values: Given = ()) -> Talk[list[Bits]]:
-    """The evaluator's part: its XOR shares of all outputs' wires, or of the ending's. See `garble`.
+    """Run the evaluator; return its XOR shares of all output wires, or of the final step's. See `garble`.
 
     Raises:
-        ProtocolAborted: a message was not the next one. Nothing of this party's was in the error.
+        ProtocolAborted: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = Inputs(job.circuit.inputs, job.owners, values, InputOwner.EVALUATOR, randomness)
     inputs.require(job.count)
@@ -445,19 +453,23 @@ def evaluate(job: Job, values: Given, randomness: RandomByteSource, final_values
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _EvaluatingSide:
-    """SECRET: what labels come from."""
+    """SECRET: sources of the evaluator's labels."""
 
     machine: garbling.Evaluator
     transfers: ExtensionReceiver
     stream: LabelStream
 
     def input_wires(self, inputs: Inputs, part: slice) -> tuple[list[Words], bytes]:
-        """The labels that all inputs of some instances have, and what the garbler is sent for them."""
-        size, given = part.stop - part.start, list(inputs.split_bits(part))
-        own = [bit for owner, _, bits in given if owner.is_transferred for bit in bits]
-        made, sent = self.transfers.labels(np.concatenate(own) if own else np.zeros(0, np.bool_))
-        labels = iter(made.reshape(len(own), size, 2))
-        return [wire for owner, width, _ in given for wire in self._input_labels(owner, width, labels, size)], sent
+        """Return the labels of all inputs of some instances, and the message with which the garbler gets its labels."""
+        size, owned_bits = part.stop - part.start, list(inputs.split_bits(part))
+        transferred = [bit for owner, _, bits in owned_bits if owner.is_transferred for bit in bits]
+        transferred_labels, message = self.transfers.labels(
+            np.concatenate(transferred) if transferred else np.zeros(0, np.bool_)
+        )
+        labels = iter(transferred_labels.reshape(len(transferred), size, 2))
+        return [
+            wire for owner, width, _ in owned_bits for wire in self._input_labels(owner, width, labels, size)
+        ], message
 
     def _input_labels(self, owner: InputOwner, width: int, labels: Iterator[Words], size: int) -> list[Words]:
         if owner is InputOwner.GARBLER:
@@ -478,65 +490,72 @@ def _evaluate_each(job: Job, inputs: Inputs, side: _EvaluatingSide, frames: Mess
 
 
 def _evaluate_sum(  # noqa: PLR0917
-    job: Job, ending: FinalStep, inputs: Inputs, values: Given, side: _EvaluatingSide, frames: MessageAuthenticator
+    job: Job, final_step: FinalStep, inputs: Inputs, values: Given, side: _EvaluatingSide, frames: MessageAuthenticator
 ) -> Talk[list[Bits]]:
-    last = Inputs(ending.circuit.inputs[1:], ending.owners, values, InputOwner.EVALUATOR, inputs.randomness)
-    last.require(1)
-    piles: CarrySaveAdder[Words] = CarrySaveAdder(side.machine, job.circuit.outputs[0])
+    final_inputs = Inputs(
+        final_step.circuit.inputs[1:], final_step.owners, values, InputOwner.EVALUATOR, inputs.randomness
+    )
+    final_inputs.require(1)
+    adder: CarrySaveAdder[Words] = CarrySaveAdder(side.machine, job.circuit.outputs[0])
     shares: list[Bits] = []
 
     def add_labels(labels: list[Words]) -> None:
-        piles.add(job.circuit.run(side.machine, labels))
+        adder.add(job.circuit.run(side.machine, labels))
 
     def evaluate_final_step(labels: list[Words]) -> None:
         shares.extend(
-            garbling.permute_bits(wire) for wire in ending.circuit.run(side.machine, [*piles.total(), *labels])
+            garbling.permute_bits(wire) for wire in final_step.circuit.run(side.machine, [*adder.total(), *labels])
         )
 
-    todo = ((inputs, part, add_labels) for part in chunk_slices(job.count, job.chunk_size))
-    yield from _run_pipeline(chain(todo, [(last, slice(0, 1), evaluate_final_step)]), side, frames)
+    work = ((inputs, part, add_labels) for part in chunk_slices(job.count, job.chunk_size))
+    yield from _run_pipeline(chain(work, [(final_inputs, slice(0, 1), evaluate_final_step)]), side, frames)
     return shares
 
 
 def _run_pipeline(
-    todo: Iterable[tuple[Inputs, slice, Callable[[list[Words]], None]]],
+    work: Iterable[tuple[Inputs, slice, Callable[[list[Words]], None]]],
     side: _EvaluatingSide,
     frames: MessageAuthenticator,
 ) -> Talk[None]:
-    """Send what gets labels for each part, and evaluate it when its tables come: meanwhile the garbler has the next."""
-    ahead: deque[tuple[list[Words], Callable[[list[Words]], None]]] = deque()
-    for inputs, part, take in todo:
-        labels, sent = side.input_wires(inputs, part)
-        ahead.append((labels, take))
-        yield frames.seal_message(sent)
-        if len(ahead) > AHEAD:
-            yield from _evaluate_part(*ahead.popleft(), side.machine, frames)
-    for labels, take in ahead:
-        yield from _evaluate_part(labels, take, side.machine, frames)
+    """Send the transfer message of each chunk, and evaluate the chunk once its tables arrive, while the garbler
+    proceeds.
+    """
+    in_flight: deque[tuple[list[Words], Callable[[list[Words]], None]]] = deque()
+    for inputs, part, use_labels in work:
+        labels, message = side.input_wires(inputs, part)
+        in_flight.append((labels, use_labels))
+        yield frames.seal_message(message)
+        if len(in_flight) > AHEAD:
+            yield from _evaluate_part(*in_flight.popleft(), side.machine, frames)
+    for labels, use_labels in in_flight:
+        yield from _evaluate_part(labels, use_labels, side.machine, frames)
     side.machine.finish()
 
 
 def _evaluate_part(
-    labels: list[Words], take: Callable[[list[Words]], None], machine: garbling.Evaluator, frames: MessageAuthenticator
+    labels: list[Words],
+    use_labels: Callable[[list[Words]], None],
+    machine: garbling.Evaluator,
+    frames: MessageAuthenticator,
 ) -> Talk[None]:
     machine.load_tables(frames.open_message((yield None)))
-    take(labels)
+    use_labels(labels)
 
 
-# Both parts of a session of one instance, in three messages: base transfers alone, without an extension.
+# Both sides of a session of one instance, in three messages: base transfers only, without an extension.
 #
-# The garbler shows a point; the evaluator answers with a point for each of its bits; the garbler sends what turns base
-# keys into labels, and the tables. Given the same randomness and the same messages, a party says the same again: who is
-# interrupted goes on by saying all from the start.
-_LABEL = 16
+# The garbler sends a point; the evaluator answers with a point for each of its bits; the garbler sends the corrections
+# that turn base keys into labels, and the tables. Both sides are deterministic given randomness and received messages,
+# so an interrupted party resumes by replaying the session from the start.
+_LABEL = 16  # bytes
 _ONLY = slice(0, 1)
 
 
 def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[list[Bits]]:
-    """The garbler's part. Guarantees are those of `garble`, with base transfers alone.
+    """Run the garbler for one instance. Guarantees are those of `garble`, with base transfers only.
 
     Raises:
-        ProtocolAborted: a message was not the next one. Nothing of this party's was in the error.
+        ProtocolAborted: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = _create_single_inputs(job, values, InputOwner.GARBLER, randomness)
     frames, sender, offset = (
@@ -558,8 +577,8 @@ def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[li
     wires: list[Words] = []
     for owner, width, bits in inputs.split_bits(_ONLY):
         zeros = stream.next_labels(width, 1) if owner is InputOwner.GARBLER else [next(labels) for _ in range(width)]
-        own = bits if owner is not InputOwner.EVALUATOR else [np.zeros(1, np.bool_)] * width
-        wires += [zero ^ garbling.mask_offset(bit, offset) for zero, bit in zip(zeros, own, strict=True)]
+        own_bits = bits if owner is not InputOwner.EVALUATOR else [np.zeros(1, np.bool_)] * width
+        wires += [zero ^ garbling.mask_offset(bit, offset) for zero, bit in zip(zeros, own_bits, strict=True)]
     machine = garbling.Garbler(garbling.PortableGates(), garbling.GateKeys(frames.salt), offset)
     shares = [garbling.permute_bits(wire) for wire in job.circuit.run(machine, wires)]
     corrections = (keys[:, 0] ^ keys[:, 1] ^ offset).astype("<u8").tobytes()
@@ -568,15 +587,15 @@ def garble_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[li
 
 
 def evaluate_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[list[Bits]]:
-    """The evaluator's part.
+    """Run the evaluator for one instance.
 
     Raises:
-        ProtocolAborted: a message was not the next one. Nothing of this party's was in the error.
+        ProtocolAborted: a message was not the next one of the session. The error shows nothing of this party's inputs.
     """
     inputs = _create_single_inputs(job, values, InputOwner.EVALUATOR, randomness)
-    frames, given = MessageAuthenticator(job.digest, EVALUATOR), list(inputs.split_bits(_ONLY))
-    own = [bit for owner, _, bits in given if owner.is_transferred for bit in bits]
-    choices = np.concatenate(own) if own else np.zeros(0, np.bool_)
+    frames, owned_bits = MessageAuthenticator(job.digest, EVALUATOR), list(inputs.split_bits(_ONLY))
+    transferred = [bit for owner, _, bits in owned_bits if owner.is_transferred for bit in bits]
+    choices = np.concatenate(transferred) if transferred else np.zeros(0, np.bool_)
     hello = frames.open_message((yield None), NONCE_SIZE + POINT_SIZE)
     frames.mix_nonce(hello[:NONCE_SIZE])
     receiver = BaseReceiver.from_choices(choices, bytes(hello[NONCE_SIZE:]), randomness)
@@ -590,7 +609,7 @@ def evaluate_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[
     labels, stream = iter(chosen[:, None]), LabelStream.from_seed(body[:SEED_SIZE])
     wires = [
         wire
-        for owner, width, _ in given
+        for owner, width, _ in owned_bits
         for wire in (
             stream.next_labels(width, 1) if owner is InputOwner.GARBLER else [next(labels) for _ in range(width)]
         )
@@ -602,9 +621,9 @@ def evaluate_one(job: Job, values: Given, randomness: RandomByteSource) -> Talk[
     return shares
 
 
-def _create_single_inputs(job: Job, values: Given, own: InputOwner, randomness: RandomByteSource) -> Inputs:
+def _create_single_inputs(job: Job, values: Given, role: InputOwner, randomness: RandomByteSource) -> Inputs:
     if job.count != 1 or job.final_step is not None:
-        raise InvalidArgument("job", "one instance, and no ending, is needed")
-    inputs = Inputs(job.circuit.inputs, job.owners, values, own, randomness)
+        raise InvalidArgument("job", "must have one instance and no final step")
+    inputs = Inputs(job.circuit.inputs, job.owners, values, role, randomness)
     inputs.require(1)
     return inputs

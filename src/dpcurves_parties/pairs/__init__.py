@@ -1,4 +1,4 @@
-"""Two parties who compute together: as processes that talk, or as people who leave sealed letters for each other."""
+"""Computation in pairs: of two servers in a session, or of two people who leave encrypted messages for each other."""
 
 from lazy_loader import attach_stub
 

@@ -1,4 +1,4 @@
-"""SECRET. All meetings of one person, and the client by which its device reaches the relay server."""
+"""SECRET. A person's part in all of its meetings, and the client by which its device reaches the relay server."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .task import PairTask
 
 @dataclass(slots=True, repr=False, eq=False)
 class RelayClient:
-    """Client of the relay for one person, with the key bundles of others. SECRET: its ticket; it has no repr.
+    """Client of the relay server for one person, with a cache of key bundles. Its ticket is SECRET; it has no repr.
 
     Attributes:
         task: The task.
-        ticket: The person's.
-        channel: To the server of the task.
+        ticket: The person's ticket.
+        channel: Connection to the relay server.
     """
 
     task: PairTask
@@ -38,12 +38,12 @@ class RelayClient:
 
     @classmethod
     def connect(cls, task: PairTask, ticket: Ticket, relay: str = "", timeout: float = PATIENCE) -> RelayClient:
-        """To the server that a task names, where it says or at another URL."""
+        """Connect to the relay server of a task, at the task's URL or at another URL."""
         (server,) = task.servers
         return cls(task, ticket, Channel.from_certificate(relay or server.url, server.certificate, timeout))
 
     def publish_keys(self, bundle: KeyBundle) -> None:
-        """Publish one's own key bundle: once for a ticket.
+        """Publish this person's key bundle; a ticket is good for one bundle.
 
         Raises:
             ProtocolAborted: another device has entered with the ticket, or the task is closed.
@@ -52,20 +52,20 @@ class RelayClient:
 
     @property
     def agreement(self) -> Agreement | None:
-        """Agreement of the pairs drawn; None: the seed was not shown yet.
+        """Agreement with the drawn pairs; None until the seed is revealed.
 
         Raises:
-            ProtocolAborted: the server shows another seed than the promised one.
+            ProtocolAborted: the server's seed does not match the commitment.
         """
         if self._agreement is None:
-            told = parse_fields(self.channel.get(f"/tasks/{self.task.hash}"), "server", state=str, seed=str)
-            if told["state"] == CLOSED:
-                self._agreement = self.task.build_agreement(decode_hex(told["seed"]))
+            status = parse_fields(self.channel.get(f"/tasks/{self.task.hash}"), "server", state=str, seed=str)
+            if status["state"] == CLOSED:
+                self._agreement = self.task.build_agreement(decode_hex(status["seed"]))
                 self._meeting_numbers = {meeting.name: meeting.number for meeting in self._agreement.meetings}
         return self._agreement
 
     def has_entered(self, person: int) -> bool:
-        """True if a person has published keys, so that letters can be sealed to it."""
+        """Return True if a person has published keys, so that messages to this person can be encrypted."""
         if person not in self._bundles:
             octets = self._request("keys", person.to_bytes(8, "little"))
             if octets:
@@ -73,57 +73,61 @@ class RelayClient:
         return person in self._bundles
 
     def fetch_bundle(self, person: int) -> KeyBundle:
-        """The key bundle of a person, or of the aggregator, whose key stands in the task.
+        """Return the key bundle of a person, or of the aggregator, whose key is in the task.
 
         Raises:
-            ProtocolAborted: that person has not entered.
+            ProtocolAborted: the person has not entered.
         """
         if person == AGGREGATOR:
             return KeyBundle(bytes.fromhex(self.task.servers[0].hpke_key), bytes(KEY_SIZE), bytes(SIGNATURE_SIZE))
         if not self.has_entered(person):
-            raise ProtocolError("keys", "that person has not entered")
+            raise ProtocolError("keys", "this person has not entered the task")
         return self._bundles[person]
 
     def put_message(self, address: MessageAddress, message: bytes) -> None:
-        """Leave a letter. Leaving it twice changes nothing."""
+        """Send a message. The operation is idempotent."""
         self._request("leave", self._encode_address(address) + message)
         self._delivered_addresses.add(address)
 
     def get_message(self, address: MessageAddress) -> bytes | None:
-        """The letter of a place; None: there is none yet."""
+        """Return the message at an address; None if there is no message yet."""
         return self._request("letter", self._encode_address(address)) or None
 
     def has_message(self, address: MessageAddress) -> bool:
-        """True if this device has left its letter there, as far as it remembers."""
+        """Return True if this client has sent the message of this address."""
         return address in self._delivered_addresses
 
     def close(self) -> None:
         """Close the connection."""
         self.channel.close()
 
-    def _encode_address(self, place: MessageAddress) -> bytes:
-        numbers = self._meeting_numbers[place.meeting], place.sender, place.step
+    def _encode_address(self, address: MessageAddress) -> bytes:
+        numbers = self._meeting_numbers[address.meeting], address.sender, address.step
         return b"".join([number.to_bytes(8, "little") for number in numbers])
 
-    def _request(self, what: str, message: bytes) -> bytes:
-        return self.channel.post(f"/tasks/{self.task.hash}/people/{what}", message, self.ticket.derive_bearer_token(0))
+    def _request(self, request: str, message: bytes) -> bytes:
+        return self.channel.post(
+            f"/tasks/{self.task.hash}/people/{request}", message, self.ticket.derive_bearer_token(0)
+        )
 
 
 def reveal_seed(task: PairTask, ticket: Ticket, seed: bytes, timeout: float = PATIENCE) -> int:
-    """Let the server draw pairs, and how many people have entered. Done again, it ends the same way.
+    """Reveal the seed, which draws the pairs; return the number of people who have entered.
+
+    The operation is idempotent.
 
     Raises:
-        ProtocolAborted: the server can not be reached, or refuses.
+        ProtocolAborted: the server cannot be reached, or refuses.
     """
     (server,) = task.servers
     with Channel.from_certificate(server.url, server.certificate, timeout) as channel:
-        shown = json.dumps({"seed": seed.hex()}).encode()
-        told = channel.post(f"/tasks/{task.hash}/close", shown, ticket.derive_bearer_token(0))
-    return int(parse_fields(told, "server", entered=int)["entered"])
+        body = json.dumps({"seed": seed.hex()}).encode()
+        reply = channel.post(f"/tasks/{task.hash}/close", body, ticket.derive_bearer_token(0))
+    return int(parse_fields(reply, "server", entered=int)["entered"])
 
 
 def decode_hex(digits: str) -> bytes:
-    """Decode the hexadecimal digits of a server's response. Raises `ProtocolError`: these are none."""
+    """Decode hexadecimal digits of a server's response. Raises `ProtocolError` if they are invalid."""
     try:
         return bytes.fromhex(digits)
     except ValueError:
@@ -131,17 +135,17 @@ def decode_hex(digits: str) -> bytes:
 
 
 OF_SERVERS = 500
-"""From this status on it is no partner who is to blame."""
+"""Lowest HTTP status that blames the server, not the partner."""
 
 
 class MeetingProgress(NamedTuple):
-    """Progress of a person in a task: state of the drawing, and of the meetings.
+    """Progress of a person in a task.
 
     Attributes:
-        pairs_drawn: True if the pairs are drawn.
-        completed_count: Meetings in which all is said.
-        waiting_count: Meetings in which the partner has to write.
-        dropped_count: Meetings that are dropped: the partner has not entered, or what came was not from there.
+        pairs_drawn: True once the pairs are drawn.
+        completed_count: Meetings in which this person has sent all messages.
+        waiting_count: Meetings that wait for a message of the partner.
+        dropped_count: Dropped meetings: the partner has not entered, or a message was invalid.
     """
 
     pairs_drawn: bool = False
@@ -157,13 +161,13 @@ class MeetingProgress(NamedTuple):
 
 @dataclass(slots=True, repr=False, eq=False)
 class Participant:
-    """SECRET: a person with a ticket, a device and the way to the others. It has no repr.
+    """SECRET: a person with a ticket, a device and a client of the relay server. It has no repr.
 
     Attributes:
         number: The person's number in the task.
-        device: The person's own file.
-        client: The way to the others.
-        on_drop: Is told of each meeting that breaks, in one line without a value.
+        device: Persistent state of the person.
+        client: Client of the relay server.
+        on_drop: Called with one line, without values, for each meeting that is dropped.
     """
 
     number: int
@@ -175,40 +179,40 @@ class Participant:
     def enter_task(
         cls, client: RelayClient, randomness: Randomness, path: Any, on_drop: Callable[[str], object]
     ) -> Participant:
-        """Enter a task with the device in a file, which is made if it is not there.
+        """Enter a task with the device in a file; creates the file if it is missing.
 
         Raises:
-            ProtocolAborted: the ticket is of another task or was used with another device; or the task is closed.
+            ProtocolAborted: the ticket is of another task or was used with another device, or the task is closed.
         """
         task, token = client.task, client.ticket.token
         number = task.bearers[Role.OWNER].get(hash_token(token))
         if client.ticket.task != task.hash or number is None:
-            raise ProtocolError("ticket", "it is of another task")
-        promised = task.terms
-        device = Device.open_file(path, promised.task_hash, promised.max_meetings, randomness)
-        client.publish_keys(device.keys.create_bundle(promised.task_hash, number))
+            raise ProtocolError("ticket", "must be an owner's ticket of this task")
+        terms = task.terms
+        device = Device.open_file(path, terms.task_hash, terms.max_meetings, randomness)
+        client.publish_keys(device.keys.create_bundle(terms.task_hash, number))
         return cls(number, device, client, on_drop)
 
     def advance_meetings(self, values: Sequence[Any]) -> MeetingProgress:
-        """Send the messages due in all meetings. A failed meeting does not prevent others from going on.
+        """Send all messages that are due in all meetings. A failed meeting does not stop the others.
 
         Raises:
-            ProtocolAborted: the server can not be reached, or the device not be written.
+            ProtocolAborted: the server cannot be reached, or the device cannot be written.
         """
-        agreed = self.client.agreement
-        if agreed is None:
+        agreement = self.client.agreement
+        if agreement is None:
             return MeetingProgress()
-        person = Person(self.number, agreed, self.device, self.client, self.client.fetch_bundle)
+        person = Person(self.number, agreement, self.device, self.client, self.client.fetch_bundle)
         counts = {True: 0, False: 0, None: 0}
-        for meeting in agreed.find_meetings(self.number):
-            counts[self._advance_meeting(person, agreed, meeting.number, values)] += 1
+        for meeting in agreement.find_meetings(self.number):
+            counts[self._advance_meeting(person, agreement, meeting.number, values)] += 1
         return MeetingProgress(True, counts[True], counts[False], counts[None])
 
-    def _advance_meeting(self, person: Person, agreed: Agreement, number: int, values: Sequence[Any]) -> bool | None:
-        """Result of a meeting: True if all messages are sent, False if some are due; None: the meeting is broken."""
-        meeting = agreed.meetings[number]
+    def _advance_meeting(self, person: Person, agreement: Agreement, number: int, values: Sequence[Any]) -> bool | None:
+        """Advance a meeting; return True if all its messages are sent, False if it waits, None if it is dropped."""
+        meeting = agreement.meetings[number]
         if not self.client.has_entered(meeting.find_partner(self.number)):
-            return None  # before anything is spent
+            return None  # before any loss is spent
         try:
             return person.advance_meeting(meeting, values)
         except ProtocolError as error:

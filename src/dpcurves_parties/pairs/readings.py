@@ -1,4 +1,4 @@
-"""Means over all pairs of people, computed from the answers of pairs: spends nothing."""
+"""Estimate means over all pairs of people, with intervals, from a release about pairs; costs no loss."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from dpcurves.laws import Law
 from .queries import PairAnswers, PairLaw, PairSum, all_pairs_variance
 
 DOUBT = 2.0
-"""So many standard deviations of what the products of answers say is allowed for."""
+"""Half-width of the confidence interval for zeta 1, in standard deviations of its estimate from products."""
 
 
 class _VarianceBounds(NamedTuple):
-    """The scatter of a mean: variances of a kernel given one person, and both, of which only bounds are known.
+    """Bounds on the variance components of a mean over pairs.
 
     Attributes:
-        independent_variance: The variance of the mean if pairs had nobody in common: noise, and the kernel's own.
-        zeta1: The variance of the kernel's mean given one person: bounds.
-        zeta2: The variance of the kernel: the most that it can be.
+        independent_variance: Variance of the mean if pairs shared no people: noise and the kernel's own variance.
+        zeta1: Lower and upper bound on the variance of the kernel's conditional mean given one person.
+        zeta2: Upper bound on the variance of the kernel.
     """
 
     independent_variance: float
@@ -38,146 +38,158 @@ class _VarianceBounds(NamedTuple):
     zeta2: float
 
     def list_corners(self) -> Iterator[tuple[float, float]]:
-        """The places where a function linear in both has its largest value. A kernel varies twice as much as given one
-        person.
+        """Yield the corners at which a function linear in zeta 1 and zeta 2 is largest.
+
+        Zeta 2 is at least twice zeta 1.
         """
-        for one, both in product(self.zeta1, (0.0, self.zeta2)):
-            yield one, max(both, 2 * one)
+        for zeta1, zeta2 in product(self.zeta1, (0.0, self.zeta2)):
+            yield zeta1, max(zeta2, 2 * zeta1)
 
 
 def require_pair_law(law: Law) -> PairLaw:
-    """A law about pairs of people, as such. Raises `TypeError` for another."""
+    """Return the law if it is about pairs of people. Raises `TypeError` otherwise."""
     return law.require_type(PairLaw)  # type: ignore[type-abstract]
 
 
 def estimate_pair_mean(law: PairLaw, values: Sequence[int]) -> float:
-    """The unbiased mean; where no pair came, the middle of what it can be."""
+    """Return the unbiased mean; without pairs, the middle of the kernel's range."""
     if not law.pairs:
         return float(law.step * (law.least + law.most) / 2)
     return float(law.step) * law.debias(values[0] / law.pairs)
 
 
 def find_pair_interval(law: PairLaw, values: Sequence[int], level: float, *, population: bool) -> tuple[float, float]:
-    """The ends of an interval that has the mean over all pairs of these people with about the chance `level`.
+    """Return an interval for the mean over all pairs of these people, with coverage of about `level`.
 
-    Noise and the choice of pairs are in it; with `population`, people are too, as if drawn on their own. Each value is
-    taken together with a few made-up ones at both ends of its range (Agresti and Coull 1998), so that it is not too
-    short where nearly all pairs agree. How strongly pairs with a person in common go together is read from products of
-    their answers, where there are any, with `DOUBT`; otherwise the worst is taken that can be. The worst is exact for
-    a kernel of two values where everybody is in one pair, for the population.
+    It accounts for noise and the choice of pairs; with `population`, also for people as an independent sample. A few
+    pseudo-observations at both ends of the range are added (Agresti and Coull 1998), so that the interval is not too
+    short if nearly all pairs agree. The covariance of pairs with a person in common is bounded from the products of
+    their answers, with `DOUBT`; without products the worst case is assumed. For the population, this is exact for a
+    kernel of two values if each person is in one pair.
     """
     if not law.pairs:
         return float(law.step * law.least), float(law.step * law.most)
-    added = float(ndtri((1 + level) / 2)) ** 2
+    pseudo_count = float(ndtri((1 + level) / 2)) ** 2
     if law.has_pair_answers:
-        middle, reach = _interval_from_answers(law.require_type(PairAnswers), values, added, population)
+        centre, radius = _interval_from_answers(law.require_type(PairAnswers), values, pseudo_count, population)
     else:
-        middle, reach = _interval_from_sum(law.require_type(PairSum), values[0], added, level, population)
-    ends = (min(max(end, law.least), law.most) for end in (middle - reach, middle + reach))
-    low, high = (float(law.step) * end for end in ends)
+        centre, radius = _interval_from_sum(law.require_type(PairSum), values[0], pseudo_count, level, population)
+    endpoints = (min(max(endpoint, law.least), law.most) for endpoint in (centre - radius, centre + radius))
+    low, high = (float(law.step) * endpoint for endpoint in endpoints)
     return low, high
 
 
 def _interval_from_answers(
-    law: PairAnswers, values: Sequence[int], added: float, population: bool
+    law: PairAnswers, values: Sequence[int], pseudo_count: float, population: bool
 ) -> tuple[float, float]:
-    gain, number = float(law.gain), law.pairs + added
-    ends = [float(law.offset + law.gain * end) for end in (law.least, law.most)]
-    mean = (values[0] + added / 2 * sum(ends)) / number
-    square = (values[1] + added / 2 * (ends[0] ** 2 + ends[1] ** 2)) / number - mean**2
-    both = min(_bound_zeta2(law, law.debias(mean)) * gain**2, square)
-    spread = _VarianceBounds(square / number, _bound_zeta1(law, values, square, both), both)
-    return law.debias(mean), sqrt(added * _bound_variance(law, spread, population)) / gain
+    gain, total_count = float(law.gain), law.pairs + pseudo_count
+    end_answers = [float(law.offset + law.gain * value) for value in (law.least, law.most)]
+    mean = (values[0] + pseudo_count / 2 * sum(end_answers)) / total_count
+    square = (values[1] + pseudo_count / 2 * (end_answers[0] ** 2 + end_answers[1] ** 2)) / total_count - mean**2
+    zeta2 = min(_bound_zeta2(law, law.debias(mean)) * gain**2, square)
+    bounds = _VarianceBounds(square / total_count, _bound_zeta1(law, values, square, zeta2), zeta2)
+    return law.debias(mean), sqrt(pseudo_count * _bound_variance(law, bounds, population)) / gain
 
 
-def _bound_zeta1(law: PairLaw, values: Sequence[int], square: float, both: float) -> tuple[float, float]:
-    """Bounds on the variance of answers' means given one person, from products of answers with one in common."""
+def _bound_zeta1(law: PairLaw, values: Sequence[int], square: float, zeta2: float) -> tuple[float, float]:
+    """Return bounds on the variance of answers' conditional means given one person, from products of answers."""
     if not law.one_shared:
-        return 0.0, both / 2
+        return 0.0, zeta2 / 2
     couples = law.one_shared / 2
-    found, doubt = values[2] / couples - (values[0] / law.pairs) ** 2, DOUBT * square / sqrt(couples)
-    return min(max(found - doubt, 0.0), both / 2), min(max(found + doubt, 0.0), both / 2)
+    covariance, margin = values[2] / couples - (values[0] / law.pairs) ** 2, DOUBT * square / sqrt(couples)
+    return min(max(covariance - margin, 0.0), zeta2 / 2), min(max(covariance + margin, 0.0), zeta2 / 2)
 
 
-def _interval_from_sum(law: PairSum, value: int, added: float, level: float, population: bool) -> tuple[float, float]:
-    number = law.pairs + added
-    mean = (value + added / 2 * (law.least + law.most)) / number
-    both = _bound_zeta2(law, mean)
-    variance = _bound_variance(law, _VarianceBounds(both / number, (0.0, both / 2), both), population)
-    return mean, _absolute_quantile(1 / float(law.rate) / number, sqrt(variance), level)
+def _interval_from_sum(
+    law: PairSum, value: int, pseudo_count: float, level: float, population: bool
+) -> tuple[float, float]:
+    total_count = law.pairs + pseudo_count
+    mean = (value + pseudo_count / 2 * (law.least + law.most)) / total_count
+    zeta2 = _bound_zeta2(law, mean)
+    variance = _bound_variance(law, _VarianceBounds(zeta2 / total_count, (0.0, zeta2 / 2), zeta2), population)
+    return mean, _absolute_quantile(1 / float(law.rate) / total_count, sqrt(variance), level)
 
 
 def _bound_zeta2(law: PairLaw, mean: float) -> float:
-    """The largest variance of values of this mean, in their range (Bhatia and Davis 2000)."""
-    inside = min(max(mean, law.least), law.most)
-    return (inside - law.least) * (law.most - inside)
+    """Return the largest variance of values with this mean in the kernel's range (Bhatia and Davis 2000)."""
+    clipped_mean = min(max(mean, law.least), law.most)
+    return (clipped_mean - law.least) * (law.most - clipped_mean)
 
 
-def _bound_variance(law: PairLaw, spread: _VarianceBounds, population: bool) -> float:
-    """The largest variance of the mean that the bounds allow: that of pairs, and without `population` less people's."""
-    found = 0.0
-    for one, both in spread.list_corners():
-        shared = (law.one_shared * one + (law.both_shared - law.pairs) * both) / law.pairs**2
-        people = 0.0 if population else all_pairs_variance(law.people, one, both)
-        found = max(found, spread.independent_variance + shared - people)
-    return found
+def _bound_variance(law: PairLaw, bounds: _VarianceBounds, population: bool) -> float:
+    """Return the largest variance of the mean within the bounds; without `population`, minus the sampling variance of
+    people.
+    """
+    largest = 0.0
+    for zeta1, zeta2 in bounds.list_corners():
+        shared = (law.one_shared * zeta1 + (law.both_shared - law.pairs) * zeta2) / law.pairs**2
+        people_variance = 0.0 if population else all_pairs_variance(law.people, zeta1, zeta2)
+        largest = max(largest, bounds.independent_variance + shared - people_variance)
+    return largest
 
 
 def _absolute_quantile(scale: float, deviation: float, level: float) -> float:
-    """The largest absolute sum of Laplace noise and a normal number, with this chance."""
-    far = 40 * scale + 10 * deviation
+    """Return the quantile at `level` of the absolute sum of Laplace noise and a centred normal variable."""
+    upper_bound = 40 * scale + 10 * deviation
     return float(
-        brentq(lambda reach: 2 * _laplace_normal_cdf(reach, scale, deviation) - 1 - level, 0.0, far, xtol=1e-12 * far)
+        brentq(
+            lambda radius: 2 * _laplace_normal_cdf(radius, scale, deviation) - 1 - level,
+            0.0,
+            upper_bound,
+            xtol=1e-12 * upper_bound,
+        )
     )
 
 
 def _laplace_normal_cdf(reach: float, scale: float, deviation: float) -> float:
-    """The chance that Laplace noise and a normal number together are below `reach`, which is not negative."""
+    """Return the probability that the sum of Laplace noise and a normal variable is below `reach`, which is not
+    negative.
+    """
     if deviation < 1e-9 * scale:
         return 1 - float(np.exp(-reach / scale)) / 2
-    at, tilt = reach / deviation, deviation / scale
-    tails = [sign * reach / scale + tilt**2 / 2 + log_ndtr(-sign * at - tilt) for sign in (1, -1)]
-    return float(ndtr(at) + (np.exp(tails[0]) - np.exp(tails[1])) / 2)
+    z, tilt = reach / deviation, deviation / scale
+    tails = [sign * reach / scale + tilt**2 / 2 + log_ndtr(-sign * z - tilt) for sign in (1, -1)]
+    return float(ndtr(z) + (np.exp(tails[0]) - np.exp(tails[1])) / 2)
 
 
 def pair_statistic(release: Release) -> UStatistic:
-    """The mean of a kernel over all pairs of people, from the pairs that answered.
+    """Estimate the mean of a kernel over all pairs of people from the pairs that answered.
 
-    Its interval for these records accounts for the noise and the random choice of pairs; that for the population for
-    the sampling of people, too. Whether a pair answers is assumed not to depend on values.
+    The interval for these records accounts for noise and the random choice of pairs; the interval for the population
+    also accounts for the sampling of people. Whether a pair answers is assumed not to depend on values.
 
     Raises:
-        TypeError: the release is about something else than pairs.
+        TypeError: the release is not about pairs.
     """
     law: Law = release.plan.law
-    known, values, privacy = require_pair_law(law), release.values, build_privacy_statement([release])
-    planned = release.plan.query.pairing.compute_expected_overlaps(known.people).pairs  # type: ignore[attr-defined]
-    notes = [f"{known.pairs} pairs of about {planned:.0f} came"] if known.pairs < 0.99 * planned else []
+    pair_law, values, privacy = require_pair_law(law), release.values, build_privacy_statement([release])
+    planned = release.plan.query.pairing.compute_expected_overlaps(pair_law.people).pairs  # type: ignore[attr-defined]
+    notes = [f"{pair_law.pairs} of about {planned:.0f} pairs answered"] if pair_law.pairs < 0.99 * planned else []
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
         require_independent(privacy, population)
-        return find_pair_interval(known, values, level, population=population)
+        return find_pair_interval(pair_law, values, level, population=population)
 
-    least, most = (float(known.step * end) for end in (known.least, known.most))
+    least, most = (float(pair_law.step * value) for value in (pair_law.least, pair_law.most))
     return UStatistic(
-        estimate_pair_mean(known, values), 0.0, find_endpoints, privacy, tuple(notes), least, most, known.pairs
+        estimate_pair_mean(pair_law, values), 0.0, find_endpoints, privacy, tuple(notes), least, most, pair_law.pairs
     )
 
 
 def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatistic:
-    """The area under the ROC curve from the mean of `AUC`'s kernel, where the number of positives is public.
+    """Return the area under the ROC curve from the mean of the kernel `AUC`, if the number of positives is public.
 
-    A part ``2 p (n - p) / (n (n - 1))`` of all pairs is of two classes; a tie of scores counts one half.
+    A fraction ``2 p (n - p) / (n (n - 1))`` of all pairs has two different classes; a tie of scores counts one half.
 
     Raises:
-        TypeError: `statistic` is no statistic, or a number is not whole.
+        TypeError: `statistic` is not a U-statistic, or a number is not an integer.
         ValueError: there are no positives, or no negatives.
     """
     require_type("statistic", statistic, UStatistic, "a U-statistic")
-    everybody, some = require_integer("people", people), require_integer("positives", positives)
-    if not 0 < some < everybody:
-        raise InvalidArgument("positives", "at least one positive and one negative person are needed")
-    scale = everybody * (everybody - 1) / (4 * some * (everybody - some))
+    people_count, positive_count = require_integer("people", people), require_integer("positives", positives)
+    if not 0 < positive_count < people_count:
+        raise InvalidArgument("positives", "must be at least 1 and below the number of people")
+    scale = people_count * (people_count - 1) / (4 * positive_count * (people_count - positive_count))
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
         low, high = statistic.interval_function(level, population)

@@ -1,4 +1,4 @@
-"""HTTP application and process that relays messages of people who compute in pairs; its log has only faults."""
+"""HTTP application and process of the relay server of people in pairs. Its log holds only faults."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ from .task import PairTask
 
 
 def create_app(relays: Mapping[str, Relay]) -> Starlette:
-    """The app of one server, with a relay for each task: paths are those of two servers, and ``people/...``."""
-    front = _RelayRouter(relays, LARGEST_QUESTION)
+    """Return the app of one server, with a relay for each task. Paths are those of two servers, and ``people/...``."""
+    router = _RelayRouter(relays, LARGEST_QUESTION)
     return create_task_app(
-        front.show_status,
-        {"close": front.close_task, "answers": front.answer_question, "people/{what}": front.serve_person},
+        router.show_status,
+        {"close": router.close_task, "answers": router.answer_question, "people/{what}": router.serve_person},
     )
 
 
 class _RelayRouter(TaskRouter[Relay]):
-    """Router: authorises requests, and forwards each to the relay of the task."""
+    """Authorises requests and forwards them to the relay of their task."""
 
     async def serve_person(self, task: str, what: str, request: Request) -> Response:
-        """Let a person enter, or leave a letter, or take one."""
+        """Serve a person's request: enter, send a message or fetch one."""
         relay = self.find_service(task)
         person = authenticate_bearer(relay.task, request, Role.OWNER)
         if what not in OF_PERSON:
-            raise ProtocolError("letter", "a person asks what this server does not know", 404)
-        work, most = OF_PERSON[what]
-        message = await read_body(request, most(relay))
-        return await respond_from_thread(lambda: work(relay, person, message))
+            raise ProtocolError("request", "unknown request of a person", 404)
+        handler, size_limit = OF_PERSON[what]
+        message = await read_body(request, size_limit(relay))
+        return await respond_from_thread(lambda: handler(relay, person, message))
 
 
 @dataclass(frozen=True, slots=True)
 class RelayServer:
-    """The server of tasks of people in pairs, before it runs.
+    """Settings of a relay server for tasks of people in pairs.
 
     Attributes:
         tasks: Tasks that it serves.
         identity: Identity of the server.
-        database_url: The URL of its database.
-        limits: Limits of the resources of unauthenticated clients.
-        monitoring: How it is watched.
+        database_url: URL of its database.
+        limits: Resource limits of unauthenticated clients.
+        monitoring: Monitoring of the process.
     """
 
     tasks: Sequence[PairTask]
@@ -63,28 +63,30 @@ class RelayServer:
     monitoring: Monitoring = UNWATCHED
 
     def create_relays(self) -> dict[str, Relay]:
-        """A relay for each task.
+        """Return a relay for each task.
 
         Raises:
-            ValueError: a task names another server, or the database can not be opened.
+            ValueError: a task names another server, or the database cannot be opened.
         """
         for task in self.tasks:
             if task.servers[0] != self.identity.public:
                 raise ProtocolError("identity", f"task {task.name!r} names another server")
         self.identity.require_valid()
-        Ledger.open(self.database_url)  # makes the file, where there is none
+        Ledger.open(self.database_url)  # creates a missing file
         store = RelayStore(self.database_url)
         return {task.hash: Relay(task, self.identity.hpke_key, store) for task in self.tasks}
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
-        """Serve until stopped. `ready` is called once it listens.
+        """Serve until stopped. `ready` is called once the server listens.
 
         Raises:
-            ValueError: as `create_relays`; or the address can not be had.
+            ValueError: as `create_relays`; or the address is not available.
         """
         relays, context = (
             self.create_relays(),
             make_server_context(self.identity.certificate_file, self.identity.private_key_file, ()),
         )
-        works = lambda: [relay.describe_status() for relay in relays.values()]  # noqa: E731
-        serve(create_app(relays), ServerSettings(address, context, self.limits, self.monitoring, works), ready)
+        describe_states = lambda: [relay.describe_status() for relay in relays.values()]  # noqa: E731
+        serve(
+            create_app(relays), ServerSettings(address, context, self.limits, self.monitoring, describe_states), ready
+        )

@@ -1,5 +1,4 @@
-"""Tasks of people in pairs: the public document, its statement in words, values and shares, and the file of the
-seed."""
+"""Tasks of people in pairs: public document, statement of guarantees, encoding of shares, and the seed file."""
 
 from __future__ import annotations
 
@@ -29,14 +28,14 @@ from .mechanisms import KERNELS, SERVERS, Kernel, NoisePlacement, Unsigned, plan
 from .promise import Agreement, PairTerms, coerce_unsigned_array
 from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commit_to_seed
 
-# SECRET. Values of people as XOR shares for two servers: each uniform on its own, whatever values are.
+# SECRET. Values of people as XOR shares for two servers; each share alone is uniform.
 Words = NDArray[np.uint64]
 Octets = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class PairEncoding(ShareEncoding):
-    """Encoding of the reports of a task of pairs: the declared bits of all columns, one behind another.
+    """Encoding of the reports of a task of pairs: the declared bits of all columns, concatenated.
 
     Attributes:
         widths: Bits of each column.
@@ -46,7 +45,7 @@ class PairEncoding(ShareEncoding):
 
     @property
     def public_size(self) -> int:
-        """Size of the public half of a report, zero: both servers know nothing of it in common."""
+        """Zero: a report has no public part."""
         return 0
 
     @property
@@ -54,38 +53,41 @@ class PairEncoding(ShareEncoding):
         return -(-sum(self.widths) // 8)
 
     def share_records(self, rows: IntArray, randomness: Randomness) -> list[tuple[bytes, bytes]]:
-        """SECRET: shares of each person for server 0 and for server 1.
+        """SECRET: return the shares of each person for server 0 and for server 1.
 
-        Formal guarantees: the first share is uniform, and the second one is its XOR with the values' declared bits: so
-        each of them alone is uniform, whatever values are. What is no number of so many bits counts as `whole` says.
+        Formal guarantees: the first share is uniform, and the second is its XOR with the values' declared bits, so each
+        share alone is uniform, whatever the values are. Values are coerced as by `coerce_unsigned`.
 
         Args:
-            rows: Whole numbers, a column for each width.
+            rows: Integers, (people, columns).
             randomness: Source of the masks.
         """
         values = self._pack_values(
-            [coerce_unsigned_array(rows[:, place], width) for place, width in enumerate(self.widths)]
+            [coerce_unsigned_array(rows[:, column], width) for column, width in enumerate(self.widths)]
         )
-        drawn = randomness.random_bytes(values.size)
-        masks = np.frombuffer(drawn, np.uint8).reshape(values.shape) & self._used_bits
-        return [(one.tobytes(), other.tobytes()) for one, other in zip(masks, masks ^ values, strict=True)]
+        mask_bytes = randomness.random_bytes(values.size)
+        masks = np.frombuffer(mask_bytes, np.uint8).reshape(values.shape) & self._used_bits
+        return [(first.tobytes(), second.tobytes()) for first, second in zip(masks, masks ^ values, strict=True)]
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse invalid shares. Raises `ValueError`: a share has another size, or bits behind the declared ones."""
+        """Refuse invalid shares. Raises `ValueError` if a share has a wrong size, or bits beyond the declared bits."""
         if bool((self._decode_shares(shares) & ~self._used_bits).any()):
-            raise InvalidArgument("shares", f"{sum(self.widths)} bits are needed")
+            raise InvalidArgument("shares", f"each share must have {sum(self.widths)} bits")
 
     def decode_columns(self, shares: Sequence[bytes]) -> list[Words]:
-        """SECRET: one server's shares of each column, in order. Raises `ValueError`: a share has another size."""
+        """SECRET: return one server's shares of each column, in order.
+
+        Raises `ValueError` if a share has a wrong size.
+        """
         bits = np.unpackbits(self._decode_shares(shares), axis=1, bitorder="little").astype(np.uint64)
-        ends = np.cumsum(self.widths)
+        bit_ends = np.cumsum(self.widths)
         return [
             (bits[:, end - width : end] << np.arange(width, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
-            for end, width in zip(ends, self.widths, strict=True)
+            for end, width in zip(bit_ends, self.widths, strict=True)
         ]
 
     def warm(self) -> None:
-        """Do nothing, because nothing is compiled."""
+        """Do nothing: this encoding compiles no code."""
 
     @property
     def _used_bits(self) -> Octets:
@@ -93,30 +95,30 @@ class PairEncoding(ShareEncoding):
 
     def _pack_values(self, values: Sequence[Words]) -> Octets:
         bits = [
-            (each[:, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
-            for each, width in zip(values, self.widths, strict=True)
+            (column[:, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
+            for column, width in zip(values, self.widths, strict=True)
         ]
         return np.packbits(np.concatenate(bits, axis=1).astype(np.bool_), axis=1, bitorder="little")
 
     def _decode_shares(self, shares: Sequence[bytes]) -> Octets:
         if any(len(share) != self.size for share in shares):
-            raise InvalidArgument("shares", f"{self.size} bytes are needed")
+            raise InvalidArgument("shares", f"each share must have {self.size} bytes")
         return np.frombuffer(b"".join(shares), np.uint8).reshape(len(shares), self.size)
 
 
 PAIRINGS: Mapping[str, type[Pairing]] = {
     "permutations": Permutations, "without-repetition": WithoutRepetition, "own-choice": OwnChoice,
 }  # fmt: skip
-"""By the names that documents and the command line have for them."""
-COMMITMENT = 64
-MOST_OWNERS = 2**20
+"""Pairing schemes, by their names in documents and on the command line."""
+COMMITMENT = 64  # hexadecimal digits of a SHA-256 hash
+MOST_OWNERS = 2**20  # people per ticket
 
 
 class Trust(Enum):
     """Trust model of a task of pairs: the parties that compute the answers.
 
-    - `PEOPLE`: two people at a time, by letters that one server carries.
-    - `TWO_SERVERS`: two servers, from shares of people who have gone.
+    - `PEOPLE`: two people at a time, whose messages pass through a relay server.
+    - `TWO_SERVERS`: two servers, from shares of people who need not stay online.
     """
 
     PEOPLE = "people"
@@ -130,25 +132,25 @@ class Trust(Enum):
 
 @dataclass(frozen=True)
 class PairTask(SharedTask):
-    """Task of pairs: the computation, its privacy loss, and its participants. Public; it never changes.
+    """Task of pairs: the computation, its privacy loss, and its participants. It is public and never changes.
 
-    Owners are people: their numbers are those of their tickets. Pairs are drawn from a seed that the coordinator has,
-    and shows when the task is closed; the document has its commitment.
+    Owners are people; a person's number is the number of its ticket. Pairs are drawn from a seed, to which the document
+    commits. The coordinator has the seed and reveals it when the task is closed.
 
     Attributes:
-        name: Name for people to read.
-        kernel_name: The function of two people's values, by its name in `KERNELS`.
-        columns: The columns that it reads of each person, in order, and how many bits each has.
+        name: Display name.
+        kernel_name: Name of the kernel in `KERNELS`.
+        columns: Columns that the kernel reads of each person, in order, with their widths in bits.
         pairing: Scheme by which pairs are drawn.
-        loss: The pure privacy loss of all pairs of a person together.
-        trust: Trust model: the parties that compute it.
-        noise: Place of the noise: in each pair's answer, or once on their sum.
-        commitment: The commitment to the seed, which fixes it and does not reveal it.
-        servers: The one that carries letters and opens answers; or party 0 and party 1.
-        reports_per_owner: Most people that one ticket may speak for; of people in pairs, one.
+        loss: Pure privacy loss of all pairs of a person together.
+        trust: Trust model: the parties that compute the answers.
+        noise: Whether noise is added to each pair's answer, or once to their sum.
+        commitment: Commitment to the seed, which fixes the seed without revealing it.
+        servers: The relay server that also opens answers; or party 0 and party 1.
+        reports_per_owner: Most people that one ticket may report; 1 for people in pairs.
 
     Raises:
-        ValueError: there is no such kernel, or it reads other columns; or these can not be asked so.
+        ValueError: the kernel is unknown or reads other columns, or the question cannot be answered.
     """
 
     KIND: ClassVar[str] = "pair task"
@@ -171,32 +173,34 @@ class PairTask(SharedTask):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not all(isinstance(column, str) for column, _ in self.columns):
-            raise WrongArgumentType("columns", "names are texts")
+            raise WrongArgumentType("columns", "names must be strings")
         if self.kernel_name not in KERNELS:
-            raise InvalidArgument("kernel", f"one of {', '.join(KERNELS)} is needed, got {self.kernel_name!r}")
+            raise InvalidArgument("kernel", f"must be one of {', '.join(KERNELS)}, got {self.kernel_name!r}")
         if len({column for column, _ in self.columns}) < len(self.columns):
-            raise InvalidArgument("columns", "each is needed once")
+            raise InvalidArgument("columns", "names must be different")
         if len(self.commitment) != COMMITMENT or set(self.commitment) - set("0123456789abcdef"):
-            raise InvalidArgument("commitment", f"{COMMITMENT} hexadecimal digits are needed")
+            raise InvalidArgument("commitment", f"must have {COMMITMENT} hexadecimal digits")
         if len(self.servers) != self.trust.servers:
-            words = "people in pairs have one server" if self.trust is Trust.PEOPLE else "two servers are two"
-            raise InvalidArgument("servers", f"{words}, got {len(self.servers)}")
+            rule = f"trust {self.trust.value} needs {self.trust.servers}"
+            raise InvalidArgument("servers", f"{rule}, got {len(self.servers)}")
         if len({server.hpke_key for server in self.servers}) < len(self.servers):
-            raise InvalidArgument("servers", "two different servers are needed; one alone would know every value")
+            raise InvalidArgument("servers", "must be two different servers; a single server would know every value")
         if self.trust is Trust.PEOPLE and (self.noise is not NoisePlacement.EACH or self.reports_per_owner != 1):
-            raise InvalidArgument("trust", "people in pairs add noise to each answer, and each speaks for himself")
+            raise InvalidArgument(
+                "trust", "people in pairs add noise to each answer, and each ticket reports one person"
+            )
         if not 1 <= self.reports_per_owner <= MOST_OWNERS:
-            raise InvalidArgument("reports_per_owner", f"at least 1 is needed, got {self.reports_per_owner}")
-        self.plan(max(self.people, self.pairing.pairs_per_person + 1))  # refuses what can not be asked
+            raise InvalidArgument("reports_per_owner", f"must be from 1 to {MOST_OWNERS}, got {self.reports_per_owner}")
+        self.plan(max(self.people, self.pairing.pairs_per_person + 1))  # raises if the question cannot be answered
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The function of two people's values."""
+        """Kernel of the task, on its columns."""
         return KERNELS[self.kernel_name].with_columns(**{column: Unsigned(bits) for column, bits in self.columns})
 
     @property
     def people(self) -> int:
-        """Number of people, if each ticket speaks for as many as it may."""
+        """Number of people if each ticket reports as many as it may."""
         return len(self.tokens.get(Role.OWNER, ())) * self.reports_per_owner
 
     @property
@@ -208,22 +212,26 @@ class PairTask(SharedTask):
         return PairEncoding(tuple(bits for _, bits in self.columns))
 
     def plan(self, people: int) -> Plan:
-        """The plan of the release for this number of people, which is public."""
-        asked = self.query, self.loss, Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, people)
+        """Return the plan of the release for this public number of people."""
+        arguments = self.query, self.loss, Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, people)
         if self.noise is NoisePlacement.ON_SUM:
-            return plan_sum(*asked)
-        return plan_answers(*asked, computed_by=SERVERS) if self.trust is Trust.TWO_SERVERS else plan_answers(*asked)
+            return plan_sum(*arguments)
+        return (
+            plan_answers(*arguments, computed_by=SERVERS)
+            if self.trust is Trust.TWO_SERVERS
+            else plan_answers(*arguments)
+        )
 
     @cached_property
     def terms(self) -> PairTerms:
-        """The promise that people agree on before the seed is shown."""
+        """Terms that people agree on before the seed is revealed."""
         return PairTerms.from_plan(self.kernel, self.plan(self.people), bytes.fromhex(self.hash))
 
     def build_agreement(self, seed: bytes) -> Agreement:
-        """Agreement of the pairs, once the seed is known.
+        """Return the agreement with its pairs, once the seed is known.
 
         Raises:
-            ProtocolAborted: it is not the one that was promised.
+            ProtocolAborted: the seed does not match the commitment.
         """
         return self.terms.build_agreement(seed)
 
@@ -242,20 +250,23 @@ class PairTask(SharedTask):
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
         kernel, pairing = stored["kernel"], stored["pairing"]
         columns = tuple((column, bits) for column, bits in kernel["columns"])
-        drawn, noise = PAIRINGS[pairing["scheme"]](pairing["each"]), NoisePlacement[stored["noise"].upper()]
-        made = STORED.decode_fields(
-            cls, stored, kernel_name=kernel["name"], columns=columns, pairing=drawn, noise=noise, tokens=tokens
+        pairing_scheme, noise = PAIRINGS[pairing["scheme"]](pairing["each"]), NoisePlacement[stored["noise"].upper()]
+        task = STORED.decode_fields(
+            cls, stored, kernel_name=kernel["name"], columns=columns, pairing=pairing_scheme, noise=noise, tokens=tokens
         )
-        if made.kernel.form.circuit != kernel["circuit"]:
-            raise ProtocolError("task", "its kernel is another circuit in this dpcurves: use the one that made it")
-        return made
+        if task.kernel.form.circuit != kernel["circuit"]:
+            raise ProtocolError(
+                "task",
+                "this version of dpcurves has another circuit for the kernel; use the version that made the task",
+            )
+        return task
 
 
-# Guarantee and trust assumptions of a task of pairs, in words: shown when it is made and with answers.
+# Guarantee and trust assumptions of a task of pairs, printed when the task is made and with its answers.
 ASSUMED = {
     Trust.PEOPLE: (
         "Assumed: parties follow the protocol, and its cryptography is not broken; the loss holds even if the partner"
-        " and the aggregator put together what they see",
+        " and the aggregator collude",
         "Not checked: whether values are true",
     ),
     Trust.TWO_SERVERS: (
@@ -265,55 +276,55 @@ ASSUMED = {
     ),
 }
 SEES = {
-    Trust.PEOPLE: "Server: {0} carries letters that it cannot open, and opens each pair's noisy answer",
-    Trust.TWO_SERVERS: "Servers: {0} and {1}, each with a share of every value",
+    Trust.PEOPLE: "Server: {0} passes on messages that it cannot decrypt, and opens each pair's noisy answer",
+    Trust.TWO_SERVERS: "Servers: {0} and {1}, each with a secret share of every value",
 }
 ADDED = {NoisePlacement.EACH: "to each pair's answer", NoisePlacement.ON_SUM: "once, to the sum over all pairs"}
 
 
 def statement(task: PairTask) -> tuple[str, ...]:
-    """Lines for people."""
+    """Return the statement of the task, as lines of text."""
     columns = ", ".join(f"{column} ({bits} bits)" for column, bits in task.columns)
     plan = task.plan(max(task.people, 2))
     return (
-        f"Task {task.name!r} asks the mean of {task.kernel_name} over pairs of people, of {columns}; its hash is"
+        f"Task {task.name!r} asks for the mean of {task.kernel_name} over pairs of people, from {columns}; hash"
         f" {task.hash}",
         SEES[task.trust].format(*(server.url for server in task.servers)),
-        f"Promise: {task.loss} for each person, of all pairs together, under replace-one; how many people there are is"
+        f"Guarantee: {task.loss} per person, for all pairs together, under replace-one; the number of people is"
         f" public, and a person is in at most {task.pairing.pairs_per_person} pairs",
-        f"Noise: {ADDED[task.noise]}; pairs are drawn from a seed that is promised as {task.commitment[:16]}...",
-        f"Standard error of the mean: at most about {plan.error:.4g}, if all {task.people} people come",
+        f"Noise: {ADDED[task.noise]}; pairs are drawn from a seed with commitment {task.commitment[:16]}...",
+        f"Standard error of the mean: at most about {plan.error:.4g}, if all {task.people} people take part",
         *ASSUMED[task.trust],
     )
 
 
-# SECRET. Owner's reading of a table: the whole numbers of its people, as a task of pairs declares them.
+# SECRET. An owner's values, read from a table as the task declares them.
 def read_values(task: PairTask, table: Any, delimiter: str = ",", columns: Sequence[str] | None = None) -> IntArray:
-    """SECRET: the whole numbers of the people of a table, a column for each; `columns`: by the table's own names.
+    """SECRET: return the integers of the people of a table, (people, columns). `columns` gives the table's own names.
 
-    What is less than 0, or too large, is the nearest whole number of the declared bits; what is missing is 0.
+    Values are clipped to the declared bits; missing values are 0.
 
     Raises:
-        ValueError: a column is not there or of the wrong type; or there are no people, or more than the task takes.
+        ValueError: a column is missing or of the wrong type; or there are no people, or more than the task takes.
     """
     axes = [
         replace(axis, column=name) for axis, name in zip(task.query.axes, columns or task.kernel.columns, strict=True)
     ]
     with open_records(table, unit=EACH_RECORD, key=bytes(32), delimiter=delimiter) as records:
-        places = [records.places([axis]) for axis in axes]
-    values = [np.where(place == axis.slots, 0, place) for place, axis in zip(places, axes, strict=True)]
+        slots = [records.places([axis]) for axis in axes]
+    values = [np.where(slot == axis.slots, 0, slot) for slot, axis in zip(slots, axes, strict=True)]
     return task.require_allowed_count(np.stack(values, axis=1))
 
 
-# SECRET until the task is closed: the file of the seed that pairs are drawn from, beside the coordinator's ticket.
-SIZE = 32
+# SECRET until the task is closed: the file with the seed of the pairs, beside the coordinator's ticket.
+SIZE = 32  # bytes of a seed
 
 
 def write_seed(ticket: Path, seed: bytes) -> Path:
-    """Keep the seed in a new file that its owner alone may read.
+    """Write the seed to a new file that only its owner may read.
 
     Raises:
-        ValueError: there is one of this name, or the folder takes none.
+        ValueError: the file exists, or the folder cannot be written.
     """
     path = _seed_path(ticket)
     write_secret(path, seed.hex() + "\n")
@@ -321,10 +332,10 @@ def write_seed(ticket: Path, seed: bytes) -> Path:
 
 
 def read_seed(ticket: Path, task: PairTask) -> bytes:
-    """The seed that a task has promised.
+    """Read the seed of a task.
 
     Raises:
-        ValueError: it is not there. Nothing of the file is shown.
+        ValueError: the file is missing or holds another seed. The message shows nothing of it.
     """
     path = _seed_path(ticket)
     try:
@@ -334,7 +345,7 @@ def read_seed(ticket: Path, task: PairTask) -> bytes:
     except ValueError:
         seed = b""
     if len(seed) != SIZE or commit_to_seed(seed) != task.commitment:
-        raise ProtocolError("seed", f"{str(path)!r} does not hold the one that the task has promised")
+        raise ProtocolError("seed", f"{str(path)!r} does not hold the seed of this task")
     return seed
 
 

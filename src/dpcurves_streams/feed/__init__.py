@@ -1,4 +1,4 @@
-"""Streams that are followed: tuples in, windows that close by the clock, noisy counts out."""
+"""Follow streams: tuples in, windows that close at their watermark, noisy counts out."""
 
 from .files import CsvFile, CsvLines, JsonLines, JsonLinesTuples
 from .follow import FollowedStream, Source, follow
@@ -8,7 +8,7 @@ from .schedule import Fields, Schedule
 from .windows import DropCounts, Window, Windows
 
 __all__ = [
-    "CsvFile", "CsvLines", "DropCounts", "Fields", "FollowedStream", "JsonLines", "JsonLinesTuples", "RedisSink", "RedisStream",
-    "Schedule", "Source", "StepReading", "Window", "Windows",
+    "CsvFile", "CsvLines", "DropCounts", "Fields", "FollowedStream", "JsonLines", "JsonLinesTuples", "RedisSink",
+    "RedisStream", "Schedule", "Source", "StepReading", "Window", "Windows",
     "follow", "plot",
 ]  # fmt: skip

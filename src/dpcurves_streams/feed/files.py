@@ -1,4 +1,7 @@
-"""SENSITIVE. Sources that are finished, come through a pipe, or go on; and a synthetic day of a campus."""
+"""SENSITIVE.
+
+Sources of tuples: finished files and tables, pipes and live iterables; and a synthetic day of a campus.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +32,23 @@ from ..queries import UncountedReason
 from .windows import PLACE_OF, RELEASED, DropReason, OpenWindows, StreamSpec, Window, Windows
 
 Given = Mapping[str, Any] | None
-"""A tuple, by the names of its fields; None: it could not be read."""
+"""A tuple as a mapping of field names to values; None if it could not be parsed."""
 POLL_SECONDS = 0.25
-"""The longest wait between two looks at the clock, where nothing comes."""
-_WAITING = 2**16
-_FAILED = "it broke off (what it says is not shown: it may quote a tuple)"
+"""Longest wait between two checks of the clock, if no tuple arrives."""
+_WAITING = 2**16  # tuples in the queue before the reading thread blocks
+_FAILED = "reading failed (the error is not shown, because it may quote a tuple)"
 
 
 class LiveWindows:
-    """Counts what an iterable gives into windows that close by the clock.
+    """Counts the tuples of an iterable into windows that close at their watermark.
 
-    Where the last step has closed before the first tuple is asked for, as in a replay, all is read first, and nothing
-    is late. Else a thread reads, and each tuple arrives when it was read. After the last tuple the windows go on to
-    close until the end that was declared; without one, up to the one that is open then.
+    If the last step has closed before the first tuple is read, as in a replay, all tuples are read first and none is
+    late. Otherwise a thread reads, and a tuple arrives when it is read. After the last tuple, windows close up to the
+    declared end, or, without end, up to the step that is open then.
 
     Args:
-        tuples: Mappings from names of fields to values, or None for what could not be read.
-        intake: What is declared of the stream.
+        tuples: Mappings of field names to values, or None for tuples that could not be parsed.
+        intake: Declaration of the stream.
     """
 
     __slots__ = ("_intake", "_tuples")
@@ -54,37 +57,37 @@ class LiveWindows:
         self._tuples, self._intake = tuples, intake
 
     def check(self) -> None:
-        """Nothing: tuples have no schema."""
+        """Do nothing: these tuples have no schema."""
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
         """Iterate over later windows, as they close."""
         windows = self._intake.open_windows(tick, may_repeat=True)
         if self._intake.is_over:
-            _read_all(self._tuples, lambda given: windows.count_tuple(given, None))
+            _read_all(self._tuples, lambda fields: windows.count_tuple(fields, None))
             for ticks in self._intake.batch_ticks(tick + 1, self._intake.schedule.ticks or 0):
                 yield windows.close_windows(ticks[-1])
         else:
             yield from self._follow_live(windows, tick)
 
     def commit_windows(self, tick: int) -> None:
-        """Nothing: what an iterable gave it does not give again."""
+        """Do nothing: an iterable cannot repeat its tuples."""
 
     def _follow_live(self, windows: OpenWindows, tick: int) -> Iterator[Sequence[Window]]:
         schedule, inbox = self._intake.schedule, _Inbox(self._tuples, self._intake)
         while tick != schedule.ticks and not inbox.is_over(tick):
-            for arrived, given in inbox.take_until(schedule.closing_time(tick + 1)):
-                windows.count_tuple(given, arrived)
-            # Where several have closed, as after a pause, all that arrived before the last one did is taken first.
+            for arrived, fields in inbox.take_until(schedule.closing_time(tick + 1)):
+                windows.count_tuple(fields, arrived)
+            # If several windows have closed, as after a pause, count all that arrived before the last of them closed.
             last = max(tick + 1, schedule.last_closed_tick(self._intake.clock.now()))
-            for arrived, given in inbox.take_until(schedule.closing_time(last)):
-                windows.count_tuple(given, arrived)
+            for arrived, fields in inbox.take_until(schedule.closing_time(last)):
+                windows.count_tuple(fields, arrived)
             for ticks in self._intake.batch_ticks(tick + 1, last):
                 yield windows.close_windows(ticks[-1])
             tick = last
 
 
 class _Inbox:
-    """SECRET. Bounded queue of tuples that a thread reads, each with its time of arrival."""
+    """SECRET. Bounded queue of tuples that a thread reads, with their arrival times."""
 
     def __init__(self, tuples: Iterable[Given] | AsyncIterable[Given], intake: StreamSpec) -> None:
         self._intake = intake
@@ -95,23 +98,23 @@ class _Inbox:
         Thread(target=self._read_tuples, args=(tuples,), daemon=True).start()
 
     def is_over(self, tick: int) -> bool:
-        """Tell whether the stream has ended and its last step has closed."""
+        """Return True if the stream has ended and its last step has closed."""
         if self._failed:
             raise InvalidArgument("source", _FAILED)
         schedule = self._intake.schedule
         return self._ended is not None and schedule.end is None and schedule.start_time(tick + 1) > self._ended
 
     def take_until(self, closing_time: int) -> Iterator[tuple[int, Given]]:
-        """Count tuples that arrive before this moment, once it has passed."""
+        """Yield the tuples that arrived before this time, once it has passed."""
         while (item := self._take_before(closing_time)) is not None:
-            arrived, given, is_end = item
+            arrived, fields, is_end = item
             if is_end:
                 self._ended = arrived
             else:
-                yield arrived, given
+                yield arrived, fields
 
     def _take_before(self, closing_time: int) -> tuple[int, Given, bool] | None:
-        """The next one that arrived before; none once it is time and all that is there has been read."""
+        """Return the next tuple that arrived before this time; None if it has passed and the queue is empty."""
         item, self._first = self._first or self._wait_for_tuple(closing_time), None
         if item is not None and item[0] >= closing_time:
             item, self._first = None, item
@@ -129,20 +132,20 @@ class _Inbox:
     def _read_tuples(self, tuples: Iterable[Given] | AsyncIterable[Given]) -> None:
         now = self._intake.clock.now
         try:
-            _read_all(tuples, lambda given: self._queue.put((now(), given, False)))
+            _read_all(tuples, lambda fields: self._queue.put((now(), fields, False)))
         except InvalidArgument:
             self._failed = True
         self._queue.put((now(), None, True))
 
 
 def _read_all(tuples: Iterable[Given] | AsyncIterable[Given], take: Callable[[Given], object]) -> None:
-    """Take all of them. What the iterable raises is not told: it may quote a tuple."""
+    """Pass all tuples to `take`. Errors of the iterable are not shown, because they may quote a tuple."""
     try:
         if isinstance(tuples, AsyncIterable):
             asyncio.run(_read_async(tuples, take))
         else:
-            for given in tuples:
-                take(given if isinstance(given, Mapping) else None)
+            for fields in tuples:
+                take(fields if isinstance(fields, Mapping) else None)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:
@@ -153,38 +156,40 @@ def _read_all(tuples: Iterable[Given] | AsyncIterable[Given], take: Callable[[Gi
 
 
 async def _read_async(tuples: AsyncIterable[Given], take: Callable[[Given], object]) -> None:
-    async for given in tuples:
-        take(given if isinstance(given, Mapping) else None)
+    async for fields in tuples:
+        take(fields if isinstance(fields, Mapping) else None)
 
 
-# SENSITIVE. Sources that are finished, or come through a pipe: files, Parquet, data frames, DuckDB relations.
+# SENSITIVE. Finished sources and pipes: files, Parquet, data frames, DuckDB relations.
 
 
-LONGEST_LINE = 2**20
+LONGEST_LINE = 2**20  # characters or bytes; longer lines count as unreadable
 
 
 class CsvLines:
-    """CSV on a pipe. The header says which fields there are.
+    """CSV on a pipe. Its header names the fields.
 
     Args:
-        file: Open for reading, text or bytes.
-        delimiter: What separates fields.
+        file: File opened for reading, as text or bytes.
+        delimiter: Separator of fields.
     """
 
     def __init__(self, file: IO[Any], delimiter: str = ",") -> None:
         self._file, self._delimiter = file, parse_delimiter(delimiter)
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Read the header, and count what follows.
+        """Read the header; return the windows of the lines that follow.
 
         Raises:
-            ValueError: a field is not in the header, or stands in it twice.
+            ValueError: a field is missing from the header, or appears twice.
         """
         lines = _read_lines(self._file)
         names = _split_fields(next(lines, ""), self._delimiter)
         for name in dict.fromkeys(intake.field_names):
             if names.count(name) != 1:
-                raise InvalidArgument("column", f"{name!r} stands {names.count(name)} times in the header", name)
+                raise InvalidArgument(
+                    "column", f"{name!r} must appear once in the header, found {names.count(name)} times", name
+                )
         return LiveWindows(self._parse_tuples(lines, names), intake)
 
     def _parse_tuples(self, lines: Iterable[str], names: Sequence[str]) -> Iterator[Mapping[str, str] | None]:
@@ -194,31 +199,31 @@ class CsvLines:
 
 
 class JsonLines:
-    """A source of JSON objects, one a line.
+    """JSON objects on a pipe, one per line.
 
     Args:
-        file: Open for reading, text or bytes.
+        file: File opened for reading, as text or bytes.
     """
 
     def __init__(self, file: IO[Any]) -> None:
         self._file = file
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Count the lines."""
+        """Return the windows of the lines."""
         return LiveWindows(parse_json_lines(self._file), intake)
 
 
 def parse_json_lines(file: IO[Any]) -> Iterator[Mapping[str, Any] | None]:
-    """Parse lines of JSON; None for each that holds no object."""
+    """Parse lines of JSON; yield None for each line that is not an object."""
     return map(_parse_object, _read_lines(file))
 
 
 def _parse_object(line: str) -> Mapping[str, Any] | None:
     try:
-        found = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _split_fields(line: str, delimiter: str) -> list[str]:
@@ -229,21 +234,21 @@ def _split_fields(line: str, delimiter: str) -> list[str]:
 
 
 def _read_lines(file: IO[Any]) -> Iterator[str]:
-    """Lines, however they are encoded; one that is too long to be a tuple is empty."""
+    """Yield lines as text, whatever their encoding; a line that is too long becomes empty."""
     raw: IO[Any] = getattr(file, "buffer", file)
     while line := raw.readline(LONGEST_LINE):
-        rest, is_cut = line, len(line) == LONGEST_LINE
-        while is_cut and rest and rest[-1:] not in ("\n", b"\n"):
-            rest = raw.readline(LONGEST_LINE)
+        remainder, is_cut = line, len(line) == LONGEST_LINE
+        while is_cut and remainder and remainder[-1:] not in ("\n", b"\n"):
+            remainder = raw.readline(LONGEST_LINE)
         text = "" if is_cut else line if isinstance(line, str) else line.decode(errors="replace")
         if is_cut or text.strip():
             yield text
 
 
-LARGEST = 2**60
+LARGEST = 2**60  # microseconds; keeps differences of timestamps within 64 bits
 _PLACED = "placed"
 _MICROSECONDS = "TRY_CAST(round({number} * 1000000) AS BIGINT)"
-# What reads as a number is seconds since 1970; other text is ISO 8601, in UTC where it does not say.
+# Text that parses as a number is seconds since 1970; other text is ISO 8601, in UTC unless it names a zone.
 _MOMENT = (
     "coalesce(TRY_CAST(round(TRY_CAST({text} AS DOUBLE) * 1000000) AS BIGINT), "
     "CASE WHEN isfinite(TRY_CAST({text} AS TIMESTAMPTZ)) THEN epoch_us(TRY_CAST({text} AS TIMESTAMPTZ)) END)"
@@ -252,16 +257,16 @@ _MOMENT = (
 
 @dataclass(frozen=True, slots=True)
 class ContributionRule:
-    """The rule that chooses which tuples of a unit are counted. Public.
+    """Public rule that selects the tuples of a unit that are counted.
 
     Attributes:
-        time: The column that says when.
-        user: The column that says whose; None: nobody asks.
-        tuples_per_user: How many tuples of one user in one step are used.
-        start: When step 1 begins, in microseconds since 1970.
-        every: How long a step is, in microseconds.
-        ticks: How many steps there are.
-        last_tick: The last step that has closed, and is counted.
+        time: Column of timestamps.
+        user: Column of users; None: tuples have no users.
+        tuples_per_user: Contribution bound: most tuples of one user in one step.
+        start: Start of step 1, in microseconds since 1970.
+        every: Length of a step, in microseconds.
+        ticks: Number of steps.
+        last_tick: Last step that has closed and is counted.
     """
 
     time: str
@@ -274,24 +279,25 @@ class ContributionRule:
 
 
 class TupleTable:
-    """Opened tuples. Shows nothing of them.
+    """Opened table of tuples. It shows nothing of them.
 
-    All came in time: a tuple whose time cannot be read, or is outside of all steps, counts in step 1. Of a user in a
-    step, tuples in declared states are used first, then those that have a reason.
+    No tuple is late: a tuple whose timestamp is unreadable or outside the steps counts in step 1. Of a user's tuples in
+    a step, tuples in declared states are used first, then uncounted tuples.
 
-    Formal guarantees: which tuples of one user in one step are used is a function of the key and of these tuples: K at
-    most, each in one slot, a cell or a reason, and one more slot counts the users with more than K. After the schema
-    was checked no tuple makes any of this fail.
+    Formal guarantees: the used tuples of a user in a step are a function of the key and of these tuples. At most K are
+    used, each in one slot, a cell or a reason, and one more slot counts users with more than K. Once the schema is
+    checked, no tuple can raise an error.
 
     Args:
-        data: What `open_records` takes.
-        used: Which tuples are counted.
-        axes: Their states.
-        key: The secret key of the stream, which draws the tuples of a user that are used.
+        data: Table, as in `open_records`.
+        rule: Which tuples are counted.
+        axes: The states.
+        key: Secret key of the stream, which selects the used tuples of a user.
+        delimiter: Separator of the fields of a CSV file.
 
     Raises:
-        TypeError, ValueError: as `open_records`; or a column is not there, or has no value of the name of a state. No
-            value is shown.
+        TypeError, ValueError: as in `open_records`; or a column is missing, or cannot hold the declared states. The
+            message shows no value.
     """
 
     __slots__ = ("_axes", "_engine", "_key", "_places", "_source", "_used")
@@ -300,40 +306,41 @@ class TupleTable:
         self, data: Any, rule: ContributionRule, axes: Sequence[Axis | Categories], key: bytes, delimiter: str = ","
     ) -> None:
         self._source, self._used, self._axes, self._key = open_source(data, delimiter), rule, axes, key
-        named = [(rule.time, "time"), *((axis.column, "state") for axis in axes)]
-        named += [] if rule.user is None else [(rule.user, "user")]
-        self._places = [find_column(name, self._source.columns, argument) for name, argument in named]
-        for axis, place in zip(axes, self._places[1:], strict=False):
+        roles = [(rule.time, "time"), *((axis.column, "state") for axis in axes)]
+        roles += [] if rule.user is None else [(rule.user, "user")]
+        self._places = [find_column(name, self._source.columns, argument) for name, argument in roles]
+        for axis, column_index in zip(axes, self._places[1:], strict=False):
             if isinstance(axis, Categories):
-                require_matching_values(axis, self._source.columns[place])
+                require_matching_values(axis, self._source.columns[column_index])
         self._engine: DuckConnection | None = None
 
     def __repr__(self) -> str:
         return "TupleTable(hidden)"
 
     def close(self) -> None:
-        """Let go of the tuples."""
+        """Close the connection to DuckDB, which drops the tuples."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None
 
     def count_by_tick(self, after: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
-        """Steps, slots and numbers of tuples, in the order of steps; what is zero is left out. From `after` on.
+        """Yield arrays of steps, slots and numbers of tuples, ordered by step, for steps after `after`; zeros are left
+        out.
 
-        Slots are the cells, then the places of `UncountedReason`: its last one has one for each user beyond the cap.
+        Slots are the cells, then the reasons of `UncountedReason`; the slot of `BEYOND_CAP` counts users.
         """
-        engine, most = self._open_engine(), self._used.tuples_per_user
-        slot = f"CASE WHEN rank > {most} THEN {self._cells + PLACE_OF[UncountedReason.BEYOND_CAP]} ELSE slot END"
-        rows = f"SELECT step, {slot} AS slot FROM {_PLACED} WHERE rank <= {most + 1} AND step > {after}"
-        counted = f"SELECT step, slot, count(*) AS tuples FROM ({rows} AND step <= {self._used.last_tick})"
-        query = f"{counted} GROUP BY step, slot ORDER BY step, slot"
+        engine, cap = self._open_engine(), self._used.tuples_per_user
+        slot = f"CASE WHEN rank > {cap} THEN {self._cells + PLACE_OF[UncountedReason.BEYOND_CAP]} ELSE slot END"
+        rows = f"SELECT step, {slot} AS slot FROM {_PLACED} WHERE rank <= {cap + 1} AND step > {after}"
+        counts_sql = f"SELECT step, slot, count(*) AS tuples FROM ({rows} AND step <= {self._used.last_tick})"
+        query = f"{counts_sql} GROUP BY step, slot ORDER BY step, slot"
         batches = read_batches(hide_failure(lambda: engine.connection.sql(query), FAILURE))
         while (batch := hide_failure(lambda: next(batches, None), FAILURE)) is not None:
-            step, place, tuples = (column.to_numpy() for column in batch)
-            yield step, place, tuples
+            step, slots, tuples = (column.to_numpy() for column in batch)
+            yield step, slots, tuples
 
     def count_dropped(self) -> dict[DropReason, int]:
-        """CONFIDENTIAL. How many are malformed, outside of all steps, of no declared state, and beyond the cap."""
+        """CONFIDENTIAL. Return the exact numbers of dropped tuples, by reason."""
         reasons = [f"slot = {self._cells + PLACE_OF[RELEASED[reason]]}" for reason in _UNCOUNTED]
         beyond = f"slot < {self._cells} AND step <= {self._used.last_tick} AND rank > {self._used.tuples_per_user}"
         counts = ", ".join(f"count(*) FILTER (WHERE {reason})" for reason in (*reasons, beyond))
@@ -367,38 +374,42 @@ class TupleTable:
 
 
 def _slot_query(placed_query: str, ticks: int, cells: int) -> str:
-    """The step and the slot of each tuple: its cell, or the first reason of `UncountedReason` that holds."""
+    """Return SQL for the step and the slot of each tuple: its cell, or its first reason of `UncountedReason`."""
     outside = f"tick NOT BETWEEN 1 AND {ticks}"
-    of = {reason: cells + place for reason, place in PLACE_OF.items()}
+    slot_of = {reason: cells + index for reason, index in PLACE_OF.items()}
     slot = (
-        f"CASE WHEN tick IS NULL THEN {of[UncountedReason.UNREADABLE]} WHEN {outside} THEN {of[UncountedReason.OUTSIDE]} "
-        f"WHEN place IS NULL THEN {of[UncountedReason.OTHER_STATE]} ELSE place END"
+        f"CASE WHEN tick IS NULL THEN {slot_of[UncountedReason.UNREADABLE]} "
+        f"WHEN {outside} THEN {slot_of[UncountedReason.OUTSIDE]} "
+        f"WHEN place IS NULL THEN {slot_of[UncountedReason.OTHER_STATE]} ELSE place END"
     )
     step = f"CASE WHEN tick IS NULL OR {outside} THEN 1 ELSE tick END"
     return f"SELECT {step} AS step, {slot} AS slot, place, moment, owner FROM ({placed_query})"
 
 
 def _rank_query(slot_query: str, rule: ContributionRule, cells: int) -> str:
-    """The tuples of a user in a step: those in a declared state first, in an order that was drawn in secret."""
+    """Return SQL that ranks a user's tuples in a step: declared states first, then by a keyed hash."""
     if rule.user is None:
         return f"SELECT step, slot, 1 AS rank FROM ({slot_query})"
-    drawn = "sha256(concat_ws('|', $secret, coalesce(owner::VARCHAR, ''), moment, place))"
-    order = f"PARTITION BY step, owner ORDER BY slot >= {cells}, {drawn}, slot"
+    keyed_hash = "sha256(concat_ws('|', $secret, coalesce(owner::VARCHAR, ''), moment, place))"
+    order = f"PARTITION BY step, owner ORDER BY slot >= {cells}, {keyed_hash}, slot"
     return f"SELECT step, slot, row_number() OVER ({order}) AS rank FROM ({slot_query})"
 
 
-def _timestamp_sql(column: Column, place: int) -> str:
-    """SQL for microseconds since 1970, or NULL; far from the ends of 64 bits, so that what follows cannot overflow."""
-    found = _unbounded_timestamp_sql(column, place)
-    return f"CASE WHEN ({found}) BETWEEN -{LARGEST} AND {LARGEST} THEN ({found}) END"
+def _timestamp_sql(column: Column, column_index: int) -> str:
+    """Return SQL for microseconds since 1970, or NULL.
+
+    The range is far from the limits of 64 bits, so nothing overflows.
+    """
+    timestamp = _unbounded_timestamp_sql(column, column_index)
+    return f"CASE WHEN ({timestamp}) BETWEEN -{LARGEST} AND {LARGEST} THEN ({timestamp}) END"
 
 
-def _unbounded_timestamp_sql(column: Column, place: int) -> str:
+def _unbounded_timestamp_sql(column: Column, column_index: int) -> str:
     if column.moment is not None:
-        return column.moment.format(sql_name(place))
+        return column.moment.format(sql_name(column_index))
     if column.kind is ColumnKind.NUMBERS:
-        return _MICROSECONDS.format(number=column.number.format(sql_name(place)))
-    return _MOMENT.format(text=column.text.format(sql_name(place)))
+        return _MICROSECONDS.format(number=column.number.format(sql_name(column_index)))
+    return _MOMENT.format(text=column.text.format(sql_name(column_index)))
 
 
 _UNCOUNTED = (DropReason.MALFORMED, DropReason.OUTSIDE, DropReason.UNKNOWN)
@@ -408,9 +419,9 @@ class TableWindows:
     """Counts all windows that have closed by now, in DuckDB.
 
     Args:
-        data: A path to a .csv or .parquet file, a data frame, an Arrow table, a mapping or a DuckDB relation.
-        intake: What is declared of the stream.
-        delimiter: What separates the fields of a CSV file.
+        data: Path of a .csv or .parquet file, data frame, Arrow table, mapping or DuckDB relation.
+        intake: Declaration of the stream.
+        delimiter: Separator of the fields of a CSV file.
     """
 
     __slots__ = ("_data", "_delimiter", "_intake")
@@ -419,7 +430,7 @@ class TableWindows:
         self._data, self._intake, self._delimiter = data, intake, delimiter
 
     def check(self) -> None:
-        """Refuse columns that are not there, and a stream without end: what is finished has one."""
+        """Refuse missing columns, and a stream without end: a finished table needs an end."""
         require_end(self._intake)
         self._open_tuples(0).close()
 
@@ -435,40 +446,40 @@ class TableWindows:
             tuples.close()
 
     def commit_windows(self, tick: int) -> None:
-        """Nothing: the file stays."""
+        """Do nothing: the table stays."""
 
     def _build_windows(self, counts: _CountBatches, tick: int, last: int) -> Iterator[Sequence[Window]]:
         for ticks in self._intake.batch_ticks(tick + 1, last):
             cells = self._intake.cells
             table = np.zeros((len(ticks), cells + len(self._intake.reasons)), dtype=np.int64)
-            for at, slot, count in counts.take_before(ticks.stop):
-                table[at - ticks.start, slot] = count
-            yield [Window(each, row[:cells], row[cells:]) for each, row in zip(ticks, table, strict=True)]
+            for steps, slot, count in counts.take_before(ticks.stop):
+                table[steps - ticks.start, slot] = count
+            yield [Window(step, row[:cells], row[cells:]) for step, row in zip(ticks, table, strict=True)]
 
     def _open_tuples(self, last: int) -> TupleTable:
         fields, schedule = self._intake.fields, self._intake.schedule
-        used = ContributionRule(
+        rule = ContributionRule(
             fields.time, fields.user, fields.tuples_per_user or 1, schedule.start, schedule.every, schedule.ticks or 0,
             last,
         )  # fmt: skip
-        return TupleTable(self._data, used, self._intake.axes, self._intake.key, self._delimiter)
+        return TupleTable(self._data, rule, self._intake.axes, self._intake.key, self._delimiter)
 
 
 def require_end(intake: StreamSpec) -> None:
     """Refuse a stream without end. Raises `ValueError`."""
     if intake.schedule.end is None:
-        raise InvalidArgument("end", "say when the last step ends: these tuples are not live")
+        raise InvalidArgument("end", "is needed for a file or table: give the end of the last step")
 
 
 class _CountBatches:
-    """SECRET. Counts in the order of steps, handed out up to a step."""
+    """SECRET. Counts in the order of steps, taken up to a step."""
 
     def __init__(self, tuples: TupleTable, tick: int) -> None:
         self._batches = tuples.count_by_tick(tick)
         self._rest: Any = None
 
     def take_before(self, stop: int) -> Iterator[Any]:
-        """Steps below `stop`, with places and counts, as arrays."""
+        """Yield steps before `stop`, with slots and counts, as arrays."""
         while (batch := self._rest if self._rest is not None else next(self._batches, None)) is not None:
             cut = int(np.searchsorted(batch[0], stop))
             yield tuple(column[:cut] for column in batch)
@@ -481,23 +492,23 @@ JSON_LINES = (".jsonl", ".ndjson")
 
 
 class CsvFile:
-    """A CSV file. (The path alone will do for one with commas, and for Parquet.)
+    """A CSV file. (A path suffices for comma-separated files and for Parquet.)
 
     Args:
         path: The file.
-        delimiter: What separates fields.
+        delimiter: Separator of fields.
     """
 
     def __init__(self, path: str | PathLike[str], delimiter: str = ",") -> None:
         self._path, self._delimiter = fspath(path), delimiter
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Count what is in it."""
+        """Return the windows of the file."""
         return TableWindows(self._path, intake, self._delimiter)
 
 
 class JsonLinesTuples:
-    """A file with one JSON object a line. (The path alone will do where its name ends in .jsonl or .ndjson.)
+    """A file with one JSON object per line. (A path suffices if it ends in .jsonl or .ndjson.)
 
     The first tuples of a user in a step are used, in the order of lines.
 
@@ -509,7 +520,7 @@ class JsonLinesTuples:
         self._path = fspath(path)
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Count the lines."""
+        """Return the windows of the lines."""
         return _JsonLinesWindows(self._path, intake)
 
 
@@ -522,7 +533,7 @@ class _JsonLinesWindows:
         self._path, self._intake = path, intake
 
     def check(self) -> None:
-        """Refuse a file that cannot be read, and a stream without end. Lines have no schema."""
+        """Refuse an unreadable file and a stream without end. Lines have no schema."""
         require_end(self._intake)
         self._open_file().close()
 
@@ -533,13 +544,13 @@ class _JsonLinesWindows:
             self._intake.open_windows(tick),
         )
         with self._open_file() as file:
-            for given in parse_json_lines(file):
-                windows.count_tuple(given, None)
+            for fields in parse_json_lines(file):
+                windows.count_tuple(fields, None)
         for ticks in self._intake.batch_ticks(tick + 1, last):
             yield windows.close_windows(ticks[-1])
 
     def commit_windows(self, tick: int) -> None:
-        """Nothing: the file stays."""
+        """Do nothing: the file stays."""
 
     def _open_file(self) -> IO[bytes]:
         try:
@@ -551,15 +562,20 @@ class _JsonLinesWindows:
 
 STATES = ("cafeteria", "gym", "library")
 START, END, EVERY = "2026-03-02T06:00", "2026-03-02T22:00", "10m"
-_FIRST = 1_772_431_200
-_STEPS, _SECONDS = 96, 600
-_PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}
+_FIRST = 1_772_431_200  # seconds since 1970 of START
+_STEPS = 96  # steps from START to END
+_SECONDS = 600  # seconds of a step
+_PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}  # step of the peak, tuples at the peak
 
 
 def example_tuples() -> Iterator[dict[str, Any]]:
-    """Tuples of a day: when (seconds since 1970), at which access point, and whose."""
+    """Yield the synthetic tuples of one day: timestamp in seconds since 1970, access point and user."""
     for step in range(_STEPS):
-        for place, (peak, most) in _PEAKS.items():
-            for number in range(round(most * max(0.0, sin(pi * (step - peak + 24) / 48)) ** 2)):
+        for access_point, (peak, peak_count) in _PEAKS.items():
+            for number in range(round(peak_count * max(0.0, sin(pi * (step - peak + 24) / 48)) ** 2)):
                 user = (number * 7919 + step // 6 * 31) % 400
-                yield {"ts": _FIRST + step * _SECONDS + number * 6 % _SECONDS, "ap": place, "mac": f"{place[0]}{user}"}
+                yield {
+                    "ts": _FIRST + step * _SECONDS + number * 6 % _SECONDS,
+                    "ap": access_point,
+                    "mac": f"{access_point[0]}{user}",
+                }

@@ -1,4 +1,4 @@
-"""The loop: a window closes, noise is added, answer and state are stored together, and then it is shown."""
+"""The loop of a followed stream: close a window, add noise, store release and state together, then show the release."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ from .windows import DropCounts, StreamSpec, Window, Windows
 
 @runtime_checkable
 class Source(Protocol):
-    """Interface of sources of a stream, which give windows once it is known what is counted."""
+    """Interface of sources, which return the windows of a stream once its declaration is known."""
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """The windows of a stream. Refuses, by header or schema alone, what cannot be counted."""
+        """Return the windows of a stream. Refuses, from the header or schema alone, fields that cannot be counted."""
         ...
 
 
 class FollowedStream:
-    """A stream that is followed: an iterator over what is shown of each step, from the first one on.
+    """A followed stream: an iterator over the readings of its time steps, from the first step.
 
-    Formal guarantees: everything that is ever shown of the stream together loses at most its loss, under add-remove of
-    what `Fields` protects. The loss is charged once, before the first tuple is read. A step is shown only after its
-    noisy counts were stored together with the state behind it; what is stored is what is shown, in every process that
-    follows the stream, and after every crash. When a step is shown depends on clocks, not on tuples. A tuple of a pipe
-    or an iterable arrives when it is read: neighbouring streams are those whose other tuples arrive alike, so whoever
-    can send so many that others are read late should send them to Redis, whose entries say when they came: as long as
-    Redis itself gives them their ids (``XADD`` with ``*``). An id of the future that somebody gave by hand pushes those
-    of all later entries ahead of the clock; after a pause these count as read late.
+    Formal guarantees: everything that is ever shown of the stream together loses at most its loss, under add-remove
+    adjacency of the unit in `Fields`. The loss is charged once, before the first tuple is read. A step is shown only
+    after its noisy counts were stored together with the mechanism's state; every process that follows the stream, also
+    after a crash, shows what is stored. The time at which a step is shown depends on clocks, not on tuples. Tuples of a
+    pipe or an iterable arrive when they are read: neighbouring streams must agree on the arrival times of all other
+    tuples. If one sender could delay the reading of other tuples by sending many, use Redis, whose entries carry their
+    arrival time, provided that Redis assigns the ids (``XADD`` with ``*``). An id in the future that was given by hand
+    pushes the ids of all later entries ahead of the clock; after a pause these count as read late.
 
     Attributes:
-        plan: What is released at each step, and how noisy it is: counts, and totals of what is not counted, by reason.
-        dropped: CONFIDENTIAL. How many tuples do not count, and why.
+        plan: Plan of the released counts and of the totals of uncounted tuples, with their noise.
+        dropped: CONFIDENTIAL. Exact numbers of uncounted tuples, by reason.
     """
 
     def __init__(self, stream: _Stream, windows: Windows, ledger: Ledger, grant: Grant) -> None:
@@ -71,11 +71,11 @@ class FollowedStream:
     def _read_steps(self) -> Iterator[StepReading]:
         stream, law = self._stream, self.plan.law.require_type(CountsAndUncountedTotals)
         reader = stream.question.reader(replace(self.plan, law=law.counts))
-        of_uncounted = UncountedReader(self.plan, stream.facts)
+        uncounted_reader = UncountedReader(self.plan, stream.facts)
         states, warned, latest = stream.question.state_labels, dict[UncountedReason, str](), None
         for tick, release in self._iterate_releases():
             counts, uncounted = release.values[: law.size_of_counts], release.values[law.size_of_counts :]
-            latest = of_uncounted.read_next(counts, uncounted)
+            latest = uncounted_reader.read_next(counts, uncounted)
             self._warn(latest.notes, warned)
             yield StepReading(
                 stream.name, stream.schedule.start_time(tick), states, counts, reader.read_next(counts), latest,
@@ -86,7 +86,7 @@ class FollowedStream:
 
     @staticmethod
     def _warn(notes: Mapping[UncountedReason, str], warned: dict[UncountedReason, str]) -> None:
-        """Warn of each reason once, from released numbers alone."""
+        """Warn of each reason once, from released numbers only."""
         from dpcurves.curves.result import CurveWarning
 
         for reason, note in notes.items():
@@ -95,38 +95,38 @@ class FollowedStream:
                 warn(note, CurveWarning, stacklevel=4)
 
     def _iterate_releases(self) -> Iterator[tuple[int, Release]]:
-        """Those that are stored, and then those to come."""
-        stream, standing = self._stream, self._ledger.find_stream_state(self._grant)
-        last = 0 if standing is None else standing.tick
+        """Yield the stored releases, then new releases."""
+        stream, stored_state = self._stream, self._ledger.find_stream_state(self._grant)
+        last = 0 if stored_state is None else stored_state.tick
         for ticks in stream.intake.batch_ticks(1, last):
             yield from self._stored_releases(ticks)
-        watcher = stream.trust.open_stream(self.plan, standing)
+        state = stream.trust.open_stream(self.plan, stored_state)
         for windows in self._windows.windows_after(last):
-            while fresh := [window for window in windows if window.tick > last]:
-                stepped, texts = self._release_windows(watcher, fresh)
-                shown = self._ledger.advance(self._grant, texts, stream.trust.encode_state(stepped))
-                if shown is texts:
-                    watcher = stepped
-                else:  # another process was first, and it goes on from its state
-                    standing = self._ledger.find_stream_state(self._grant)
-                    ahead = 0 if standing is None else standing.tick
-                    watcher = self._stream.trust.open_stream(self.plan, standing)
-                    shown = self._ledger.find_answers(self._grant, range(fresh[0].tick, ahead + 1))
-                last = max(shown)
+            while new_windows := [window for window in windows if window.tick > last]:
+                next_state, texts = self._release_windows(state, new_windows)
+                stored_texts = self._ledger.advance(self._grant, texts, stream.trust.encode_state(next_state))
+                if stored_texts is texts:
+                    state = next_state
+                else:  # another process has stored these steps first: continue from its state
+                    stored_state = self._ledger.find_stream_state(self._grant)
+                    last_stored = 0 if stored_state is None else stored_state.tick
+                    state = self._stream.trust.open_stream(self.plan, stored_state)
+                    stored_texts = self._ledger.find_answers(self._grant, range(new_windows[0].tick, last_stored + 1))
+                last = max(stored_texts)
                 stream.intake.drop_counts.write(last)
                 self._windows.commit_windows(last)
-                for tick, text in shown.items():
+                for tick, text in stored_texts.items():
                     yield tick, self._parse_release(text)
 
-    def _release_windows(self, watcher: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
+    def _release_windows(self, state: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
         texts, trust = {}, self._stream.trust
         for window in windows:
-            trust.require_next(watcher, window.tick)
+            trust.require_next(state, window.tick)
             intake, randomness = self._stream.intake, self._stream.randomness_of(window.tick)
             table = window.clip_counts(intake.cells, len(intake.reasons))
-            release, watcher = trust.step(self.plan, watcher, table, self._allotment, randomness)
+            release, state = trust.step(self.plan, state, table, self._allotment, randomness)
             texts[window.tick] = release.to_json()
-        return watcher, texts
+        return state, texts
 
     def _stored_releases(self, ticks: range) -> Iterator[tuple[int, Release]]:
         for tick, text in self._ledger.find_answers(self._grant, ticks).items():
@@ -136,14 +136,14 @@ class FollowedStream:
         release = Release.from_json(text, self.plan, self._allotment)
         if release.seeded != self._stream.randomness.is_seeded:
             raise InvalidArgument(
-                "randomness", "this stream began with another kind, seeded or not; go on with the same kind"
+                "randomness", "must be seeded if the stream began with a seed, and unseeded otherwise"
             )
         return release
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Stream:
-    """The declaration of a stream, and the source of its noise."""
+    """Declaration of a stream, and the source of its noise."""
 
     name: str
     question: StreamQuestion
@@ -154,9 +154,9 @@ class _Stream:
     seed: bytes
 
     def randomness_of(self, tick: int) -> Randomness:
-        """The random source of a step: the system; or, of a seeded stream, a substream that no other step has.
+        """Return the random source of a step: the system's, or a separate substream for each step of a seeded stream.
 
-        So a run that goes on with the seed of the first one does not add noise to its counts that others have got.
+        So a run that resumes with the same seed does not repeat the noise of steps that were released before.
         """
         if not self.randomness.is_seeded:
             return self.randomness
@@ -170,18 +170,18 @@ class _Stream:
 
     @property
     def facts(self) -> NoteFacts:
-        """Public facts that notes name."""
+        """Public facts that notes mention."""
         schedule, fields = self.schedule, self.intake.fields
         return NoteFacts(fields.time, schedule.description, f"{schedule.grace / 1e6:g} s", fields.tuples_per_user)
 
     @property
     def binding(self) -> str:
-        """The identifier of the stream in the ledger."""
+        """Fingerprint of the declaration, to which the ledger binds the charge."""
         return fingerprint(self.plan.fingerprint, self.schedule, self.intake.fields)
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The privacy statement that stands on whatever is shown of the stream."""
+        """Privacy statement of everything shown of the stream."""
         trust, _, mechanism = self.plan.made_by.partition(": ")
         return PrivacyStatement.from_loss(
             self.plan.loss, self.plan.adjacency, trust=trust, mechanism=mechanism, seeded=self.randomness.is_seeded,
@@ -190,14 +190,14 @@ class _Stream:
 
     @property
     def request(self) -> str:
-        """Under which the ledger charged."""
+        """Request under which the ledger charges."""
         return f"stream {self.name}"
 
     def charge_stream(self, ledger: Ledger) -> Grant:
-        """Charge the whole stream once; the earlier charge, if it was followed before.
+        """Charge the whole stream once; return the earlier charge if it was followed before.
 
         Raises:
-            ValueError: the store has another stream of this name.
+            ValueError: the store has another stream with this name.
         """
         loss = self.plan.loss
         cap = Currency.from_loss(loss).smallest_cap(loss)
@@ -207,10 +207,13 @@ class _Stream:
             return ledger.charge(
                 self.name, loss, purpose=purpose, request=self.request, binding=self.binding, units=None,
             )  # fmt: skip
-        except InvalidArgument as refused:
-            if refused.argument != "request":
+        except InvalidArgument as error:
+            if error.argument != "request":
                 raise
-        rule = "the store has a stream of this name with other states, steps, fields or readings; give another name"
+        rule = (
+            "the store has another stream with this name; choose another name, or repeat its states, steps, fields"
+            " and readings"
+        )
         raise InvalidArgument("name", rule)
 
 
@@ -233,37 +236,37 @@ def follow(
     randomness: Randomness | None = None,
     clock: Clock | None = None,
 ) -> FollowedStream:
-    """Follow a stream: release its counts step by step, under one loss, and read them.
+    """Follow a stream: release and read its counts at every time step, under one privacy loss.
 
     Arguments:
-        source: What gives tuples: a path to a .csv, .parquet or .jsonl file, `CsvFile` or `JsonLinesTuples`, a data
-            frame, a DuckDB relation or a mapping of columns, which are finished; an iterable or an async iterable of
-            mappings, `CsvLines` or `JsonLines` of a pipe, or a `RedisStream`, which go on; or your own `Windows`, exact
-            counts of closed windows.
-        counts: What is counted and read: `Counts`, `Totals` so far, `Groups` (PeGaSus), or `AggregatedCounts` and
+        source: Tuples. Finished sources: a path to a .csv, .parquet or .jsonl file, `CsvFile`, `JsonLinesTuples`, a
+            data frame, a DuckDB relation or a mapping of columns. Live sources: an iterable or async iterable of
+            mappings, `CsvLines` or `JsonLines` of a pipe, a `RedisStream`. Or your own `Windows`, exact counts of
+            closed windows.
+        counts: What is counted and read: `Counts`, running `Totals`, `Groups` (PeGaSus), or `AggregatedCounts` and
             `PrunedStates` (hierarchies).
-        loss: What the whole stream loses, charged once before the first tuple.
-        store: A ledger: the URL of one (``sqlite:///s.db``, ``postgresql+psycopg://...``) or an opened one. A second
-            run over the same store repeats each number, and costs nothing.
-        start: When step 1 begins: a `datetime`, a text of ISO 8601 or seconds since 1970.
-        every: How long a step is: a `timedelta`, a text as ``5m``, or seconds.
-        end: When the last step ends. What is finished needs one.
-        grace: How long a step waits for tuples that come late.
-        time: The field that says when; ISO 8601, in UTC where it does not say, or seconds since 1970.
-        user: The field that says whose tuple it is. Without it, each tuple is protected on its own.
-        tuples_per_user: How many tuples of one user in one step are used.
-        name: What tells this stream from others in the store.
-        mechanism: How noise is added; that which fits the question is the default.
-        confidential_log: A file for how many tuples were dropped and why: exact, and for nobody but the operator.
-        randomness: Where noise comes from. What is seeded is for tests alone: it says so on whatever is shown.
-        clock: When windows close; the system's clock is the default.
+        loss: Loss of the whole stream, charged once before the first tuple is read.
+        store: A ledger, or the URL of a ledger (``sqlite:///s.db``, ``postgresql+psycopg://...``). A second run on the
+            same store repeats all numbers at no cost.
+        start: Start of step 1: a `datetime`, ISO 8601 text or seconds since 1970.
+        every: Length of a step: a `timedelta`, text such as ``5m``, or seconds.
+        end: End of the last step. Finished sources need one.
+        grace: How long a step waits for late tuples.
+        time: Field of timestamps: ISO 8601, in UTC unless a zone is named, or seconds since 1970.
+        user: Field of users. Without it, each tuple is protected by itself.
+        tuples_per_user: Most tuples of one user in one step that are used.
+        name: Name of the stream in the store.
+        mechanism: Mechanism that adds noise; default: the one that fits the question.
+        confidential_log: File for the exact numbers of dropped tuples, for the operator only.
+        randomness: Source of noise. Seeded noise is for tests; everything shown is then marked as seeded.
+        clock: Decides when windows close; default: the system clock.
 
     Raises:
-        ValueError: what is declared does not fit, a field is not there, or the store holds another stream under this
-            name; nothing was charged.
+        ValueError: the declaration is inconsistent, a field is missing, or the store has another stream with this name.
+            Nothing was charged.
 
     Warns:
-        CurveWarning: much of what came is not counted, by released numbers alone.
+        CurveWarning: many tuples are not counted, judged from released numbers.
     """
     require_type("counts", counts, StreamQuestion, "a Counts, as in Counts((Categories(...),)),")
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.1),")
@@ -299,18 +302,19 @@ def plan_stream(
     user: str | None = None,
     tuples_per_user: int | None = None,
 ) -> Plan:
-    """The plan of `follow`: releases of each step and their noise. No source, and no store, is opened."""
+    """Return the plan of `follow`: its releases and their noise. It opens neither a source nor a store."""
     schedule, fields = Schedule(start, every, end, grace), Fields(time, user, tuples_per_user)
     return CentralStream(WithUncountedTotals(STREAMS)).plan(_set_ticks(counts, schedule).query, loss, fields.adjacency)
 
 
 def _set_ticks(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
     if counts.ticks is None:
-        asked: StreamQuestion = replace(cast("Any", counts), ticks=schedule.ticks)
-        return asked
+        with_ticks: StreamQuestion = replace(cast("Any", counts), ticks=schedule.ticks)
+        return with_ticks
     if counts.ticks != schedule.ticks:
         raise InvalidArgument(
-            "end", f"it is {schedule.ticks} steps after start, and the counts are declared for {counts.ticks}"
+            "end",
+            f"must be {counts.ticks} steps after start, as the counts declare; it is {schedule.ticks} steps after",
         )
     return counts
 
@@ -318,9 +322,9 @@ def _set_ticks(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
 def _open_windows(source: Any, intake: StreamSpec) -> Windows:
     if isinstance(source, Source):
         return source.windows(intake)
-    if all(hasattr(source, part) for part in ("check", "windows_after", "commit_windows")):
-        own: Windows = source
-        return own
+    if all(hasattr(source, method) for method in ("check", "windows_after", "commit_windows")):
+        windows: Windows = source
+        return windows
     if isinstance(source, str | PathLike) and str(source).endswith(JSON_LINES):
         return JsonLinesTuples(source).windows(intake)
     if isinstance(source, str | PathLike | Mapping) or _is_table(source):
@@ -328,12 +332,12 @@ def _open_windows(source: Any, intake: StreamSpec) -> Windows:
     if isinstance(source, Iterable | AsyncIterable):
         return LiveWindows(source, intake)
     raise WrongArgumentType(
-        "source", f"a file, a table, an iterable of mappings or Windows is needed, got {type(source).__name__}"
+        "source", f"must be a file, a table, an iterable of mappings or Windows, got {type(source).__name__}"
     )
 
 
 def _is_table(source: Any) -> bool:
     return any(
-        hasattr(source, part)
-        for part in ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "to_arrow_reader", "collect_schema")
+        hasattr(source, method)
+        for method in ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "to_arrow_reader", "collect_schema")
     )

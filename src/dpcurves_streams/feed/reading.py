@@ -1,4 +1,4 @@
-"""Released steps of a stream: their public reading, sinks that store each step exactly once, and plots."""
+"""Released time steps of a stream: public readings, sinks that store each step exactly once, and plots."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
 
 KINDS = ("uncounted", "drift")
-"""Names that tell a line that is no count."""
+"""Field names of lines that are not counts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepReading:
-    """A step: its time, and the reading of its released counts.
+    """A time step and the reading of its released counts.
 
     Attributes:
-        stream: The name of the stream.
-        start_timestamp: When the step began, in microseconds since 1970.
-        states: What each count is of: the values of its fields.
-        values: The noisy integers that were released, which all else was read from.
-        reading: Counts, or totals; windows, events and intervals.
-        uncounted: How many tuples were not counted so far, by reason, and notes on that.
-        privacy: Who is protected, how much is lost over all steps, and who made it.
-        drift: Plain objects on how far the window that it closes is from a reference, as `WindowDrift.to_dicts` has them.
+        stream: Name of the stream.
+        start_timestamp: Start of the step, in microseconds since 1970.
+        states: State of each count, as values of its fields.
+        values: Released noisy integers, from which everything else is computed.
+        reading: Counts or totals; windows, events and intervals.
+        uncounted: Running totals of uncounted tuples by reason, and notes about them.
+        privacy: Privacy unit, loss of all steps, and trust model.
+        drift: Distance of the window that this step closes from a reference, as in `WindowDrift.to_dicts`.
     """
 
     stream: str
@@ -56,52 +56,52 @@ class StepReading:
 
     @property
     def step(self) -> int:
-        """Its number, from 1 on."""
+        """Number of the step, from 1."""
         return self.reading.tick
 
     @property
     def start(self) -> str:
-        """When it began, in ISO 8601."""
+        """Start of the step, in ISO 8601."""
         return format_timestamp(self.start_timestamp)
 
     @property
     def counts(self) -> FloatArray:
-        """Estimates of the counts, or of the totals, (keys,)."""
+        """Estimates of the counts or totals, (keys,)."""
         return self.reading.counts
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """A plain object for each count, for each reason why tuples are not counted, and for each statistic of drift.
+        """Return a plain object for each count, each reason of uncounted tuples, and each statistic of drift.
 
-        A field whose name is taken is written ``state:name``.
+        A state field whose name is taken is written as ``state:name``.
         """
         head = {"stream": self.stream, "step": self.step, "start": self.start}
         tail = {"seeded": True} if self.privacy.seeded else {}
-        found = []
+        lines = []
         for key, state in enumerate(self.states):
-            read = {**self.reading.to_json(key), **tail}
-            taken = {*head, *read, *KINDS}
-            fields = {f"state:{name}" if name in taken else name: value for name, value in state.items()}
-            found.append({**head, **fields, **read})
-        found += [{**head, **line, **tail} for line in self.uncounted.to_dicts()]
-        found += [{**head, **line, **tail} for line in self.drift]
-        return found
+            numbers = {**self.reading.to_json(key), **tail}
+            reserved = {*head, *numbers, *KINDS}
+            fields = {f"state:{name}" if name in reserved else name: value for name, value in state.items()}
+            lines.append({**head, **fields, **numbers})
+        lines += [{**head, **line, **tail} for line in self.uncounted.to_dicts()]
+        lines += [{**head, **line, **tail} for line in self.drift]
+        return lines
 
 
 class JsonLinesFile:
-    """A file with one JSON object a line, for each step and state.
+    """A file with one JSON object per line, for each step and state.
 
-    What is there already stays: a step that is written again is compared with it, and whatever differs, as half a line
-    of a process that was killed, is cut off together with all behind it.
+    Existing content stays. A step that is written again is compared with the content; from the first difference, such
+    as a partial line of a killed process, the rest of the file is cut off.
 
     Args:
-        path: The file; made if it is not there.
+        path: The file; created if missing.
 
     Raises:
-        ValueError: it cannot be written.
+        ValueError: the file cannot be written.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self._is_behind = True  # what stands there has not been passed yet
+        self._is_behind = True  # existing lines have not been compared yet
         try:
             self._file: BinaryIO = open(path, "a+b", buffering=0)  # noqa: SIM115 - `with` closes it
             self._file.seek(0)
@@ -109,7 +109,7 @@ class JsonLinesFile:
             trouble = str(error.strerror)
         else:
             return
-        raise InvalidArgument("json", f"it cannot be written ({trouble})")
+        raise InvalidArgument("json", f"the file cannot be written ({trouble})")
 
     def __enter__(self) -> Self:
         return self
@@ -120,7 +120,7 @@ class JsonLinesFile:
         self._file.close()
 
     def write(self, reading: StepReading) -> None:
-        """Write one step, unless it is there."""
+        """Write one step, unless the file has it."""
         lines = "".join(json.dumps(line) + "\n" for line in reading.to_dicts()).encode()
         if self._is_behind:
             start = self._file.tell()
@@ -131,60 +131,61 @@ class JsonLinesFile:
         self._file.write(lines)
 
 
-MOST_DRAWN = 8
-MOST_COVERED = 4
-"""Lines that have intervals around them: more would hide one another."""
+MOST_DRAWN = 8  # lines of a plot
+MOST_COVERED = 4  # lines with intervals; more intervals would hide each other
 
 
 def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes | None = None) -> Axes:
-    """Draw a stream over time, the first 8 states of it, with intervals for these records where few lines are drawn.
+    """Plot a stream over time: its first 8 states, with intervals for these records if at most 4 lines are drawn.
 
-    Without a window these are the counts of steps, or totals so far; what was released are points behind the lines.
-    Triangles mark steps in which any of the events has happened.
+    Without `window` the lines are counts of steps, or running totals, over points of the released values. Triangles
+    mark steps in which an event has happened.
 
     Arguments:
-        readings: What `follow` gave, of as many steps as are to be drawn.
-        window: Draw the sums over so many steps instead, which were asked for; None: counts.
-        ax: Where to draw; None: in a new figure.
+        readings: Steps of `follow` to be drawn.
+        window: Width of the sliding window to draw, which the question must have; None: counts.
+        ax: Axes to draw on; None: a new figure.
 
     Raises:
-        ValueError: there is no reading, or the window was not asked for.
+        ValueError: there is no step, or the question has no such window.
         ImportError: matplotlib is not installed.
     """
-    given = list(readings)
-    if not given:
-        raise InvalidArgument("readings", "at least one step is needed")
-    first = given[0]
+    steps = list(readings)
+    if not steps:
+        raise InvalidArgument("readings", "must hold at least one step")
+    first = steps[0]
     if window is not None and window not in first.reading.windows:
-        raise InvalidArgument("window", f"sums over {sorted(first.reading.windows)} steps were asked for, got {window}")
+        raise InvalidArgument(
+            "window", f"must be one of the question's windows, {sorted(first.reading.windows)}; got {window}"
+        )
     names = format_distinct_labels(
         [", ".join(str(value) for value in state.values()) for state in first.states[:MOST_DRAWN]]
     )
-    lines = np.array([reading.counts if window is None else reading.reading.windows[window] for reading in given])
-    values = np.array([reading.values for reading in given], dtype=np.float64)
+    lines = np.array([reading.counts if window is None else reading.reading.windows[window] for reading in steps])
+    values = np.array([reading.values for reading in steps], dtype=np.float64)
     is_released = window is None and values.shape == lines.shape
-    events = np.array([_has_any_event(reading) for reading in given])
-    ends = _interval_bounds(given, window) if len(names) <= MOST_COVERED else []
+    events = np.array([_has_any_event(reading) for reading in steps])
+    bounds = _interval_bounds(steps, window) if len(names) <= MOST_COVERED else []
     from matplotlib import dates
 
     from dpcurves.display.artists import add_statement
 
-    ax, words = prepare_axes(ax, LANDSCAPE), describe_interval(LEVEL, "intervals", RECORDS)
-    times = np.array([reading.start_timestamp for reading in given], dtype="datetime64[us]")
+    ax, interval_text = prepare_axes(ax, LANDSCAPE), describe_interval(LEVEL, "intervals", RECORDS)
+    times = np.array([reading.start_timestamp for reading in steps], dtype="datetime64[us]")
     for key, name in enumerate(names):
         style, line, happened = next_style(ax), lines[:, key], events[:, key]
         if is_released:
             ax.plot(times, values[:, key], ".", color=style.color, alpha=0.25, markersize=3)
-        for low, high in ends:
+        for low, high in bounds:
             between = low[:, key], high[:, key]
             ax.fill_between(
-                times, *between, color=style.color, alpha=PALE, linewidth=0, label=deduplicate_label(ax, words)
+                times, *between, color=style.color, alpha=PALE, linewidth=0, label=deduplicate_label(ax, interval_text)
             )
         ax.plot(times, line, style.dash, color=style.color, label=format_legend_label(name))
         ax.plot(times[happened], line[happened], "v", color=style.color, markersize=5)
-        add_statement(ax, given[-1].privacy, name)
-    untyped: Any = dates
-    ax.xaxis.set_major_formatter(untyped.ConciseDateFormatter(ax.xaxis.get_major_locator()))
+        add_statement(ax, steps[-1].privacy, name)
+    date_module: Any = dates
+    ax.xaxis.set_major_formatter(date_module.ConciseDateFormatter(ax.xaxis.get_major_locator()))
     ax.set_xlabel("start of the step (UTC)")
     ax.set_ylabel(_describe_quantity(first, window))
     add_legend(ax, "best")
@@ -192,14 +193,14 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
 
 
 def _interval_bounds(readings: Sequence[StepReading], window: int | None) -> list[Interval]:
-    """Ends of all intervals, (steps, keys), if there are any."""
+    """Return lower and upper bounds of all intervals, (steps, keys), if there are intervals."""
     if not readings[0].reading.has_intervals:
         return []
-    found = [
-        each.reading.interval(LEVEL) if window is None else each.reading.window_interval(window, LEVEL)
-        for each in readings
+    intervals = [
+        step.reading.interval(LEVEL) if window is None else step.reading.window_interval(window, LEVEL)
+        for step in readings
     ]
-    return [(np.array([low for low, _ in found]), np.array([high for _, high in found]))]
+    return [(np.array([low for low, _ in intervals]), np.array([high for _, high in intervals]))]
 
 
 def _describe_quantity(first: StepReading, window: int | None) -> str:
@@ -209,7 +210,7 @@ def _describe_quantity(first: StepReading, window: int | None) -> str:
 
 
 def _has_any_event(reading: StepReading) -> BoolArray:
-    """Tell, for each count, whether any event has happened."""
+    """Return True for each count with an event at this step."""
     happened: BoolArray = np.zeros(len(reading.counts), dtype=np.bool_)
     for event in reading.reading.events.values():
         happened |= event

@@ -1,4 +1,4 @@
-"""Redis Streams, as a source that loses nothing in a crash, and as a sink that has each step once."""
+"""Redis Streams as a source that loses no tuple in a crash, and as a sink that holds each time step once."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from dpcurves.arguments import InvalidArgument, MissingPackage
 from .reading import StepReading
 from .windows import OpenWindows, StreamSpec, Window, Windows
 
-AT_ONCE = 10_000
+AT_ONCE = 10_000  # entries per request
 LONGEST_WAIT = 1000
-"""Milliseconds after which the server is asked for the time again."""
-_TROUBLE = "Redis cannot be reached, or does not answer as a stream does (what it says is not shown)"
+"""Longest blocking read in milliseconds; then the server's time is read again."""
+_TROUBLE = "Redis cannot be reached, or the key is not a stream (its error is not shown, because it may quote an entry)"
 
 LEASE_SECONDS = 10.0
-"""After so long another process may take the place of one that does not say that it is still there."""
-POLL_SECONDS = 0.25
+"""Lease timeout of a reader, after which another process may take over."""
+POLL_SECONDS = 0.25  # between attempts to acquire the lease
 _HOLD = """
 local holder = redis.call('get', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
@@ -36,23 +36,23 @@ Entry = tuple[bytes, Mapping[bytes, bytes] | None]
 
 
 class RedisStream:
-    """Tuples in a Redis stream, each an entry with the fields of a tuple, read by a consumer group.
+    """Tuples in a Redis stream, whose entries hold the fields of a tuple, read by a consumer group.
 
-    An entry arrived when its id says, by the clock of the server; so what is late does not depend on when it was read.
-    Ids that were given by hand may lie in the future, and then those after them do, too: such an entry arrived when it
-    was read, and if it does not count, it is in no total of what is not counted, for after a crash it might be in two.
-    It is acknowledged after the noisy counts of its step were stored, or once it is dropped: after a crash
-    what was read and not stored is delivered again.
+    The id of an entry is its arrival time by the server's clock, so late data do not depend on when an entry is read.
+    Ids that were given by hand may lie in the future, and then all later ids do. Such an entry arrives when it is read;
+    if it is not counted, it is in no released total, since it might be in two after a crash. Entries are acknowledged
+    after the noisy counts of their step were stored, or once they are dropped. After a crash, entries that were read
+    and not stored are delivered again.
 
-    One process at a time reads a group: it holds a key, ``STREAM:GROUP:reader``, that lapses after `LEASE_SECONDS`. Any
-    other waits, and goes on in its place once it is gone, with what it has left, and with the same numbers. (The ledger
-    has one answer for each step whoever reads.)
+    One process at a time reads a group. It holds a key, ``STREAM:GROUP:reader``, which expires after `LEASE_SECONDS`.
+    Other processes wait; once the reader is gone, one of them continues with the remaining entries and the same
+    numbers. (The ledger has one release per step, whoever reads.)
 
     Args:
         url: ``redis://host:6379/0``, ``rediss://...`` or ``unix:///socket``.
-        stream: The key of the stream.
-        group: The consumer group; one for each stream that is followed.
-        consumer: The consumer.
+        stream: Key of the stream.
+        group: Consumer group; each followed stream needs a separate group.
+        consumer: Name of the consumer.
     """
 
     def __init__(self, url: str, stream: str, *, group: str = "dpcurves", consumer: str = "dpcurves") -> None:
@@ -62,12 +62,12 @@ class RedisStream:
         return f"RedisStream({self._stream!r})"
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """The windows of the stream."""
+        """Return the windows of the stream."""
         return RedisWindows(_GroupConsumer(_connect(self._url), self._stream, self._group, self._consumer), intake)
 
 
 class RedisWindows:
-    """Counts entries into windows that close by the clock of the server."""
+    """Counts entries into windows that close at their watermark by the server's clock."""
 
     def __init__(self, entries: _GroupConsumer, intake: StreamSpec) -> None:
         self._entries, self._intake = entries, intake
@@ -75,14 +75,14 @@ class RedisWindows:
         self._dropped: list[bytes] = []
 
     def check(self) -> None:
-        """Make the group, unless it is there."""
+        """Create the consumer group unless it exists."""
         self._entries.create_group()
 
     def windows_after(self, tick: int) -> Iterator[Sequence[Window]]:
         """Iterate over later windows, as they close.
 
         Raises:
-            ValueError: another process went on in this one's place.
+            ValueError: another process has taken over.
         """
         while not self._entries.acquire_lease():
             sleep(POLL_SECONDS)
@@ -92,7 +92,7 @@ class RedisWindows:
             self._entries.release_lease()
 
     def commit_windows(self, tick: int) -> None:
-        """Acknowledge what windows up to this one were counted from, and what was dropped."""
+        """Acknowledge the entries of windows up to this step, and the dropped entries."""
         settled, self._dropped = self._dropped, []
         for step in [step for step in self._unsettled if step <= tick]:
             settled += self._unsettled.pop(step)
@@ -104,7 +104,7 @@ class RedisWindows:
             self._count_batch(windows, batch)
         while tick != schedule.ticks:
             now, newest = self._entries.read_server_time(), self._entries.read_newest_id()
-            while batch := self._entries.read_new(None):  # all entries up to this one
+            while batch := self._entries.read_new(None):  # all entries up to `newest`
                 self._count_batch(windows, batch)
                 if _parse_entry_id(batch[-1][0]) >= _parse_entry_id(newest):
                     break
@@ -119,7 +119,9 @@ class RedisWindows:
 
     def _count_batch(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
         if not self._entries.acquire_lease():
-            raise InvalidArgument("source", "another process reads this stream now, and goes on with the same numbers")
+            raise InvalidArgument(
+                "source", "another process reads this stream now, and continues with the same numbers"
+            )
         now = self._entries.read_server_time() if batch else 0
         for name, fields in batch:
             arrived = _parse_entry_id(name)[0] * 1000
@@ -128,38 +130,40 @@ class RedisWindows:
 
 
 class RedisSink:
-    """A Redis stream with one entry a step, whose id is the step's number: what is there is not written again.
+    """A Redis stream with one entry per time step, whose id is the step's number. Existing entries are not overwritten.
 
     Args:
-        url: The server.
-        stream: The key of the stream.
+        url: URL of the server.
+        stream: Key of the stream.
     """
 
     def __init__(self, url: str, stream: str) -> None:
         self._client, self._stream = _connect(url), stream
 
     def write(self, reading: StepReading) -> None:
-        """Write one step, unless it is there.
+        """Write one step, unless the stream has it.
 
         Raises:
-            ValueError: there is another one in its place.
+            ValueError: the stream has another entry for this step.
         """
         fields = {"lines": json.dumps(reading.to_dicts())}
-        there = self._find_entry(reading.step)
-        if there is None:
+        stored = self._find_entry(reading.step)
+        if stored is None:
             try:
                 _call_server(lambda: self._client.xadd(self._stream, fields, id=f"{reading.step}-0"))
-            except InvalidArgument:  # another process may have written it meanwhile
-                there = self._find_entry(reading.step)
-                if there is None:
+            except InvalidArgument:  # another process may have written the step
+                stored = self._find_entry(reading.step)
+                if stored is None:
                     raise
-        if there not in (None, fields):
-            raise InvalidArgument("sink", f"{self._stream!r} has another step {reading.step}; write to another stream")
+        if stored not in (None, fields):
+            raise InvalidArgument(
+                "sink", f"{self._stream!r} has another entry for step {reading.step}; write to another stream"
+            )
 
     def _find_entry(self, step: int) -> dict[str, str] | None:
-        """The entry of a step; None if there is none."""
-        there = _call_server(lambda: self._client.xrange(self._stream, f"{step}-0", f"{step}-0"))
-        return _decode_fields(there[0][1]) if there else None
+        """Return the fields of a step's entry; None if the step is not stored."""
+        entries = _call_server(lambda: self._client.xrange(self._stream, f"{step}-0", f"{step}-0"))
+        return _decode_fields(entries[0][1]) if entries else None
 
 
 class _GroupConsumer:
@@ -170,7 +174,7 @@ class _GroupConsumer:
         self._reader, self._name = f"{stream}:{group}:reader", token_hex(16)
 
     def create_group(self) -> None:
-        """Make stream and group, unless they are there. Another process may make them at the same moment."""
+        """Create stream and group unless they exist. Another process may create them at the same time."""
         if self._has_group():
             return
         try:
@@ -180,29 +184,29 @@ class _GroupConsumer:
                 raise
 
     def acquire_lease(self) -> bool:
-        """Take the lease of the group for a while; False if another process has it."""
+        """Acquire or renew the lease of the group; return False if another process holds it."""
         lease = int(LEASE_SECONDS * 1000)
         return bool(_call_server(lambda: self._client.eval(_HOLD, 1, self._reader, self._name, lease)))
 
     def release_lease(self) -> None:
-        """Let another process read the group. Where the server is gone, the key lapses by itself."""
+        """Release the lease. If the server is unreachable, the key expires by itself."""
         with suppress(InvalidArgument):
             _call_server(lambda: self._client.eval(_LEAVE, 1, self._reader, self._name))
         with suppress(InvalidArgument):
             _call_server(self._client.close)
 
     def read_newest_id(self) -> bytes:
-        """The id of the newest entry there ever was."""
+        """Return the id of the newest entry that was ever added."""
         newest: bytes = _call_server(lambda: self._client.xinfo_stream(self._stream))["last-generated-id"]
         return newest
 
     def read_server_time(self) -> int:
-        """Microseconds since 1970, by the server's clock."""
+        """Return microseconds since 1970 by the server's clock."""
         seconds, microseconds = _call_server(self._client.time)
         return int(seconds) * 1_000_000 + int(microseconds)
 
     def read_pending(self) -> Iterator[list[tuple[bytes, Any]]]:
-        """Entries delivered before, to any consumer of the group, and not acknowledged."""
+        """Yield entries that were delivered to any consumer of the group and not acknowledged."""
         start: bytes | str = "0"
         while True:
             claimed = partial(self._client.xautoclaim, self._stream, self._group, self._consumer, 0, start_id=start)
@@ -215,14 +219,14 @@ class _GroupConsumer:
             name = batch[-1][0]
 
     def read_new(self, wait: int | None) -> list[tuple[bytes, Any]]:
-        """Entries that were not delivered yet; waits so many milliseconds if there are none."""
+        """Return entries that were not delivered yet; waits up to `wait` milliseconds for a first entry."""
         return self._read_group(">", None if wait is None else min(wait, LONGEST_WAIT))
 
     def acknowledge(self, names: Sequence[bytes]) -> None:
-        """These are settled."""
+        """Acknowledge these entries."""
         for start in range(0, len(names), AT_ONCE):
-            some = names[start : start + AT_ONCE]
-            _call_server(lambda some=some: self._client.xack(self._stream, self._group, *some))  # type: ignore[misc]
+            batch = names[start : start + AT_ONCE]
+            _call_server(lambda batch=batch: self._client.xack(self._stream, self._group, *batch))  # type: ignore[misc]
 
     def _has_group(self) -> bool:
         groups = _call_server(
@@ -232,12 +236,12 @@ class _GroupConsumer:
 
     def _read_group(self, name: bytes | str, wait: int | None) -> list[tuple[bytes, Any]]:
         streams = {self._stream: name}
-        found = _call_server(
+        reply = _call_server(
             lambda: self._client.xreadgroup(self._group, self._consumer, streams, count=AT_ONCE, block=wait)
         )
-        if isinstance(found, Mapping):  # the newer protocol
-            return [entry for batches in found.values() for batch in batches for entry in batch]
-        return [entry for _, entries in found or () for entry in entries]
+        if isinstance(reply, Mapping):  # RESP3
+            return [entry for batches in reply.values() for batch in batches for entry in batch]
+        return [entry for _, entries in reply or () for entry in entries]
 
 
 def _connect(url: str) -> Any:
@@ -248,12 +252,12 @@ def _connect(url: str) -> Any:
     try:
         return redis.Redis.from_url(url)
     except ValueError:
-        trouble = "a URL like redis://host:6379/0 or unix:///socket is needed"
+        trouble = "must be a URL such as redis://host:6379/0 or unix:///socket"
     raise InvalidArgument("source", trouble)
 
 
 def _call_server(action: Callable[[], Result]) -> Result:
-    """The reply of the server. Its error text is not passed on: it may quote an entry."""
+    """Return the server's reply. Its error text is hidden, because it may quote an entry."""
     import redis
 
     try:
@@ -264,13 +268,13 @@ def _call_server(action: Callable[[], Result]) -> Result:
 
 
 def _parse_entry_id(name: bytes) -> tuple[int, int]:
-    """The time in an entry's id, in milliseconds, and its number within."""
+    """Return the time in an entry's id, in milliseconds, and its sequence number."""
     time, _, number = name.partition(b"-")
     return int(time), int(number or 0)
 
 
 def _decode_fields(fields: Mapping[bytes, bytes] | None) -> dict[str, str] | None:
-    """The fields as text; None for an entry that was deleted meanwhile."""
+    """Return the fields as text; None for an entry that was deleted in the meantime."""
     if not fields:
         return None
     return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in fields.items()}

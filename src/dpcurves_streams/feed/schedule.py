@@ -1,7 +1,7 @@
-"""Time steps of a stream in event time, and which fields of a tuple are read.
+"""Time steps of a stream in event time, and the fields of a tuple.
 
-A step closes when the clock passes its end plus the grace period, which is its watermark. Tuples that arrive behind it
-are late data, and are counted as such.
+A step closes when the clock passes its end plus the grace period, which is its watermark. Tuples that arrive behind the
+watermark are late data and are counted as late.
 """
 
 from __future__ import annotations
@@ -28,64 +28,64 @@ from dpcurves.arguments import (
 from dpcurves.data.axis import Axis, Categories
 from dpcurves.privacy import EACH_RECORD, AddRemove, Unit
 
-SECOND = 1_000_000
+SECOND = 1_000_000  # microseconds
 LARGEST = 2**60
-"""No moment and no span is farther than this: about 36,000 years."""
+"""Largest timestamp and span, in microseconds: about 36,500 years."""
 _UNITS = {"ms": 1000, "s": SECOND, "m": 60 * SECOND, "h": 3600 * SECOND, "d": 86_400 * SECOND, "": SECOND}
 _ZERO = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST = datetime(9999, 12, 31, tzinfo=UTC)
 
 
-def parse_span(name: str, given: Any) -> int:
-    """A length of time: a `timedelta`, a text as ``5m`` (ms, s, m, h, d), or a number of seconds.
+def parse_span(name: str, value: Any) -> int:
+    """Parse a length of time: a `timedelta`, text such as ``5m`` (ms, s, m, h, d), or a number of seconds.
 
     Raises:
-        ValueError: it is none, or not of whole microseconds.
+        ValueError: the length is invalid, or not in whole microseconds.
 
-    >>> parse_span("every", "5m") == parse_span("every", 300) == parse_span("every", timedelta(minutes=5)) == 300_000_000
-    True
+    >>> parse_span("every", "5m"), parse_span("every", 300), parse_span("every", timedelta(minutes=5))
+    (300000000, 300000000, 300000000)
     """
-    if isinstance(given, timedelta):
-        return given // timedelta(microseconds=1)
-    parts = fullmatch(r"\s*([0-9.]+)\s*(ms|s|m|h|d|)\s*", given) if isinstance(given, str) else None
-    if parts is None and isinstance(given, str):
-        raise InvalidArgument(name, f"a length of time as 30s, 5m, 1h or 1d is needed, got {describe_value(given)}")
-    number, unit = (parts[1], _UNITS[parts[2]]) if parts else (given, SECOND)
+    if isinstance(value, timedelta):
+        return value // timedelta(microseconds=1)
+    parts = fullmatch(r"\s*([0-9.]+)\s*(ms|s|m|h|d|)\s*", value) if isinstance(value, str) else None
+    if parts is None and isinstance(value, str):
+        raise InvalidArgument(name, f"must be a length of time such as 30s, 5m, 1h or 1d, got {describe_value(value)}")
+    number, unit = (parts[1], _UNITS[parts[2]]) if parts else (value, SECOND)
     return _require_whole(name, _parse_number(name, number) * unit)
 
 
-def parse_timestamp(name: str, given: Any) -> int:
-    """A point in time: a `datetime` or a text of ISO 8601 (UTC where none is said), or seconds since 1970.
+def parse_timestamp(name: str, value: Any) -> int:
+    """Parse a timestamp: a `datetime`, ISO 8601 text (UTC unless a zone is named), or seconds since 1970.
 
     Raises:
-        ValueError: it is none.
-        TypeError: it is of another kind.
+        ValueError: the text is not a timestamp.
+        TypeError: the value has another type.
 
     >>> parse_timestamp("start", "1970-01-01T00:01") == parse_timestamp("start", 60) == 60_000_000
     True
     """
-    if isinstance(given, str):
-        given = _parse_time(given)
-        if given is None:
-            raise InvalidArgument(name, "a time of ISO 8601, as 2026-03-01T08:00, or seconds since 1970 are needed")
-    if isinstance(given, datetime):
-        return to_microseconds(given)
-    if isinstance(given, date):
-        return to_microseconds(datetime(given.year, given.month, given.day))
-    if isinstance(given, bool) or not isinstance(given, int | float | Fraction):
+    if isinstance(value, str):
+        value = _parse_time(value)
+        if value is None:
+            raise InvalidArgument(name, "must be ISO 8601, such as 2026-03-01T08:00, or seconds since 1970")
+    if isinstance(value, datetime):
+        return to_microseconds(value)
+    if isinstance(value, date):
+        return to_microseconds(datetime(value.year, value.month, value.day))
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         raise WrongArgumentType(
-            name, f"a datetime, a text of ISO 8601 or seconds since 1970 are needed, got {describe_value(given)}"
+            name, f"must be a datetime, ISO 8601 text or seconds since 1970, got {describe_value(value)}"
         )
-    return _require_whole(name, _parse_number(name, given) * SECOND)
+    return _require_whole(name, _parse_number(name, value) * SECOND)
 
 
-def to_microseconds(given: datetime) -> int:
-    """Whole microseconds; a time without a zone is one of UTC."""
-    return ((given if given.tzinfo else given.replace(tzinfo=UTC)) - _ZERO) // timedelta(microseconds=1)
+def to_microseconds(time: datetime) -> int:
+    """Return whole microseconds since 1970; a time without a zone is in UTC."""
+    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _ZERO) // timedelta(microseconds=1)
 
 
 def format_timestamp(timestamp: int) -> str:
-    """ISO 8601 in UTC; beyond the year 9999, and before the year 1, in seconds.
+    """Format a timestamp as ISO 8601 in UTC; beyond the year 9999 and far before 1970, in seconds.
 
     >>> format_timestamp(60_000_000)
     '1970-01-01T00:01:00+00:00'
@@ -104,25 +104,25 @@ def _parse_time(text: str) -> datetime | Fraction | None:
         return None
 
 
-def _parse_number(name: str, given: Any) -> Fraction:
-    """A number as a fraction, a float as the decimal that it prints."""
-    if given in (0, "0"):
+def _parse_number(name: str, value: Any) -> Fraction:
+    """Return a number as a fraction, a float as the decimal that it prints as."""
+    if value in (0, "0"):
         return Fraction(0)
-    is_below = isinstance(given, int | float | Fraction) and given < 0
-    return -parse_positive_fraction(name, -given) if is_below else parse_positive_fraction(name, given)
+    is_below = isinstance(value, int | float | Fraction) and value < 0
+    return -parse_positive_fraction(name, -value) if is_below else parse_positive_fraction(name, value)
 
 
 def _require_whole(name: str, microseconds: Fraction) -> int:
     if microseconds.denominator != 1 or abs(microseconds) > LARGEST:
-        raise InvalidArgument(name, "whole microseconds are needed, of fewer than 36,000 years")
+        raise InvalidArgument(name, "must be whole microseconds, and less than about 36,500 years")
     return int(microseconds)
 
 
 class Clock(Protocol):
-    """Something that says what time it is. It decides when windows close, so it must not depend on tuples."""
+    """Interface of clocks. A clock decides when windows close, so it must not depend on tuples."""
 
     def now(self) -> int:
-        """Microseconds since 1970."""
+        """Return microseconds since 1970."""
         ...
 
 
@@ -131,16 +131,16 @@ class SystemClock:
     """The clock of this machine."""
 
     def now(self) -> int:
-        """Microseconds since 1970."""
+        """Return microseconds since 1970."""
         return time_ns() // 1000
 
 
-# The count that a tuple belongs to: its state among the declared ones. SECRET values come as arguments.
-LARGEST_MOMENT = 2**60
+# The cell of a tuple among the declared states. Arguments are SECRET values.
+LARGEST_MOMENT = 2**60  # microseconds since 1970
 
 
 class CellFinder:
-    """Finds the place of a tuple among the declared cells.
+    """Finds the cell of a tuple among the declared states.
 
     Args:
         axes: The states.
@@ -155,36 +155,36 @@ class CellFinder:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that are read."""
+        """Names of the fields that it reads."""
         return tuple(str(axis.column) for axis in self._axes)
 
-    def find_cell(self, given: Mapping[str, Any]) -> int | None:
-        """The place of a tuple; None: it is in no declared cell."""
-        place = 0
+    def find_cell(self, fields: Mapping[str, Any]) -> int | None:
+        """Return the index of a tuple's cell; None if the tuple is in no declared state."""
+        cell = 0
         for axis, texts, numbers in zip(self._axes, self._texts, self._numbers, strict=True):
-            slot = _find_slot(axis, texts, numbers, given.get(str(axis.column)))
+            slot = _find_slot(axis, texts, numbers, fields.get(str(axis.column)))
             if slot is None:
                 return None
-            place = place * axis.slots + slot
-        return place
+            cell = cell * axis.slots + slot
+        return cell
 
 
 def read_timestamp(value: Any) -> int | None:
-    """The moment that a field says; None: it says none. Never raises."""
+    """Parse the timestamp of a field; None if it is unreadable. It never raises."""
     number = _as_number(value)
     try:
-        found = parse_timestamp("time", value) if number is None else round(number * SECOND)
+        timestamp = parse_timestamp("time", value) if number is None else round(number * SECOND)
     except (ValueError, TypeError, OverflowError, ArithmeticError, AttributeError):
         return None
-    return found if abs(found) <= LARGEST_MOMENT else None
+    return timestamp if abs(timestamp) <= LARGEST_MOMENT else None
 
 
 def _find_slot(
     axis: Axis | Categories, texts: Mapping[str, int], numbers: Mapping[float, int], value: Any
 ) -> int | None:
-    named = next((texts[name] for name in _state_texts(value) if name in texts), None)
-    if named is not None:
-        return named
+    slot_of_text = next((texts[name] for name in _state_texts(value) if name in texts), None)
+    if slot_of_text is not None:
+        return slot_of_text
     number = _as_number(value)
     if number is None:
         return None
@@ -195,7 +195,7 @@ def _find_slot(
 
 
 def _state_texts(value: Any) -> tuple[str, ...]:
-    """Texts that a state may be declared as to stand for a value: of a number, also without ``.0``."""
+    """Return the texts by which a state may be declared for a value; a number also without ``.0``."""
     if isinstance(value, str):
         return (value,)
     if isinstance(value, bool | np.bool_):
@@ -228,16 +228,17 @@ def _slots_by_number(axis: Axis | Categories) -> dict[float, int]:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Schedule:
-    """Steps of event time: step k ends at ``start + k * every``, and closes `grace` later, whether or not tuples came.
+    """Time steps in event time: step k ends at ``start + k * every``, and closes `grace` later, whether or not tuples
+    came.
 
     Attributes:
-        start: When step 1 begins, in microseconds since 1970.
-        every: How long a step is, in microseconds.
-        end: When the last step ends; None: never.
-        grace: How long a step waits for tuples that come late, in microseconds.
+        start: Start of step 1, in microseconds since 1970.
+        every: Length of a step, in microseconds.
+        end: End of the last step; None: without end.
+        grace: How long a step waits for late tuples, in microseconds.
 
     Raises:
-        ValueError: the step has no length, or the end is no whole number of steps after the start.
+        ValueError: the length of a step is not above 0, or the end is not a whole number of steps after the start.
 
     >>> Schedule("2026-03-01", "5m", end="2026-03-02").ticks
     288
@@ -254,38 +255,38 @@ class Schedule:
         object.__setattr__(self, "end", None if end is None else parse_timestamp("end", end))
         object.__setattr__(self, "grace", parse_span("grace", grace))
         if self.every <= 0:
-            raise InvalidArgument("every", "a step needs a length above 0")
+            raise InvalidArgument("every", "must be above 0")
         if self.grace < 0:
-            raise InvalidArgument("grace", "a wait of at least 0 is needed")
+            raise InvalidArgument("grace", "must be at least 0")
         if self.end is not None and (self.end <= self.start or (self.end - self.start) % self.every):
-            raise InvalidArgument("end", "a whole number of steps after start is needed")
+            raise InvalidArgument("end", "must be a whole number of steps after start")
 
     @property
     def ticks(self) -> int | None:
-        """The number of steps; None: no end is known."""
+        """Number of steps; None without end."""
         return None if self.end is None else (self.end - self.start) // self.every
 
     def start_time(self, tick: int) -> int:
-        """When a step begins."""
+        """Return the start of a step."""
         return self.start + (tick - 1) * self.every
 
     def closing_time(self, tick: int) -> int:
-        """When a step closes: from then on nothing is folded in."""
+        """Return the watermark of a step: tuples that arrive from this time are late."""
         return self.start + tick * self.every + self.grace
 
     def tick_at(self, timestamp: int) -> int | None:
-        """The step of a moment; None before the first one and after the last one."""
+        """Return the step of a timestamp; None before the first and after the last step."""
         tick = (timestamp - self.start) // self.every + 1
         return tick if tick >= 1 and (self.ticks is None or tick <= self.ticks) else None
 
     def last_closed_tick(self, timestamp: int) -> int:
-        """The last step that has closed by this moment; 0: none has."""
+        """Return the last step that has closed by this time; 0 if none has."""
         last = max(0, (timestamp - self.start - self.grace) // self.every)
         return last if self.ticks is None else min(last, self.ticks)
 
     @property
     def description(self) -> str:
-        """Start, end and length of the steps, in words."""
+        """Start, end and length of the steps, as text."""
         end = "" if self.end is None else f" to {format_timestamp(self.end)}"
         return f"{format_timestamp(self.start)}{end} every {self.every / 1e6:g} s"
 
@@ -295,21 +296,21 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Names of the fields of a tuple that hold its time and its unit. (Fields of its state are named by the question.)
+    """Names of the fields that hold a tuple's timestamp and privacy unit. (The question names the fields of the state.)
 
-    Formal guarantees: without `user`, neighbouring streams differ by one tuple. With it they differ by all tuples of
-    one user in one step, of which at most `tuples_per_user` are used. The step of a tuple is the one that it counts in:
-    that of its time, or, if it is late, outside of the steps, or has no time that can be read, that of its arrival.
-    What a user does in w steps is protected w times less, and a tuple that moves to another state or step is one that
-    goes and one that comes.
+    Formal guarantees: without `user`, neighbouring streams differ by one tuple. With `user` they differ by all tuples
+    of one user in one step, of which at most `tuples_per_user` are used. A tuple counts in the step of its timestamp
+    or, if it is late, outside the steps or without a readable timestamp, in the step of its arrival. Tuples of a user
+    in w steps together lose w times as much, and moving a tuple to another state or step is removing one tuple and
+    adding one.
 
     Attributes:
-        time: When: ISO 8601, in UTC where it does not say, or seconds since 1970.
-        user: Whose tuple it is; None: each tuple is protected on its own. Tuples without a user are one user's.
-        tuples_per_user: How many tuples of one user in one step are used.
+        time: Field of timestamps: ISO 8601, in UTC unless a zone is named, or seconds since 1970.
+        user: Field of users; None: each tuple is protected by itself. Tuples without a user count as one user's.
+        tuples_per_user: Most tuples of one user in one step that are used.
 
     Raises:
-        ValueError: one of `user` and `tuples_per_user` is given alone, or fewer than 1 tuple is used.
+        ValueError: only one of `user` and `tuples_per_user` is given, or `tuples_per_user` is below 1.
     """
 
     time: str = "time"
@@ -319,7 +320,7 @@ class Fields:
     def __post_init__(self) -> None:
         require_type("time", self.time, str, "the name of a field")
         if (self.user is None) != (self.tuples_per_user is None):
-            raise InvalidArgument("tuples_per_user", "give it together with user, or neither")
+            raise InvalidArgument("tuples_per_user", "must be given together with user")
         if self.user is not None:
             require_type("user", self.user, str, "the name of a field")
             convert_to_integers(self, tuples_per_user="tuples_per_user")
@@ -327,9 +328,9 @@ class Fields:
 
     @property
     def adjacency(self) -> AddRemove:
-        """The neighbouring relation of streams."""
+        """Neighbouring relation of streams."""
         if self.user is None or self.tuples_per_user is None:
             return AddRemove(EACH_RECORD)
         if self.tuples_per_user < 1:
-            raise InvalidArgument("tuples_per_user", f"at least 1 tuple of a user is used, got {self.tuples_per_user}")
+            raise InvalidArgument("tuples_per_user", f"must be at least 1, got {self.tuples_per_user}")
         return AddRemove(Unit(f"{self.user} in one step", self.tuples_per_user))

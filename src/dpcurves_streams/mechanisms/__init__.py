@@ -1,4 +1,4 @@
-"""Counts of a stream, tick by tick, and the chooser of mechanisms, which sees public facts only."""
+"""Mechanisms for counts of streams, and the choice of a mechanism from public facts."""
 
 from __future__ import annotations
 
@@ -20,48 +20,48 @@ from .sequential import Sequential, State
 from .with_uncounted import WithUncountedTotals
 
 __all__ = [
-    "STREAMS", "BufferedCounter", "Hierarchy", "Pegasus", "Perturber", "PrunedHierarchy", "Sequential", "State", "StreamMechanismChoice",
-    "TreeCounter", "WithUncountedTotals",
+    "STREAMS", "BufferedCounter", "Hierarchy", "Pegasus", "Perturber", "PrunedHierarchy", "Sequential", "State",
+    "StreamMechanismChoice", "TreeCounter", "WithUncountedTotals",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class StreamMechanismChoice(TickMechanism):
-    """The mechanism for what is asked: each kind of question has one, and counts so far have two.
+    """Chooses the mechanism of a question from the query and the loss.
 
-    `Pegasus` finds groups, `Hierarchy` and `PrunedHierarchy` count forests, `Perturber` counts ticks. Counts so far, and their
-    differences, are those of `BufferedCounter` under zero-concentrated privacy, if there is a horizon and no window,
-    else of `TreeCounter`.
+    `Pegasus` groups steps, `Hierarchy` and `PrunedHierarchy` count forests, `Perturber` counts single steps. Running
+    totals are released by `BufferedCounter` under zero-concentrated privacy with a public horizon and no window, else
+    by `TreeCounter`.
 
-    Formal guarantees: those of the mechanism that it chooses, from query and loss alone.
+    Formal guarantees: as the chosen mechanism; the choice depends on query and loss only.
     """
 
     def choose(self, query: TickQuery, loss: PrivacyLoss) -> Sequential[Any]:
-        """The mechanism that makes the plan, and takes its steps."""
-        for only in (Pegasus(), PrunedHierarchy(), Hierarchy()):
-            if only.accepts_query(query):
-                return only
+        """Return the mechanism that plans and steps."""
+        for mechanism in (Pegasus(), PrunedHierarchy(), Hierarchy()):
+            if mechanism.accepts_query(query):
+                return mechanism
         if query.read is CountUse.CELLS:
             return Perturber()
-        short = query.ticks is not None and query.ticks <= MOST_BUFFERED
-        return BufferedCounter() if short and not (loss.is_pure or query.windows) else TreeCounter()
+        has_short_horizon = query.ticks is not None and query.ticks <= MOST_BUFFERED
+        return BufferedCounter() if has_short_horizon and not (loss.is_pure or query.windows) else TreeCounter()
 
     def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         return self.choose(query, loss).plan(query, loss, adjacency)
 
     def begin(self, plan: Plan) -> State:
-        """The state before the first tick."""
+        """Return the state before the first step."""
         state: State = self._mechanism_of(plan).begin(plan)
         return state
 
     def step(
         self, table: ExactTable, tick: int, state: State, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], State]:
-        """Noisy integers, and the state after this tick: commit both, or neither."""
+        """Return noisy integers and the state after this step: commit both, or neither."""
         return self._mechanism_of(plan).step(table, tick, state, plan, randomness)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> State:
-        """The state that was written by `State.to_bytes`."""
+        """Parse a state written by `State.to_bytes`."""
         state: State = self._mechanism_of(plan).restore_state(state_bytes, plan)
         return state
 

@@ -1,4 +1,4 @@
-"""Counts of prefixes of a stream: by trees, and in constant memory."""
+"""Running totals of a stream: by trees, and in constant memory."""
 
 from __future__ import annotations
 
@@ -35,18 +35,17 @@ from ..queries import TickQuery
 from .hierarchy import TickMechanism, add_noise
 from .sequential import decode_state, encode_state, require_next
 
-# Shapes of small consecutive trees that estimate sums over sliding windows with the least error.
+# Shapes of small consecutive trees that minimise the error of sums over sliding windows.
 STEPS = 20
-"""Shares are multiples of ``1 / STEPS``."""
+"""Budget fractions are multiples of ``1 / STEPS``."""
 
 
 @lru_cache(maxsize=256)  # a pure function of public facts
 def best_window_shape(windows: tuple[int, ...], family: Family) -> TreeShape:
-    """Noise on ticks alone, or on ticks and on blocks of them: whichever has the least error over all windows.
+    """Return the tree shape with the least error over all windows: noise on single steps, or on steps and on blocks.
 
-    Compared are, for each window, the mean variance over the places of its end in a block, relative to that of noise
-    on ticks alone, which has the variance of one tick for each; and the sum of these. Blocks have a power of two ticks,
-    up to the longest window.
+    The error is the sum over windows of the mean variance over the positions of the window's end in a block, relative
+    to noise on single steps. Blocks have a power of two steps, up to the longest window.
 
     >>> best_window_shape((1,), Family.LAPLACE).widths, best_window_shape((256,), Family.LAPLACE).widths
     ((1,), (32, 1))
@@ -67,46 +66,46 @@ def _relative_window_error(shape: TreeShape, windows: tuple[int, ...], family: F
 
 
 def mean_window_variance(tree: PrefixTree, window: int) -> float:
-    """The mean variance of the sum over a window, over the places of its end, of blocks one behind the other.
+    """Return the mean variance of a window sum over the positions of its end, for consecutive equal blocks.
 
-    For at most two levels: a window has the ends of two blocks, or lies in one, and whole ones between.
+    For at most two levels: a window covers parts of two blocks with whole blocks between, or lies in one block.
     """
     width = tree.widths[0]
     ends = np.arange(1, width + 1)
-    outside = ends - window  # how far it reaches before the block of its end
-    first = np.maximum(outside, 0)
+    starts = ends - window  # negative: steps of the window before the block of its end
+    first = np.maximum(starts, 0)
     total = _partial_block_variance(tree, ends - first)
-    whole, part = np.divmod(np.maximum(-outside, 0), width)
-    return float(np.mean(total + whole * tree.node_variances[0] + _partial_block_variance(tree, part)))
+    whole_blocks, partial = np.divmod(np.maximum(-starts, 0), width)
+    return float(np.mean(total + whole_blocks * tree.node_variances[0] + _partial_block_variance(tree, partial)))
 
 
 def _partial_block_variance(tree: PrefixTree, ticks: IntArray) -> FloatArray:
-    """Variance of the sum of so many ticks of a block, whichever they are."""
-    share = ticks / tree.widths[0]
-    contrasts = 0.0 if len(tree.widths) == 1 else tree.node_variances[1] * ticks * (1 - share)
-    variances: FloatArray = tree.node_variances[0] * share**2 + contrasts
+    """Return the variance of the sum of `ticks` steps of a block, which does not depend on which steps they are."""
+    fraction = ticks / tree.widths[0]
+    contrasts = 0.0 if len(tree.widths) == 1 else tree.node_variances[1] * ticks * (1 - fraction)
+    variances: FloatArray = tree.node_variances[0] * fraction**2 + contrasts
     return variances
 
 
 TREE_KIND = "tree counter"
-FIRST_EPOCH = 64
+FIRST_EPOCH = 64  # steps
 EPOCHS = 14
-"""Epochs that double, for streams without end: a million ticks. After these the last one goes on."""
-FITTING = 2**62
+"""Doubling epochs of a stream without end: a million steps. After these the last epoch repeats."""
+FITTING = 2**62  # bound on integers that fit into 64 bits
 MOST_AT_ONCE = 2**22
-"""Ticks of a block times keys, at most: so much noise is at hand."""
+"""Most steps of a block times keys, whose noise is in memory at once."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TreeCounterState:
-    """SECRET: counts so far, the noise of blocks that are over, and the key of the noise of the block at hand.
+    """SECRET: running totals, the noise of finished blocks, and the secret of the current block's noise.
 
     Attributes:
-        tick: The last tick that was answered.
-        counts: The exact number of tuples so far, of each key.
-        carried_noise: The noise of all blocks before, of each key, over `TreeCounts.block_denominator`.
-        secret: What all noise of the block is drawn from; its nodes are drawn again whenever they are needed.
-        block_noise: The noise of all prefixes of the block, which the secret tells: at hand, and not written.
+        tick: Last step that was released.
+        counts: Exact running total of each key.
+        carried_noise: Noise of all finished blocks, per key, over `TreeCounts.block_denominator`.
+        secret: Seed of the block's noise, whose nodes are drawn again whenever they are needed.
+        block_noise: Noise of all prefixes of the block, a cache that is not serialised.
     """
 
     tick: int
@@ -116,15 +115,15 @@ class TreeCounterState:
     block_noise: BlockNoise | None = field(default=None, compare=False)
 
     def to_bytes(self) -> bytes:
-        """Numbers in hexadecimal digits."""
+        """Serialise the numbers in hexadecimal."""
         numbers = {"counts": self.counts, "carried": self.carried_noise}
-        hexadecimal = {name: [f"{each:x}" for each in numbers[name]] for name in numbers}
+        hexadecimal = {name: [f"{number:x}" for number in numbers[name]] for name in numbers}
         return encode_state(TREE_KIND, {"tick": self.tick, "secret": self.secret.hex(), **hexadecimal})
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class BlockNoise:
-    """SECRET: noises of the prefixes of a block, (ticks, keys), over `prefix_denominator`, and those of all of it, (keys,)."""
+    """SECRET: noise of a block's prefixes, (ticks, keys), over `prefix_denominator`, and of the whole block."""
 
     prefixes: Any
     whole_block: Any
@@ -132,36 +131,37 @@ class BlockNoise:
 
 @dataclass(frozen=True, slots=True)
 class TreeCounter(TickMechanism):
-    """Totals of tuples so far, at every tick: the exact number plus noise that one tree explains best.
+    """Running totals at every step: the exact total plus noise from one tree, combined by least squares.
 
-    With a public horizon the tree is the one that `find_best_shape` finds for prefixes. Without one, blocks of epochs that
-    double follow one another, each with the tree that is best for its length. Where windows were declared, small blocks
-    follow one another for ever, of the shape whose differences of prefixes have the least error (`best_window_shape`).
+    With a public horizon the tree has the shape that `find_best_shape` finds for prefixes. Without a horizon, blocks of
+    doubling epochs follow one another, each with the best tree for its length. If windows were declared, small equal
+    blocks follow one another without end, of the shape with the least error of differences of prefixes
+    (`best_window_shape`).
 
     Formal guarantees: let x be the counts of a block, cell by cell, A the lower triangle of ones, R the matrix that
-    sums the ticks of each node of the tree, and z the noises of the nodes, independent integers. What is released at
-    tick t is ``(A x + L z)_t`` plus the same of whole blocks before, rounded, with the L of `prefix_noise`, for which
-    ``L R = A``. All is worked out in fractions and rounded once, so the answers are a function of ``R x + z``, block by
-    block: they lose what noisy sums of all nodes lose, though at tick t, z of nodes is used that have not yet begun.
+    sums the steps of each node of the tree, and z the independent integer noises of the nodes. The release at step t is
+    ``(A x + L z)_t`` plus the same for earlier whole blocks, rounded, with the L of `prefix_noise`, for which ``L R =
+    A``. All is computed in fractions and rounded once, so the releases are a function of ``R x + z``, block by block:
+    they lose what noisy sums of all nodes lose, although the release at step t uses z of nodes that have not begun.
 
-    *Proof, for streams that are chosen after answers too.* Let whoever chooses the stream let one tuple come at a tick
-    s of the block or not, and choose s by the answers before it. Hold z on the side without it against
-    ``z' = z - R e_s`` on the other. Before s nothing differs, as ``(L R e_s)_t = (A e_s)_t = 0`` for t < s: the same
-    answers, so the same s. From s on the exact count is 1 larger and ``L z'`` is 1 smaller: the same answers, hence the
-    same later counts. So z to z' is a bijection of all noises that keeps all answers (from z' the answers tell s, and s
-    tells z). It shifts one node of each level by 1. *Pure*: discrete Laplace noises of scales b_l lose at most ``sum(1
-    / b_l)`` wherever s lies. *Zero-concentrated*: let ``rho = sum(1 / (2 v_l))`` for discrete Gaussian noises. Given
-    the noises ``(L z)_t`` of all t < s, which choose s, z lies on a lattice that ``R e_s`` leaves in place. At a whole
-    order a the Renyi divergence of such a slice sums ``p(z + (a - 1) R e_s)`` over it, which is its own chance, times
-    ``exp(a (a - 1) rho)``; all slices together give ``a rho``. For a stream that does not depend on the answers s is
-    fixed, and the loss is that of noisy sums of all nodes, at every order: zero-concentrated with rho. (So where
-    somebody chooses tuples by the answers, rho is shown for orders 2, 3, 4, ... only.)
-    Noises have the share s_l of the loss each, and shares add up to 1. A unit moves as many tuples as
-    ``adjacency.l1_sensitivity`` says: pure losses add up over these; the counts of a level's nodes move by squares of
-    at most ``adjacency.squared_l2_sensitivity``, whatever ticks the tuples lie in. *End of proof.*
+    *Proof, including streams chosen after releases.* Let the stream's chooser add a tuple at step s of the block or
+    not, and choose s from earlier releases. Compare z without the tuple to ``z' = z - R e_s`` with it. Before s nothing
+    differs, as ``(L R e_s)_t = (A e_s)_t = 0`` for t < s: the same releases, so the same s. From s on the exact total
+    is 1 larger and ``L z'`` is 1 smaller: the same releases, hence the same later counts. So z to z' is a bijection of
+    all noises that preserves all releases (from z' the releases determine s, and s determines z). It shifts one node of
+    each level by 1. *Pure*: discrete Laplace noises of scales b_l lose at most ``sum(1 / b_l)``, for any s.
+    *Zero-concentrated*: let ``rho = sum(1 / (2 v_l))`` for discrete Gaussian noises. Given the noises ``(L z)_t`` of
+    all t < s, which choose s, z lies on a lattice that is invariant under ``R e_s``. At an integer order a the Renyi
+    divergence of such a slice sums ``p(z + (a - 1) R e_s)`` over it, which is the slice's probability, times ``exp(a (a
+    - 1) rho)``; all slices together give ``a rho``. If the stream does not depend on releases, s is fixed, and the loss
+    is that of noisy sums of all nodes, at every order: zero-concentrated with rho. (So if tuples are chosen from
+    releases, rho is proven for orders 2, 3, 4, ... only.) Level l has the fraction s_l of the loss, and fractions sum
+    to 1. A unit moves at most ``adjacency.l1_sensitivity`` tuples: pure losses add up over these; the counts of a
+    level's nodes change by squares of at most ``adjacency.squared_l2_sensitivity``, whichever steps the tuples are in.
+    *End of proof.*
 
-    Noise of a block is drawn from a secret that is new for each block (`Randomness.from_key`): independent to a
-    computationally bounded observer, as all that comes from the operating system.
+    The noise of a block is drawn from a secret that is fresh for each block (`Randomness.from_key`): independent to a
+    computationally bounded observer, like all output of the operating system's generator.
     """
 
     def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -176,40 +176,41 @@ class TreeCounter(TickMechanism):
         return Plan(query, loss, adjacency, "least-squares noise of a tree on counts so far", law, round_error(error))
 
     def begin(self, plan: Plan) -> TreeCounterState:
-        """Nothing was counted."""
+        """Return the state before the first step."""
         keys = plan.law.require_type(TreeCounts).keys
         return TreeCounterState(0, (0,) * keys, (0,) * keys, b"")
 
     def step(
         self, table: ExactTable, tick: int, state: TreeCounterState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TreeCounterState]:
-        """Counts so far, each plus the noise of its prefix, rounded."""
+        """Return running totals, each plus the noise of its prefix, rounded."""
         require_next(tick, state)
         law = plan.law.require_type(TreeCounts)
         block = law.block(tick)
-        place = tick - block.start - 1
-        secret = randomness.random_bytes(32) if place == 0 else state.secret
-        noise = (None if place == 0 else state.block_noise) or sample_block_noise(block, law.keys, secret)
+        position = tick - block.start - 1
+        secret = randomness.random_bytes(32) if position == 0 else state.secret
+        noise = (None if position == 0 else state.block_noise) or sample_block_noise(block, law.keys, secret)
         counts = add_noise(table, list(state.counts))
-        before = round_noise(noise.prefixes[place], state.carried_noise, block.tree, law.block_denominator)
-        answers = add_noise(np.array(counts, dtype=object), before)
-        if place + 1 < block.tree.widths[0]:
+        noise_of_prefix = round_noise(noise.prefixes[position], state.carried_noise, block.tree, law.block_denominator)
+        answers = add_noise(np.array(counts, dtype=object), noise_of_prefix)
+        if position + 1 < block.tree.widths[0]:
             return answers, TreeCounterState(tick, counts, state.carried_noise, secret, noise)
-        share = (
-            law.block_denominator // block.tree.block_denominator
-        )  # exact: the deepest tree of the law has the largest
-        carried = tuple(old + int(new) * share for old, new in zip(state.carried_noise, noise.whole_block, strict=True))
+        # exact: the deepest tree of the law has the largest denominator, a multiple of all others
+        multiple = law.block_denominator // block.tree.block_denominator
+        carried = tuple(
+            old + int(new) * multiple for old, new in zip(state.carried_noise, noise.whole_block, strict=True)
+        )
         return answers, TreeCounterState(tick, counts, carried, b"")
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> TreeCounterState:
-        """The state that was written; noise of the block is drawn when it is needed."""
+        """Parse the serialised state; the block's noise is drawn again when it is needed."""
         facts = decode_state(TREE_KIND, state_bytes)
-        counts, carried = (tuple(int(each, 16) for each in facts[name]) for name in ("counts", "carried"))
+        counts, carried = (tuple(int(digits, 16) for digits in facts[name]) for name in ("counts", "carried"))
         return TreeCounterState(int(facts["tick"]), counts, carried, bytes.fromhex(facts["secret"]))
 
 
 def epoch_shapes(query: TickQuery, family: Family) -> list[tuple[int, TreeShape]]:
-    """Blocks of each epoch, and their shape: from public facts alone. Where keys are many, blocks are short."""
+    """Return the number of blocks of each epoch and their shape, from public facts. Many keys make blocks shorter."""
     longest = max(MOST_AT_ONCE // query.keys, 1)
     if query.windows:
         return [(1, best_window_shape(query.windows, family))]
@@ -219,37 +220,37 @@ def epoch_shapes(query: TickQuery, family: Family) -> list[tuple[int, TreeShape]
 
 
 def _epoch_shape(ticks: int, longest: int, family: Family) -> tuple[int, TreeShape]:
-    """The number and the shape of blocks that have so many ticks together."""
+    """Return the number and the shape of blocks that cover `ticks` steps."""
     shape = find_best_shape(1, min(ticks, longest), 1, family, total_is_public=False)
     return -(-ticks // shape.widths[0]), shape
 
 
 @lru_cache(maxsize=256)  # a pure function of public facts
 def _build_tree(shape: TreeShape, full_loss_noise: Noise) -> PrefixTree:
-    """A share of the loss has its inverse in the scale of Laplace noise, and in the variance of Gaussian noise."""
+    """Build a tree. A budget fraction divides the scale of Laplace noise, and the variance of Gaussian noise."""
     noises = tuple(Noise(full_loss_noise.family, full_loss_noise.parameter / share) for share in shape.budget_fractions)
     return PrefixTree(shape.widths, noises)
 
 
 def sample_block_noise(block: Block, keys: int, secret: bytes) -> BlockNoise:
-    """SECRET: the noise of all prefixes of a block, for each key, from the key of the block."""
+    """SECRET: draw the noise of all prefixes of a block, for each key, from the block's secret."""
     stream, tree = Randomness.from_key(secret, f"{TREE_KIND} {block.start}"), block.tree
     sizes = [tree.widths[0] // width for width in tree.widths]
     noises = [
         sample_noise(noise, size * keys, stream).reshape(size, keys)
         for noise, size in zip(tree.noises, sizes, strict=True)
     ]
-    if not fits_in_int64(tree, max(int(np.abs(each).max()) for each in noises)):
-        noises = [each.astype(object) for each in noises]  # exact, too
+    if not fits_in_int64(tree, max(int(np.abs(draws).max()) for draws in noises)):
+        noises = [draws.astype(object) for draws in noises]  # Python integers, which are exact too
     return BlockNoise(*prefix_noise(tree, noises))
 
 
 def fits_in_int64(tree: PrefixTree, largest: int) -> bool:
-    """Tell whether `prefix_noise` stays within 64 bits, on the way too, if no noise is larger.
+    """Return True if all intermediate values of `prefix_noise` fit into 64 bits, given the largest absolute noise.
 
-    An estimate from below is at most ``largest`` for each tick below it. With W ticks in all, the sizes of the final
-    ones of a level add up to ``2 * W * largest`` more than those of the level above, so to ``(2 * depth + 1) * W *
-    largest`` at most; three of these are added on the way.
+    A bottom-up estimate is at most ``largest`` for each step below it. With W steps in all, the absolute final values
+    of a level sum to at most ``2 * W * largest`` more than those of the level above, so to at most ``(2 * depth + 1) *
+    W * largest``; up to three of these are added.
     """
     depth = len(tree.radices)
     return 8 * (depth + 1) * tree.widths[0] * largest * prefix_denominator(tree) < FITTING
@@ -258,37 +259,37 @@ def fits_in_int64(tree: PrefixTree, largest: int) -> bool:
 def round_noise(
     prefix_noises: Any, carried_noise: tuple[int, ...], tree: PrefixTree, block_denominator: int
 ) -> list[int]:
-    """SECRET: noises of prefixes and of blocks before them, added and rounded to whole numbers, halves up.
+    """SECRET: add the noise of prefixes and of earlier blocks, and round to integers, halves up.
 
     Args:
-        prefix_noises: That of prefixes of the block, over its `prefix_denominator`.
-        carried_noise: That of the blocks before, over `block_denominator`.
-        tree: The tree of the block.
-        block_denominator: A multiple of ``tree.over``.
+        prefix_noises: Noise of the block's prefixes, over its `prefix_denominator`.
+        carried_noise: Noise of earlier blocks, over `block_denominator`.
+        tree: Tree of the block.
+        block_denominator: A multiple of ``tree.block_denominator``.
     """
-    radices, own = prod(tree.radices), block_denominator // tree.block_denominator
-    whole = block_denominator * radices
-    both = (old * radices + int(new) * own for old, new in zip(carried_noise, prefix_noises, strict=True))
-    return [(2 * each + whole) // (2 * whole) for each in both]
+    radices, multiple = prod(tree.radices), block_denominator // tree.block_denominator
+    denominator = block_denominator * radices
+    numerators = (old * radices + int(new) * multiple for old, new in zip(carried_noise, prefix_noises, strict=True))
+    return [(2 * numerator + denominator) // (2 * denominator) for numerator in numerators]
 
 
 BUFFER_KIND = "buffered counter"
-SPACING = 12
-REACH = 4
-SHORTEST = Fraction(1, 8)
+SPACING = 12  # ratio of the memories, in steps, of successive buffers
+REACH = 4  # longest memory of a buffer, in horizons
+SHORTEST = Fraction(1, 8)  # shortest memory of a buffer, in steps
 BITS = 64
-"""Buffers, and decays, are multiples of ``2**-BITS``."""
-PRECISE = 192
+"""Buffers and decays are multiples of ``2**-BITS``."""
+PRECISE = 192  # bits of intermediate fractions
 LOG_OVER_PI = 7909703528713629648
 """``log(12) / pi`` in units of ``10**-19``, rounded."""
 
 
 class Buffers(NamedTuple):
-    """Weights of earlier ticks in a total: a sum of exponentials.
+    """Weights of earlier steps in a released value: a sum of exponentials.
 
     Attributes:
         decays: Integers over ``2**BITS``.
-        weights: In units of the lattice.
+        weights: Integers in units of the lattice.
     """
 
     decays: tuple[int, ...]
@@ -297,48 +298,48 @@ class Buffers(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BufferedCounterState:
-    """SECRET: the tick, and all buffers of each key, over ``2**BITS``."""
+    """SECRET: the step, and all buffers of each key, over ``2**BITS``."""
 
     tick: int
     buffers: tuple[tuple[int, ...], ...]
 
     def to_bytes(self) -> bytes:
-        """Numbers in hexadecimal digits."""
+        """Serialise the numbers in hexadecimal."""
         return encode_state(
-            BUFFER_KIND, {"tick": self.tick, "buffers": [[f"{each:x}" for each in row] for row in self.buffers]}
+            BUFFER_KIND, {"tick": self.tick, "buffers": [[f"{number:x}" for number in row] for row in self.buffers]}
         )
 
 
 @dataclass(frozen=True, slots=True)
 class BufferedCounter(TickMechanism):
-    """Totals of tuples so far, with Gaussian noise: nearly a square root of cumulating, with a few buffers.
+    """Running totals with Gaussian noise, by nearly the square-root factorization of prefix sums, with a few buffers.
 
-    A square root of cumulating weighs a count of k ticks before ``binomial(2 k, k) / 4**k``, which is the integral of
-    ``u**k / (pi * sqrt(u * (1 - u)))`` from 0 to 1. The trapezoidal rule in ``log(u / (1 - u))``, with steps of
-    ``log(SPACING)``, makes a sum of exponentials of it, one buffer each (after McMahan, Moitra and others: buffered
-    linear Toeplitz). With longest ``1 / (1 - u)`` about `REACH` times the horizon its mean squared error is 1% to 2%
-    below that of the square root itself, which has to remember all counts (Henzinger, Upadhyay and Upadhyay 2023).
+    The square root of the prefix-sum matrix weights a count of k steps before by ``binomial(2 k, k) / 4**k``, which is
+    the integral of ``u**k / (pi * sqrt(u * (1 - u)))`` from 0 to 1. The trapezoidal rule in ``log(u / (1 - u))``, with
+    step ``log(SPACING)``, approximates it by a sum of exponentials, one buffer each (buffered linear Toeplitz, after
+    McMahan, Moitra and others). If the longest ``1 / (1 - u)`` is about `REACH` times the horizon, the mean squared
+    error is 1 % to 2 % below the square root's, which must remember all counts (Henzinger, Upadhyay and Upadhyay 2023).
 
-    Formal guarantees: zero-concentrated, for streams chosen after answers too. Buffers m_j hold integers: at each tick
-    ``m_j <- floor(decay_j * m_j)``, the released value is the count, in units of the lattice, plus ``floor(sum(weight_j
-    * m_j))`` plus noise of its own, and then the count is added to each m_j. Let one tuple more come at tick s. All of
-    this rises with the counts, so no value falls. With both sides rounded down, the difference of a buffer after k
-    ticks is within ``1 / (1 - decay)`` units of ``decay**k``, for at each tick it is off by less than 1 and that decays
-    too; so the value k ticks later rises by at most ``bound_k = sum(weight_j * decay_j**k) + slack`` units, where slack
-    is 1 for the last rounding and next to nothing for those before, by 1 tuple for k = 0, and not at all before.
-    Whatever s is, and whatever counts follow, squares add up to at most ``S = 1 + sum(bound_k**2)``, over all k below
-    the horizon: `squared_sensitivity` bounds it from above in whole numbers. Given all answers before, a value is discrete
-    Gaussian with a variance parameter v around its exact value: it loses rho ``shift**2 / (2 v)``, and these add up to
-    ``S / (2 v)`` at most (Bun and Steinke 2016, Lemma 2.3, with the sum bounded on every path). Several tuples add
-    their rises up, so k of them have squares of at most ``k**2 * S`` (triangle inequality). Tuples that go against
-    tuples that come: rises p and q have no negative entry, so ``|p - q|**2 <= |p|**2 + |q|**2``. That is
+    Formal guarantees: zero-concentrated, including streams chosen after releases. Buffers m_j hold integers: at each
+    step ``m_j <- floor(decay_j * m_j)``; the released value is the count, in units of the lattice, plus
+    ``floor(sum(weight_j * m_j))`` plus independent noise; then the count is added to each m_j. Add one tuple at step s.
+    All of this is monotone in the counts, so no value decreases. With both sides rounded down, the difference of a
+    buffer after k steps is within ``1 / (1 - decay)`` units of ``decay**k``, as each step adds an error below 1, which
+    decays too. So the value k steps later increases by at most ``bound_k = sum(weight_j * decay_j**k) + slack`` units,
+    where slack is 1 for the last rounding plus almost nothing for the earlier ones; by 1 tuple for k = 0; and not at
+    all before. For any s and any later counts, the squares sum to at most ``S = 1 + sum(bound_k**2)``, over all k below
+    the horizon; `squared_sensitivity` bounds it from above in integers. Given all earlier releases, a value is discrete
+    Gaussian with variance parameter v around its exact value: it loses rho ``shift**2 / (2 v)``, and these sum to at
+    most ``S / (2 v)`` (Bun and Steinke 2016, Lemma 2.3, with the sum bounded on every path). The increases of several
+    tuples add up, so k of them have squares of at most ``k**2 * S`` (triangle inequality). If tuples are added and
+    removed, the changes p and q have no negative entry, so ``|p - q|**2 <= |p|**2 + |q|**2``. That is
     ``adjacency.squared_l2_sensitivity`` times S.
     """
 
     def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         require_positive_loss(loss)
         if loss.is_pure:
-            raise UnsupportedQuery("epsilon", "a buffered counter has Gaussian noise; give rho")
+            raise UnsupportedQuery("epsilon", "a buffered counter has Gaussian noise: give rho")
         if query.ticks is None or query.ticks > MOST_BUFFERED:
             raise UnsupportedQuery("ticks", f"a buffered counter needs a public horizon of at most {MOST_BUFFERED}")
         buffers = choose_buffers(query.ticks)
@@ -350,50 +351,50 @@ class BufferedCounter(TickMechanism):
         return Plan(query, loss, adjacency, f"Gaussian noise through {len(decays)} buffers", law, error)
 
     def begin(self, plan: Plan) -> BufferedCounterState:
-        """The initial state: empty buffers."""
+        """Return the initial state: empty buffers."""
         law = plan.law.require_type(BufferedPrefixes)
         return BufferedCounterState(0, ((0,) * len(law.decays),) * law.keys)
 
     def step(
         self, table: ExactTable, tick: int, state: BufferedCounterState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], BufferedCounterState]:
-        """Weighted counts, each plus one draw. Raises `ValueError` after the horizon, too."""
+        """Return weighted counts, each plus one draw. Raises `UnsupportedQuery` after the horizon."""
         require_next(tick, state)
         law = plan.law.require_type(BufferedPrefixes)
         if tick > law.ticks:
-            raise UnsupportedQuery("tick", f"this stream was planned for {law.ticks} ticks")
+            raise UnsupportedQuery("tick", f"this stream was planned for {law.ticks} steps")
         buffers = Buffers(tuple(int(decay * 2**BITS) for decay in law.decays), law.weights)
-        exact, kept = update_buffers(table.tolist(), state.buffers, buffers)
+        exact, new_buffers = update_buffers(table.tolist(), state.buffers, buffers)
         noise = sample_noise(law.noise, law.keys, randomness)
-        return add_noise(np.array(exact, dtype=object), noise.tolist()), BufferedCounterState(tick, kept)
+        return add_noise(np.array(exact, dtype=object), noise.tolist()), BufferedCounterState(tick, new_buffers)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> BufferedCounterState:
-        """The state that was written."""
+        """Parse the serialised state."""
         facts = decode_state(BUFFER_KIND, state_bytes)
         return BufferedCounterState(
-            int(facts["tick"]), tuple(tuple(int(each, 16) for each in row) for row in facts["buffers"])
+            int(facts["tick"]), tuple(tuple(int(digits, 16) for digits in row) for row in facts["buffers"])
         )
 
 
 def update_buffers(
     counts: list[int], state: tuple[tuple[int, ...], ...], buffers: Buffers
 ) -> tuple[list[int], tuple[tuple[int, ...], ...]]:
-    """SECRET: the exact values of a tick, on the lattice, and the buffers after it, of each key."""
+    """SECRET: return the exact values of a step, on the lattice, and the buffers after it, for each key."""
     values, after = [], []
     for count, row in zip(counts, state, strict=True):
-        left = [decay * each >> BITS for decay, each in zip(buffers.decays, row, strict=True)]
-        before = sum(weight * each for weight, each in zip(buffers.weights, left, strict=True)) >> BITS
-        values.append((count << LATTICE) + before)
-        after.append(tuple(each + (count << BITS) for each in left))
+        decayed = [decay * number >> BITS for decay, number in zip(buffers.decays, row, strict=True)]
+        carried = sum(weight * number for weight, number in zip(buffers.weights, decayed, strict=True)) >> BITS
+        values.append((count << LATTICE) + carried)
+        after.append(tuple(number + (count << BITS) for number in decayed))
     return values, tuple(after)
 
 
 @lru_cache(maxsize=256)  # a pure function of public facts
 def choose_buffers(ticks: int) -> Buffers:
-    """Exponentials whose sum is nearly a square root of cumulating, in whole numbers: the same on every machine.
+    """Return exponentials whose sum approximates the square-root weights, as integers that are equal on every machine.
 
-    With ``x = u / (1 - u)`` the rule has ``x = REACH * ticks / SPACING**j``, ``u = x / (1 + x)``, and the weight
-    ``log(SPACING) / pi * sqrt(u * (1 - u))``, where the root is that of x over ``1 + x``.
+    With ``x = u / (1 - u)`` the nodes of the rule are ``x = REACH * ticks / SPACING**j``, ``u = x / (1 + x)``, and the
+    weights ``log(SPACING) / pi * sqrt(u * (1 - u))``, where the root equals ``sqrt(x) / (1 + x)``.
     """
     decays, weights = [], []
     odds = Fraction(REACH * ticks)
@@ -407,7 +408,7 @@ def choose_buffers(ticks: int) -> Buffers:
 
 @lru_cache(maxsize=256)  # a pure function of public facts
 def squared_sensitivity(buffers: Buffers, ticks: int) -> int:
-    """The most that the squares of all rises by one tuple add up to, in squared units of the lattice; see the proof.
+    """Return a bound on the sum of squared increases by one tuple, in squared units of the lattice; see the proof.
 
     ``bound_k`` is a sum of geometric series, with `slack` as one that does not decay; so is its square.
     """

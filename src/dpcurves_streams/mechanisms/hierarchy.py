@@ -1,4 +1,4 @@
-"""Independent noise at every tick: on counts of states, on sums of them, and on pruned hierarchies."""
+"""Independent noise at every time step: on counts of states, on sums of them, and on pruned hierarchies."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from ..laws import HierarchyCounts, NodeEstimates, PrunedCounts
 from ..queries import HierarchyQuery, PrunedQuery, TickQuery
 from .sequential import decode_state, encode_state, require_next
 
-# State of mechanisms whose noise and decisions at one tick are independent of all others: the tick alone.
+# Mechanisms whose noise and decisions are independent between steps have the step number as their only state.
 KIND = "memoryless noise"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TickState:
-    """State of a mechanism that remembers only which tick was last."""
+    """State that holds the number of the last step only."""
 
     tick: int
 
     def to_bytes(self) -> bytes:
-        """The tick."""
+        """Serialise the step number."""
         return encode_state(KIND, {"tick": self.tick})
 
 
@@ -52,28 +52,28 @@ class TickMechanism(QueryMechanism):
 
 
 class Memoryless(TickMechanism):
-    """Base of mechanisms with independent noise at each tick: their state is the number of the last tick."""
+    """Base of mechanisms with independent noise at each step; their state is the number of the last step."""
 
     __slots__ = ()
 
     def begin(self, plan: Plan) -> TickState:
-        """No tick was answered."""
+        """Return the state before the first step."""
         return TickState(0)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> TickState:
-        """The tick that was written."""
+        """Parse the serialised step number."""
         return TickState(int(decode_state(KIND, state_bytes)["tick"]))
 
 
 @dataclass(frozen=True, slots=True)
 class Perturber(Memoryless):
-    """Independent noise on each cell of each tick (Chen, Machanavajjhala, Hay and Miklau 2017, section 4.1).
+    """Independent noise on each cell at each step (Chen, Machanavajjhala, Hay and Miklau 2017, section 4.1).
 
-    Formal guarantees: all ticks together are one table with a cell for each tick and state, in which a tuple is in one
-    cell at most; so neighbouring streams have tables as far apart as ``adjacency.l1_sensitivity`` and
-    ``adjacency.squared_l2_sensitivity`` say. Each cell has noise of its own: discrete Laplace noise of scale b on
-    integers loses ``|shift|_1 / b``, discrete Gaussian noise with variance parameter v rho ``|shift|_2**2 / (2 v)``.
-    Counts that depend on answers before change nothing: given these, each tick adds its own shift to the sum.
+    Formal guarantees: all steps together are one table with a cell for each step and state, in which a tuple is in at
+    most one cell. So tables of neighbouring streams differ by at most ``adjacency.l1_sensitivity`` and
+    ``adjacency.squared_l2_sensitivity``. Each cell has independent noise: discrete Laplace noise of scale b on integers
+    loses ``|shift|_1 / b``, discrete Gaussian noise with variance parameter v loses rho ``|shift|_2**2 / (2 v)``.
+    Counts that depend on earlier releases change nothing: given these, each step adds its own shift to the sum.
     """
 
     def _plan(self, query: TickQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -85,7 +85,7 @@ class Perturber(Memoryless):
     def step(
         self, table: ExactTable, tick: int, state: TickState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TickState]:
-        """Exact counts, each plus one draw."""
+        """Return exact counts, each plus one draw."""
         require_next(tick, state)
         law = plan.law.require_type(IntervalSums)
         noise = sample_noise(law.levels[0].noise, law.cells, randomness)
@@ -93,33 +93,33 @@ class Perturber(Memoryless):
 
 
 def add_noise(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
-    """SECRET: counts plus noise, in Python's integers, which cannot overflow."""
+    """SECRET: return counts plus noise as Python integers, which cannot overflow."""
     if len(table) != len(noise):
-        raise InvalidArgument("table", f"a tick has {len(noise)} counts, got {len(table)}")
-    return tuple(count + each for count, each in zip(table.tolist(), noise, strict=True))
+        raise InvalidArgument("table", f"must have {len(noise)} counts per step, got {len(table)}")
+    return tuple(count + draw for count, draw in zip(table.tolist(), noise, strict=True))
 
 
-# Noisy counts of the states of a stream and of aggregations of them, with the loss split among levels.
+# Noisy counts of states and of their aggregations, with the loss split among levels.
 STEPS = 20
-"""Shares of levels are multiples of ``1 / STEPS``."""
+"""Budget fractions of levels are multiples of ``1 / STEPS``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy(Memoryless):
-    """Counts of all nodes of a forest at every tick, each level with its share of the loss.
+    """Noisy counts of all nodes of a forest at every step; each level has a fraction of the loss.
 
-    A state has what the levels above it leave over. Shares are those of the least mean deviation of all nodes' best
-    estimates (`best_budget_fractions`); a level whose share is 0 is not counted, but added up.
+    A state has the fraction that the levels above it leave. Fractions minimise the mean standard deviation of all
+    nodes' best estimates (`best_budget_fractions`); a level with fraction 0 is not counted but added up.
 
-    Formal guarantees: a tuple is in one state, and in the aggregations around it. Shares of the nodes of a path add up
-    to 1 at most. *Pure*: a node with the share s has discrete Laplace noise of scale ``D / (s * epsilon)``, D being
-    ``adjacency.l1_sensitivity``, and each of D tuples costs at most ``sum(s * epsilon / D)`` over its path.
-    *Zero-concentrated*: a node has noise with the variance parameter ``D2 / (2 * s * rho)``, D2 being
-    ``adjacency.squared_l2_sensitivity``, and costs ``s * rho * shift**2 / D2``. Let tuples i of a unit come or go, with
-    the sign 1 or -1. Then the sum of ``s * shift**2`` over nodes is the sum over pairs of ``sign_i * sign_j`` times the
-    shares of all nodes around both, which are at most 1 together. Pairs with unlike signs take away, so it is at most
-    k**2 where k tuples come, and 2 * k**2 where k go as well: D2. Counts that depend on answers before change nothing,
-    as for `Perturber`.
+    Formal guarantees: a tuple is in one state and in the aggregations that contain it. The fractions of the nodes of a
+    path sum to at most 1. *Pure*: a node with fraction s has discrete Laplace noise of scale ``D / (s * epsilon)``,
+    where D is ``adjacency.l1_sensitivity``, and each of D tuples costs at most ``sum(s * epsilon / D)`` over its path.
+    *Zero-concentrated*: a node has noise with variance parameter ``D2 / (2 * s * rho)``, where D2 is
+    ``adjacency.squared_l2_sensitivity``, and costs ``s * rho * shift**2 / D2``. Let tuples i of a unit be added or
+    removed, with sign 1 or -1. Then the sum of ``s * shift**2`` over nodes is the sum over pairs of ``sign_i * sign_j``
+    times the fractions of all nodes that contain both, which sum to at most 1. Pairs with unlike signs reduce it, so it
+    is at most k**2 if k tuples are added, and 2 * k**2 if k are also removed: D2. Counts that depend on earlier
+    releases change nothing, as for `Perturber`.
     """
 
     query_types = (HierarchyQuery,)
@@ -137,63 +137,65 @@ class Hierarchy(Memoryless):
     def step(
         self, table: ExactTable, tick: int, state: TickState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TickState]:
-        """Exact counts of all nodes that are counted, each plus one draw."""
+        """Return exact counts of all counted nodes, each plus one draw."""
         require_next(tick, state)
         law = plan.law.require_type(HierarchyCounts)
         query: HierarchyQuery = self.require_query(plan)
         counts = query.forest.count_nodes(table.tolist())
-        exact = [each for each, noise in zip(counts, law.noises, strict=True) if noise is not None]
+        exact = [count for count, noise in zip(counts, law.noises, strict=True) if noise is not None]
         return add_noise(np.array(exact, dtype=object), _sample_node_noise(law, randomness)), TickState(tick)
 
 
 def _sample_node_noise(law: HierarchyCounts, randomness: Randomness) -> list[int]:
-    """SECRET: a draw for each node that is counted, in their order; of nodes that are alike all at once."""
-    kinds = [noise for noise in law.noises if noise is not None]
-    drawn = np.zeros(len(kinds), dtype=np.int64)
-    for noise in dict.fromkeys(kinds):
-        places = [place for place, kind in enumerate(kinds) if kind == noise]
-        drawn[places] = sample_noise(noise, len(places), randomness)
-    return [int(each) for each in drawn]
+    """SECRET: draw the noise of each counted node, in order; nodes with equal laws are drawn at once."""
+    noises = [noise for noise in law.noises if noise is not None]
+    draws = np.zeros(len(noises), dtype=np.int64)
+    for noise in dict.fromkeys(noises):
+        indices = [index for index, node_noise in enumerate(noises) if node_noise == noise]
+        draws[indices] = sample_noise(noise, len(indices), randomness)
+    return [int(draw) for draw in draws]
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def best_budget_fractions(forest: Forest, family: Family) -> tuple[Fraction, ...]:
-    """The share of each node: from all for the states, steps are given to the level where they help most.
+    """Return the fraction of each node. A greedy search moves steps from the states to the level where they help most.
 
     >>> forest = Forest.from_json({"all": ["a", "b", "c"]})
     >>> [str(share) for share in best_budget_fractions(forest, Family.LAPLACE)]
     ['0', '1', '1', '1']
     """
     depth = max(forest.depths)
-    given = [0] * depth
-    least = mean_deviation(forest, _node_budget_fractions(forest, given), family)
-    while sum(given) + 1 < STEPS:
-        tries = [[*given[:level], given[level] + 1, *given[level + 1 :]] for level in range(depth)]
-        errors = [mean_deviation(forest, _node_budget_fractions(forest, each), family) for each in tries]
+    level_steps = [0] * depth
+    least = mean_deviation(forest, _node_budget_fractions(forest, level_steps), family)
+    while sum(level_steps) + 1 < STEPS:
+        candidates = [
+            [*level_steps[:level], level_steps[level] + 1, *level_steps[level + 1 :]] for level in range(depth)
+        ]
+        errors = [mean_deviation(forest, _node_budget_fractions(forest, candidate), family) for candidate in candidates]
         if not errors or min(errors) >= least:
             break
         least = min(errors)
-        given = tries[errors.index(least)]
-    return _node_budget_fractions(forest, given)
+        level_steps = candidates[errors.index(least)]
+    return _node_budget_fractions(forest, level_steps)
 
 
 def mean_deviation(forest: Forest, budget_fractions: tuple[Fraction, ...], family: Family) -> float:
-    """The mean of the standard deviations of all nodes' best estimates, where the whole loss has a deviation of 1."""
+    """Return the mean standard deviation of all nodes' best estimates, if the whole loss gives a deviation of 1."""
     power = 2 if family is Family.LAPLACE else 1
     variances: FloatArray = np.array([float(share) ** -power if share else np.inf for share in budget_fractions])
     return round_error(float(np.sqrt(NodeEstimates(forest.parents, variances).variances).mean()))
 
 
 def _node_budget_fractions(forest: Forest, level_steps: list[int]) -> tuple[Fraction, ...]:
-    """The share of each node, if aggregations of each depth have so many steps, and states the rest."""
+    """Return the fraction of each node from the steps of the aggregations of each depth; states have the rest."""
     depths, groups = forest.depths, len(forest.names)
-    above = [Fraction(level_steps[depth], STEPS) for depth in depths[:groups]]
-    rest = [1 - Fraction(sum(level_steps[:depth]), STEPS) for depth in depths[groups:]]
-    return (*above, *rest)
+    aggregation_fractions = [Fraction(level_steps[depth], STEPS) for depth in depths[:groups]]
+    state_fractions = [1 - Fraction(sum(level_steps[:depth]), STEPS) for depth in depths[groups:]]
+    return (*aggregation_fractions, *state_fractions)
 
 
 MOST = 2**60
-"""Tuples above which an aggregation is divided as if it had so many: no tuple moves more."""
+"""Tuples at which counts are clipped before the decision to divide; clipping does not raise the sensitivity."""
 
 
 class DivisionRule(NamedTuple):
@@ -206,17 +208,18 @@ class DivisionRule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PrunedHierarchy(Memoryless):
-    """At each tick, divide aggregations that seem to hold many tuples, from the top, and count what is not divided.
+    """At each step, divide aggregations that seem to hold many tuples, from the top, and count undivided nodes.
 
-    In place of PRUNE (Chen 2018, Algorithm 18), which loses more than it says with every level.
+    It replaces PRUNE (Chen 2018, Algorithm 18), whose loss exceeds its claim by more with every level.
 
-    Formal guarantees: *Decisions* of a tick are those of `PrivTree` on a tree that is given: a tuple is in the
-    aggregations of one path alone, with at most as many divisions as the forest is deep, and as many parts of one as an
-    aggregation has at most; its proof asks for nothing else. Ticks have decisions of their own, and a tuple is in one
-    tick; one that moves to another goes from one path and comes to another, which is what its price of a move is made
-    of. They lose the query's share. *Counts*: given the decisions, nodes that are counted are apart, so neighbouring
-    streams differ in them by ``adjacency.l1_sensitivity`` and ``adjacency.squared_l2_sensitivity`` at most: their noise
-    loses the rest. Given all answers before, a tick loses by its own tuples alone, so streams may be chosen by answers.
+    Formal guarantees: *Decisions* of a step are those of `PrivTree` on a fixed tree: a tuple is in the aggregations of
+    one path, with at most as many divisions as the forest is deep, and at most as many children per division as an
+    aggregation has; the proof of `PrivTree` needs nothing else. Steps have independent decisions, and a tuple is in one
+    step; a tuple that moves to another step leaves one path and enters another, which PrivTree's price of a move
+    covers. Decisions lose the query's budget fraction. *Counts*: given the decisions, counted nodes are disjoint, so
+    neighbouring streams differ in them by at most ``adjacency.l1_sensitivity`` and
+    ``adjacency.squared_l2_sensitivity``; their noise loses the rest. Given all earlier releases, a step loses by its
+    own tuples only, so streams may be chosen from releases.
     """
 
     query_types = (PrunedQuery,)
@@ -232,24 +235,29 @@ class PrunedHierarchy(Memoryless):
     def step(
         self, table: ExactTable, tick: int, state: TickState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], TickState]:
-        """Decisions, and behind them counts of what was not divided, each plus one draw."""
+        """Return the decisions, then the counts of undivided nodes, each plus one draw."""
         require_next(tick, state)
         query: PrunedQuery = self.require_query(plan)
         law = plan.law.require_type(PrunedCounts)
         rule, counts = division_rule(query, plan.loss, plan.adjacency), query.forest.count_nodes(table.tolist())
-        capped = np.array([min(each, MOST) for each in counts[: law.groups]], dtype=np.int64)
-        scores = np.maximum(capped - rule.offsets, -rule.decay)
+        clipped = np.array([min(count, MOST) for count in counts[: law.groups]], dtype=np.int64)
+        scores = np.maximum(clipped - rule.offsets, -rule.decay)
         divided = law.mark_reached(is_noisily_above_zero(scores, rule.noise, randomness))
-        kept = law.mark_frontier(divided)
-        exact = np.array(counts, dtype=object)[kept]
+        frontier = law.mark_frontier(divided)
+        exact = np.array(counts, dtype=object)[frontier]
         noisy = iter(add_noise(exact, sample_noise(law.noise, len(exact), randomness).tolist()))
-        shown = (next(noisy) if each else 0 for each in kept)
-        return (*divided.astype(int).tolist(), *shown), TickState(tick)
+        values = (next(noisy) if is_counted else 0 for is_counted in frontier)
+        return (*divided.astype(int).tolist(), *values), TickState(tick)
 
 
 def division_rule(query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> DivisionRule:
-    """When aggregations are divided, with the query's share of the loss. Raises `UnsupportedQuery` as PrivTree does."""
+    """Return when aggregations are divided, within the query's budget fraction.
+
+    Raises `UnsupportedQuery` as PrivTree does.
+    """
     depths = query.forest.depths[: len(query.forest.names)]
-    parts = max(Counter(parent for parent in query.forest.parents if parent >= 0).values(), default=2)
-    noise, decay = calibrate_noise_and_decay(parts, max(depths, default=0) + 1, loss * query.budget_fraction, adjacency)
+    max_children = max(Counter(parent for parent in query.forest.parents if parent >= 0).values(), default=2)
+    noise, decay = calibrate_noise_and_decay(
+        max_children, max(depths, default=0) + 1, loss * query.budget_fraction, adjacency
+    )
     return DivisionRule(noise, decay, query.least + decay * np.array(depths, dtype=np.int64))

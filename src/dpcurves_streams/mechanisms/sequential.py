@@ -1,4 +1,4 @@
-"""The interface of mechanisms that answer tick by tick, and what they remember from one tick to the next."""
+"""Interface of mechanisms that answer time step by time step, and of their state between steps."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import Query
 
 FORMAT = 1
-"""The form in which states are written. What is written otherwise needs another number."""
+"""Version of the serialised states. A change of the encoding needs a new number."""
 
 
 class State(Protocol):
-    """SECRET: what has to be remembered from one tick to the next. It has no repr, and equal states equal bytes.
+    """SECRET: what a mechanism remembers between steps. It has no repr; equal states have equal bytes.
 
-    It may hold exact counts and noise, so it is kept encrypted, outlives its tick nowhere, and is replaced in the
-    transaction that stores the answer of its tick.
+    A state may hold exact counts and noise. So it is stored encrypted, and replaced in the transaction that stores the
+    release of its step.
 
     Attributes:
-        tick: The last tick that was answered; 0 before the first.
+        tick: Last step that was released; 0 before the first.
     """
 
     @property
     def tick(self) -> int: ...
 
     def to_bytes(self) -> bytes:
-        """The whole state, the same bytes on every machine."""
+        """Serialise the state, to the same bytes on every machine."""
         ...
 
 
@@ -38,71 +38,71 @@ Kept = TypeVar("Kept", bound=State)
 
 
 class Sequential(Protocol[Kept]):
-    """Public facts in `plan`, secrets in `step`; ticks are numbered 1, 2, 3, ...
+    """Interface of sequential mechanisms. `plan` is public, `step` is SECRET; steps are numbered 1, 2, 3, ...
 
-    Formal guarantees: `plan`, `begin` and `restore_state` are pure functions, and `step` is one of its arguments and of what
-    it draws from `randomness`. The answers of all ticks together lose at most ``plan.loss`` under ``plan.adjacency``,
-    if the plan is one that this mechanism made, the first step has the state of `begin`, every other one that of the
-    step before, and no step is taken twice with both answers shown. Neighbouring streams differ, over all their ticks
-    and cells together, by as many tuples that come or go as ``adjacency.l1_sensitivity`` says; counts of a tick may
-    depend on answers of ticks before. Under add-remove, a unit of which only m of K tuples lie in the table loses at
-    most m / K of epsilon, and ``(m / K)**2`` of rho, as noise is calibrated for one tuple and then K times as large:
-    `WithUncountedTotals` needs that. What is remembered is not covered: who reads it may know exact counts.
+    Formal guarantees: `plan`, `begin` and `restore_state` are pure functions; `step` is a function of its arguments and
+    of its draws from `randomness`. The releases of all steps together lose at most ``plan.loss`` under
+    ``plan.adjacency`` if this mechanism made the plan, the first step gets the state of `begin`, every other step the
+    state of the step before, and no step is taken twice with both releases shown. Neighbouring streams differ, over all
+    steps and cells together, by at most ``adjacency.l1_sensitivity`` tuples that are added or removed; counts of a step
+    may depend on earlier releases. Under add-remove, a unit with only m of K tuples in the table loses at most m / K of
+    epsilon, or ``(m / K)**2`` of rho, because noise is calibrated for one tuple and then scaled by K:
+    `WithUncountedTotals` relies on this. The state is not covered: a reader of the state may learn exact counts.
     """
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """The plan of a release. Raises `UnsupportedQuery`; touches no data."""
+        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data."""
         ...
 
     def begin(self, plan: Plan) -> Kept:
-        """The state before the first tick."""
+        """Return the state before the first step."""
         ...
 
     def step(
         self, table: ExactTable, tick: int, state: Kept, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], Kept]:
-        """Noisy integers in the order of ``plan.law``, and the state after this tick: commit both, or neither.
+        """Return noisy integers in the order of ``plan.law``, and the state after this step: commit both, or neither.
 
         Args:
-            table: SECRET: the exact count of each cell of the query in the window that this tick closes.
-            tick: Its number: one above that of the state.
-            state: SECRET: what the step before returned, or `begin`.
-            plan: What is done.
-            randomness: Where all noise comes from.
+            table: SECRET: exact count of each cell of the query in the window that this step closes.
+            tick: Number of the step, one above the state's.
+            state: SECRET: state returned by the step before, or by `begin`.
+            plan: Plan of the release.
+            randomness: Source of all noise.
 
         Raises:
-            ValueError: the state is of another tick.
+            ValueError: the state belongs to another step.
         """
         ...
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> Kept:
-        """The state that was written by `State.to_bytes`.
+        """Parse a state written by `State.to_bytes`.
 
         Raises:
-            ValueError: it is not what this mechanism writes under this plan.
+            ValueError: this mechanism does not write such a state under this plan.
         """
         ...
 
 
 def require_next(tick: int, state: State) -> None:
-    """Refuse a state of another tick: to go on from it would skip a tick, or answer one twice."""
+    """Refuse a state of another step, which would skip a step or release one twice."""
     if tick != state.tick + 1:
         raise InvalidArgument(
-            "state", f"tick {tick} needs the state of tick {tick - 1}; this one is of tick {state.tick}"
+            "state", f"step {tick} needs the state of step {tick - 1}, got the state of step {state.tick}"
         )
 
 
 def encode_state(kind: str, facts: dict[str, Any]) -> bytes:
-    """A state as canonical JSON."""
+    """Serialise a state as canonical JSON."""
     return json.dumps({"state": kind, "format": FORMAT, **facts}, sort_keys=True, separators=(",", ":")).encode()
 
 
 def decode_state(kind: str, state_bytes: bytes) -> dict[str, Any]:
-    """Decode a written state. Raises `ValueError` if it is another state or format, or damaged; tells no value."""
+    """Parse a serialised state. Raises `ValueError` for another kind or format, or damaged bytes; shows no value."""
     try:
         facts: dict[str, Any] = json.loads(state_bytes)
         if isinstance(facts, dict) and facts.pop("state") == kind and facts.pop("format") == FORMAT:
             return facts
     except (ValueError, KeyError):
         pass
-    raise InvalidArgument("state", f"what is stored is no state of {kind} in format {FORMAT}")
+    raise InvalidArgument("state", f"the stored bytes are not a state of {kind} in format {FORMAT}")

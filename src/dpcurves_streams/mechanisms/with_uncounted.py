@@ -1,4 +1,4 @@
-"""Counts of a stream by another mechanism, and totals of the tuples that are in none of them, by reason."""
+"""Counts of a stream by another mechanism, with running totals of uncounted tuples by reason."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .sequential import Sequential, State, decode_state, encode_state, require_n
 
 KIND = "counts and what is not counted"
 BEYOND_FRACTION = Fraction(1, 20)
-"""Fraction of the loss of a stream that the number of users beyond the cap has. Public; 0 where there is no cap."""
+"""Public fraction of a stream's loss for the number of users beyond the cap; not used without a cap."""
 TOTALS = TreeCounter()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CombinedState:
-    """SECRET: the states of all mechanisms of a stream, which step together.
+    """SECRET: states of all mechanisms of a stream, which step together.
 
     Attributes:
-        counts: The state of the counts.
-        uncounted: That of the totals of tuples that are in no count.
-        users_beyond_cap: That of the total of users beyond the cap; None: there is no cap.
+        counts: State of the counts.
+        uncounted: State of the totals of uncounted tuples.
+        users_beyond_cap: State of the total of users beyond the cap; None without a cap.
     """
 
     counts: Any
@@ -39,12 +39,12 @@ class CombinedState:
 
     @property
     def tick(self) -> int:
-        """The last tick that was answered."""
+        """Last step that was released."""
         tick: int = self.counts.tick
         return tick
 
     def to_bytes(self) -> bytes:
-        """The states, each as it writes itself."""
+        """Serialise the states."""
         states = {"counts": self.counts, "uncounted": self.uncounted, "beyond": self.users_beyond_cap}
         texts = {name: None if state is None else state.to_bytes().decode() for name, state in states.items()}
         return encode_state(KIND, {"tick": self.tick, **texts})
@@ -52,12 +52,12 @@ class CombinedState:
 
 @dataclass(frozen=True, slots=True)
 class CombinedPlans:
-    """The plans of what is released together.
+    """Plans of the parts of a release.
 
     Attributes:
-        counts: That of the counts.
-        uncounted: That of totals of tuples that are in no count.
-        users_beyond_cap: That of the total of users beyond the cap; None: there is no cap.
+        counts: Plan of the counts.
+        uncounted: Plan of the totals of uncounted tuples.
+        users_beyond_cap: Plan of the total of users beyond the cap; None without a cap.
     """
 
     counts: Plan
@@ -67,36 +67,36 @@ class CombinedPlans:
 
 @dataclass(frozen=True, slots=True)
 class WithUncountedTotals:
-    """At each tick, the counts of another mechanism, and totals so far of tuples that are not counted, by reason.
+    """At each step, the counts of another mechanism, and running totals of uncounted tuples by reason.
 
-    A table has the cells of the query, then one count for each of `TUPLE_REASONS`, and, where a unit has several
-    records, or a column says whose they are, last the number of users with more tuples in this tick than are used.
+    A table has the cells of the query, then one count for each of `TUPLE_REASONS` and, if a unit has several records or
+    a column names users, last the number of users with more tuples in this step than are used.
 
-    Formal guarantees: let K be the tuples of a unit that are used, at most, and f the fraction `BEYOND_FRACTION` with a
-    cap, 0 without. *Sensitivity*: all tuples of a unit (a tuple, or a user in one step) lie in the table of one tick.
-    A tuple that is used adds 1 to one cell of the query or to one reason, never to both, and at most K are used; the
-    last cell rises by 1 at most, however many tuples the unit has. So if m tuples of the unit that comes lie in cells
-    of the query, at most ``K - m`` lie in reasons, over all ticks together.
+    Formal guarantees: let K be the most used tuples of a unit, and f the fraction `BEYOND_FRACTION` with a cap, 0
+    without. *Sensitivity*: all tuples of a unit (a tuple, or a user in one step) are in the table of one step. A used
+    tuple adds 1 to one cell of the query or to one reason, never to both, and at most K are used; the last cell grows
+    by at most 1, however many tuples the unit has. So if m tuples of an added unit are in cells of the query, at most
+    ``K - m`` are in reasons, over all steps together.
 
-    *Loss*: the counts have noise for ``(1 - f) * loss`` and K tuples, and so have the totals of reasons. As
-    `Sequential` promises, m of K tuples lose m / K of epsilon in the counts, and ``K - m`` of them the rest of
-    ``(1 - f) * epsilon`` in the totals. Under zero-concentrated privacy they lose ``(m / K)**2`` and
-    ``((K - m) / K)**2`` of rho, which add up to 1 at most. The last cell loses f, as one record. So nothing is paid
-    twice: a stream without a cap has the noise that it had without reasons. Each mechanism holds for streams that are
-    chosen after answers, those of the other ones among them: given all answers before, their noises are independent.
+    *Loss*: the counts have noise for ``(1 - f) * loss`` and K tuples, and so have the totals of reasons. By the
+    guarantee of `Sequential`, m of K tuples lose m / K of epsilon in the counts, and ``K - m`` lose the rest of ``(1 -
+    f) * epsilon`` in the totals. Under zero-concentrated privacy they lose ``(m / K)**2`` and ``((K - m) / K)**2`` of
+    rho, which sum to at most 1. The last cell loses f, as one record. So nothing is paid twice: a stream without a cap
+    has the same noise as without reasons. Each mechanism's guarantee holds for streams chosen after releases, including
+    those of the other mechanisms: given all earlier releases, their noises are independent.
 
-    Only add-remove: of a unit that is replaced, tuples that go and tuples that come may lie apart.
+    This holds for add-remove only: the removed and the added tuples of a replaced unit may be in different places.
 
     Attributes:
-        mechanism: The mechanism of the counts.
+        mechanism: Mechanism of the counts.
     """
 
     mechanism: Sequential[Any]
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """The plan of a release. Raises `UnsupportedQuery`; touches no data."""
+        """Return the plan of a release. Raises `UnsupportedQuery`; touches no data."""
         if not isinstance(adjacency, AddRemove) or not isinstance(query, TickQuery):
-            raise UnsupportedQuery("adjacency", "streams with reasons are counted under add-remove, tick by tick")
+            raise UnsupportedQuery("adjacency", "streams need add-remove adjacency and a query by time steps")
         fraction = Fraction(0) if adjacency.unit == EACH_RECORD else BEYOND_FRACTION
         counts = self.mechanism.plan(query, loss * (1 - fraction), adjacency)
         uncounted = TOTALS.plan(uncounted_query(TUPLE_REASONS, query.ticks), loss * (1 - fraction), adjacency)
@@ -107,7 +107,7 @@ class WithUncountedTotals:
         return Plan(query, loss, adjacency, made_by, law, counts.error)
 
     def begin(self, plan: Plan) -> CombinedState:
-        """Nothing was counted."""
+        """Return the state before the first step."""
         plans = split_plan(plan)
         beyond = None if plans.users_beyond_cap is None else TOTALS.begin(plans.users_beyond_cap)
         return CombinedState(self.mechanism.begin(plans.counts), TOTALS.begin(plans.uncounted), beyond)
@@ -115,22 +115,22 @@ class WithUncountedTotals:
     def step(
         self, table: ExactTable, tick: int, state: CombinedState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], CombinedState]:
-        """Noisy counts, then noisy totals of reasons, then that of users beyond the cap."""
+        """Return noisy counts, then noisy totals of reasons, then the noisy total of users beyond the cap."""
         require_next(tick, state)
         plans, reasons = split_plan(plan), len(TUPLE_REASONS)
         keys = len(table) - reasons - (plans.users_beyond_cap is not None)
-        counts, counted = self.mechanism.step(table[:keys], tick, state.counts, plans.counts, randomness)
-        rows = table[keys : keys + reasons]
-        totals, uncounted = TOTALS.step(rows, tick, state.uncounted, plans.uncounted, randomness)
+        counts, counts_state = self.mechanism.step(table[:keys], tick, state.counts, plans.counts, randomness)
+        reason_counts = table[keys : keys + reasons]
+        totals, totals_state = TOTALS.step(reason_counts, tick, state.uncounted, plans.uncounted, randomness)
         if plans.users_beyond_cap is None:
-            return (*counts, *totals), CombinedState(counted, uncounted, None)
-        users, beyond = TOTALS.step(
+            return (*counts, *totals), CombinedState(counts_state, totals_state, None)
+        user_totals, users_state = TOTALS.step(
             table[keys + reasons :], tick, state.users_beyond_cap, plans.users_beyond_cap, randomness
         )
-        return (*counts, *totals, *users), CombinedState(counted, uncounted, beyond)
+        return (*counts, *totals, *user_totals), CombinedState(counts_state, totals_state, users_state)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> CombinedState:
-        """The states that were written."""
+        """Parse the serialised states."""
         facts, plans = decode_state(KIND, state_bytes), split_plan(plan)
         beyond = (
             None
@@ -142,7 +142,7 @@ class WithUncountedTotals:
 
 
 def split_plan(plan: Plan) -> CombinedPlans:
-    """The plans of the counts, of the reasons, and of the users beyond the cap."""
+    """Return the plans of the counts, of the reasons, and of the users beyond the cap."""
     law = plan.law.require_type(CountsAndUncountedTotals)
     query: Any = plan.query
     loss, reasons = plan.loss * (1 - law.beyond_fraction), uncounted_query(TUPLE_REASONS, query.ticks)
@@ -161,5 +161,5 @@ def _beyond_cap_query(query: TickQuery) -> TickQuery:
 
 
 def _plan_users_beyond_cap(query: TickQuery, loss: PrivacyLoss, adjacency: AddRemove) -> Plan:
-    """The plan of the number of users beyond the cap: each counts once in a step, whatever they send."""
+    """Plan the number of users beyond the cap: each user counts once in a step, whatever it sends."""
     return TOTALS.plan(_beyond_cap_query(query), loss, AddRemove(Unit(adjacency.unit.column, 1)))

@@ -1,4 +1,4 @@
-"""Readings of a stream: from noisy integers, tick by tick, to counts, windows and events. They cost no privacy."""
+"""Readings of a stream: estimates of counts, windows and events from released integers. They cost no loss."""
 
 from lazy_loader import attach_stub
 

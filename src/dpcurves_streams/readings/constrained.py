@@ -1,4 +1,4 @@
-"""Whole totals that never fall and add up along a tree, and sums over windows that fit into them."""
+"""Integer totals that never decrease and add up along a tree, and window sums that are consistent with them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from dpcurves.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How far a noisy total must rise above the one that was shown before it is followed.
+    """How far a noisy total must exceed the last shown total before the shown total follows it.
 
     Attributes:
-        largest_slack: In standard deviations of the noise, where nothing seems to come: there the maximum of the noise
-            of all ticks so far would be shown.
-        slack_at_one: In standard deviations, where each tick adds one standard deviation: it falls as the root of that.
-        negligible: Tuples; noise with a smaller standard deviation has no slack, so that what is exact is shown as is.
+        largest_slack: Noise standard deviations, for nodes with almost no tuples, where the maximum of all noise would
+            be shown otherwise.
+        slack_at_one: Noise standard deviations, if a step adds one standard deviation; it falls as the square root of
+            the pace.
+        negligible: Tuples; noise with a smaller standard deviation has no slack, so that exact totals are shown as they
+            are.
     """
 
     largest_slack: float = 2.5
@@ -27,18 +29,18 @@ class Tuning:
 
 
 class MonotoneTotals:
-    """Totals so far of all nodes of a tree, (nodes,): whole numbers from 0 on that never fall, and add up.
+    """Running totals of all nodes of a tree, (nodes,): integers from 0 that never decrease and add up.
 
-    The total of a node with none above it follows the noisy one less some slack, or stays. The largest of all noisy
-    totals so far would be far too large where few tuples come: noise is as large as its largest draw then. So the slack
-    is large there, and next to nothing where totals soon rise by more than their noise. What a node's total rises by is
-    shared among the nodes below it by least squares of their noisy totals, none of which falls.
+    The total of a root follows the noisy total minus a slack, or stays. The running maximum of the noisy totals would
+    be far too large if few tuples come, as it follows the largest noise. So the slack is large there, and almost zero
+    where totals soon grow by more than their noise. The increase of a node's total is distributed to its children by
+    least squares of their noisy totals, so that none decreases.
 
-    Reads public numbers alone, and gives the same ones where it is fed the same ones.
+    It reads public numbers only, and is deterministic.
 
     Args:
-        parents: The node above each node, which comes before it; -1: none.
-        tuning: When a total is followed.
+        parents: Parent of each node, which comes before the node; -1 for roots.
+        tuning: Sizes of the slack.
     """
 
     __slots__ = ("_children", "_roots", "_shown", "_tick", "_tuning")
@@ -49,7 +51,7 @@ class MonotoneTotals:
         self._tuning, self._shown, self._tick = tuning or Tuning(), np.zeros(len(parents)), 0
 
     def estimate_next(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
-        """The totals after one more tick, (nodes,), from unbiased ones and the standard deviations of their noise."""
+        """Return the totals after the next step, (nodes,), from unbiased totals and their noise standard deviations."""
         self._tick += 1
         shown, rise = self._shown, np.zeros(len(self._shown))
         noisy, deviation = totals[self._roots], deviations[self._roots]
@@ -62,8 +64,10 @@ class MonotoneTotals:
 
     def _slack(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
         tuning = self._tuning
-        surely = np.maximum(totals - tuning.largest_slack * deviations, 0.0)
-        pace = surely / (self._tick * np.maximum(deviations, tuning.negligible))  # deviations that a tick adds
+        lower_bounds = np.maximum(totals - tuning.largest_slack * deviations, 0.0)
+        pace = lower_bounds / (
+            self._tick * np.maximum(deviations, tuning.negligible)
+        )  # noise standard deviations per step
         with np.errstate(divide="ignore"):
             factor = np.minimum(tuning.slack_at_one / np.sqrt(pace), tuning.largest_slack)
         slack: FloatArray = factor * np.maximum(deviations - tuning.negligible, 0.0)
@@ -71,12 +75,12 @@ class MonotoneTotals:
 
 
 def fit_window(parents: Sequence[int], sums: FloatArray, upper_bounds: FloatArray) -> FloatArray:
-    """Sums over a window, (nodes,): whole numbers from 0 to `upper_bounds` that add up along a tree.
+    """Return sums over a window, (nodes,): integers from 0 to `upper_bounds` that add up along a tree.
 
     Args:
-        parents: The node above each node, which comes before it; -1: none.
+        parents: Parent of each node, which comes before the node; -1 for roots.
         sums: Unbiased sums.
-        upper_bounds: Whole numbers that add up: the totals so far, or the sums over a longer window.
+        upper_bounds: Integers that add up: the totals so far, or the sums over a longer window.
     """
     fitted = np.zeros(len(upper_bounds))
     roots = np.flatnonzero(np.array(parents) < 0)
@@ -87,14 +91,18 @@ def fit_window(parents: Sequence[int], sums: FloatArray, upper_bounds: FloatArra
 
 
 def allocate_integers(total: float, targets: FloatArray, upper_bounds: FloatArray | None) -> FloatArray:
-    """The whole numbers from 0 to `upper_bounds` that add up to `total` and are nearest to what is wanted, by least squares.
+    """Return the integers from 0 to `upper_bounds` that add up to `total` and are nearest to `targets` by least
+    squares.
 
     >>> allocate_integers(5, np.array([4.0, 3.0, -9.0]), None).tolist()
     [3.0, 2.0, 0.0]
     """
     upper = np.full(len(targets), float(total)) if upper_bounds is None else np.minimum(upper_bounds, float(total))
-    low, high = float((targets - upper).min()), float(targets.max())  # all at their most, or all at 0
-    for _ in range(64):  # halves an interval to the last bit
+    low, high = (
+        float((targets - upper).min()),
+        float(targets.max()),
+    )  # at `low` all shares are at their bound, at `high` all are 0
+    for _ in range(64):  # bisection to the last bit
         middle = (low + high) / 2
         if np.clip(targets - middle, 0.0, upper).sum() > total:
             low = middle
@@ -104,13 +112,13 @@ def allocate_integers(total: float, targets: FloatArray, upper_bounds: FloatArra
     whole = np.floor(shares)
     missing = int(total - whole.sum())
     if missing > 0:
-        rest = np.where(whole < upper, shares - whole, -1.0)
-        whole[np.argsort(-rest, kind="stable")[:missing]] += 1
+        remainders = np.where(whole < upper, shares - whole, -1.0)
+        whole[np.argsort(-remainders, kind="stable")[:missing]] += 1
     return whole
 
 
 def _list_children(parents: Sequence[int]) -> list[tuple[int, list[int]]]:
-    """Nodes with others below them, each with those, in the order of nodes."""
+    """Return the inner nodes with their children, in the order of nodes."""
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(parents):
         if parent >= 0:

@@ -1,4 +1,4 @@
-"""Counts of tuples in each state, and in aggregations of states, at every tick; and smoothers of such counts."""
+"""Counts of tuples in each state and in aggregations of states at every time step; and smoothers of these counts."""
 
 from __future__ import annotations
 
@@ -35,55 +35,58 @@ from .question import (
     require_variances,
 )
 
-# A bank of exponential smoothers, and which of them led by its unbiased risk: loops over public numbers.
-HALVINGS = 19
+# A bank of exponential smoothers, selected by unbiased risk estimates: loops over public numbers.
+HALVINGS = 19  # rates of the bank, without zero
 RATES: FloatArray = np.append(2.0 ** (-np.arange(HALVINGS) / 2), 0.0)
-"""Weights of the newest value: 1, the value itself, and less by steps of a square root of 2, to 1/512; and 0: zero."""
+"""Weights of the newest value: 1, that is the value itself, then down to 1/512 by factors of sqrt(2); and 0, that is
+zero.
+"""
 SLOWEST = float(RATES[-2])
 MEMORY = 2000
-"""Ticks over which risks are remembered: one of so many ticks ago counts 1/e of what one of now counts."""
+"""Steps after which a risk counts 1/e as much as the newest risk."""
 KEPT = 1 - 1 / MEMORY
 
 
 @compile_loop
 def smooth_counts(values: FloatArray, variances: FloatArray, ticks_before: int, state: FloatArray) -> FloatArray:
-    """Smooth each column of `values`, (ticks, keys), and give the leader of each tick, not below 0: the same shape.
+    """Smooth each column of `values`, (ticks, keys); return the selected smoother of each step, not below 0, in this
+    shape.
 
-    A smoother with weight a has ``e <- e + a * (y - e)``, and a is 1 / t at least, so that its first values are means.
-    Its squared error ``(e - c)**2`` has the unbiased estimate ``(e - y)**2 - variance + 2 * a * variance``, for y is c
-    plus noise with that variance, of which e has the part a. Risks forget by `KEPT`.
+    A smoother with rate a updates ``e <- e + a * (y - e)``; a is at least 1 / t, so its first values are means. Its
+    squared error ``(e - c)**2`` has the unbiased estimate ``(e - y)**2 - variance + 2 * a * variance``, because y is c
+    plus noise of this variance, and e contains a times this noise. Risks are discounted by `KEPT`.
 
-    Zero has no noise. What a smoother's risk has less than that of zero is a sum of ``2 * e * y - e**2``, and so on, in
-    which the noise of y is multiplied by ``2 * e``: its standard error is 2 deviations of the noise times the root of
-    the sum of ``e**2``, of the ticks before. A smoother leads zero if its risk is less by more than that, and other
-    smoothers if its risk with that is less.
+    Zero has no noise. The difference between a smoother's risk and zero's risk is a sum of ``2 * e * y - e**2``, in
+    which the noise of y is multiplied by ``2 * e``: its standard error is 2 noise standard deviations times the root of
+    the sum of ``e**2`` of the steps before. A smoother beats zero if its risk is lower by more than this standard
+    error, and beats other smoothers if its risk plus this standard error is lower.
 
     Args:
         values: Noisy counts.
-        variances: Those of their noise, (keys,).
-        ticks_before: How many ticks were smoothed before.
-        state: What smoothers are at, their risks, and their sums of squares, (keys, 3, rates): changed in place.
+        variances: Noise variances, (keys,).
+        ticks_before: Number of steps that were smoothed before.
+        state: Values of the smoothers, their risks and their sums of squares, (keys, 3, rates); changed in place.
     """
     shown, scores, rates = np.empty(values.shape), np.empty(RATES.shape), RATES.copy()
     for key in range(values.shape[1]):
-        variance, at, risks, squares = variances[key], state[key, 0], state[key, 1], state[key, 2]
+        variance, levels, risks, squares = variances[key], state[key, 0], state[key, 1], state[key, 2]
         for tick in range(values.shape[0]):
             value, floor = values[tick, key], 1.0 / (ticks_before + tick + 1)
             if tick == 0 or 2 * floor > SLOWEST:
-                for each in range(RATES.shape[0]):
-                    rates[each] = floor if 0.0 < RATES[each] < floor else RATES[each]
-            for each in range(RATES.shape[0]):  # without a branch, so that several are worked out at once
-                before = at[each]
-                square = KEPT * KEPT * squares[each] + before * before
-                after = before + rates[each] * (value - before)
-                risk = KEPT * risks[each] + ((after - value) ** 2 + (2 * rates[each] - 1) * variance)
-                at[each], risks[each], squares[each] = after, risk, square
-                scores[each] = risk + np.sqrt(4 * variance * square)
-            leader, least = 0, scores[0]
-            for each in range(1, RATES.shape[0]):
-                if scores[each] < least:
-                    leader, least = each, scores[each]
-            shown[tick, key] = max(at[leader], 0.0)
+                for rate in range(RATES.shape[0]):
+                    rates[rate] = floor if 0.0 < RATES[rate] < floor else RATES[rate]
+            for rate in range(RATES.shape[0]):  # branch-free, so that the loop vectorises
+                old_level = levels[rate]
+                square = KEPT * KEPT * squares[rate] + old_level * old_level
+                new_level = old_level + rates[rate] * (value - old_level)
+                risk = KEPT * risks[rate] + ((new_level - value) ** 2 + (2 * rates[rate] - 1) * variance)
+                levels[rate], risks[rate], squares[rate] = new_level, risk, square
+                scores[rate] = risk + np.sqrt(4 * variance * square)
+            leader, least_score = 0, scores[0]
+            for rate in range(1, RATES.shape[0]):
+                if scores[rate] < least_score:
+                    leader, least_score = rate, scores[rate]
+            shown[tick, key] = max(levels[leader], 0.0)
     return shown
 
 
@@ -91,50 +94,52 @@ def smooth_counts(values: FloatArray, variances: FloatArray, ticks_before: int, 
 def smooth_windows(
     values: FloatArray, variances: FloatArray, ticks_before: int, state: FloatArray, ring: FloatArray
 ) -> FloatArray:
-    """Do as `smooth_counts` for sums over sliding windows: of each smoother's values, the leader's is given.
+    """Smooth sums over sliding windows as `smooth_counts` does; return the selected smoother's sum.
 
-    Smoothers begin at 0 with weights that stay, so a value of n ticks before has the weight ``1 - (1 - a)**(n + 1)`` in
-    the sum of a window that it lies in: what the smoother makes of n + 1 ones. The error of the sum has the unbiased
-    estimate ``(sum - raw)**2 - n * variance + 2 * variance * (the sum of these weights)``. Noise of a tick is in as
-    many sums as a window has ticks, so standard errors are that many times those of single ticks.
+    Smoothers begin at 0 with constant rates, so a value n steps before has weight ``1 - (1 - a)**(n + 1)`` in the sum
+    of a window that contains it: the smoothed value of n + 1 ones. The squared error of the sum has the unbiased
+    estimate ``(sum - raw)**2 - n * variance + 2 * variance * (sum of these weights)``. The noise of a step is in as
+    many sums as a window has steps, so standard errors are multiplied by the width.
 
     Args:
         values: Noisy counts, (ticks, keys).
-        variances: Those of their noise, (keys,).
-        ticks_before: How many ticks were smoothed before.
-        state: What smoothers are at, risks, sums of squares, their sums, what they make of ones, and the sum of that,
-            (keys, 6, rates): changed in place.
-        ring: What is to be taken off the sums again, (window, keys, rates): changed in place.
+        variances: Noise variances, (keys,).
+        ticks_before: Number of steps that were smoothed before.
+        state: Values of the smoothers, risks, sums of squares, window sums, smoothed ones and their sums, (keys, 6,
+            rates); changed in place.
+        ring: Values that leave the window, (window, keys, rates); changed in place.
     """
     shown, window = np.empty(values.shape), ring.shape[0]
     for tick in range(values.shape[0]):
-        place, length = (ticks_before + tick) % window, min(ticks_before + tick + 1, window)
+        position, length = (ticks_before + tick) % window, min(ticks_before + tick + 1, window)
         for key in range(values.shape[1]):
-            variance, own = variances[key], state[key]
-            leader, least = 0, np.inf
-            for each in range(RATES.shape[0]):
-                before = own[3, each]
-                own[0, each] += RATES[each] * (values[tick, key] - own[0, each])
+            variance, key_state = variances[key], state[key]
+            leader, least_score = 0, np.inf
+            for rate in range(RATES.shape[0]):
+                old_sum = key_state[3, rate]
+                key_state[0, rate] += RATES[rate] * (values[tick, key] - key_state[0, rate])
                 if ticks_before + tick < window:
-                    own[4, each] += RATES[each] * (1 - own[4, each])
-                    own[5, each] += own[4, each]
-                own[2, each] = KEPT * KEPT * own[2, each] + before * before
-                own[3, each] = before + (own[0, each] - ring[place, key, each])
-                ring[place, key, each] = own[0, each]
-                off = own[3, each] - own[3, 0]
-                own[1, each] = KEPT * own[1, each] + (off * off + (2 * own[5, each] - length) * variance)
-                score = own[1, each] + window * np.sqrt(4 * variance * own[2, each])
-                if score < least:
-                    leader, least = each, score
-            shown[tick, key] = max(own[3, leader], 0.0)
+                    key_state[4, rate] += RATES[rate] * (1 - key_state[4, rate])
+                    key_state[5, rate] += key_state[4, rate]
+                key_state[2, rate] = KEPT * KEPT * key_state[2, rate] + old_sum * old_sum
+                key_state[3, rate] = old_sum + (key_state[0, rate] - ring[position, key, rate])
+                ring[position, key, rate] = key_state[0, rate]
+                difference = key_state[3, rate] - key_state[3, 0]
+                key_state[1, rate] = KEPT * key_state[1, rate] + (
+                    difference * difference + (2 * key_state[5, rate] - length) * variance
+                )
+                score = key_state[1, rate] + window * np.sqrt(4 * variance * key_state[2, rate])
+                if score < least_score:
+                    leader, least_score = rate, score
+            shown[tick, key] = max(key_state[3, leader], 0.0)
     return shown
 
 
 class UnsmoothedCounts:
-    """The released counts, those below zero as zero: a baseline, or for use where estimates may not lag behind.
+    """The released counts, clipped at zero: a baseline, or for estimates that must not lag behind.
 
     Args:
-        keys: How many counts a tick has.
+        keys: Number of counts of a step.
     """
 
     __slots__ = ("_keys",)
@@ -143,29 +148,29 @@ class UnsmoothedCounts:
         self._keys = keys
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """The counts, (keys,)."""
+        """Return the counts, (keys,)."""
         counted: FloatArray = np.maximum(as_row(counts, self._keys)[0], 0.0)
         return counted
 
 
 class UnsmoothedWindow:
-    """The sums of the last counts, those below zero as zero.
+    """Sums of the last counts, clipped at zero.
 
     Args:
-        width: How many ticks a window has.
-        keys: How many counts a tick has.
+        width: Steps of a window.
+        keys: Number of counts of a step.
     """
 
     __slots__ = ("_passed", "_ring")
 
     def __init__(self, width: int, keys: int = 1) -> None:
         if require_integer("width", width) < 1:
-            raise InvalidArgument("width", f"at least 1 tick is needed, got {width}")
+            raise InvalidArgument("width", f"must be at least 1 step, got {width}")
         self._ring = np.zeros((width, keys))
         self._passed = 0
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """The sums, (keys,)."""
+        """Return the sums, (keys,)."""
         self._ring[self._passed % len(self._ring)] = as_row(counts, self._ring.shape[1])[0]
         self._passed += 1
         sums: FloatArray = np.maximum(self._ring.sum(axis=0), 0.0)
@@ -173,24 +178,25 @@ class UnsmoothedWindow:
 
 
 class AdaptiveSmoother:
-    """Estimate the counts of a stream from counts with independent noise of known variance: post-processing, free.
+    """Estimate the counts of a stream from counts with independent noise of known variance; post-processing, without
+    loss.
 
-    The candidates are the noisy count itself, exponential smoothers of many widths, and zero. The squared error of each
-    has an unbiased estimate, as the variance of the noise is known (Stein's, for linear estimates). At each tick the
-    candidate with the least sum of these estimates so far is shown, but zero unless another one is better by a standard
-    error; counts below zero are shown as zero. The sums are discounted, over `bank.MEMORY` ticks. On streams that are
-    sparse or change slowly the error is a small part of that of the noise; on streams whose counts stand out from the
-    noise it is that of the noise, for the noisy count is one of the candidates.
+    The candidates are the noisy count itself, exponential smoothers of many rates, and zero. As the noise variance is
+    known, the squared error of each candidate has an unbiased estimate (Stein's, for linear estimates). At each step
+    the candidate with the least discounted sum of these estimates is shown, but zero unless another candidate is better
+    by a standard error; counts are clipped at zero. Sums are discounted over `MEMORY` steps. On sparse or slowly
+    changing streams the error is a small fraction of the noise; where counts exceed the noise it equals the noise,
+    because the noisy count is a candidate.
 
     Args:
-        variance: The variance of the noise of one count; several, if it differs between counts.
-        keys: How many counts a tick has, each followed on its own.
+        variance: Noise variance of a count, or of each count.
+        keys: Number of counts of a step, each smoothed separately.
 
     Raises:
-        ValueError: the variance is negative or not finite, or there is no count.
+        ValueError: the variance is negative or not finite, or there are no counts.
 
     >>> reading = AdaptiveSmoother(variance=200.0)
-    >>> [round(reading.step(count), 1) for count in (14, -9, 3, 20, -16)]
+    >>> [round(reading.estimate_next_count(count), 1) for count in (14, -9, 3, 20, -16)]
     [0.0, 0.0, 0.0, 0.0, 0.0]
     """
 
@@ -202,40 +208,40 @@ class AdaptiveSmoother:
         self.passed = 0
 
     def estimate_next_count(self, count: int) -> float:
-        """The estimate of the newest count, where each tick has one."""
+        """Return the estimate of the newest count, for streams with one count per step."""
         return float(self.estimate_next((count,))[0])
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Estimates of the newest counts, (keys,)."""
+        """Return the estimates of the newest counts, (keys,)."""
         (shown,) = self.estimate_all(as_row(counts, len(self._state)))
         return np.asarray(shown)
 
     def estimate_next_with_variances(self, counts: FloatArray, variances: FloatArray) -> FloatArray:
-        """Do as `estimate_next`, with these variances of the noise from this tick on."""
+        """Return the estimates as `estimate_next` does, with new noise variances from this step."""
         self._variances = require_variances(variances, len(self._state))
         (shown,) = self.estimate_all(counts[None])
         return np.asarray(shown)
 
     def estimate_all(self, counts: FloatArray) -> FloatArray:
-        """Estimates for several ticks at once, (ticks, keys): those that `estimate_next` gives one after the other."""
+        """Return the estimates of several steps, (ticks, keys), as successive calls of `estimate_next` would."""
         shown = smooth_counts(counts, self._variances, self.passed, self._state)
         self.passed += len(counts)
         return shown
 
 
 class AdaptiveWindowSmoother(AdaptiveSmoother):
-    """Estimate sums over the last ticks from the same noisy counts, by the smoother that is best for sums.
+    """Estimate sums over the last steps from the same noisy counts, by the smoother that is best for sums.
 
-    The method is that of `AdaptiveSmoother`: the candidates are the raw sum, sums of smoothed counts and zero, each with an
-    unbiased estimate of its error as a sum. Until `width` ticks have passed, the window has all ticks so far.
+    The method is `AdaptiveSmoother`'s: the candidates are the raw sum, sums of smoothed counts and zero, each with an
+    unbiased estimate of its error as a sum. Before `width` steps have passed, the window contains all steps so far.
 
     Args:
-        variance: The variance of the noise of one count; several, if it differs between counts.
-        width: How many ticks a window has.
-        keys: How many counts a tick has.
+        variance: Noise variance of a count, or of each count.
+        width: Steps of a window.
+        keys: Number of counts of a step.
 
     Raises:
-        ValueError: the variance is negative or not finite, or there is no count, or no tick in a window.
+        ValueError: the variance is negative or not finite, there are no counts, or the window is empty.
     """
 
     __slots__ = ("_ring",)
@@ -243,7 +249,7 @@ class AdaptiveWindowSmoother(AdaptiveSmoother):
     def __init__(self, variance: float | FloatArray, width: int, keys: int = 1) -> None:
         super().__init__(variance, keys)
         if require_integer("width", width) < 1:
-            raise InvalidArgument("width", f"at least 1 tick is needed, got {width}")
+            raise InvalidArgument("width", f"must be at least 1 step, got {width}")
         self._state = np.zeros((keys, 6, len(RATES)))
         self._ring = np.zeros((width, keys, len(RATES)))
 
@@ -254,33 +260,33 @@ class AdaptiveWindowSmoother(AdaptiveSmoother):
 
 
 class Smoothing(Enum):
-    """The estimator of counts from noisy ones."""
+    """How counts are estimated from noisy counts."""
 
     AUTO = "auto"
     PLAIN = "plain"
 
     def count_estimator(self, variance: float | FloatArray, keys: int) -> SequentialEstimator:
-        """The estimator of counts."""
+        """Return the estimator of counts."""
         return AdaptiveSmoother(variance, keys) if self is Smoothing.AUTO else UnsmoothedCounts(keys)
 
     def window_estimator(self, variance: float | FloatArray, width: int, keys: int) -> SequentialEstimator:
-        """The estimator of sums over windows."""
+        """Return the estimator of sums over windows."""
         return (
             AdaptiveWindowSmoother(variance, width, keys) if self is Smoothing.AUTO else UnsmoothedWindow(width, keys)
         )
 
 
 class TickReading:
-    """The reading of one tick.
+    """Reading of one time step.
 
     Attributes:
-        tick: Its number, from 1 on.
+        tick: Number of the step, from 1.
         counts: Estimates of the counts, (keys,).
         windows: Estimates of the sums over each window, by its width, (keys,).
         events: Whether each event has happened, by its name, (keys,).
-        noisy: The unbiased counts that the estimates were made from, with the standard deviations of their noise; None
-            where parts of a hierarchy were left out, which biases them.
-        noisy_windows: The unbiased sums over each window.
+        noisy: Unbiased counts behind the estimates, with their noise standard deviations; None if pruning of a
+            hierarchy biases them.
+        noisy_windows: Unbiased sums over each window.
     """
 
     QUANTITY: ClassVar[str] = "tuples in a step"
@@ -303,71 +309,73 @@ class TickReading:
 
     @property
     def has_intervals(self) -> bool:
-        """Tell whether there are intervals: parts of a hierarchy that were left out bias the estimates."""
+        """True if there are intervals; pruned parts of a hierarchy bias the estimates."""
         return self.noisy is not None
 
     def interval(self, level: float) -> Interval:
-        """Confidence intervals for the counts of this tick, for these records: lower and upper ends, (keys,) each.
+        """Return confidence intervals of this step's counts, for these records: lower and upper bounds, (keys,) each.
 
-        They are centred on the noisy counts of this tick alone, for the bias of smoothing is unknown, and extended to
-        hold the estimates that are shown. The level holds for each interval on its own.
+        They are centred on this step's noisy counts, since the bias of smoothing is unknown, and extended to contain
+        the shown estimates. Each interval has this level by itself.
 
         Raises:
-            ValueError: the level is not between 0 and 1, or parts of a hierarchy were left out.
+            ValueError: the level is not between 0 and 1, or parts of a hierarchy were pruned.
         """
         return _require_noise(self.noisy).interval(level, self.counts)
 
     def window_interval(self, width: int, level: float) -> Interval:
-        """Do as `interval`, for the sums over a window that was asked for."""
+        """Return intervals as `interval` does, for the sums over a window of the question."""
         if width not in self.windows:
             raise InvalidArgument(
                 "width",
-                f"windows of {describe_value(sorted(self.windows))} ticks were asked for, got {describe_value(width)}",
+                f"must be a window of the question, {sorted(self.windows)}; got {describe_value(width)}",
             )
         return _require_noise(self.noisy_windows.get(width)).interval(level, self.windows[width])
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """The reading of one key, as plain objects, to two digits behind the point; with ends of intervals."""
+        """Return the reading of one key as plain objects, to two decimals, with bounds of intervals."""
         if self._written is None:
-            found = {"count": {"": self.counts}}
+            columns = {"count": {"": self.counts}}
             if self.noisy is not None:
-                found["count"] |= _interval_numbers(self.interval(LEVEL), self.noisy)
+                columns["count"] |= _interval_numbers(self.interval(LEVEL), self.noisy)
             for width, sums in self.windows.items():
-                found[f"window:{width}"] = {"": sums}
+                columns[f"window:{width}"] = {"": sums}
                 if width in self.noisy_windows:
                     known = self.window_interval(width, LEVEL), self.noisy_windows[width]
-                    found[f"window:{width}"] |= _interval_numbers(*known)
-            self._written = found
+                    columns[f"window:{width}"] |= _interval_numbers(*known)
+            self._written = columns
         plain: dict[str, Any] = {}
         for name, numbers in self._written.items():
-            before = "" if name == "count" else f"{name}:"
-            plain |= {f"{before}{each}" if each else name: round(float(of[key]), 2) for each, of in numbers.items()}
-        happened = {name: bool(each[key]) for name, each in self.events.items()}
+            prefix = "" if name == "count" else f"{name}:"
+            plain |= {
+                f"{prefix}{suffix}" if suffix else name: round(float(row[key]), 2) for suffix, row in numbers.items()
+            }
+        happened = {name: bool(mask[key]) for name, mask in self.events.items()}
         stated = {} if self.noisy is None else STATED
         return {**plain, **happened, **stated}
 
 
 def _interval_numbers(interval: Interval, noisy: NoisyValues) -> dict[str, FloatArray]:
-    """The numbers that are written behind an estimate."""
+    """Return the numbers that are written after an estimate."""
     return {"low": interval[0], "high": interval[1], "unbiased": noisy.values}
 
 
 def _require_noise(noisy: NoisyValues | None) -> NoisyValues:
     if noisy is None:
-        raise InvalidArgument("level", "no interval covers what is below aggregations that were not divided")
+        raise InvalidArgument("level", "a pruned hierarchy has no intervals")
     return noisy
 
 
 @dataclass(frozen=True, slots=True)
 class Counts(StreamQuestion):
-    """Counts of tuples in each state at every tick; sums over windows and events are read from the same release.
+    """Counts of tuples in each state at every time step; sums over windows and events are read from the same release.
 
     Attributes:
-        axes: The states: a column of categories, or several columns, or a grid.
-        ticks: The number of ticks, which is public; None: without end.
-        windows: Widths, in ticks, of sliding sums.
-        events: The events to look for: `Jump`, `Low` or `Event`.
-        smoothing: How counts are estimated from noisy ones.
+        axes: The states: one or several columns of categories, or a grid.
+        ticks: Public number of steps; None: without end.
+        windows: Widths, in steps, of sliding sums.
+        events: Events to detect: `Jump`, `Low` or `Event`.
+        smoothing: How counts are estimated from noisy counts.
     """
 
     axes: tuple[Axis | Categories, ...]
@@ -378,16 +386,16 @@ class Counts(StreamQuestion):
 
     @property
     def query(self) -> TickQuery:
-        """The query on the stream, which is paid for once."""
+        """Query on the stream, which is paid for once."""
         return TickQuery(self.axes, self.ticks, self.windows)
 
     @property
     def keys(self) -> int:
-        """The number of counts of a tick."""
+        """Number of counts of a step."""
         return prod(axis.slots for axis in self.axes)
 
     def reader(self, plan: Plan) -> CountsReader:
-        """The reader of the releases of the plan, from the first tick on."""
+        """Return the reader of the plan's releases, starting at the first step."""
         noise, keys = plan.law.require_type(IntervalSums).levels[-1].noise, self.keys
         sums = {width: self.smoothing.window_estimator(noise.variance, width, keys) for width in self.window_widths}
         known = CountNoise(noise.family, sqrt(noise.variance))
@@ -395,11 +403,11 @@ class Counts(StreamQuestion):
 
 
 class CountNoise(NamedTuple):
-    """The law of the noise of counts.
+    """Law of the noise of counts.
 
     Attributes:
-        family: That of the draws that it adds up.
-        deviations: Its standard deviation: one of all counts, or (keys,).
+        family: Family of the draws that it is a sum of.
+        deviations: Standard deviation: one for all counts, or (keys,).
     """
 
     family: Family
@@ -407,17 +415,14 @@ class CountNoise(NamedTuple):
 
 
 class CountsReader:
-    """Reads released counts, tick by tick, as its question says.
-
-    Fed with the same integers it reads the same numbers. It holds public numbers alone.
+    """Reads released counts, step by step, as its question declares. It is deterministic and holds public numbers only.
 
     Args:
-        question: The question, which says what windows and events there are.
-        keys: How many counts a tick has.
-        counts: The estimator of counts.
-        sums: The estimators of sums over windows, by width: the windows of the question, and those of its `Low` events.
-        known: The family and the deviations of the noise of the first values, one a key; None: they are not known, and
-            there are no intervals.
+        question: Question with its windows and events.
+        keys: Number of counts of a step.
+        counts: Estimator of counts.
+        sums: Estimators of sums over windows, by width: the question's windows and those of its `Low` events.
+        noise: Law of the noise of the first `keys` values; None if it is unknown, and then there are no intervals.
     """
 
     __slots__ = ("_counts", "_keys", "_known", "_last", "_noisy_sums", "_question", "_sums", "tick")
@@ -439,7 +444,7 @@ class CountsReader:
         self.tick = 0
 
     def read_next(self, values: Sequence[float]) -> TickReading:
-        """The reading after the integers of the next tick."""
+        """Return the reading after the integers of the next step."""
         counts = self._counts.estimate_next(values)
         sums = {width: reader.estimate_next(values) for width, reader in self._sums.items()}
         self._last = np.concatenate((self._last[1:], counts[None]))
@@ -449,11 +454,11 @@ class CountsReader:
         return TickReading(self.tick, counts, windows, self._detect_events(sums), noisy=noisy, noisy_windows=noisy_sums)
 
     def _nest_windows(self, counts: FloatArray, sums: dict[int, FloatArray]) -> dict[int, FloatArray]:
-        """Sums over windows, none below the sum over a shorter one; of the same ticks so far they are the same."""
-        nested, ticks, below = dict[int, FloatArray](), 1, counts
+        """Make sums over windows monotone in the width; windows that contain the same steps so far are equal."""
+        nested, ticks, shorter = dict[int, FloatArray](), 1, counts
         for width in sorted(set(self._question.windows)):
-            below = below if min(width, self.tick) == ticks else np.maximum(sums[width], below)
-            nested[width], ticks = below, min(width, self.tick)
+            shorter = shorter if min(width, self.tick) == ticks else np.maximum(sums[width], shorter)
+            nested[width], ticks = shorter, min(width, self.tick)
         return {width: nested[width] for width in self._question.windows}
 
     def _noisy_values(self, values: Sequence[float]) -> tuple[NoisyValues | None, dict[int, NoisyValues]]:
@@ -479,15 +484,15 @@ class CountsReader:
 
 @dataclass(frozen=True, slots=True)
 class AggregatedCounts(StreamQuestion):
-    """Counts of tuples in each state and each aggregation of states at every tick; windows and events of all.
+    """Counts of tuples in each state and each aggregation of states at every time step, with windows and events.
 
     Attributes:
-        column: The column of states.
-        forest: The states, and their aggregations.
-        ticks: The number of ticks, which is public; None: without end.
-        windows: Widths, in ticks, of sliding sums.
-        events: The events to look for: `Jump`, `Low` or `Event`.
-        smoothing: How counts are estimated from noisy ones.
+        column: Column of states.
+        forest: The states and their aggregations.
+        ticks: Public number of steps; None: without end.
+        windows: Widths, in steps, of sliding sums.
+        events: Events to detect: `Jump`, `Low` or `Event`.
+        smoothing: How counts are estimated from noisy counts.
     """
 
     column: str
@@ -499,18 +504,18 @@ class AggregatedCounts(StreamQuestion):
 
     @property
     def query(self) -> HierarchyQuery:
-        """The query on the stream, which is paid for once."""
+        """Query on the stream, which is paid for once."""
         return HierarchyQuery.from_forest(self.column, self.forest, self.ticks)
 
     def reader(self, plan: Plan) -> AggregatedReader:
-        """The reader of the releases of the plan, from the first tick on."""
+        """Return the reader of the plan's releases, starting at the first step."""
         return AggregatedReader(self, plan)
 
 
 class AggregatedReader:
-    """Reads released counts, tick by tick: least squares over the tree, then every node on its own.
+    """Reads released counts, step by step: least squares over the tree, then smoothing of every node.
 
-    Fed with the same integers it reads the same numbers. It holds public numbers alone.
+    It is deterministic and holds public numbers only.
     """
 
     __slots__ = ("_estimates", "_reader")
@@ -526,26 +531,27 @@ class AggregatedReader:
         self._reader = CountsReader(question, keys, question.smoothing.count_estimator(variances, keys), sums, known)
 
     def read_next(self, values: Sequence[int]) -> TickReading:
-        """The estimates after the integers of the next tick, for all nodes, in the order of `states`."""
+        """Return the estimates after the integers of the next step, for all nodes, in the order of `state_labels`."""
         return self._reader.read_next(self._estimates.estimate_nodes(np.array(values, dtype=np.float64)).tolist())
 
 
-# The question of a hierarchy of states that is as fine at each tick as there are tuples.
+# A hierarchy of states whose resolution follows the number of tuples at each time step.
 @dataclass(frozen=True, slots=True)
 class PrunedStates(StreamQuestion):
-    """Counts of tuples in each state and each aggregation at every tick, where there are many of them.
+    """Counts of tuples in each state and each aggregation at every time step, with details only where there are many
+    tuples.
 
-    What lies below an aggregation that was not divided counts as 0 at that tick. `AggregatedCounts`, whose estimates find the
-    empty parts from the noisy counts themselves, is mostly more exact.
+    States below an undivided aggregation count as 0 at that step. `AggregatedCounts` is mostly more accurate: its
+    estimates find empty parts from the noisy counts.
 
     Attributes:
-        column: The column of states.
-        forest: The states, and their aggregations.
-        least: An aggregation with so many tuples or fewer is counted as a whole rather than divided.
-        ticks: The number of ticks, which is public; None: without end.
-        windows: Widths, in ticks, of sliding sums.
-        events: The events to look for: `Jump`, `Low` or `Event`.
-        budget_fraction: The part of the loss that is spent on choosing.
+        column: Column of states.
+        forest: The states and their aggregations.
+        least: An aggregation with at most about this many tuples is counted as a whole, not divided.
+        ticks: Public number of steps; None: without end.
+        windows: Widths, in steps, of sliding sums.
+        events: Events to detect: `Jump`, `Low` or `Event`.
+        budget_fraction: Fraction of the loss for the decisions to divide.
     """
 
     column: str
@@ -558,14 +564,14 @@ class PrunedStates(StreamQuestion):
 
     @property
     def query(self) -> PrunedQuery:
-        """The query on the stream, which is paid for once."""
+        """Query on the stream, which is paid for once."""
         axis = Categories(self.column, self.forest.states)
         return PrunedQuery(
             (axis,), self.ticks, forest=self.forest, least=self.least, budget_fraction=self.budget_fraction
         )
 
     def reader(self, plan: Plan) -> CountsReader:
-        """The reader of the releases of the plan, from the first tick on."""
+        """Return the reader of the plan's releases, starting at the first step."""
         law, keys = plan.law.require_type(PrunedCounts), len(self.state_labels)
         sums: dict[int, SequentialEstimator] = {
             width: _PrunedWindowEstimator(law, width) for width in self.window_widths
@@ -574,7 +580,7 @@ class PrunedStates(StreamQuestion):
 
 
 class _PrunedCountEstimator:
-    """Smoothed totals of all nodes; how noisy each is differs from tick to tick."""
+    """Smoothed totals of all nodes, whose noise variances change from step to step."""
 
     __slots__ = ("_auto", "_law")
 
@@ -587,7 +593,7 @@ class _PrunedCountEstimator:
 
 
 class _PrunedWindowEstimator:
-    """Plain sums of the totals of all nodes."""
+    """Unsmoothed window sums of the totals of all nodes."""
 
     __slots__ = ("_law", "_window")
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from dpcurves.arguments import InvalidArgument, describe_value, require_integer, require_probability, require_type
+from dpcurves.arguments import InvalidArgument, require_integer, require_probability, require_type
 from dpcurves.arrays import FloatArray
 from dpcurves.curves.column_drift import READ, SAFE, DriftCells, Shift
 from dpcurves.data import Grid
@@ -24,11 +24,13 @@ from dpcurves.summaries.two_classes import project_to_simplex
 from .counts import TickReading
 from .question import NoisyValues
 
-EXPECTED, LEAST_DRAWS, MOST_DRAWS, MOST_VALUES = 60, 2000, 2**16, 2**22
-"""Draws beyond a threshold; and how many draws, and counts of them, are simulated."""
+EXPECTED = 60  # simulated draws beyond a threshold, which keeps its Monte Carlo error small
+LEAST_DRAWS = 2000  # simulated draws at least
+MOST_DRAWS = 2**16  # simulated draws at most
+MOST_VALUES = 2**22  # simulated counts at most: draws times cells
 STEP = log1p(0.1)
-"""Windows whose numbers of tuples differ by less than a tenth have one threshold: that of the smallest of them."""
-PLACE = 70
+"""Log ratio of window sizes that share a threshold; it is simulated for the smallest size."""
+PLACE = 70  # first index of the numbered generators used here
 Thresholds: TypeAlias = Mapping[str, tuple[float, FloatArray]]
 
 
@@ -37,9 +39,8 @@ class WindowDrift:
     """Distances of a window from the reference.
 
     Attributes:
-        tick: The tick that closes the window.
-        shifts: By statistic (psi, ks, wasserstein, auc): the value, its threshold, and the chance of as much in a
-            window that has not moved.
+        tick: Step that closes the window.
+        shifts: By statistic (psi, ks, wasserstein, auc): value, threshold and p-value under no drift.
     """
 
     tick: int
@@ -47,43 +48,43 @@ class WindowDrift:
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """The statistics above their thresholds."""
-        return tuple(word for word, each in self.shifts.items() if each.alarm)
+        """Statistics above their thresholds."""
+        return tuple(statistic for statistic, shift in self.shifts.items() if shift.alarm)
 
     def to_dicts(self) -> tuple[dict[str, Any], ...]:
-        """A plain object for each statistic."""
+        """Return a plain object for each statistic."""
         return tuple(
             {
-                "drift": word,
-                "value": each.value,
-                "threshold": each.threshold,
-                "pvalue": each.p_value,
-                "alarm": each.alarm,
+                "drift": statistic,
+                "value": shift.value,
+                "threshold": shift.threshold,
+                "pvalue": shift.p_value,
+                "alarm": shift.alarm,
             }
-            for word, each in self.shifts.items()
+            for statistic, shift in self.shifts.items()
         )
 
 
 class DriftWatch:
-    """Compares each window of a stream with a reference: the statistics of `dpcurves.drift`, with rare false alarms.
+    """Compares each window of a stream with a reference by the statistics of `dpcurves.drift`, with rare false alarms.
 
-    If nothing moves, a statistic raises an alarm in at least one of a year's windows with at most about the chance
-    `alarms`: each window is given the part ``1 - (1 - alarms) ** (1 / windows_per_year)``, and three quarters of that, for the
-    law is read from noisy counts. Thresholds are simulated: the reference and a window of as many tuples, drawn from
-    what the reference seems to be, with the noise of both. Tuples are taken as independent of each other.
+    Without drift, a statistic raises an alarm in at least one window of a year with probability of about `alarms`: each
+    window has false-alarm probability ``1 - (1 - alarms) ** (1 / windows_per_year)``, times 3/4 because the null law is
+    estimated from noisy counts. Thresholds are simulated: the reference and a window of equal size are drawn from the
+    estimated distribution of the reference, with the noise of both. Tuples are assumed independent.
 
-    Formal guarantees: all is read from released numbers; the stream has paid for them.
+    Formal guarantees: everything is computed from released numbers, so it costs no loss.
 
     Args:
-        grid: The cells that the stream counts, of one column.
-        reference: The reading at the end of the reference.
-        windows_per_year: How many windows a year has.
-        alarms: The chance of a false alarm in a year, for each statistic.
-        width: How many ticks a window has: 1, or a width that the stream was asked for.
-        reference_width: How many the reference has.
+        grid: Cells of the one column that the stream counts.
+        reference: Reading at the end of the reference.
+        windows_per_year: Number of windows in a year.
+        alarms: Probability of a false alarm in a year, for each statistic.
+        width: Steps of a window: 1, or the width of a window of the question.
+        reference_width: Steps of the reference.
 
     Raises:
-        ValueError: values outside of the grid are counted apart; the reading has no such window, or other cells; or
+        ValueError: values outside the grid are counted separately; the reading has no such window, or other cells; or
             `alarms` is not between 0 and 1, or too small to be simulated.
 
     >>> from dpcurves.laws import Family
@@ -91,9 +92,9 @@ class DriftWatch:
     ...     noisy = NoisyValues(Family.LAPLACE, np.array(counts), 2.0)
     ...     return TickReading(tick, noisy.values, {}, {}, noisy=noisy, noisy_windows={})
     >>> watch = DriftWatch(Grid(0, 4, cells=4), counted(1, [500.0, 400, 300, 200]), windows_per_year=52)
-    >>> watch.after(counted(2, [255.0, 198, 148, 101])).alarms
+    >>> watch.compare_window(counted(2, [255.0, 198, 148, 101])).alarms
     ()
-    >>> watch.after(counted(3, [100.0, 200, 150, 250])).alarms
+    >>> watch.compare_window(counted(3, [100.0, 200, 150, 250])).alarms
     ('psi', 'ks', 'wasserstein', 'auc')
     """
 
@@ -115,7 +116,7 @@ class DriftWatch:
         self._thresholds: dict[int, Thresholds] = {}
 
     def compare_window(self, reading: TickReading) -> WindowDrift:
-        """The drift of the window that ends with this reading.
+        """Return the drift of the window that ends with this reading.
 
         Raises:
             ValueError: the reading has no such window, or other cells.
@@ -125,50 +126,53 @@ class DriftWatch:
         group = floor(log(size) / STEP)
         if group not in self._thresholds:
             self._thresholds[group] = self._simulate_thresholds(cells, noisy, exp(group * STEP))
-        found = {}
-        for word, (threshold, drawn) in self._thresholds[group].items():
-            value = float(READ[word](self._before.cells, noisy.values, cells))
-            found[word] = Shift(value, threshold, monte_carlo_p_value(value, drawn))
-        return WindowDrift(reading.tick, MappingProxyType(found))
+        shifts = {}
+        for statistic, (threshold, null_values) in self._thresholds[group].items():
+            value = float(READ[statistic](self._before.cells, noisy.values, cells))
+            shifts[statistic] = Shift(value, threshold, monte_carlo_p_value(value, null_values))
+        return WindowDrift(reading.tick, MappingProxyType(shifts))
 
     def _simulate_thresholds(self, cells: DriftCells, noisy: NoisyValues, size: float) -> Thresholds:
-        """The threshold of each statistic, and the draws that it is read from, for windows of so many tuples."""
-        like = self._before.likely / self._before.likely.sum() * size
+        """Return the threshold of each statistic and its simulated null values, for windows of this size."""
+        expected_counts = self._before.likely / self._before.likely.sum() * size
         noise = _sample_noise(noisy, self._width, self._draws, numbered_generator(PLACE + 1))
-        null = cells._replace(second=ReleasedSample(like, like, noise)).simulate_null(numbered_generator(PLACE + 2))
-        drawn = {word: read(*null, cells) for word, read in READ.items()}
-        return {word: (upper_quantile(each, self._level), each) for word, each in drawn.items()}
+        null = cells._replace(second=ReleasedSample(expected_counts, expected_counts, noise)).simulate_null(
+            numbered_generator(PLACE + 2)
+        )
+        null_values = {statistic: compute(*null, cells) for statistic, compute in READ.items()}
+        return {statistic: (upper_quantile(values, self._level), values) for statistic, values in null_values.items()}
 
     def _noisy_window(self, reading: TickReading, width: int) -> tuple[NoisyValues, float]:
-        """The noisy counts of a window, and how many tuples they seem to be."""
+        """Return the noisy counts of a window and their estimated total."""
         require_type("reading", reading, TickReading, "a reading of counts")
         noisy = reading.noisy if width == 1 else reading.noisy_windows.get(width)
         if noisy is None:
             known = sorted(reading.noisy_windows)
-            raise InvalidArgument("width", f"noisy counts of 1 or {describe_value(known)} ticks are known, got {width}")
+            raise InvalidArgument("width", f"must be 1 or a window of the question, {known}; got {width}")
         if noisy.values.shape != self._places.shape:
             raise InvalidArgument(
-                "grid", f"the stream has {len(noisy.values)} counts, the grid {len(self._places)} cells"
+                "grid",
+                f"must have as many cells as the stream has counts, {len(noisy.values)}; it has {len(self._places)}",
             )
         return noisy, max(float(noisy.values.sum()), 1.0)
 
 
 def alarm_level_and_draws(grid: Grid, windows_per_year: int, alarms: float) -> tuple[float, int]:
-    """The level of a threshold of one window of so many in a year, and how many draws it is read from.
+    """Return the level of the threshold of one window, and the number of draws from which it is simulated.
 
     Raises:
-        ValueError: there is no window, or `alarms` is not between 0 and 1, or too small to be simulated.
+        ValueError: `windows_per_year` is below 1, or `alarms` is not between 0 and 1, or too small to be simulated.
     """
     if require_integer("windows_per_year", windows_per_year) < 1:
-        raise InvalidArgument("windows_per_year", "at least one window is needed")
-    each = SAFE * float(-np.expm1(log1p(-require_probability("alarms", alarms)) / windows_per_year))
-    draws = min(max(LEAST_DRAWS, ceil(EXPECTED / each)), MOST_DRAWS, MOST_VALUES // grid.cells)
-    safe_rank(draws, 1 - each)
-    return 1 - each, draws
+        raise InvalidArgument("windows_per_year", "must be at least 1")
+    false_alarm = SAFE * float(-np.expm1(log1p(-require_probability("alarms", alarms)) / windows_per_year))
+    draws = min(max(LEAST_DRAWS, ceil(EXPECTED / false_alarm)), MOST_DRAWS, MOST_VALUES // grid.cells)
+    safe_rank(draws, 1 - false_alarm)
+    return 1 - false_alarm, draws
 
 
 def _sample_noise(noisy: NoisyValues, width: int, draws: int, generator: np.random.Generator) -> FloatArray:
-    """The noise of each count, simulated, (draws, keys): of a window it is a sum of as many draws as it has ticks."""
+    """Simulate the noise of each count, (draws, keys); the noise of a window is a sum of one draw per step."""
     shape = draws, len(noisy.values)
     if noisy.family is not Family.LAPLACE:
         return np.asarray(generator.standard_normal(shape) * noisy.deviations)

@@ -1,4 +1,4 @@
-"""Counts of a stream within groups of like ticks (the Smoothers of PeGaSus), in total, and in sliding windows."""
+"""Counts within groups of similar time steps (the Smoothers of PeGaSus), running totals, and sliding windows."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from .constrained import MonotoneTotals, fit_window
 from .counts import CountNoise, CountsReader
 from .question import LEVEL, STATED, Event, Interval, Jump, Low, NoisyValues, StreamQuestion, as_row
 
-# Medians, means and squares of groups that grow by one value at a time: loops over public numbers.
-FIRST_PLACES = 64
+# Medians, means and sums of squares of groups that grow by one value at a time: loops over public numbers.
+FIRST_PLACES = 64  # initial capacity of the heaps
 LENGTH, MEAN, SQUARES, MEDIAN = range(4)
-"""Summary of a group: the number of values, their mean, the sum of squared distances from it, their median."""
+"""Columns of a group's summary: number of values, mean, sum of squared deviations from the mean, median."""
 
 
 class OpenGroups:
-    """The groups that values were put into so far, one for each key, with room for values to come.
+    """The open group of each key, to which values are added.
 
     Args:
-        keys: How many keys there are.
+        keys: Number of keys.
     """
 
     __slots__ = ("_halves", "_heaps", "_kept")
@@ -44,43 +44,43 @@ class OpenGroups:
         self._heaps = np.zeros((keys, 2, FIRST_PLACES))
 
     def add_values(self, values: FloatArray, joined: IntArray) -> FloatArray:
-        """Put each value into its group, and tell what the group is then, (ticks, keys, 4): `LENGTH` to `MEDIAN`.
+        """Add each value to its group; return the groups' summaries after it, (ticks, keys, 4): `LENGTH` to `MEDIAN`.
 
         Args:
             values: Noisy counts, (ticks, keys).
-            joined: 1 for what joins the group at hand, (ticks, keys).
+            joined: 1 if the value joins the open group, (ticks, keys).
         """
-        found = np.empty((*values.shape, 4))
-        update_moments(values, joined, self._kept, found)
-        places, longest = self._heaps.shape[2], int(found[..., LENGTH].max(initial=0.0))
-        if longest > places:
-            more = max(places, longest - places)
-            self._heaps = np.concatenate((self._heaps, np.zeros((len(self._heaps), 2, more))), axis=2)
-        update_medians(values, self._halves, self._heaps, found)
-        return found
+        summaries = np.empty((*values.shape, 4))
+        update_moments(values, joined, self._kept, summaries)
+        capacity, longest = self._heaps.shape[2], int(summaries[..., LENGTH].max(initial=0.0))
+        if longest > capacity:
+            added = max(capacity, longest - capacity)
+            self._heaps = np.concatenate((self._heaps, np.zeros((len(self._heaps), 2, added))), axis=2)
+        update_medians(values, self._halves, self._heaps, summaries)
+        return summaries
 
 
 @compile_loop
 def update_moments(values: FloatArray, joined: IntArray, moments: FloatArray, summaries: FloatArray) -> None:
-    """Fill in lengths, means and squares, one value after the other (Welford 1962)."""
+    """Fill in lengths, means and sums of squares, one value after the other (Welford 1962)."""
     for tick in range(values.shape[0]):
         for key in range(values.shape[1]):
             if joined[tick, key] == 0:
                 moments[key] = 0.0
             group, value = moments[key], values[tick, key]
-            off = value - group[MEAN]
+            difference = value - group[MEAN]
             group[LENGTH] += 1
-            group[MEAN] += off / group[LENGTH]
-            group[SQUARES] += off * (value - group[MEAN])
+            group[MEAN] += difference / group[LENGTH]
+            group[SQUARES] += difference * (value - group[MEAN])
             summaries[tick, key, :MEDIAN] = group
 
 
 @compile_loop
 def update_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, summaries: FloatArray) -> None:
-    """Fill in medians, where lengths are known, from two heaps.
+    """Fill in medians, given the lengths, from two heaps.
 
-    One has the lower half with its largest value on top, the other one the upper half with its smallest: a value costs
-    steps that grow as the logarithm of the group.
+    A max-heap holds the lower half and a min-heap the upper half, so adding a value costs time logarithmic in the
+    group's length.
     """
     for tick in range(values.shape[0]):
         for key in range(values.shape[1]):
@@ -88,24 +88,24 @@ def update_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, summ
             side = 0 if below == 0 or values[tick, key] <= -heaps[key, 0, 0] else 1
             moving = -values[tick, key] if side == 0 else values[tick, key]
             for _ in range(2):
-                heap, place = heaps[key, side], below if side == 0 else length - 1 - below
-                size, below = place + 1, below + 1 - side
-                while place > 0 and heap[(place - 1) // 2] > moving:
-                    heap[place] = heap[(place - 1) // 2]
-                    place = (place - 1) // 2
-                heap[place] = moving
+                heap, position = heaps[key, side], below if side == 0 else length - 1 - below
+                size, below = position + 1, below + 1 - side
+                while position > 0 and heap[(position - 1) // 2] > moving:
+                    heap[position] = heap[(position - 1) // 2]
+                    position = (position - 1) // 2
+                heap[position] = moving
                 if 2 * below - length in (0, 1):
                     break
-                moving, last, below = -heap[0], heap[size - 1], below - 1 + side  # the top goes to the other heap
-                place = 0
-                while 2 * place + 1 < size - 1:
-                    child = 2 * place + 1
+                moving, last, below = -heap[0], heap[size - 1], below - 1 + side  # move the top to the other heap
+                position = 0
+                while 2 * position + 1 < size - 1:
+                    child = 2 * position + 1
                     child += child + 1 < size - 1 and heap[child + 1] < heap[child]
                     if heap[child] >= last:
                         break
-                    heap[place] = heap[child]
-                    place = child
-                heap[place] = last
+                    heap[position] = heap[child]
+                    position = child
+                heap[position] = last
                 side = 1 - side
             halves[key] = below
             even = length % 2 == 0
@@ -113,7 +113,7 @@ def update_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, summ
 
 
 class Smoother(Enum):
-    """The estimator of a count from the noisy counts of its group so far (Chen 2018, section 5.3.3)."""
+    """How a count is estimated from the noisy counts of its group so far (Chen 2018, section 5.3.3)."""
 
     MEDIAN = "median"
     AVERAGE = "average"
@@ -122,20 +122,20 @@ class Smoother(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Groups(StreamQuestion):
-    """Counts of tuples in each state at every tick, smoothed within groups that were found with a part of the loss.
+    """Counts of tuples in each state at every time step, smoothed within groups of similar steps (PeGaSus).
 
     Attributes:
-        axes: The states: a column of categories, or several columns, or a grid.
-        ticks: The number of ticks, which is public; None: without end.
-        windows: Widths, in ticks, of sliding sums.
-        events: The events to look for: `Jump`, `Low` or `Event`.
-        smoother: How counts are estimated.
-        budget_fraction: The part of the loss that is spent on grouping.
-        deviation: The deviation of counts from which on they are not one group, in units of one over the epsilon of
-            grouping. With the 5 of the paper noise alone ends a group every few ticks: in these units the noise of n
-            tests stays within ``8 * log(n)``, so a quiet group of n ticks needs as much. That is 50 for n of 500.
-        forest: Aggregations of the states of the one axis, each grouped on its own with an equal part of the loss for
-            each level (HS-PGS, section 5.5.1); None: states alone. They are read before the states.
+        axes: The states: one or several columns of categories, or a grid.
+        ticks: Public number of steps; None: without end.
+        windows: Widths, in steps, of sliding sums.
+        events: Events to detect: `Jump`, `Low` or `Event`.
+        smoother: How counts are estimated within a group.
+        budget_fraction: Fraction of the loss for grouping.
+        deviation: Deviation of counts from which they form no group, in units of one over the epsilon of grouping. With
+            the 5 of the paper, noise alone ends a group every few steps: in these units the noise of n tests stays
+            within ``8 * log(n)``, which a quiet group of n steps needs. That is 50 for n = 500.
+        forest: Aggregations of the states of the only axis, each grouped by itself with an equal part of the loss for
+            each level (HS-PGS, section 5.5.1), listed before the states; None: states only.
     """
 
     axes: tuple[Axis | Categories, ...]
@@ -149,7 +149,7 @@ class Groups(StreamQuestion):
 
     @property
     def query(self) -> GroupedTickQuery:
-        """The query on the stream, which is paid for once."""
+        """Query on the stream, which is paid for once."""
         return GroupedTickQuery(
             self.axes,
             self.ticks,
@@ -160,7 +160,7 @@ class Groups(StreamQuestion):
         )
 
     def reader(self, plan: Plan) -> CountsReader:
-        """The reader of the releases of the plan, from the first tick on."""
+        """Return the reader of the plan's releases, starting at the first step."""
         law = plan.law.require_type(GroupedCounts)
         sums = {width: GroupWindowEstimator(law, width) for width in self.window_widths}
         known = CountNoise(law.noise.family, sqrt(law.noise.variance))
@@ -171,7 +171,7 @@ class GroupEstimator:
     """Estimates of the newest counts, each from its group so far, and not below 0.
 
     Args:
-        law: What the released values are.
+        law: Law of the released values.
         smoother: How counts are estimated.
     """
 
@@ -181,56 +181,56 @@ class GroupEstimator:
         self._groups, self._noise, self._smoother = _GroupSummaries(law.keys), law.noise.variance, smoother
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """The estimates, (keys,), after the counts and decisions of one more tick."""
-        values, found, _ = self._groups.update_groups(counts)
-        estimates: FloatArray = np.maximum(smooth_in_groups(values, found, self._noise, self._smoother), 0.0)
+        """Return the estimates, (keys,), after the counts and decisions of the next step."""
+        values, summaries, _ = self._groups.update_groups(counts)
+        estimates: FloatArray = np.maximum(smooth_in_groups(values, summaries, self._noise, self._smoother), 0.0)
         return estimates
 
 
 class GroupWindowEstimator:
-    """Sums over the newest ticks, each tick by the median of its group as far as it is known (Algorithm 17).
+    """Sums over the newest steps, each step estimated by the median of its group so far (Chen 2018, Algorithm 17).
 
-    Until `width` ticks have passed, the window has all ticks so far.
+    Before `width` steps have passed, the window contains all steps so far.
 
     Args:
-        law: What the released values are.
-        width: How many ticks a window has.
+        law: Law of the released values.
+        width: Steps of a window.
     """
 
     __slots__ = ("_closed", "_groups", "_last", "_width")
 
     def __init__(self, law: GroupedCounts, width: int) -> None:
         if width < 1:
-            raise InvalidArgument("width", f"at least 1 tick is needed, got {width}")
+            raise InvalidArgument("width", f"must be at least 1 step, got {width}")
         self._groups, self._width = _GroupSummaries(law.keys), width
         self._closed: list[deque[tuple[int, float]]] = [deque() for _ in range(law.keys)]
         self._last = np.zeros((law.keys, 4))
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """The estimates of the sums, (keys,), after the counts and decisions of one more tick."""
-        _, found, joined = self._groups.update_groups(counts)
+        """Return the estimates of the sums, (keys,), after the counts and decisions of the next step."""
+        _, summaries, joined = self._groups.update_groups(counts)
         for key in np.flatnonzero(joined == 0):
             self._closed[key].appendleft((int(self._last[key, 0]), float(self._last[key, 3])))
-        self._last = found
-        sums = [self._sum_window(key) for key in range(len(found))]
+        self._last = summaries
+        sums = [self._sum_window(key) for key in range(len(summaries))]
         return np.maximum(sums, 0.0)
 
     def _sum_window(self, key: int) -> float:
         length, median = int(self._last[key, 0]), float(self._last[key, 3])
-        total, left = median * min(length, self._width), self._width - length
+        total, remaining = median * min(length, self._width), self._width - length
         closed = self._closed[key]
-        for number, (length, median) in enumerate(closed):
-            if left <= 0:
-                while len(closed) > number:
+        for group_index, (length, median) in enumerate(closed):
+            if remaining <= 0:
+                while len(closed) > group_index:
                     closed.pop()
                 break
-            total += median * min(length, left)
-            left -= length
+            total += median * min(length, remaining)
+            remaining -= length
         return total
 
 
 class _GroupSummaries:
-    """Lengths, means, squares and medians of the groups at hand."""
+    """Lengths, means, sums of squares and medians of the open groups."""
 
     __slots__ = ("_groups", "keys")
 
@@ -238,18 +238,18 @@ class _GroupSummaries:
         self.keys, self._groups = keys, OpenGroups(keys)
 
     def update_groups(self, counts: Sequence[float]) -> tuple[FloatArray, FloatArray, IntArray]:
-        """The noisy counts, (keys,), what is known of their groups, (keys, 4), and what joined, (keys,)."""
+        """Return the noisy counts, (keys,), the summaries of their groups, (keys, 4), and what joined, (keys,)."""
         values = as_row(counts, 2 * self.keys)
         joined = values[:, self.keys :].astype(np.int64)
         return values[0, : self.keys], self._groups.add_values(values[:, : self.keys], joined)[0], joined[0]
 
 
 def smooth_in_groups(values: FloatArray, summaries: FloatArray, variance: float, smoother: Smoother) -> FloatArray:
-    """Estimates of the newest counts from what is known of their groups, (..., 4): see `OpenGroups`.
+    """Estimate the newest counts from the summaries of their groups, (..., 4): see `OpenGroups`.
 
-    James-Stein estimates shrink a count towards its group's mean by ``1 - (n - 3) * variance / squares``, not below
-    nothing, from 4 counts on. (The paper has n - 1, adds the count where the mean belongs, and may turn the distance
-    round: worse than the noisy count itself.)
+    James-Stein estimates shrink a count towards its group's mean by ``1 - (n - 3) * variance / squares``, not below 0,
+    from 4 counts. (The paper has n - 1, adds the count instead of the mean, and allows negative factors, which is worse
+    than the noisy count itself.)
     """
     length, mean, squares, median = (summaries[..., column] for column in range(4))
     if smoother is Smoother.MEDIAN:
@@ -263,15 +263,15 @@ def smooth_in_groups(values: FloatArray, summaries: FloatArray, variance: float,
 
 @dataclass(frozen=True, slots=True)
 class TotalReading:
-    """The reading of one tick.
+    """Reading of one time step.
 
     Attributes:
-        tick: Its number, from 1 on.
-        totals: How many tuples came so far, (keys,): whole numbers that never fall, and add up along aggregations.
-        windows: The sums over each window, by its width, (keys,): whole numbers that add up, none above the total or
-            the sum over a longer window.
-        noisy: The unbiased totals that these were read from, with the standard deviations of their noise.
-        noisy_windows: The unbiased sums over each window.
+        tick: Number of the step, from 1.
+        totals: Tuples so far, (keys,): integers that never decrease and add up along aggregations.
+        windows: Sums over each window, by its width, (keys,): integers that add up and do not exceed the total or the
+            sum over a longer window.
+        noisy: Unbiased totals behind these, with their noise standard deviations.
+        noisy_windows: Unbiased sums over each window.
     """
 
     QUANTITY: ClassVar[str] = "tuples so far"
@@ -289,19 +289,19 @@ class TotalReading:
 
     @property
     def events(self) -> dict[str, BoolArray]:
-        """None: events are not looked for in totals."""
+        """Empty: events are not detected in totals."""
         return {}
 
     @property
     def has_intervals(self) -> bool:
-        """They always are."""
+        """Always True."""
         return True
 
     def interval(self, level: float) -> Interval:
-        """Confidence intervals for the totals so far, for these records: lower and upper ends, (keys,) each.
+        """Return confidence intervals of the totals, for these records: lower and upper bounds, (keys,) each.
 
-        The level holds for each interval on its own, at this tick: so ends may fall where totals do not. Intervals are
-        centred on the unbiased totals, and extended to hold the totals that are shown.
+        Each interval has this level by itself, at this step, so bounds may decrease although totals do not. Intervals
+        are centred on the unbiased totals and extended to contain the shown totals.
 
         Raises:
             ValueError: the level is not between 0 and 1.
@@ -309,16 +309,16 @@ class TotalReading:
         return self.noisy.interval(level, self.totals)
 
     def window_interval(self, width: int, level: float) -> Interval:
-        """Do as `interval`, for the sums over a window that was asked for."""
+        """Return intervals as `interval` does, for the sums over a window of the question."""
         if width not in self.windows:
             raise InvalidArgument(
                 "width",
-                f"windows of {describe_value(sorted(self.windows))} ticks were asked for, got {describe_value(width)}",
+                f"must be a window of the question, {sorted(self.windows)}; got {describe_value(width)}",
             )
         return self.noisy_windows[width].interval(level, self.windows[width])
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """The reading of one key, as plain objects, to two digits behind the point; with ends of intervals."""
+        """Return the reading of one key as plain objects, to two decimals, with bounds of intervals."""
         plain: dict[str, Any] = {"total": round(float(self.totals[key]), 2)}
         plain["low"], plain["high"] = _round_interval(self.interval(LEVEL), key)
         plain["unbiased"] = round(float(self.noisy.values[key]), 2)
@@ -337,14 +337,15 @@ def _round_interval(interval: Interval, key: int) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Totals(StreamQuestion):
-    """Totals of tuples of each state so far, at every tick, with an error that grows slowly.
+    """Running totals of tuples of each state at every time step, with an error that grows slowly.
 
     Attributes:
-        axes: The states: a column of categories, or several columns, or a grid.
-        ticks: The number of ticks, which is public; None: without end.
-        windows: Widths, in ticks, of sliding sums. If there are any, noise is chosen for them, not for the totals.
-        forest: Aggregations of the states of the one axis, whose totals are sums of theirs; None: states alone. They
-            are read before the states.
+        axes: The states: one or several columns of categories, or a grid.
+        ticks: Public number of steps; None: without end.
+        windows: Widths, in steps, of sliding sums. If there are any, the noise is optimised for them, not for the
+            totals.
+        forest: Aggregations of the states of the only axis, whose totals are sums over states, listed before the
+            states; None: states only.
     """
 
     axes: tuple[Axis | Categories, ...]
@@ -359,21 +360,21 @@ class Totals(StreamQuestion):
 
     @property
     def events(self) -> tuple[Jump | Low | Event, ...]:
-        """None."""
+        """Empty: events are not detected in totals."""
         return ()
 
     @property
     def query(self) -> TickQuery:
-        """The query on the stream, which is paid for once."""
+        """Query on the stream, which is paid for once."""
         return TickQuery(self.axes, self.ticks, self.windows, CountUse.PREFIXES)
 
     def reader(self, plan: Plan) -> TotalsReader:
-        """The reader of the releases of the plan, from the first tick on."""
+        """Return the reader of the plan's releases, starting at the first step."""
         return TotalsReader(self, plan)
 
 
 class TotalsReader:
-    """Reads released totals, tick by tick. It holds public numbers alone."""
+    """Reads released totals, step by step. It holds public numbers only."""
 
     __slots__ = ("_estimator", "_law", "_members", "_parents", "_ring", "_shown", "_sizes", "_windows", "tick")
 
@@ -389,7 +390,7 @@ class TotalsReader:
         self.tick = 0
 
     def read_next(self, values: Sequence[int]) -> TotalReading:
-        """The reading after the integers of the next tick."""
+        """Return the reading after the integers of the next step."""
         self.tick += 1
         length = len(self._ring)
         states = self._estimator.estimate_next(np.array(values, dtype=np.float64))
@@ -403,19 +404,21 @@ class TotalsReader:
         return TotalReading(self.tick, totals, self._fit_windows(totals, noisy_windows), noisy, noisy_windows)
 
     def _fit_windows(self, totals: FloatArray, noisy: dict[int, NoisyValues]) -> dict[int, FloatArray]:
-        """Sums over windows, the widest first: each fits into the one before. One of all ticks is the total."""
-        fitted, most = dict[int, FloatArray](), totals
+        """Fit sums over windows, widest first, each within the one before. A window of all steps is the total."""
+        fitted, upper_bounds = dict[int, FloatArray](), totals
         for width in sorted(set(noisy), reverse=True):
-            most = totals if width >= self.tick else fit_window(self._parents, noisy[width].values, most)
-            fitted[width] = most
+            upper_bounds = (
+                totals if width >= self.tick else fit_window(self._parents, noisy[width].values, upper_bounds)
+            )
+            fitted[width] = upper_bounds
         return {width: fitted[width] for width in noisy}
 
     def _totals_before(self, width: int) -> FloatArray:
-        """Totals of so many ticks ago; zero before the first tick, which is exact."""
-        before: FloatArray = self._ring[(self.tick - width) % len(self._ring)]
-        return before if self.tick > width else np.zeros_like(before)
+        """Return the totals `width` steps ago; before the first step they are exactly zero."""
+        totals: FloatArray = self._ring[(self.tick - width) % len(self._ring)]
+        return totals if self.tick > width else np.zeros_like(totals)
 
     def _noisy_values(self, values: FloatArray, width: int | None) -> NoisyValues:
-        """Noises of states are independent, so those of aggregations grow as the root of their number."""
+        """Return values with noise deviations; an aggregation's deviation grows as the root of its number of states."""
         deviations: FloatArray = sqrt(self._law.variance(self.tick, width)) * self._sizes
         return NoisyValues(self._law.family, values, deviations)

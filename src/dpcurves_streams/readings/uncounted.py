@@ -1,4 +1,4 @@
-"""What a stream does not count: totals so far by reason, and notes where that is much of what came."""
+"""Running totals of a stream's uncounted tuples by reason, and notes if they are a large share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .constrained import MonotoneTotals
 from .question import LEVEL, STATED, Interval, NoisyValues
 
 NAMES_SHOWN = 8
-"""States that a note lists, at most."""
+"""Most states that a note lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,12 @@ class Tuning:
     """When a note is made.
 
     Attributes:
-        least_share: Share of the tuples that are used which has a reason, from which on it is noted.
-        least_beyond: Share of the tuples that are used which are of users beyond the cap: a cap is to leave tuples out.
-        recent_ticks: Steps that are looked at together, before which step 1 is left out: a file has all tuples without a
-            readable time there.
-        false_alarm: Probability of any note of a stream whose shares are below these, for each of three spans of steps.
+        least_share: Share of the used tuples with a reason, above which a note is made.
+        least_beyond: Share of the used tuples from users beyond the cap, above which a note is made; larger, because a
+            cap is meant to leave tuples out.
+        recent_ticks: Steps that are tested together. Step 1 is left out of later spans: a file has all tuples without a
+            readable timestamp there.
+        false_alarm: Probability of any note in a stream whose shares are below these, for each of three kinds of spans.
     """
 
     least_share: float = 0.05
@@ -44,13 +45,13 @@ class Tuning:
 
 
 class NoteFacts(NamedTuple):
-    """Public facts that notes name.
+    """Public facts that notes mention.
 
     Attributes:
-        time: The field of the time.
-        schedule_text: Start, end and length of the steps, in words.
-        grace_text: How long a step waits, in words.
-        tuples_per_user: How many tuples of a user in a step are used; None: no cap.
+        time: Field of timestamps.
+        schedule_text: Start, end and length of the steps, as text.
+        grace_text: Grace period of a step, as text.
+        tuples_per_user: Most used tuples of a user in a step; None without a cap.
     """
 
     time: str
@@ -61,16 +62,16 @@ class NoteFacts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UncountedReading:
-    """What was not counted up to a tick.
+    """Running totals of uncounted tuples after a time step.
 
     Attributes:
-        tick: Its number, from 1 on.
-        reasons: Why tuples are not counted; the last one, if there is a cap, counts users in one step.
-        totals: How many so far, (reasons,): whole numbers that never fall.
-        noisy: The unbiased totals, and the standard deviations of their noise.
-        counted_tuples: The unbiased number of tuples that are counted so far.
-        notes: What should be read along with the counts, by reason: from released numbers alone.
-        notes_so_far: Notes on all ticks so far, should the stream be left here.
+        tick: Number of the step, from 1.
+        reasons: Reasons; with a cap, the last one counts users per step.
+        totals: Totals so far, (reasons,): integers that never decrease.
+        noisy: Unbiased totals with the standard deviations of their noise.
+        counted_tuples: Unbiased number of counted tuples so far.
+        notes: Notes by reason, from released numbers only, that should be read with the counts.
+        notes_so_far: Notes on all steps so far, in case the stream is left here.
     """
 
     tick: int
@@ -82,7 +83,7 @@ class UncountedReading:
     notes_so_far: Mapping[UncountedReason, str]
 
     def interval(self, level: float) -> Interval:
-        """Confidence intervals for the totals, for these records: lower and upper ends, (reasons,) each.
+        """Return confidence intervals of the totals, for these records: lower and upper bounds, (reasons,) each.
 
         Raises:
             ValueError: the level is not between 0 and 1.
@@ -90,25 +91,25 @@ class UncountedReading:
         return self.noisy.interval(level, self.totals)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """A plain object for each reason, with its note if there is one."""
+        """Return a plain object for each reason, with its note if there is a note."""
         low, high = self.interval(LEVEL)
         return [
             {
-                "uncounted": reason.value, "total": float(self.totals[place]), "low": float(low[place]),
-                "high": float(high[place]), "unbiased": float(self.noisy.values[place]), **STATED,
+                "uncounted": reason.value, "total": float(self.totals[index]), "low": float(low[index]),
+                "high": float(high[index]), "unbiased": float(self.noisy.values[index]), **STATED,
                 **({"note": self.notes[reason]} if reason in self.notes else {}),
             }
-            for place, reason in enumerate(self.reasons)
+            for index, reason in enumerate(self.reasons)
         ]  # fmt: skip
 
 
 class TickSpan(NamedTuple):
-    """Unbiased numbers of a span of ticks.
+    """Unbiased numbers of a span of steps.
 
     Attributes:
-        counted_tuples: The number of counted tuples.
-        uncounted_tuples: How many have each reason, (reasons,).
-        width: How many ticks it has; None: all so far.
+        counted_tuples: Number of counted tuples.
+        uncounted_tuples: Number of tuples with each reason, (reasons,).
+        width: Number of steps; None: all so far.
     """
 
     counted_tuples: float
@@ -117,11 +118,11 @@ class TickSpan(NamedTuple):
 
 
 class UncountedReader:
-    """Reads totals of what is not counted, tick by tick. It holds public numbers alone.
+    """Reads totals of uncounted tuples, step by step. It holds public numbers only.
 
     Args:
-        plan: The plan of the stream.
-        facts: What notes name.
+        plan: Plan of the stream.
+        facts: Public facts that notes mention.
         tuning: When a note is made.
     """
 
@@ -141,11 +142,11 @@ class UncountedReader:
         self._counted = RunningTotalEstimator(self._law.counts, query.keys)
         self._shown = MonotoneTotals([-1] * len(self._reasons))
         self._past: deque[tuple[float, FloatArray]] = deque(maxlen=self._tuning.recent_ticks + 1)
-        self._variances_known: dict[int | None, FloatArray] = {}  # of this tick
+        self._variances_known: dict[int | None, FloatArray] = {}  # cache for the current step
         self.tick = 0
 
     def read_next(self, counts: Sequence[int], uncounted: Sequence[int]) -> UncountedReading:
-        """The reading after the integers of the next tick: those of its counts, and those of what is not counted."""
+        """Return the reading after the integers of the next step: its counts, then its uncounted totals."""
         self.tick += 1
         self._variances_known = {}
         totals = np.array(uncounted, dtype=np.float64)
@@ -158,19 +159,19 @@ class UncountedReader:
         )
         last = self._notes_at_marks(so_far)
         return UncountedReading(
-            self.tick, self._reasons, self._shown.estimate_next(totals, deviations), noisy, so_far.counted_tuples, {**notes, **last},
-            last or self._note_excesses(so_far, self._test_level(1), " so far"),
+            self.tick, self._reasons, self._shown.estimate_next(totals, deviations), noisy, so_far.counted_tuples,
+            {**notes, **last}, last or self._note_excesses(so_far, self._test_level(1), " so far"),
         )  # fmt: skip
 
     def _notes_at_marks(self, so_far: TickSpan) -> dict[UncountedReason, str]:
-        """Notes of all ticks so far: after the last one, or without an end after 1, 2, 4, 8, ... of them."""
+        """Return notes on all steps so far: after the last step or, without end, after 1, 2, 4, 8, ... steps."""
         ticks, tick = self._query.ticks, self.tick
         is_mark = tick == ticks if ticks is not None else tick & (tick - 1) == 0
-        number = 1 if ticks is not None else tick.bit_length()
-        return self._note_excesses(so_far, self._test_level(number), " so far") if is_mark else {}
+        test_number = 1 if ticks is not None else tick.bit_length()
+        return self._note_excesses(so_far, self._test_level(test_number), " so far") if is_mark else {}
 
     def _test_level(self, test_number: int) -> float:
-        """The probability of a false alarm of one reason, in test number 1, 2, ...: all of them add up."""
+        """Return the false-alarm probability of one reason in test number 1, 2, ...; their sum is bounded."""
         return self._tuning.false_alarm / len(self._reasons) / test_number**2 * (6 / pi**2)
 
     def _recent_span(self) -> TickSpan | None:
@@ -189,31 +190,33 @@ class UncountedReader:
         laws = [self._law.uncounted] * len(TUPLE_REASONS) + (
             [] if self._law.users_beyond_cap is None else [self._law.users_beyond_cap]
         )
-        found = {id(law): law.variance(self.tick, width) for law in laws}
-        return np.array([found[id(law)] for law in laws])
+        variances = {id(law): law.variance(self.tick, width) for law in laws}
+        return np.array([variances[id(law)] for law in laws])
 
     def _note_excesses(self, span: TickSpan | None, level: float, when: str) -> dict[UncountedReason, str]:
-        """Notes of reasons whose share is above the least one, beyond what noise makes of it at this level."""
+        """Return notes of the reasons whose share exceeds the least share significantly at this level."""
         if span is None:
             return {}
-        far = max(-NormalDist().inv_cdf(level), -log(2 * level) / sqrt(2) if self._is_laplace else 0.0)
-        tuples, found = len(TUPLE_REASONS), {}
-        used = span.counted_tuples + float(span.uncounted_tuples[:tuples].sum())
-        for place, reason in enumerate(self._reasons):
+        critical_z = max(-NormalDist().inv_cdf(level), -log(2 * level) / sqrt(2) if self._is_laplace else 0.0)
+        reason_count, notes = len(TUPLE_REASONS), {}
+        used = span.counted_tuples + float(span.uncounted_tuples[:reason_count].sum())
+        for index, reason in enumerate(self._reasons):
             weight = (
-                1.0 if place < tuples else float(self._facts.tuples_per_user or 1)
-            )  # tuples of a user beyond the cap
-            least = self._tuning.least_share if place < tuples else self._tuning.least_beyond
-            excess = weight * float(span.uncounted_tuples[place]) - least * used
-            if excess > 0 and excess > far * sqrt(self._variance_of_excess(place, weight, least, span.width)):
-                share = min(weight * float(span.uncounted_tuples[place]) / max(used, 1.0), 1.0)
-                found[reason] = self._format_note(reason, share, when)
-        return found
+                1.0 if index < reason_count else float(self._facts.tuples_per_user or 1)
+            )  # a user beyond the cap has at least this many tuples
+            least_share = self._tuning.least_share if index < reason_count else self._tuning.least_beyond
+            excess = weight * float(span.uncounted_tuples[index]) - least_share * used
+            if excess > 0 and excess > critical_z * sqrt(
+                self._variance_of_excess(index, weight, least_share, span.width)
+            ):
+                share = min(weight * float(span.uncounted_tuples[index]) / max(used, 1.0), 1.0)
+                notes[reason] = self._format_note(reason, share, when)
+        return notes
 
-    def _variance_of_excess(self, place: int, weight: float, least: float, width: int | None) -> float:
-        """The variance of the noise of what a reason has more than its least share of the tuples that are used."""
+    def _variance_of_excess(self, index: int, weight: float, least: float, width: int | None) -> float:
+        """Return the noise variance of a reason's tuples minus its least share of the used tuples."""
         weights = np.where(np.arange(len(self._reasons)) < len(TUPLE_REASONS), -least, 0.0)
-        weights[place] += weight
+        weights[index] += weight
         return float(weights**2 @ self._cached_variances(width)) + least**2 * self._counted.variance(width)
 
     @property
@@ -223,24 +226,27 @@ class UncountedReader:
     def _format_note(self, reason: UncountedReason, share: float, when: str) -> str:
         facts = self._facts
         capped = "" if facts.tuples_per_user is None else f" (at most {facts.tuples_per_user} of a user in a step)"
-        said = {
-            UncountedReason.UNREADABLE: f"cannot be read, or {facts.time!r} is no time (ISO 8601, or seconds since 1970)",
-            UncountedReason.OUTSIDE: f"have a time outside the steps or ahead of the clock; steps: {facts.schedule_text}",
-            UncountedReason.LATE: f"came after their step had closed; grace: {facts.grace_text}",
+        texts = {
+            UncountedReason.UNREADABLE: f"are unreadable, or {facts.time!r} is neither ISO 8601 nor seconds since 1970",
+            UncountedReason.OUTSIDE: f"are outside the steps or ahead of the clock; steps: {facts.schedule_text}",
+            UncountedReason.LATE: f"arrived after their step had closed; grace: {facts.grace_text}",
             UncountedReason.OTHER_STATE: _describe_states(self._query.axes),
-            UncountedReason.BEYOND_CAP: f"are of users with more than {facts.tuples_per_user} in a step; the others are not used",
+            UncountedReason.BEYOND_CAP: f"are from users with more than {facts.tuples_per_user} in a step; the rest is"
+            " not used",
         }
-        return f"about {share:.0%} of the tuples{when}{capped} {said[reason]}".replace("%", " %", 1)
+        return f"about {share:.0%} of the tuples{when}{capped} {texts[reason]}".replace("%", " %", 1)
 
 
 def _describe_states(axes: Sequence[Axis | Categories]) -> str:
-    """What is said of tuples in no declared state."""
+    """Return the text of the note on tuples in undeclared states."""
     parts = []
     for axis in axes:
         if isinstance(axis, Categories):
             names = ", ".join(str(value) for value in axis.values[:NAMES_SHOWN])
-            rest = len(axis.values) - NAMES_SHOWN
-            parts.append(f"states of {axis.column!r} listed: {names}" + (f" and {rest} more" if rest > 0 else ""))
+            more_count = len(axis.values) - NAMES_SHOWN
+            parts.append(
+                f"states of {axis.column!r} listed: {names}" + (f" and {more_count} more" if more_count > 0 else "")
+            )
         else:
             edges = axis.grid.edges
             parts.append(f"cells of {axis.column!r}: {float(edges[0]):g} to {float(edges[-1]):g}")

@@ -1,4 +1,4 @@
-"""Whole numbers whose bits are wires, the circuit builder, tracing of Python functions, and Bristol Fashion text."""
+"""Symbolic integers made of wires, the circuit builder, tracing of Python functions, and Bristol Fashion text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .circuit import Circuit, CircuitOutput, Gate, GateKind
 
 # Circuit builder: constants cost no gates, and common subexpressions are shared.
 ZERO, ONE = -1, -2
-"""Wires that are known when a circuit is made. They are in no gate."""
+"""Constant wires, which are known when a circuit is built and are in no gate."""
 
 
 class CircuitBuilder:
@@ -30,7 +30,7 @@ class CircuitBuilder:
         self._opposite = {ZERO: ONE, ONE: ZERO}
 
     def input_wires(self, index: int) -> tuple[int, ...]:
-        """The wires of one input."""
+        """Return the wires of one input."""
         start = sum(self.inputs[:index])
         return tuple(range(start, start + self.inputs[index]))
 
@@ -39,9 +39,9 @@ class CircuitBuilder:
             return ZERO
         if self._opposite.get(left) == right:
             return ONE
-        for one, other in ((left, right), (right, left)):
-            if one in (ZERO, ONE):
-                return other if one == ZERO else self.negation(other)
+        for constant_wire, other_wire in ((left, right), (right, left)):
+            if constant_wire in (ZERO, ONE):
+                return other_wire if constant_wire == ZERO else self.negation(other_wire)
         return self._add_gate(GateKind.XOR, *sorted((left, right)))
 
     def conjunction(self, left: int, right: int) -> int:
@@ -63,35 +63,38 @@ class CircuitBuilder:
         return self._opposite[wire]
 
     def multiplex(self, condition: int, one: int, other: int) -> int:
-        """Multiplexer: the one where the condition is 1, else the other: one AND."""
+        """Return `one` where the condition is 1, else `other`: one AND."""
         return self.xor(other, self.conjunction(condition, self.xor(one, other)))
 
     def carry(self, left: int, right: int, carry: int) -> int:
-        """Carry bit of a full adder of three bits: a single AND."""
+        """Return the carry bit of a full adder: one AND."""
         return self.xor(carry, self.conjunction(self.xor(left, carry), self.xor(right, carry)))
 
     def build_circuit(self, outputs: Sequence[CircuitOutput]) -> Circuit:
-        """The circuit of these outputs, without the gates that none of them needs."""
-        wanted = {wire for number in outputs for wire in number.wires}
-        for place in reversed(range(len(self._gates))):
-            if self._first + place in wanted:
-                wanted |= {self._gates[place].left, self._gates[place].right}
-        return self._renumber_wires(outputs, wanted)
+        """Return the circuit of these outputs, without gates that no output needs."""
+        needed = {wire for number in outputs for wire in number.wires}
+        for index in reversed(range(len(self._gates))):
+            if self._first + index in needed:
+                needed |= {self._gates[index].left, self._gates[index].right}
+        return self._renumber_wires(outputs, needed)
 
-    def _renumber_wires(self, outputs: Sequence[CircuitOutput], wanted: set[int]) -> Circuit:
-        places, gates = {wire: wire for wire in range(self._first)}, []
-        if wanted & {ZERO, ONE}:
-            places[ZERO] = self._first
+    def _renumber_wires(self, outputs: Sequence[CircuitOutput], needed: set[int]) -> Circuit:
+        new_numbers, gates = {wire: wire for wire in range(self._first)}, []
+        if needed & {ZERO, ONE}:
+            new_numbers[ZERO] = self._first
             gates.append(Gate(GateKind.ZERO, 0, 0))
-        if ONE in wanted:
-            places[ONE] = self._first + 1
+        if ONE in needed:
+            new_numbers[ONE] = self._first + 1
             gates.append(Gate(GateKind.NOT, self._first, self._first))
         for wire, gate in enumerate(self._gates, self._first):
-            if wire in wanted:
-                places[wire] = self._first + len(gates)
-                gates.append(Gate(gate.kind, places[gate.left], places[gate.right]))
-        moved = (CircuitOutput(tuple(places[wire] for wire in each.wires), each.low, each.high) for each in outputs)
-        return Circuit(self.inputs, tuple(gates), tuple(moved))
+            if wire in needed:
+                new_numbers[wire] = self._first + len(gates)
+                gates.append(Gate(gate.kind, new_numbers[gate.left], new_numbers[gate.right]))
+        renumbered = (
+            CircuitOutput(tuple(new_numbers[wire] for wire in output.wires), output.low, output.high)
+            for output in outputs
+        )
+        return Circuit(self.inputs, tuple(gates), tuple(renumbered))
 
     def _add_gate(self, kind: GateKind, left: int, right: int) -> int:
         gate = Gate(kind, left, right)
@@ -102,7 +105,7 @@ class CircuitBuilder:
 
 
 def bit_width(low: int, high: int) -> int:
-    """Bits of the numbers from `low` to `high`: of a two's complement, where some are negative.
+    """Return the bits of the numbers from `low` to `high`, in two's complement if some are negative.
 
     >>> bit_width(0, 255), bit_width(-1, 1), bit_width(-128, 127)
     (8, 2, 8)
@@ -112,16 +115,16 @@ def bit_width(low: int, high: int) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SymbolicInteger:
-    """Symbolic whole number, of which only the range is known while the circuit is made. No result is ever too large.
+    """Symbolic integer, of which only the range is known while the circuit is built. Operations never overflow.
 
-    Numbers are combined by ``+ - * < <= > >= == != & | ^ ~ abs``, with each other and with Python's integers, and by
-    `mux`, `sign`, `total` and the built-in `sum`. There is no truth value: no `if`, no `min`, no `max`.
+    Numbers support ``+ - * < <= > >= == != & | ^ ~ abs``, with each other and with Python integers, and `mux`, `sign`,
+    `total` and the built-in `sum`. They have no truth value: no `if`, no `min`, no `max`.
 
     Attributes:
         builder: Builder of the circuit that has its wires.
-        wires: The lowest bit first; a two's complement where `low` is negative.
-        low: No value is below it.
-        high: No value is above it.
+        wires: Lowest bit first; two's complement if `low` is negative.
+        low: Lower bound of the values.
+        high: Upper bound of the values.
     """
 
     builder: CircuitBuilder
@@ -131,33 +134,33 @@ class SymbolicInteger:
 
     @classmethod
     def from_input(cls, builder: CircuitBuilder, index: int) -> SymbolicInteger:
-        """An input: a number without a sign."""
+        """Return an input as an unsigned number."""
         wires = builder.input_wires(index)
         return cls(builder, wires, 0, (1 << len(wires)) - 1)
 
     @classmethod
     def from_bits(cls, bits: Sequence[SymbolicInteger]) -> SymbolicInteger:
-        """The number without a sign whose bits these are, the lowest first.
+        """Return the unsigned number with these bits, lowest first.
 
         Raises:
-            ValueError: there is none.
+            ValueError: there are no bits.
         """
         if not bits:
             raise InvalidArgument("bits", "at least one is needed")
-        wires = tuple(place.wires[0] if place.wires else ZERO for place in bits)
+        wires = tuple(bit.wires[0] if bit.wires else ZERO for bit in bits)
         return cls(bits[0].builder, wires, 0, (1 << len(wires)) - 1)
 
     def to_bits(self, size: int | None = None) -> list[SymbolicInteger]:
-        """The bits, the lowest first, each a number of its own; of a negative one, those of its two's complement.
+        """Return the bits, lowest first, as separate numbers; two's complement if negative.
 
         Args:
-            size: Number of wires; of a number that does not fit, the lowest ones.
+            size: Number of bits; if the number does not fit, its lowest bits.
         """
         return [self._bit(wire) for wire in self._extend_wires(len(self.wires) if size is None else size)]
 
     @property
     def output(self) -> CircuitOutput:
-        """Description of this number as a circuit's output: its wires and its range."""
+        """This number as an output of the circuit: its wires and its range."""
         return CircuitOutput(self.wires, self.low, self.high)
 
     def __add__(self, other: SymbolicInteger | int) -> SymbolicInteger:
@@ -175,24 +178,28 @@ class SymbolicInteger:
         return 0 - self
 
     def __mul__(self, other: SymbolicInteger | int) -> SymbolicInteger:
-        one, many = sorted((self, self._coerce_operand(other)), key=lambda each: (each.high - each.low, each.low))
-        if one.low >= -1 and one.high <= 1:
-            return one._multiply_ternary(many)
-        ends = [a * b for a in (one.low, one.high) for b in (many.low, many.high)]
-        squared = one.wires == many.wires and (one.low < 0) == (many.low < 0)  # else the same wires are other numbers
-        low = max(0, min(ends)) if squared else min(ends)
-        found = total(one._partial_products(many))
-        return self._with_range(found._extend_wires(bit_width(low, max(ends))), low, max(ends))
+        narrow, wide = sorted(
+            (self, self._coerce_operand(other)), key=lambda operand: (operand.high - operand.low, operand.low)
+        )
+        if narrow.low >= -1 and narrow.high <= 1:
+            return narrow._multiply_ternary(wide)
+        products = [a * b for a in (narrow.low, narrow.high) for b in (wide.low, wide.high)]
+        squared = narrow.wires == wide.wires and (narrow.low < 0) == (
+            wide.low < 0
+        )  # equal wires are equal numbers only if both are signed or both unsigned
+        low = max(0, min(products)) if squared else min(products)
+        product_sum = total(narrow._partial_products(wide))
+        return self._with_range(product_sum._extend_wires(bit_width(low, max(products))), low, max(products))
 
     __rmul__ = __mul__
 
     def __lt__(self, other: SymbolicInteger | int) -> SymbolicInteger:
-        """1 where it is less; one AND a bit."""
+        """Return 1 if less, else 0; one AND per bit."""
         right = self._coerce_operand(other)
         size = bit_width(min(self.low, right.low), max(self.high, right.high))
         signed = min(self.low, right.low) < 0
         first, second = list(self._extend_wires(size)), list(right._extend_wires(size))
-        if signed:  # numbers with a sign are in the order of those without, once their top bits are turned
+        if signed:  # flipping the top bits maps the order of signed numbers to that of unsigned numbers
             first[-1], second[-1] = self.builder.negation(first[-1]), self.builder.negation(second[-1])
         carry = ONE
         for a, b in zip(first, second, strict=True):
@@ -209,7 +216,7 @@ class SymbolicInteger:
         return ~(self < other)
 
     def __eq__(self, other: SymbolicInteger | int) -> SymbolicInteger:  # type: ignore[override]
-        """1 where they are equal; one AND less than bits."""
+        """Return 1 if equal, else 0; one AND per bit except one."""
         right = self._coerce_operand(other)
         size = bit_width(min(self.low, right.low), max(self.high, right.high))
         pairs = zip(self._extend_wires(size), right._extend_wires(size), strict=True)
@@ -235,7 +242,7 @@ class SymbolicInteger:
         return self._with_range(map(self.builder.negation, self.wires), top - self.high, top - self.low)
 
     def __abs__(self) -> SymbolicInteger:
-        """The number without its sign."""
+        """Return the absolute value."""
         if self.low >= 0:
             return self
         high = max(-self.low, self.high)
@@ -264,7 +271,7 @@ class SymbolicInteger:
         return SymbolicInteger(self.builder, (wire,), 0, 1)
 
     def _extend_wires(self, size: int) -> tuple[int, ...]:
-        """The wires of the same number with so many bits: fewer only where its range allows it."""
+        """Return the wires of this number with `size` bits; fewer bits than it has only if its range allows it."""
         top = self.wires[-1] if self.low < 0 else ZERO
         return (*self.wires, *([top] * (size - len(self.wires))))[:size]
 
@@ -272,46 +279,50 @@ class SymbolicInteger:
         return SymbolicInteger(self.builder, tuple(wires)[: bit_width(low, high)], low, high)
 
     def _add_or_subtract(self, right: SymbolicInteger, subtract: int) -> SymbolicInteger:
-        ends = (-right.high, -right.low) if subtract == ONE else (right.low, right.high)
-        low, high = self.low + ends[0], self.high + ends[1]
+        bounds = (-right.high, -right.low) if subtract == ONE else (right.low, right.high)
+        low, high = self.low + bounds[0], self.high + bounds[1]
         size, carry, wires = bit_width(low, high), subtract, []
-        turned = [self.builder.xor(wire, subtract) for wire in right._extend_wires(size)]
-        for a, b in zip(self._extend_wires(size), turned, strict=True):
+        operand_wires = [self.builder.xor(wire, subtract) for wire in right._extend_wires(size)]
+        for a, b in zip(self._extend_wires(size), operand_wires, strict=True):
             wires.append(self.builder.xor(self.builder.xor(a, b), carry))
             carry = self.builder.carry(a, b, carry)
         return SymbolicInteger(self.builder, tuple(wires), low, high)
 
     def _negate_where(self, condition: int, low: int, high: int) -> SymbolicInteger:
-        """The number, or minus it where the condition is 1: one AND a bit but for the highest."""
+        """Return the number, negated where the condition is 1; one AND per bit except the highest."""
         carry, wires = condition, []
         for wire in self._extend_wires(bit_width(low, high)):
-            turned = self.builder.xor(wire, condition)
-            wires.append(self.builder.xor(turned, carry))
-            carry = self.builder.conjunction(turned, carry)
+            flipped = self.builder.xor(wire, condition)
+            wires.append(self.builder.xor(flipped, carry))
+            carry = self.builder.conjunction(flipped, carry)
         return SymbolicInteger(self.builder, tuple(wires), low, high)
 
-    def _multiply_ternary(self, many: SymbolicInteger) -> SymbolicInteger:
-        """The product, where this number is -1, 0 or 1."""
-        ends = [one * other for one in (self.low, self.high) for other in (many.low, many.high)]
-        low, high = min(0, *ends), max(0, *ends)
-        if (self.low, self.high) == (many.low, many.high) == (-1, 1):
-            # Each has two bits: whether it is odd, and whether it is negative.
-            odd = self.builder.conjunction(self.wires[0], many.wires[0])
-            negative = self.builder.conjunction(odd, self.builder.xor(self.wires[1], many.wires[1]))
+    def _multiply_ternary(self, factor: SymbolicInteger) -> SymbolicInteger:
+        """Return the product, if this number is -1, 0 or 1."""
+        products = [
+            own_bound * factor_bound
+            for own_bound in (self.low, self.high)
+            for factor_bound in (factor.low, factor.high)
+        ]
+        low, high = min(0, *products), max(0, *products)
+        if (self.low, self.high) == (factor.low, factor.high) == (-1, 1):
+            # Each number has two bits: odd and negative.
+            odd = self.builder.conjunction(self.wires[0], factor.wires[0])
+            negative = self.builder.conjunction(odd, self.builder.xor(self.wires[1], factor.wires[1]))
             return SymbolicInteger(self.builder, (odd, negative), -1, 1)
         odd = self.wires[0] if self.wires else ZERO
-        kept = tuple(self.builder.conjunction(odd, wire) for wire in many.wires)
-        kept_number = SymbolicInteger(self.builder, kept, min(0, many.low), max(0, many.high))
-        return kept_number if self.low >= 0 else kept_number._negate_where(self.wires[-1], low, high)
+        masked_wires = tuple(self.builder.conjunction(odd, wire) for wire in factor.wires)
+        masked = SymbolicInteger(self.builder, masked_wires, min(0, factor.low), max(0, factor.high))
+        return masked if self.low >= 0 else masked._negate_where(self.wires[-1], low, high)
 
-    def _partial_products(self, many: SymbolicInteger) -> Iterator[SymbolicInteger]:
-        for place, wire in enumerate(self.wires):
-            part = self._bit(wire)._multiply_ternary(many)
-            weight = -(1 << place) if self.low < 0 and place == len(self.wires) - 1 else 1 << place
-            yield -part._shift_left(place) if weight < 0 else part._shift_left(place)
+    def _partial_products(self, factor: SymbolicInteger) -> Iterator[SymbolicInteger]:
+        for position, wire in enumerate(self.wires):
+            product = self._bit(wire)._multiply_ternary(factor)
+            weight = -(1 << position) if self.low < 0 and position == len(self.wires) - 1 else 1 << position
+            yield -product._shift_left(position) if weight < 0 else product._shift_left(position)
 
     def _shift_left(self, places: int) -> SymbolicInteger:
-        """The number times a power of two."""
+        """Return the number times a power of two."""
         return SymbolicInteger(self.builder, (*([ZERO] * places), *self.wires), self.low << places, self.high << places)
 
     def _apply_bitwise(self, other: SymbolicInteger | int, gate: Callable[[int, int], int]) -> SymbolicInteger:
@@ -321,7 +332,7 @@ class SymbolicInteger:
         return SymbolicInteger(self.builder, tuple(gate(a, b) for a, b in pairs), 0, (1 << size) - 1)
 
     def _and_all_wires(self, wires: list[int]) -> int:
-        """Wire of the AND of all wires, computed by a balanced tree."""
+        """Return the wire of the AND of all wires, computed by a balanced tree."""
         while len(wires) > 1:
             odd = wires[len(wires) // 2 * 2 :]
             wires = [self.builder.conjunction(a, b) for a, b in zip(wires[::2], wires[1::2], strict=False)] + odd
@@ -329,17 +340,17 @@ class SymbolicInteger:
 
 
 def constant(builder: CircuitBuilder, value: int) -> SymbolicInteger:
-    """A number that everybody knows. Raises `TypeError`: it is no whole number."""
-    found = require_integer("kernel", value)
-    wires = tuple(ONE if found >> place & 1 else ZERO for place in range(bit_width(found, found)))
-    return SymbolicInteger(builder, wires, found, found)
+    """Return a public constant. Raises `TypeError` if it is not an integer."""
+    number = require_integer("kernel", value)
+    wires = tuple(ONE if number >> position & 1 else ZERO for position in range(bit_width(number, number)))
+    return SymbolicInteger(builder, wires, number, number)
 
 
 def mux(condition: SymbolicInteger, one: SymbolicInteger | int, other: SymbolicInteger | int) -> SymbolicInteger:
-    """The one where the condition is 1, else the other: one AND a bit.
+    """Return `one` where the condition is 1, else `other`: one AND per bit.
 
     Raises:
-        ValueError: the condition may be something else than 0 or 1.
+        ValueError: the condition has values other than 0 and 1.
     """
     if condition.low < 0 or condition.high > 1:
         raise InvalidArgument("condition", f"a bit is needed, got a number from {condition.low} to {condition.high}")
@@ -353,32 +364,34 @@ def mux(condition: SymbolicInteger, one: SymbolicInteger | int, other: SymbolicI
 
 
 def sign(number: SymbolicInteger) -> SymbolicInteger:
-    """-1, 0 or 1: of a difference of two numbers, two ANDs a bit but one.
+    """Return -1, 0 or 1; for a difference of two numbers, two ANDs per bit except one.
 
     >>> from dpcurves_parties.crypto.circuits import trace_circuit
-    >>> trace_circuit(lambda x, y: sign(x - y), 32, 32).ands
+    >>> trace_circuit(lambda x, y: sign(x - y), 32, 32).and_count
     63
     """
     signed, wires = number.low < 0, number.wires
     if signed and number.low > -(1 << len(wires) - 1):
-        wires = wires[:-1]  # the top bit is never the only one
-    turned = [number.builder.negation(wire) for wire in wires]
-    odd = number.builder.negation(number._and_all_wires(turned))
-    return SymbolicInteger(number.builder, (odd, number.wires[-1]), -1, 1) if signed else number._bit(odd)
+        wires = wires[:-1]  # the sign bit is never the only set bit
+    negated = [number.builder.negation(wire) for wire in wires]
+    is_nonzero = number.builder.negation(number._and_all_wires(negated))
+    return SymbolicInteger(number.builder, (is_nonzero, number.wires[-1]), -1, 1) if signed else number._bit(is_nonzero)
 
 
 def total(numbers: Iterable[SymbolicInteger]) -> SymbolicInteger:
-    """The sum of all, by a tree: fewer ANDs than the built-in `sum`.
+    """Return the sum by a balanced tree, with fewer ANDs than the built-in `sum`.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there are no numbers.
     """
-    left = list(numbers)
-    if not left:
+    summands = list(numbers)
+    if not summands:
         raise InvalidArgument("numbers", "at least one is needed")
-    while len(left) > 1:
-        left = [a + b for a, b in zip(left[::2], left[1::2], strict=False)] + left[len(left) // 2 * 2 :]
-    return left[0]
+    while len(summands) > 1:
+        summands = [a + b for a, b in zip(summands[::2], summands[1::2], strict=False)] + summands[
+            len(summands) // 2 * 2 :
+        ]
+    return summands[0]
 
 
 MOST_BITS = 64
@@ -387,7 +400,7 @@ Shape = int | Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Record of a party: its numbers by name."""
+    """A party's record: its numbers by name."""
 
     _numbers: Mapping[str, SymbolicInteger]
 
@@ -399,37 +412,37 @@ class Record:
 
 
 def trace_circuit(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
-    """The circuit of a function, which is called once, with numbers that stand for all values.
+    """Trace a function into a circuit by calling it once with symbolic integers.
 
     Args:
-        kernel: Takes as many arguments as there are shapes; returns one number or a tuple of them.
-        shapes: Bits of each argument, which is a number without a sign; or of its parts, by name. Parts are inputs in
-            their order.
+        kernel: Takes as many arguments as there are shapes; returns one number or a tuple of numbers.
+        shapes: Bits of each argument, an unsigned number; or bits of its fields, by name. Fields are inputs in their
+            order.
 
     Raises:
-        TypeError: the function returns something else, or asks whether a number is true.
-        ValueError: a number has less than one bit or more than 64.
+        TypeError: the function returns something else, or uses the truth value of a number.
+        ValueError: a number has fewer than 1 bit or more than 64.
 
-    >>> trace_circuit(lambda x, y: abs(x.income - y.income), {"income": 32}, {"income": 32}).ands
+    >>> trace_circuit(lambda x, y: abs(x.income - y.income), {"income": 32}, {"income": 32}).and_count
     63
     """
-    widths = [each for shape in shapes for each in (shape.values() if isinstance(shape, Mapping) else [shape])]
-    for each in widths:
-        if not 1 <= each <= MOST_BITS:
-            raise InvalidArgument("bits", f"a number has 1 to {MOST_BITS} bits, got {describe_value(each)}")
-    wiring = CircuitBuilder(widths)
-    numbers = iter([SymbolicInteger.from_input(wiring, place) for place in range(len(widths))])
+    widths = [width for shape in shapes for width in (shape.values() if isinstance(shape, Mapping) else [shape])]
+    for width in widths:
+        if not 1 <= width <= MOST_BITS:
+            raise InvalidArgument("bits", f"a number has 1 to {MOST_BITS} bits, got {describe_value(width)}")
+    builder = CircuitBuilder(widths)
+    numbers = iter([SymbolicInteger.from_input(builder, index) for index in range(len(widths))])
     arguments = [
         Record({name: next(numbers) for name in shape}) if isinstance(shape, Mapping) else next(numbers)
         for shape in shapes
     ]
-    found = kernel(*arguments)
-    results = found if isinstance(found, tuple) else (found,)
-    if not all(isinstance(each, SymbolicInteger) for each in results):
+    returned = kernel(*arguments)
+    results = returned if isinstance(returned, tuple) else (returned,)
+    if not all(isinstance(width, SymbolicInteger) for width in results):
         raise WrongArgumentType(
-            "kernel", f"it has to return a number made of its arguments, got {describe_value(found)}"
+            "kernel", f"it has to return a number made of its arguments, got {describe_value(returned)}"
         )
-    return wiring.build_circuit([each.output for each in results])
+    return builder.build_circuit([width.output for width in results])
 
 
 _WORDS = {GateKind.XOR: "XOR", GateKind.AND: "AND", GateKind.NOT: "INV"}

@@ -23,7 +23,10 @@ class GateKind(IntEnum):
 
 
 class Gate(NamedTuple):
-    """Gate; its own wire is numbered after the inputs and the gates before it. NOT has its own twice, ZERO none."""
+    """Gate, whose output wire is numbered after the inputs and earlier gates.
+
+    NOT has its input twice, ZERO has none.
+    """
 
     kind: GateKind
     left: int
@@ -31,10 +34,7 @@ class Gate(NamedTuple):
 
 
 class CircuitOutput(NamedTuple):
-    """An output: its wires, the lowest bit first, and the range of the integer in them.
-
-    It is a two's complement where `low` is negative.
-    """
+    """An output: its wires, lowest bit first, and the range of its integer; two's complement if `low` is negative."""
 
     wires: tuple[int, ...]
     low: int
@@ -56,7 +56,7 @@ class Machine(Protocol[Wire]):
     def negation(self, wire: Wire) -> Wire: ...
 
     def zeros(self, like: Wire) -> Wire:
-        """A wire that is 0 in each instance."""
+        """Return a wire that is 0 in each instance."""
         ...
 
 
@@ -67,10 +67,10 @@ class Circuit:
     Attributes:
         inputs: Bits of each input; their wires come first, in order.
         gates: Gates in the order of their wires.
-        outputs: Numbers that are read off the wires.
+        outputs: Numbers that are output.
 
     Raises:
-        ValueError: there is no input bit, or a gate or an output has a wire that comes later, or does not exist.
+        ValueError: there is no input bit, or a gate or an output has a wire that comes later or does not exist.
     """
 
     inputs: tuple[int, ...]
@@ -81,16 +81,18 @@ class Circuit:
     def __post_init__(self) -> None:
         if sum(self.inputs) < 1 or min(self.inputs) < 0:
             raise InvalidArgument("inputs", "a circuit needs at least one bit of input")
-        last, first = [-1] * (sum(self.inputs) + len(self.gates)), sum(self.inputs)
-        for place, gate in enumerate(self.gates):
-            if gate.kind != GateKind.ZERO and not (0 <= gate.left < first + place and 0 <= gate.right < first + place):
-                raise InvalidArgument("gates", f"gate {place} reads a wire that comes later, or is none")
-            last[gate.left] = last[gate.right] = place
+        last_use, input_count = [-1] * (sum(self.inputs) + len(self.gates)), sum(self.inputs)
+        for index, gate in enumerate(self.gates):
+            if gate.kind != GateKind.ZERO and not (
+                0 <= gate.left < input_count + index and 0 <= gate.right < input_count + index
+            ):
+                raise InvalidArgument("gates", f"gate {index} reads a wire that comes later, or is none")
+            last_use[gate.left] = last_use[gate.right] = index
         for wire in self.output_wires:
-            if not 0 <= wire < len(last):
+            if not 0 <= wire < len(last_use):
                 raise InvalidArgument("outputs", "an output is no wire of the circuit")
-            last[wire] = len(self.gates)
-        object.__setattr__(self, "_last_use", tuple(last))
+            last_use[wire] = len(self.gates)
+        object.__setattr__(self, "_last_use", tuple(last_use))
 
     @property
     def output_wires(self) -> tuple[int, ...]:
@@ -99,23 +101,23 @@ class Circuit:
 
     @property
     def and_count(self) -> int:
-        """Number of AND gates: the cost of a circuit, for other gates are free."""
+        """Number of AND gates, which is the cost of the circuit, because other gates are free."""
         return sum(gate.kind == GateKind.AND for gate in self.gates)
 
     def run(self, machine: Machine[Wire], inputs: Sequence[Wire]) -> list[Wire]:
-        """Evaluate the circuit: wires of all outputs, from those of all inputs. A wire is freed after its last use.
+        """Evaluate the circuit; return the wires of all outputs. A wire is freed after its last use.
 
         Raises:
-            ValueError: there are not as many input wires as bits.
+            ValueError: the number of input wires is wrong.
         """
         if len(inputs) != sum(self.inputs):
             raise InvalidArgument("inputs", f"{sum(self.inputs)} wires are needed, got {len(inputs)}")
         wires: list[Wire | None] = [*inputs, *([None] * len(self.gates))]
-        for place, gate in enumerate(self.gates, len(inputs)):
-            wires[place] = _evaluate_gate(machine, gate, wires, inputs[0])
-            for read in {gate.left, gate.right}:
-                if self._last_use[read] == place - len(inputs):
-                    wires[read] = None
+        for index, gate in enumerate(self.gates, len(inputs)):
+            wires[index] = _evaluate_gate(machine, gate, wires, inputs[0])
+            for used_wire in {gate.left, gate.right}:
+                if self._last_use[used_wire] == index - len(inputs):
+                    wires[used_wire] = None
         return [_require_wire(wires[wire]) for wire in self.output_wires]
 
 
@@ -136,11 +138,11 @@ def _require_wire(wire: Wire | None) -> Wire:
 
 # Evaluation of circuits in the clear: a reference for tests, simulations and plans.
 Bools = NDArray[np.bool_]
-_WORD = 63
+_WORD = 63  # bits of a nonnegative 64-bit integer
 
 
 class CleartextMachine:
-    """Runs gates on arrays of bits, one for each instance."""
+    """Runs gates on arrays of bits, one bit per instance."""
 
     def xor(self, left: Bools, right: Bools) -> Bools:
         return left ^ right
@@ -156,34 +158,34 @@ class CleartextMachine:
 
 
 def split_into_bits(values: ArrayLike, width: int) -> list[Bools]:
-    """The bits of whole numbers, the lowest first.
+    """Split unsigned integers into bits, lowest first.
 
     Raises:
-        ValueError: a number is negative or has more bits. It is not shown.
+        ValueError: a number is negative or too large. The message does not show it.
     """
-    given = np.asarray(values)
-    good = given.dtype.kind in "bui" and not bool(np.any(given < 0))
-    numbers = given.astype(np.uint64) if good else np.zeros(1, np.uint64)
-    if not good or (width < 64 and bool(np.any(numbers >> np.uint64(width)))):
+    array = np.asarray(values)
+    is_unsigned = array.dtype.kind in "bui" and not bool(np.any(array < 0))
+    numbers = array.astype(np.uint64) if is_unsigned else np.zeros(1, np.uint64)
+    if not is_unsigned or (width < 64 and bool(np.any(numbers >> np.uint64(width)))):
         raise InvalidArgument("values", f"all must be whole numbers below 2**{width}")
-    return [(numbers >> np.uint64(place) & np.uint64(1)).astype(np.bool_) for place in range(width)]
+    return [(numbers >> np.uint64(position) & np.uint64(1)).astype(np.bool_) for position in range(width)]
 
 
 def join_bits(wires: Sequence[Bools], number: CircuitOutput) -> NDArray[Any]:
-    """The integers that an output's wires hold: Python's own where 64 bits are too few."""
+    """Join an output's wires to integers; Python integers if 64 bits are too few."""
     kind: Any = np.int64 if len(wires) <= _WORD else object
-    weights = [1 << place for place in range(len(wires))]
+    weights = [1 << position for position in range(len(wires))]
     if number.low < 0:
         weights[-1] = -weights[-1]
-    parts = [wire.astype(kind) * weight for wire, weight in zip(wires, weights, strict=True)]
-    return np.asarray(sum(parts)) if parts else np.zeros(0, np.int64)
+    summands = [wire.astype(kind) * weight for wire, weight in zip(wires, weights, strict=True)]
+    return np.asarray(sum(summands)) if summands else np.zeros(0, np.int64)
 
 
 def evaluate_circuit(circuit: Circuit, *values: ArrayLike) -> tuple[NDArray[Any], ...]:
-    """Evaluate a circuit in the clear on arrays of whole numbers, one array for each input: one for each output.
+    """Evaluate a circuit in the clear on arrays of integers, one array per input; return one array per output.
 
     Raises:
-        ValueError: there are not as many as inputs, or they have other lengths, or more bits.
+        ValueError: the number of arrays is wrong, their lengths differ, or a number has too many bits.
 
     >>> from dpcurves_parties.crypto.circuits import trace_circuit
     >>> evaluate_circuit(trace_circuit(lambda x, y: abs(x - y), 8, 8), [3, 250], [7, 1])
@@ -191,45 +193,48 @@ def evaluate_circuit(circuit: Circuit, *values: ArrayLike) -> tuple[NDArray[Any]
     """
     if len(values) != len(circuit.inputs):
         raise InvalidArgument("values", f"{len(circuit.inputs)} inputs are needed, got {len(values)}")
-    arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(each, dtype=np.uint64)) for each in values))
-    given = [wire for each, width in zip(arrays, circuit.inputs, strict=True) for wire in split_into_bits(each, width)]
-    return decode_outputs(circuit, circuit.run(CleartextMachine(), given))
+    arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(array, dtype=np.uint64)) for array in values))
+    input_wires = [
+        wire for array, width in zip(arrays, circuit.inputs, strict=True) for wire in split_into_bits(array, width)
+    ]
+    return decode_outputs(circuit, circuit.run(CleartextMachine(), input_wires))
 
 
 def decode_outputs(circuit: Circuit, wires: Sequence[Bools]) -> tuple[NDArray[Any], ...]:
-    """The integers of all outputs, from their wires."""
-    found, start = [], 0
+    """Return the integers of all outputs, from their wires."""
+    integers, start = [], 0
     for number in circuit.outputs:
-        found.append(join_bits(wires[start : start + len(number.wires)], number))
+        integers.append(join_bits(wires[start : start + len(number.wires)], number))
         start += len(number.wires)
-    return tuple(found)
+    return tuple(integers)
 
 
 Words = TypeVar("Words", bound=NDArray[Any])
 LEAST = 3 * 1024
-"""Bits of one weight that are worth a gate before the end."""
+"""Bits of one weight above which full adders run before the end."""
 
 
 def total_offset(number: CircuitOutput, count: int) -> int:
-    """Offset that is added to the sum of so many instances, so that it is never negative."""
+    """Return the offset that makes the sum of `count` instances nonnegative."""
     return count << (len(number.wires) - 1) if number.low < 0 else 0
 
 
 def total_width(number: CircuitOutput, count: int) -> int:
-    """Bits of the sum of so many instances, with `total_offset`."""
+    """Return the bits of the sum of `count` instances, including `total_offset`."""
     return (count * ((1 << len(number.wires)) - 1)).bit_length()
 
 
 @dataclass(slots=True)
 class CarrySaveAdder(Generic[Words]):
-    """Carry-save adder of a circuit's output over all instances: full adders of three bits of one weight, one AND each.
+    """Carry-save adder of a circuit's output over all instances, by full adders of three bits of one weight, one AND
+    each.
 
-    Bits of one weight lie on one pile. Three of them become one of their weight and one of twice that, in a batch of
-    all that are there; so n bits take less than n ANDs.
+    Bits of one weight form a column. Three of them become one of the same weight and one of twice the weight, in a
+    batch of all available bits, so n bits take fewer than n ANDs.
 
     Attributes:
         machine: Machine that evaluates the gates.
-        summand: Type of the numbers that are added.
+        summand: Output that is summed.
         count: Number of instances added.
     """
 
@@ -240,7 +245,7 @@ class CarrySaveAdder(Generic[Words]):
 
     @property
     def offset(self) -> int:
-        """Excess of the total's wires over the total: the sum of the offsets of signed numbers."""
+        """Offset of the total: the sum of the offsets of signed numbers."""
         return total_offset(self.summand, self.count)
 
     @property
@@ -252,7 +257,7 @@ class CarrySaveAdder(Generic[Words]):
         """Add the instances of one chunk.
 
         Raises:
-            ValueError: there are not as many wires as the number has.
+            ValueError: the number of wires is wrong.
         """
         if len(wires) != len(self.summand.wires):
             raise InvalidArgument("wires", f"{len(self.summand.wires)} are needed, got {len(wires)}")

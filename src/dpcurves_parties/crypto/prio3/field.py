@@ -45,7 +45,7 @@ class QueryInputs(NamedTuple):
     Attributes:
         cells: ``(reports, length, 2)``.
         wire_seeds: Starts of wires, ``(reports, 2 * chunk, 2)``.
-        gadget_values: Values of the polynomial of sums of products at all nodes but the last, ``(reports, 2 * points - 1, 2)``.
+        gadget_values: Values of the gadget polynomial at all nodes except the last, ``(reports, 2 * points - 1, 2)``.
         joint_rand: ``(reports, calls, 2)``.
         query_rand: Two factors and a point, ``(reports, 3, 2)``.
     """

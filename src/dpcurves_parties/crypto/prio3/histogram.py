@@ -59,56 +59,57 @@ class VerifiedCells:
     seeds: NDArray[np.uint8]
 
     def find_accepted(self, messages: NDArray[np.uint8]) -> NDArray[np.bool_]:
-        """Mask of the reports that may count, from the other server's messages.
+        """Return a mask of the reports that may count, given the other server's messages.
 
         Raises:
-            ValueError: there are not as many messages as here.
+            ValueError: the number of messages differs.
         """
         return self.scheme.find_accepted(self.party, self.messages, self.seeds, messages)
 
     def sums(self) -> list[int]:
-        """SECRET: this server's share of how many of these reports are in each cell, modulo the field's modulus."""
+        """SECRET: return this server's share of the number of reports in each cell, modulo the field's modulus."""
         return field.sum_rows(self.cells)
 
 
 @dataclass(frozen=True)
 class Prio3Histogram:
-    """Scheme of reports of one cell out of `length`, which two servers verify: Prio3Histogram of the VDAF draft 20.
+    """Scheme of verifiable reports of one cell out of `length` for two servers: Prio3Histogram of the VDAF draft 20.
 
-    A record's cell is a vector of zeros and a one, in the field of `MODULUS`. Server 1 has a seed of its share, server
-    0 the rest. The proof (a fully linear one, of Boneh, Boyle, Corrigan-Gibbs, Gilboa and Ishai, 2019) is shared in the
-    same way. A sum over chunks of `chunk_length` cells of products ``r**j * x * (x - 1)`` of *wires* is 0 where all cells are
-    0 or 1, for nearly all r; with the sum of cells, which is 1, it says that the vector is of one cell.
+    A cell is encoded as a one-hot vector in the field of `MODULUS`. Server 1 has a seed of its share, server 0 the
+    rest. The proof (a fully linear proof of Boneh, Boyle, Corrigan-Gibbs, Gilboa and Ishai, 2019) is shared in the same
+    way. A sum over chunks of `chunk_length` cells of products ``r**j * x * (x - 1)`` of *wires* is 0 if all cells are 0
+    or 1, and only then for nearly all r; together with the sum of the cells, which is 1, it shows that the vector is
+    one-hot.
 
-    Formal guarantees: *privacy*. What one server with any behaviour sees, of an honest owner's report, are its own
-    share and the other one's message; it could have drawn both itself, if streams are random oracles. *Proof.* Server
-    1's share is uniform seeds, and server 0's is masked by streams of seeds that it lacks. The public share is hashes
-    with blinds, of which it has its own. The message holds values of wires at a point that neither owner nor server
-    chooses after the report is made, for the key of verification is older: values are masked by uniform starts of the
-    wires, unless the point is a node (refused by both). The value of the polynomial is then the one that fits, and
-    what has to be 0 is the negative of what the server itself has. So whatever it answers, whether the report is
-    dropped is a function of what it knew before. The same report has the same point whenever it is verified: so
-    verifying again tells nothing more. *Soundness*: a report that passes at two honest servers is of one cell, but for
-    a chance below ``(q + 1) * 2**-118``, up to 2**12 cells, if its owner has computed q hashes and does not know the
-    key of verification. *Proof.* Each r is a hash of both shares, and a polynomial of degree `chunk_length` that is not 0 has
-    it for a root with a chance of ``chunk_length / MODULUS``, at each of q tries. Another polynomial than that of the products
-    agrees with it at the point with a chance of ``2 * points / MODULUS``, for the point is a hash under a key that
-    the owner has not got. The two numbers that have to be 0 are added with random factors: ``1 / MODULUS``. *Not
-    promised*: that the cell is the owner's true one.
+    Formal guarantees: *privacy*. One server with any behaviour sees, of an honest owner's report, its own share and the
+    other server's message; it could have drawn both itself, if streams are random oracles. *Proof.* Server 1's share is
+    uniform seeds, and server 0's is masked by streams of seeds that it lacks. The public share is hashes with blinds,
+    of which it has its own. The message holds values of wires at a point that neither owner nor server chooses after
+    the report is made, because the verification key is older: values are masked by uniform starts of the wires, unless
+    the point is a node (refused by both). The value of the polynomial is then determined, and the sum that must be 0 is
+    the negative of the server's own share. So whatever it answers, whether the report is dropped is a function of what
+    it knew before. A report has the same point whenever it is verified, so repeated verification reveals nothing more.
+    *Soundness*: a report that passes at two honest servers is one-hot, except with probability below ``(q + 1) *
+    2**-118``, for up to 2**12 cells, if its owner has computed q hashes and does not know the verification key.
+    *Proof.* Each r is a hash of both shares, and a nonzero polynomial of degree `chunk_length` has r as a root with
+    probability of at most ``chunk_length / MODULUS``, for each of q tries. A polynomial other than the true one agrees
+    with it at the point with probability of at most ``2 * points / MODULUS``, since the point is a hash under a key
+    that the owner lacks. The two numbers that must be 0 are added with random factors: ``1 / MODULUS``. *Not covered*:
+    that the cell is the owner's true cell.
 
     Attributes:
         PUBLIC_SIZE: Bytes of a public share.
         length: Number of cells.
-        chunk_length: Number of products in a call of the sum: messages and starts of wires grow with it, calls shrink.
-        context: Context of all streams: a task.
+        chunk_length: Products per gadget call: messages and wire starts grow with it, the number of calls shrinks.
+        context: Context of all streams, such as a task.
 
     Raises:
-        ValueError: there is no cell, or no product in a call.
+        ValueError: there are no cells, or no products in a call.
 
     >>> scheme = Prio3Histogram(5, 2, b"some task")
-    >>> shares = scheme.shared(np.array([3, 1]), [bytes(16), bytes(15) + b"1"], [bytes(range(128))] * 2)
+    >>> shares = scheme.shard(np.array([3, 1]), [bytes(16), bytes(15) + b"1"], [bytes(range(128))] * 2)
     >>> first, second = (
-    ...     scheme.verified(party, shares.public, shares.inputs[party], [bytes(16), bytes(15) + b"1"], bytes(32))
+    ...     scheme.verify_init(party, shares.public, shares.inputs[party], [bytes(16), bytes(15) + b"1"], bytes(32))
     ...     for party in (0, 1)
     ... )
     >>> first.find_accepted(second.messages).tolist()
@@ -131,18 +132,21 @@ class Prio3Histogram:
 
     @classmethod
     def with_smallest_reports(cls, length: int, context: bytes) -> Prio3Histogram:
-        """The scheme whose reports, with both messages, are smallest."""
+        """Return the scheme with the smallest reports, including both messages."""
         schemes = (cls(length, chunk, context) for chunk in range(1, length + 1))
-        return min(schemes, key=lambda one: (one.proof_length * field.SIZE + 2 * one.message_size, one.chunk_length))
+        return min(
+            schemes,
+            key=lambda scheme: (scheme.proof_length * field.SIZE + 2 * scheme.message_size, scheme.chunk_length),
+        )
 
     @property
     def calls(self) -> int:
-        """Number of chunks."""
+        """Number of gadget calls, one per chunk."""
         return -(-self.length // self.chunk_length)
 
     @property
     def points(self) -> int:
-        """Values of a wire: its start, and one for each call, filled up to a power of 2."""
+        """Values of a wire: its start and one for each call, padded to a power of 2."""
         return 1 << self.calls.bit_length()
 
     @property
@@ -152,23 +156,23 @@ class Prio3Histogram:
 
     @property
     def message_size(self) -> int:
-        """Bytes that a server says to the other one of a report."""
+        """Bytes of a server's message about one report."""
         return field.SIZE * (2 * self.chunk_length + 2) + field.SEED
 
     def input_size(self, party: int) -> int:
-        """Bytes of an input share."""
+        """Return the bytes of an input share."""
         return 2 * field.SEED if party else field.SIZE * (self.length + self.proof_length) + field.SEED
 
     def shard(self, cells: NDArray[np.int64], nonces: Sequence[bytes], randomness: Sequence[bytes]) -> OneHotShares:
         """Share cells between two servers.
 
         Args:
-            cells: ``(reports,)``. SECRET.
-            nonces: 16 bytes each, no two alike: they are public.
-            randomness: 128 uniform bytes for each report. SECRET.
+            cells: SECRET. ``(reports,)``.
+            nonces: Public nonces of 16 bytes, all different.
+            randomness: SECRET. 128 uniform bytes for each report.
 
         Raises:
-            ValueError: a cell is none; or there are other numbers of nonces and of bytes.
+            ValueError: a cell is out of range, or nonces or randomness have wrong sizes.
         """
         if np.any((cells < 0) | (cells >= self.length)):
             raise InvalidArgument("cells", f"cells below {self.length} are needed")
@@ -181,11 +185,11 @@ class Prio3Histogram:
         vectors = np.zeros((len(cells), self.length, 2), np.uint64)
         vectors[np.arange(len(cells)), cells, 0] = 1
         leader = field.subtract_elements(vectors, helper)
-        parts = [
+        joint_rand_parts = [
             self._joint_rand_parts(party, each, nonces, shares)
             for party, (each, shares) in enumerate(((own_blinds, leader), (blinds, helper)))
         ]
-        public = [first + second for first, second in zip(*parts, strict=True)]
+        public = [first + second for first, second in zip(*joint_rand_parts, strict=True)]
         starts = field.expand_elements(
             self._tag(PROVING), ((seed, _ONE_PROOF) for seed in proving), 2 * self.chunk_length
         )
@@ -200,26 +204,26 @@ class Prio3Histogram:
         )
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
-        """Refuse what are no input shares of a server. Raises `ValueError`."""
+        """Refuse invalid input shares of a server. Raises `ValueError`."""
         if any(len(share) != self.input_size(party) for share in shares):
-            raise InvalidArgument("shares", f"{self.input_size(party)} bytes are needed")
+            raise InvalidArgument("shares", f"must have {self.input_size(party)} bytes")
         if party == LEADER:
             field.require_elements(self._decode_shares(shares), "shares")
 
     def verify_init(
         self, party: int, public: Sequence[bytes], shares: Sequence[bytes], nonces: Sequence[bytes], key: bytes
     ) -> VerifiedCells:
-        """SECRET: shares of cells at one server, and its messages to the other one.
+        """SECRET: return one server's shares of cells, and its messages to the other server.
 
         Args:
             party: 0 (leader) or 1 (helper).
             public: Public shares.
-            shares: This server's input shares.
+            shares: Input shares of this server.
             nonces: Nonces of the reports.
-            key: 32 bytes that both servers have, and no owner; older than all reports.
+            key: Verification key of 32 bytes, known to both servers and to no owner, older than all reports.
 
         Raises:
-            ValueError: a share is none.
+            ValueError: a share is invalid.
         """
         self.require_shares(party, shares)
         blinds = [share[-field.SEED :] for share in shares]
@@ -228,33 +232,36 @@ class Prio3Histogram:
             cells, proofs = numbers[:, : self.length], numbers[:, self.length :]
         else:
             cells, proofs = self._expand_helper([share[: field.SEED] for share in shares])
-        own = self._joint_rand_parts(party, blinds, nonces, cells)
-        theirs = slice(field.SEED, 2 * field.SEED) if party == LEADER else slice(field.SEED)
-        pairs = ((part, one[theirs]) for part, one in zip(own, public, strict=True))
+        own_parts = self._joint_rand_parts(party, blinds, nonces, cells)
+        other_part = slice(field.SEED, 2 * field.SEED) if party == LEADER else slice(field.SEED)
+        pairs = ((part, one[other_part]) for part, one in zip(own_parts, public, strict=True))
         seeds = self._joint_rand_seeds([a + b if party == LEADER else b + a for a, b in pairs])
         query = field.expand_elements(self._tag(QUERY), ((key, _ONE_PROOF + nonce) for nonce in nonces), QUERIES)
-        told = np.empty((len(shares), 2 * self.chunk_length + 2, 2), np.uint64)
+        verifier_shares = np.empty((len(shares), 2 * self.chunk_length + 2, 2), np.uint64)
         starts, sums = proofs[:, : 2 * self.chunk_length], proofs[:, 2 * self.chunk_length :]
-        _query_reports(self.points, field.QueryInputs(cells, starts, sums, self._expand_joint_rand(seeds), query), told)
-        messages = [numbers + part for numbers, part in zip(field.encode_rows(told), own, strict=True)]
+        _query_reports(
+            self.points, field.QueryInputs(cells, starts, sums, self._expand_joint_rand(seeds), query), verifier_shares
+        )
+        messages = [numbers + part for numbers, part in zip(field.encode_rows(verifier_shares), own_parts, strict=True)]
         return VerifiedCells(self, party, cells, _as_rows(messages, self.message_size), _as_rows(seeds, field.SEED))
 
     def find_accepted(
         self, party: int, own: NDArray[np.uint8], seeds: NDArray[np.uint8], others: NDArray[np.uint8]
     ) -> NDArray[np.bool_]:
-        """Mask of the reports that pass: their messages add up to a proof, and both servers had one seed.
+        """Return a mask of the reports that pass: messages add up to a valid proof, and both servers used the same
+        seed.
 
         Args:
             party: Number of the server that decides.
-            own: Its messages, ``(reports, message_size)``.
-            seeds: The seeds that it worked with, ``(reports, 32)``.
-            others: The other server's messages.
+            own: Messages of this server, ``(reports, message_size)``.
+            seeds: Joint randomness seeds that it used, ``(reports, 32)``.
+            others: Messages of the other server.
 
         Raises:
-            ValueError: there are not as many messages as here.
+            ValueError: the number of messages differs.
         """
         if others.shape != own.shape:
-            raise InvalidArgument("messages", f"{own.shape} are needed, got {others.shape}")
+            raise InvalidArgument("messages", f"must have shape {own.shape}, got {others.shape}")
         numbers = [
             field.decode_words(each[:, : -field.SEED].tobytes(), len(each), 2 * self.chunk_length + 2)
             for each in (own, others)
@@ -263,9 +270,9 @@ class Prio3Histogram:
         passed = np.zeros(len(own), np.bool_)
         _decide_reports(numbers[0], numbers[1] * canonical[:, None, None].astype(np.uint64), passed)
         parts = [own[:, -field.SEED :], others[:, -field.SEED :]]
-        both = np.hstack(parts if party == LEADER else parts[::-1])
-        agreed = _as_rows(self._joint_rand_seeds([row.tobytes() for row in both]), field.SEED)
-        return np.asarray(passed & canonical & (agreed == seeds).all(axis=1))
+        joint_parts = np.hstack(parts if party == LEADER else parts[::-1])
+        joint_seeds = _as_rows(self._joint_rand_seeds([row.tobytes() for row in joint_parts]), field.SEED)
+        return np.asarray(passed & canonical & (joint_seeds == seeds).all(axis=1))
 
     @cached_property
     def _tags(self) -> dict[int, bytes]:
@@ -289,7 +296,7 @@ class Prio3Histogram:
     def _joint_rand_parts(
         self, party: int, blinds: Sequence[bytes], nonces: Sequence[bytes], cells: field.Words
     ) -> list[bytes]:
-        """A server's parts of the seeds of joint randomness: hashes of its shares."""
+        """Return a server's parts of the joint randomness seeds: hashes of its shares."""
         tag, rows = self._tag(JOINT_PART), zip(blinds, nonces, field.encode_rows(cells), strict=True)
         return [field.expand_xof(tag, blind, bytes([party]) + nonce + row, field.SEED) for blind, nonce, row in rows]
 
@@ -314,7 +321,7 @@ def _import_loops() -> Any:
 
 
 def _to_montgomery(numbers: Sequence[int]) -> field.Words:
-    """Numbers as compiled loops multiply by them: times 2**128."""
+    """Convert numbers to Montgomery form, that is times 2**128."""
     return field.from_integers([number << 128 for number in numbers])
 
 

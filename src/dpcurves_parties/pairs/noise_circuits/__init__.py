@@ -1,4 +1,4 @@
-"""Noise from finite coins that two parties throw together, as circuits: pure epsilon, without a delta."""
+"""Noise from finitely many random bits of two parties, as circuits: pure epsilon, without a delta."""
 
 from .response import BinaryResponse, Response, Wire, Wires, add_modulo
 from .rounded import FiniteLaplace, LaplaceResponse, RoundedResponse, TernaryResponse, choose_response

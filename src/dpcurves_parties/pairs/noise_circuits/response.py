@@ -1,4 +1,4 @@
-"""Noise from finitely many coins: its base, gates that compute it, and randomised response to yes or no."""
+"""Noise from finitely many random bits: interface, gates that compute it, and binary randomised response."""
 
 from __future__ import annotations
 
@@ -14,98 +14,98 @@ from dpcurves.arguments import InvalidArgument, WrongArgumentType
 from dpcurves.arrays import IntArray
 from dpcurves.noise.exponential import LEAST_EPSILON, MOST_EPSILON, bound_exp_neg_above
 
-# Gates over anything that has XOR, AND and NOT: a wire of a circuit, or NumPy's arrays of truth values.
+# Gates over any type with XOR, AND and NOT: wires of a circuit, or NumPy arrays of booleans.
 #
-# Numbers are sequences of wires, the lowest place first. A coin is an even number that nobody knows: the XOR of two
-# parties' bits, place by place. AND is what a gate costs two parties; XOR and NOT are free.
+# Numbers are sequences of wires, lowest bit first. A random integer is uniform and unknown to both parties: the bitwise
+# XOR of their random bits. AND gates cost communication; XOR and NOT are free.
 Wire = Any
 Wires = Sequence[Wire]
 
 
 def compare_below(number: Wires, threshold: int) -> Wire:
-    """The gate that compares a coin with a public number from 1 to ``2**len(coin) - 1``: its chance is that number's
-    share.
+    """Compare a uniform random integer with a public threshold from 1 to ``2**width - 1``; a Bernoulli sampler.
 
-    From the lowest place on that is set in `threshold`, where NOT decides; each further place takes one AND.
+    The result is True with probability ``threshold / 2**width``. The comparison starts at the lowest set bit of
+    `threshold`, where NOT decides; each further bit takes one AND.
     """
     lowest = _lowest_set_bit(threshold)
-    found = ~number[lowest]
-    for place in range(lowest + 1, len(number)):
-        unset = ~number[place]
-        # a place that is set in `threshold` decides where the coin's is not, and leaves it open otherwise
-        found = ~(number[place] & ~found) if threshold >> place & 1 else unset & found
-    return found
+    is_below = ~number[lowest]
+    for position in range(lowest + 1, len(number)):
+        unset = ~number[position]
+        # a set bit of `threshold` decides if the random bit is 0, an unset bit if it is 1
+        is_below = ~(number[position] & ~is_below) if threshold >> position & 1 else unset & is_below
+    return is_below
 
 
 def count_comparison_ands(bits: int, threshold: int) -> int:
-    """The number of AND gates of `compare_below`."""
+    """Return the number of AND gates of `compare_below`."""
     return bits - 1 - _lowest_set_bit(threshold)
 
 
-def _lowest_set_bit(parts: int) -> int:
-    return (parts & -parts).bit_length() - 1
+def _lowest_set_bit(number: int) -> int:
+    return (number & -number).bit_length() - 1
 
 
 def multiplex(condition: Wire, one: Wire, zero: Wire) -> Wire:
-    """The first of two wires where `condition` is set, else the second: one AND."""
+    """Return wire `one` where `condition` is set, else `zero`: one AND."""
     return zero ^ (condition & (one ^ zero))
 
 
 def add_numbers(one: Wires, other: Wires) -> tuple[Wire, ...]:
-    """The sum of two numbers, and its carry as one more place: an AND for each place of the longer one.
+    """Return the sum of two numbers, with the carry as highest bit; one AND per bit of the longer number.
 
     Raises:
-        ValueError: one of them has no place.
+        ValueError: a number has no bits.
     """
     long, short = (one, other) if len(one) >= len(other) else (other, one)
-    carry, places = long[0] & short[0], [long[0] ^ short[0]]
-    for place in range(1, len(long)):
-        if place < len(short):
-            left, right = long[place], short[place]
-            places.append(left ^ right ^ carry)
+    carry, bits = long[0] & short[0], [long[0] ^ short[0]]
+    for position in range(1, len(long)):
+        if position < len(short):
+            left, right = long[position], short[position]
+            bits.append(left ^ right ^ carry)
             carry = carry ^ ((left ^ carry) & (right ^ carry))
         else:
-            places.append(long[place] ^ carry)
-            carry = long[place] & carry
-    return (*places, carry)
+            bits.append(long[position] ^ carry)
+            carry = long[position] & carry
+    return (*bits, carry)
 
 
 def add_modulo(number: Wires, other: Wires) -> tuple[Wire, ...]:
-    """A number of a circle and one that is no wider, added there: an AND for each place but the last."""
+    """Add a number of at most equal width modulo ``2**width``; one AND for each bit except the last."""
     if len(number) == 1:
         return (number[0] ^ other[0],)
-    *places, carry = add_numbers(number[:-1], other[: len(number) - 1])
+    *lower_bits, carry = add_numbers(number[:-1], other[: len(number) - 1])
     top = number[-1] ^ carry
-    return (*places, top ^ other[-1] if len(other) == len(number) else top)
+    return (*lower_bits, top ^ other[-1] if len(other) == len(number) else top)
 
 
 def add_constant(number: Wires, constant: int) -> tuple[Wire, ...]:
-    """A number plus a public one, on the circle of its own width: an AND for each place but the last, at most."""
-    places, carry = [], None
-    for place, wire in enumerate(number):
-        adds, last = constant >> place & 1, place == len(number) - 1
+    """Add a public constant modulo ``2**width``; at most one AND for each bit except the last."""
+    bits, carry = [], None
+    for position, wire in enumerate(number):
+        is_set, is_last = constant >> position & 1, position == len(number) - 1
         if carry is None:
-            places.append(~wire if adds else wire)
-            carry = wire if adds else None
+            bits.append(~wire if is_set else wire)
+            carry = wire if is_set else None
         else:
-            places.append(~(wire ^ carry) if adds else wire ^ carry)
-            carry = None if last else ~(~wire & ~carry) if adds else wire & carry
-    return tuple(places)
+            bits.append(~(wire ^ carry) if is_set else wire ^ carry)
+            carry = None if is_last else ~(~wire & ~carry) if is_set else wire & carry
+    return tuple(bits)
 
 
 def multiply_constant(number: Wires, factor: int) -> tuple[Wire, ...]:
-    """A number times a public odd one: an addition for each further place that is set in it."""
-    found = tuple(number)
-    for place in range(1, factor.bit_length()):
-        if factor >> place & 1:
-            found += (number[0] ^ number[0],) * (place + 1 - len(found))
-            found = (*found[:place], *add_numbers(found[place:], number))
-    return found
+    """Multiply by a public odd constant; one addition per further set bit."""
+    product = tuple(number)
+    for position in range(1, factor.bit_length()):
+        if factor >> position & 1:
+            product += (number[0] ^ number[0],) * (position + 1 - len(product))
+            product = (*product[:position], *add_numbers(product[position:], number))
+    return product
 
 
-def take_wires(coins: Iterator[Wire], count: int) -> tuple[Wire, ...]:
-    """The next wires, for one coin: none is used twice."""
-    return tuple(islice(coins, count))
+def take_wires(random_bits: Iterator[Wire], count: int) -> tuple[Wire, ...]:
+    """Return the next `count` wires, for one random integer. No wire is used twice."""
+    return tuple(islice(random_bits, count))
 
 
 Places = TypeVar("Places", int, IntArray)
@@ -113,17 +113,18 @@ Places = TypeVar("Places", int, IntArray)
 
 @dataclass(frozen=True)
 class Response(ABC):
-    """A randomised response that needs even coins of finitely many places alone.
+    """A randomised response that needs finitely many uniform random bits only.
 
-    Formal guarantees: whatever the values v and w and the answer a are, ``P(a | v) <= exp(epsilon) P(a | w)``, exactly:
-    all chances are dyadic, and rounded so that it holds; there is no delta. It holds for whoever does not know the
-    random_widths: each is the XOR of two parties' bits, so to either of them it is even as long as the other's bits are.
+    Formal guarantees: for all values v and w and answers a, ``P(a | v) <= exp(epsilon) P(a | w)``, exactly: all
+    probabilities are dyadic, and rounded so that this holds; there is no delta. It holds against everybody who does not
+    know the random bits. Each is the XOR of two parties' bits, so it is uniform to either party if the other party's
+    bits are uniform.
 
     Attributes:
-        epsilon: What one answer may lose.
+        epsilon: Privacy loss of one answer.
 
     Raises:
-        TypeError: `epsilon` is no exact number.
+        TypeError: `epsilon` is not a Fraction.
         ValueError: `epsilon` is not from 2**-20 to 64.
     """
 
@@ -131,82 +132,82 @@ class Response(ABC):
 
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon, Fraction):
-            raise WrongArgumentType("epsilon", f"a Fraction is needed, got {type(self.epsilon).__name__}")
+            raise WrongArgumentType("epsilon", f"must be a Fraction, got {type(self.epsilon).__name__}")
         if not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
-            raise InvalidArgument("epsilon", f"a number from 2**-20 to {MOST_EPSILON} a pair is needed")
+            raise InvalidArgument("epsilon", f"must be from 2**-20 to {MOST_EPSILON} per pair")
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name of the response, in words."""
+        """Name of the response, as text."""
 
     @property
     @abstractmethod
     def values(self) -> range:
-        """Values that may be answered about."""
+        """Possible values."""
 
     @property
     @abstractmethod
     def answers(self) -> range:
-        """Possible answers: whole numbers, the negative ones in two's complement on the wires."""
+        """Possible answers: integers, in two's complement on the wires."""
 
     @property
     @abstractmethod
     def random_widths(self) -> tuple[int, ...]:
-        """The number of binary places of each coin."""
+        """Width in bits of each random integer."""
 
     @abstractmethod
     def answer(self, value: int, draws: Sequence[int]) -> int:
-        """The answer for these coins, given place by place."""
+        """Return the answer for these random integers."""
 
     @abstractmethod
     def wires(self, value: Wires, draws: Wires) -> Wires:
-        """`answer` in gates: the places of all coins lie one behind the other."""
+        """Compute `answer` by gates, from the bits of all random integers, concatenated."""
 
     @property
     @abstractmethod
     def and_count(self) -> int:
-        """The number of AND gates of `wires`."""
+        """Number of AND gates of `wires`."""
 
     @abstractmethod
     def probability(self, value: int, answer: int) -> Fraction:
-        """The chance of an answer: exact."""
+        """Return the exact probability of an answer."""
 
     @property
     @abstractmethod
     def offset(self) -> Fraction:
-        """The expected answer where the value is 0."""
+        """Expected answer if the value is 0."""
 
     @property
     @abstractmethod
     def gain(self) -> Fraction:
-        """By how much the average answer grows with the value by 1."""
+        """Increase of the expected answer if the value grows by 1."""
 
     @abstractmethod
     def variance(self, value: int) -> float:
-        """The variance of the answer about a value."""
+        """Return the variance of the answer about a value."""
 
-    def decode_answers(self, places: Places) -> Places:
-        """The answer whose places, as a number, are these; or those of an array of numbers."""
-        whole = 1 << self.width
-        return self.answers.start + (places - self.answers.start) % whole
+    def decode_answers(self, codes: Places) -> Places:
+        """Decode answers from the unsigned integers on the wires; one integer or an array."""
+        modulus = 1 << self.width
+        return self.answers.start + (codes - self.answers.start) % modulus
 
     @property
     def width(self) -> int:
-        """The number of binary places of an answer."""
+        """Number of bits of an answer."""
         return (len(self.answers) - 1).bit_length()
 
     @property
     def max_variance(self) -> float:
-        """The variance of the debiased answer about one value, in squares of its steps, where it is largest."""
+        """Largest variance of the debiased answer about one value, in squared steps."""
         return max(self.variance(value) for value in (*self._endpoints, self._middle)) / float(self.gain) ** 2
 
     @property
     def max_total_variance(self) -> float:
-        """The variance of the debiased answer about values that vary themselves, where they do it the worst way."""
-        apart = sum(self.variance(end) for end in self._endpoints) / 2 / float(self.gain) ** 2
-        varied = (self._endpoints[1] - self._endpoints[0]) ** 2 / 4
-        return max(apart + varied, self.variance(self._middle) / float(self.gain) ** 2)
+        """Largest variance of the debiased answer about random values, in squared steps."""
+        noise_variance = sum(self.variance(end) for end in self._endpoints) / 2 / float(self.gain) ** 2
+        value_variance = (self._endpoints[1] - self._endpoints[0]) ** 2 / 4
+        return max(noise_variance + value_variance, self.variance(self._middle) / float(self.gain) ** 2)
 
     @property
     def _endpoints(self) -> tuple[int, int]:
@@ -217,18 +218,18 @@ class Response(ABC):
         return sum(self._endpoints) // 2
 
 
-FEWEST_PLACES = 16
-FINE = 13
+FEWEST_PLACES = 16  # bits of a random integer
+FINE = 13  # bits beyond those of 1 / epsilon, so that rounding adds less than a thousandth to the variance
 
 
 @dataclass(frozen=True)
 class BinaryResponse(Response):
-    """The answer is turned round with chance ``m / 2**places`` (Warner 1965).
+    """The bit is flipped with probability ``m / 2**width`` (Warner 1965).
 
-    Formal guarantees: two values differ in the chance of an answer by the factor ``(2**places - m) / m`` at most, which
-    is at most exp(epsilon) for ``m >= 2**places / (1 + exp(epsilon))``: m is rounded up. There are so many places that
-    rounding adds less than a thousandth to the variance, and 16 at least. Above an epsilon of about 11 the smallest
-    chance, ``2**-16``, is more than is needed: then less than epsilon is lost.
+    Formal guarantees: the probabilities of an answer about two values differ by a factor of at most ``(2**width - m) /
+    m``, which is at most exp(epsilon) for ``m >= 2**width / (1 + exp(epsilon))``: m is rounded up. The width is at
+    least 16 bits and large enough that rounding adds less than a thousandth to the variance. Above an epsilon of about
+    11 the smallest probability, ``2**-16``, is larger than necessary, and the loss is below epsilon.
     """
 
     @property
@@ -245,15 +246,15 @@ class BinaryResponse(Response):
 
     @cached_property
     def random_width(self) -> int:
-        """The number of binary places of the coin."""
+        """Width of the random integer in bits."""
         smallness = (self.epsilon.denominator // self.epsilon.numerator).bit_length()
         return max(FEWEST_PLACES, FINE + smallness)
 
     @cached_property
     def flip_numerator(self) -> int:
-        """The chance that the answer is turned round, in parts of ``2**places``: never more than half of them."""
-        rest = bound_exp_neg_above(self.epsilon)
-        return -int(-(rest / (1 + rest) * (1 << self.random_width)) // 1)
+        """Numerator of the flip probability, over ``2**width``: never more than one half."""
+        decay = bound_exp_neg_above(self.epsilon)
+        return -int(-(decay / (1 + decay) * (1 << self.random_width)) // 1)
 
     @property
     def random_widths(self) -> tuple[int, ...]:
@@ -270,8 +271,8 @@ class BinaryResponse(Response):
         return count_comparison_ands(self.random_width, self.flip_numerator)
 
     def probability(self, value: int, answer: int) -> Fraction:
-        flipped = Fraction(self.flip_numerator, (1 << self.random_width))
-        return flipped if value != answer else 1 - flipped
+        flip_probability = Fraction(self.flip_numerator, (1 << self.random_width))
+        return flip_probability if value != answer else 1 - flip_probability
 
     @property
     def offset(self) -> Fraction:

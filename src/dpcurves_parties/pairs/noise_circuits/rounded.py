@@ -1,4 +1,4 @@
-"""Three answers, values that are rounded at random to few steps, and the choice of the noise of a kernel."""
+"""Discrete Laplace noise from finitely many random bits, ternary response, and randomised rounding to few steps."""
 
 from __future__ import annotations
 
@@ -30,56 +30,57 @@ from .response import (
     take_wires,
 )
 
-# Laplace noise from finitely many coins: on a circle of whole numbers, and on a value of few steps.
+# Laplace noise from finitely many random bits: on integers modulo a power of two, and on a value of few steps.
 
 
-WIDEST_CIRCLE = 62
+WIDEST_CIRCLE = 62  # bits of the modulus
 FINENESS = 17
-"""Each coin may be off by ``epsilon / 2**17``: that is taken off before the scale is set."""
+"""The log odds of each Bernoulli sampler may be off by ``epsilon / 2**17``, which is subtracted from epsilon first."""
 RARE = 64
-"""Once in ``2**64`` the noise is even on the whole circle, where the circle is wider than Laplace noise reaches."""
-_PRECISION = 512
+"""Noise is replaced by uniform noise with probability ``2**-64``, if the modulus is wider than the Laplace noise."""
+_PRECISION = 512  # bits of bounds on exp
 
 
 @dataclass(frozen=True)
 class BernoulliSampler:
-    """A coin of so many places, which shows heads where it is less than `numerator`."""
+    """A Bernoulli sampler: True if a uniform integer of `width` bits is below `numerator`."""
 
     width: int
     numerator: int
 
     @property
     def probability(self) -> Fraction:
-        """The chance of heads."""
+        """Probability of True."""
         return Fraction(self.numerator, 1 << self.width)
 
 
 @dataclass(frozen=True)
 class FiniteLaplace:
-    """Noise x on the whole numbers modulo ``2**width``, each of about the weight ``exp(-rate * abs(x))``.
+    """Noise x on the integers modulo ``2**width``, with weights of about ``exp(-rate * abs(x))``.
 
-    A magnitude m of `digits` binary digits, each a coin of its own, and a sign: x is m or -1 - m, so that signs are
-    NOTs and the weight is that of abs(x). Where the circle is wider than that reaches, one further coin, of chance
-    2**-64, has the noise replaced by an even number of the whole circle.
+    The noise has a magnitude m of `digits` binary digits, each from an independent Bernoulli sampler, and a sign: x is
+    m or -1 - m, so that a sign is a NOT and the weight is that of abs(x). If the modulus is wider than this range,
+    another sampler of probability 2**-64 replaces the noise by a uniform integer.
 
-    Formal guarantees: to numbers that differ by `sensitivity` at most, the noisy ones lose at most epsilon, exactly. *Proof.*
-    The odds of each digit and of the sign are off from exp(-2**i rate) and exp(-rate) by a factor of exp(tolerance) at
-    most, either way, which is compared in whole numbers. So the logarithm of x's chance is a constant, less ``rate *
-    abs(x)``, and off by at most the sum of the tolerances of the coins that differ. On a circle of ``2**(digits + 1)``
-    numbers abs changes by 1 from each to the next, also where its ends meet, hence by `sensitivity` at most: the loss is
-    ``rate * reach + (digits + 1) * tolerance = epsilon``. On a wider circle, put u for the chance that the replacement
-    has for each number. Where both numbers have noise that reaches the answer, u is added above and below, which brings
-    the ratio nearer to 1. Where only one has, that noise lies less than `sensitivity` from its end, so its chance is at most
-    ``exp(-rate * (2**digits - reach) + tolerances)``, which by the choice of `digits` is at most ``epsilon * u``, and
-    ``u + epsilon * u <= exp(epsilon) * u``. Noise that is cut off *without* this loses everything at its end.
+    Formal guarantees: for numbers that differ by at most `sensitivity`, the noisy numbers lose at most epsilon,
+    exactly. *Proof.* The odds of each digit and of the sign differ from exp(-2**i rate) and exp(-rate) by a factor of
+    at most exp(tolerance) either way, which is verified in integers. So the logarithm of x's probability is a constant
+    minus ``rate * abs(x)``, with an error of at most the sum of the tolerances of the samplers that differ. On a circle
+    of ``2**(digits + 1)`` numbers abs changes by 1 from each number to the next, also across the ends, hence by at most
+    `sensitivity`: the loss is ``rate * sensitivity + (digits + 1) * tolerance = epsilon``. On a wider circle, let u be
+    the probability that the replacement gives to each number. If both numbers have noise that reaches the answer, u is
+    added to numerator and denominator, which brings the ratio nearer to 1. If only one has, this noise is less than
+    `sensitivity` from the end of its range, so its probability is at most ``exp(-rate * (2**digits - sensitivity) +
+    tolerances)``, which by the choice of `digits` is at most ``epsilon * u``, and ``u + epsilon * u <= exp(epsilon) *
+    u``. Truncated noise *without* replacement loses everything at the end of its range.
 
     Attributes:
-        epsilon: What the noisy number may lose.
-        sensitivity: By how much the number without noise may differ between neighbours.
-        width: How many places the number has, with room for noise.
+        epsilon: Privacy loss of the noisy number.
+        sensitivity: Largest difference of the exact number between neighbours.
+        width: Bits of the number, with room for noise.
 
     Raises:
-        ValueError: `sensitivity` is below 1, or the circle holds less than four times of it, or is wider than 2**62.
+        ValueError: `sensitivity` is below 1, the modulus is below four times `sensitivity`, or above 2**62.
     """
 
     epsilon: Fraction
@@ -89,139 +90,154 @@ class FiniteLaplace:
     def __post_init__(self) -> None:
         convert_to_integers(self, sensitivity="sensitivity", width="width")
         if not (self.sensitivity >= 1 and self.width <= WIDEST_CIRCLE and 4 * self.sensitivity <= 2**self.width):
-            raise InvalidArgument(
-                "sensitivity", "a whole number of at least 1, and at most a quarter of the circle, is needed"
-            )
+            raise InvalidArgument("sensitivity", "must be at least 1, and at most a quarter of the modulus")
 
     @cached_property
     def digits(self) -> int:
-        """The number of binary digits of a magnitude."""
+        """Number of binary digits of a magnitude."""
         return next(digits for digits in count(1) if digits + 1 >= self.width or self._has_enough_digits(digits))
 
     def _has_enough_digits(self, digits: int) -> bool:
-        farthest = self._rate_for(digits) * ((1 << digits) - self.sensitivity) - (digits + 1) * self.tolerance
-        return farthest > 0 and _bound_decay(farthest)[1] * (1 << RARE + self.width) <= self.epsilon
+        exponent = self._rate_for(digits) * ((1 << digits) - self.sensitivity) - (digits + 1) * self.tolerance
+        return exponent > 0 and _bound_decay(exponent)[1] * (1 << RARE + self.width) <= self.epsilon
 
     def _rate_for(self, digits: int) -> Fraction:
         return (self.epsilon - (digits + 1) * self.tolerance) / self.sensitivity
 
     @property
     def tolerance(self) -> Fraction:
-        """By how much the logarithm of a coin's odds may be off."""
+        """Error bound of the log odds of a sampler."""
         return self.epsilon / (1 << FINENESS)
 
     @property
     def rate(self) -> Fraction:
-        """The decay rate of the weights: one over the scale of the noise."""
+        """Decay rate of the weights: the reciprocal of the noise scale."""
         return self._rate_for(self.digits)
 
     @property
     def is_full_circle(self) -> bool:
-        """Tell whether magnitudes and signs fill the circle."""
+        """True if magnitudes and signs cover all integers modulo ``2**width``."""
         return self.digits + 1 == self.width
 
     @cached_property
     def samplers(self) -> tuple[BernoulliSampler, ...]:
-        """The coins of the digits, the lowest first, and that of the sign."""
+        """Samplers of the digits, lowest first, and of the sign."""
         rates = [(1 << digit) * self.rate for digit in range(self.digits)]
         return tuple(_find_sampler(rate, self.tolerance) for rate in [*rates, self.rate])
 
     @property
     def random_widths(self) -> tuple[int, ...]:
-        """The number of binary places of each coin."""
-        places = tuple(coin.width for coin in self.samplers)
-        return places if self.is_full_circle else (*places, RARE, self.width)
+        """Width in bits of each random integer."""
+        widths = tuple(sampler.width for sampler in self.samplers)
+        return widths if self.is_full_circle else (*widths, RARE, self.width)
 
     @property
     def and_count(self) -> int:
-        """The number of AND gates of `wires`."""
-        thrown = sum(count_comparison_ands(coin.width, coin.numerator) for coin in self.samplers)
-        return thrown if self.is_full_circle else thrown + RARE - 1 + self.width
+        """Number of AND gates of `wires`."""
+        sampler_ands = sum(count_comparison_ands(sampler.width, sampler.numerator) for sampler in self.samplers)
+        return sampler_ands if self.is_full_circle else sampler_ands + RARE - 1 + self.width
 
     def compute_noise(self, draws: Sequence[int]) -> int:
-        """The noise of these coins, from ``-2**(width - 1)`` on."""
-        *digits, sign = (coin < law.numerator for coin, law in zip(draws, self.samplers, strict=False))
-        found = sum(1 << place for place, heads in enumerate(digits) if heads)
-        found = ~found if sign else found
+        """Return the noise of these random integers, from ``-2**(width - 1)``."""
+        *digits, sign = (draw < sampler.numerator for draw, sampler in zip(draws, self.samplers, strict=False))
+        noise = sum(1 << position for position, is_set in enumerate(digits) if is_set)
+        noise = ~noise if sign else noise
         if not self.is_full_circle and draws[-2] < 1:
-            found = draws[-1]
-        return self.to_signed(found)
+            noise = draws[-1]
+        return self.to_signed(noise)
 
     def to_signed(self, number: int) -> int:
-        """A number of the circle, from ``-2**(width - 1)`` on."""
+        """Return the representative of a number modulo ``2**width`` from ``-2**(width - 1)``."""
         half = 1 << self.width - 1
         return (number + half) % (2 * half) - half
 
     def wires(self, draws: Wires) -> tuple[Wire, ...]:
-        """The `width` places of the noise, from those of all coins, one behind the other."""
+        """Return the `width` bits of the noise, from the bits of all random integers, concatenated."""
         source = iter(draws)
-        heads = [compare_below(take_wires(source, coin.width), coin.numerator) for coin in self.samplers]
-        sign, lower = heads[-1], tuple(heads[-1] ^ digit for digit in heads[:-1])
-        found = lower + (sign,) * (self.width - self.digits)
+        digits = [compare_below(take_wires(source, sampler.width), sampler.numerator) for sampler in self.samplers]
+        sign, lower_bits = digits[-1], tuple(digits[-1] ^ digit for digit in digits[:-1])
+        noise_bits = lower_bits + (sign,) * (self.width - self.digits)
         if self.is_full_circle:
-            return found
-        rare = compare_below(take_wires(source, RARE), 1)
-        return tuple(multiplex(rare, even, place) for even, place in zip(source, found, strict=True))
+            return noise_bits
+        is_replaced = compare_below(take_wires(source, RARE), 1)
+        return tuple(
+            multiplex(is_replaced, uniform_bit, noise_bit)
+            for uniform_bit, noise_bit in zip(source, noise_bits, strict=True)
+        )
 
     def probability(self, noise: int) -> Fraction:
-        """The chance of a number of the circle: exact."""
+        """Return the exact probability of a noise value."""
         signed = self.to_signed(noise)
         magnitude = ~signed if signed < 0 else signed
-        shown = [magnitude >> digit & 1 for digit in range(self.digits)] + [int(signed < 0)]
-        chances = (
-            coin.probability if heads else 1 - coin.probability
-            for coin, heads in zip(self.samplers, shown, strict=True)
+        bits = [magnitude >> digit & 1 for digit in range(self.digits)] + [int(signed < 0)]
+        probabilities = (
+            sampler.probability if is_set else 1 - sampler.probability
+            for sampler, is_set in zip(self.samplers, bits, strict=True)
         )
-        drawn = prod(chances, start=Fraction(1)) if magnitude < 1 << self.digits else Fraction(0)
-        return drawn if self.is_full_circle else drawn + (Fraction(1, 1 << self.width) - drawn) / (1 << RARE)
+        unreplaced = prod(probabilities, start=Fraction(1)) if magnitude < 1 << self.digits else Fraction(0)
+        return (
+            unreplaced
+            if self.is_full_circle
+            else unreplaced + (Fraction(1, 1 << self.width) - unreplaced) / (1 << RARE)
+        )
 
     @cached_property
     def mean(self) -> float:
-        """The mean of the noise, which is 0 but for what coins are off, where the circle's end is not counted."""
-        *digits, sign = (coin.probability for coin in self.samplers)
-        middle = _weighted_sum(digits)
-        return float((1 - sign) * middle - sign * (1 + middle))
+        """Mean of the noise: 0 up to the errors of the samplers and the asymmetric range."""
+        *digits, sign = (sampler.probability for sampler in self.samplers)
+        mean_magnitude = _weighted_sum(digits)
+        return float((1 - sign) * mean_magnitude - sign * (1 + mean_magnitude))
 
     @cached_property
     def variance(self) -> float:
-        """The mean square of the noise. (Even noise, once in 2**64, adds less than its rounding.)"""
-        *digits, sign = (coin.probability for coin in self.samplers)
-        middle = _weighted_sum(digits)
-        square = sum((chance * (1 - chance) * (1 << 2 * place) for place, chance in enumerate(digits)), middle**2)
-        return float(square + sign * (1 + 2 * middle))
+        """Mean square of the noise.
+
+        (Replacement by uniform noise, once in 2**64, adds less than its rounding error.)
+        """
+        *digits, sign = (sampler.probability for sampler in self.samplers)
+        mean_magnitude = _weighted_sum(digits)
+        square = sum(
+            (probability * (1 - probability) * (1 << 2 * position) for position, probability in enumerate(digits)),
+            mean_magnitude**2,
+        )
+        return float(square + sign * (1 + 2 * mean_magnitude))
 
 
-def _weighted_sum(chances: Iterable[Fraction]) -> Fraction:
-    return sum((chance * (1 << place) for place, chance in enumerate(chances)), Fraction(0))
+def _weighted_sum(probabilities: Iterable[Fraction]) -> Fraction:
+    return sum((probability * (1 << position) for position, probability in enumerate(probabilities)), Fraction(0))
 
 
 def _bound_decay(exponent: Fraction) -> tuple[Fraction, Fraction]:
-    """Two numbers that ``exp(-exponent)`` lies between."""
+    """Return a lower and an upper bound of ``exp(-exponent)``."""
     lower, upper = bound_exp_neg(exponent, _PRECISION)
     return Fraction(lower, 1 << _PRECISION), Fraction(upper, 1 << _PRECISION)
 
 
 def _find_sampler(rate: Fraction, tolerance: Fraction) -> BernoulliSampler:
-    """The coin of fewest places whose odds are exp(-rate) within a factor of exp(tolerance) either way: proven."""
-    middle = _bound_decay(rate)[0] / (1 + _bound_decay(rate)[0])
-    least, most = _bound_decay(rate + tolerance)[1], _bound_decay(max(rate - tolerance, Fraction(0)))[0]
-    coins = (BernoulliSampler(places, round(middle * 2**places)) for places in count(2))
-    return next(coin for coin in coins if coin.numerator and least <= coin.probability / (1 - coin.probability) <= most)
+    """Return the narrowest sampler whose odds are exp(-rate) within a factor of exp(tolerance) either way, verified."""
+    target = _bound_decay(rate)[0] / (1 + _bound_decay(rate)[0])
+    lower, upper = _bound_decay(rate + tolerance)[1], _bound_decay(max(rate - tolerance, Fraction(0)))[0]
+    candidates = (BernoulliSampler(width, round(target * 2**width)) for width in count(2))
+    return next(
+        sampler
+        for sampler in candidates
+        if sampler.numerator and lower <= sampler.probability / (1 - sampler.probability) <= upper
+    )
 
 
-MOST_STEPS = 2**16
+MOST_STEPS = 2**16  # steps of a value
 SCALES = 16
-"""The circle is at least so many scales of the noise wide, each way: beyond lies a chance of exp(-16)."""
+"""Noise scales from a value to the wrap-around: noise wraps with probability exp(-16)."""
 
 
 @dataclass(frozen=True)
 class LaplaceResponse(Response):
-    """A value from 0 to `steps`, with Laplace noise on a circle that it fills to a small part.
+    """A value from 0 to `steps`, with Laplace noise modulo a power of two that is much larger.
 
-    Noise that passes the circle's end comes out at the other one: that happens with chance exp(-16) at most, and moves
-    the mean by less than a ten-thousandth of the range.
+    Noise wraps around with probability of at most exp(-16), which moves the mean by less than a ten-thousandth of the
+    range.
 
-    Formal guarantees: see `FiniteLaplace`; values differ by `steps` at most.
+    Formal guarantees: see `FiniteLaplace`; values differ by at most `steps`.
     """
 
     steps: int
@@ -230,7 +246,7 @@ class LaplaceResponse(Response):
         super().__post_init__()
         convert_to_integers(self, steps="steps")
         if not 1 <= self.steps <= MOST_STEPS:
-            raise InvalidArgument("steps", f"from 1 to {MOST_STEPS} are answered about")
+            raise InvalidArgument("steps", f"must be from 1 to {MOST_STEPS}")
 
     @property
     def name(self) -> str:
@@ -238,7 +254,7 @@ class LaplaceResponse(Response):
 
     @cached_property
     def noise(self) -> FiniteLaplace:
-        """The law of the noise."""
+        """Law of the noise."""
         room = max(-int(-SCALES * self.steps / self.epsilon // 1), 2 * self.steps)
         return FiniteLaplace(self.epsilon, self.steps, (room - 1).bit_length() + 1)
 
@@ -280,12 +296,12 @@ class LaplaceResponse(Response):
         return self.noise.variance - self.noise.mean**2
 
 
-# Randomised response to minus one, nought or one, so that ties stay ties.
-TRIED = 64
+# Randomised response to -1, 0 or 1, which treats ties separately.
+TRIED = 64  # probabilities of a kept tie that are compared
 
 
 class _Numerators(NamedTuple):
-    """Chances in parts of all: that a tie is kept, that an order is told as a tie, and that it is turned round."""
+    """Numerators of the probabilities that a tie is kept, an order is reported as a tie, and an order is reversed."""
 
     tie_kept: int
     order_hidden: int
@@ -294,15 +310,16 @@ class _Numerators(NamedTuple):
 
 @dataclass(frozen=True)
 class TernaryResponse(Response):
-    """An order, 1 or -1, may be told as a tie or turned round; a tie may be told as either order, with even chances.
+    """An order, 1 or -1, may be reported as a tie or reversed; a tie may be reported as either order, equally likely.
 
-    The chance that a tie is kept is free, from that of a fair coin's toss for either order, which is best for orders,
-    to that of three even wrong answers, which is best for ties. It is taken where the larger of both variances is
-    smallest: 4.2 at epsilon 1, where three even answers have 4.9, and turning ties into orders first has 4.7.
+    The probability that a tie is kept is free, between fair coin tosses for either order, which is best for orders, and
+    three equally likely wrong answers, which is best for ties. It minimises the larger of both variances: 4.2 at
+    epsilon 1, compared with 4.9 for three equally likely answers, and 4.7 for turning ties into orders first.
 
-    Formal guarantees: a tie is told as a tie with chance A and an order with C, ``A <= e C``; an order is told right
-    with ``1 - C - D``, wrong with D, and a tie as that order with ``(1 - A) / 2``: the largest of these three over the
-    smallest is at most ``e = exp(epsilon)``. C and D are rounded up, and all of it is compared in whole numbers.
+    Formal guarantees: a tie is reported as a tie with probability A and an order with C, ``A <= e C``; an order is
+    reported correctly with ``1 - C - D``, reversed with D, and a tie is reported as that order with ``(1 - A) / 2``:
+    the largest of these three over the smallest is at most ``e = exp(epsilon)``. C and D are rounded up, and everything
+    is verified in integers.
     """
 
     @property
@@ -319,7 +336,7 @@ class TernaryResponse(Response):
 
     @cached_property
     def random_width(self) -> int:
-        """The number of binary places of the first coin."""
+        """Width of the first random integer in bits."""
         return max(FEWEST_PLACES, FINE + (self.epsilon.denominator // self.epsilon.numerator).bit_length())
 
     @property
@@ -328,46 +345,46 @@ class TernaryResponse(Response):
 
     @cached_property
     def numerators(self) -> _Numerators:
-        """The chances, in parts of ``2**places``."""
-        rest, whole = bound_exp_neg_above(self.epsilon), 1 << self.random_width
-        most = int(whole / (1 + 2 * rest))
-        tried = (_compute_numerators(most * part // TRIED, whole, rest) for part in range(1, TRIED + 1))
-        return min((parts for parts in tried if _is_private(parts, whole, rest)), key=self._larger_variance)
+        """Numerators of the probabilities, over ``2**width``."""
+        decay, denominator = bound_exp_neg_above(self.epsilon), 1 << self.random_width
+        max_kept = int(denominator / (1 + 2 * decay))
+        candidates = (_compute_numerators(max_kept * step // TRIED, denominator, decay) for step in range(1, TRIED + 1))
+        return min((parts for parts in candidates if _is_private(parts, denominator, decay)), key=self._larger_variance)
 
     def _larger_variance(self, parts: _Numerators) -> float:
-        """The larger of both variances, debiased."""
-        whole = 1 << self.random_width
-        gain = 1 - (parts.order_hidden + 2 * parts.order_reversed) / whole
+        """Return the larger of both debiased variances."""
+        denominator = 1 << self.random_width
+        gain = 1 - (parts.order_hidden + 2 * parts.order_reversed) / denominator
         if gain <= 0:
             return float("inf")
-        return max(1 - parts.tie_kept / whole, 1 - parts.order_hidden / whole - gain**2) / gain**2
+        return max(1 - parts.tie_kept / denominator, 1 - parts.order_hidden / denominator - gain**2) / gain**2
 
     def answer(self, value: int, draws: Sequence[int]) -> int:
-        coin, side = draws
-        kept, hidden, turned = self.numerators
-        if coin < (hidden if value else kept):
+        draw, side = draws
+        kept, hidden, reversed_ = self.numerators
+        if draw < (hidden if value else kept):
             return 0
         if not value:
             return -1 if side else 1
-        return -value if coin < hidden + turned else value
+        return -value if draw < hidden + reversed_ else value
 
     def wires(self, value: Wires, draws: Wires) -> Wires:
-        order, less = value
-        coin, side = draws[:-1], draws[-1]
-        kept, hidden, turned = self.numerators
-        told = ~multiplex(order, compare_below(coin, hidden), compare_below(coin, kept))
-        return told, told & multiplex(order, less ^ compare_below(coin, hidden + turned), side)
+        order, is_negative = value
+        draw, side = draws[:-1], draws[-1]
+        kept, hidden, reversed_ = self.numerators
+        is_order = ~multiplex(order, compare_below(draw, hidden), compare_below(draw, kept))
+        return is_order, is_order & multiplex(order, is_negative ^ compare_below(draw, hidden + reversed_), side)
 
     @property
     def and_count(self) -> int:
-        kept, hidden, turned = self.numerators
-        return 3 + sum(count_comparison_ands(self.random_width, parts) for parts in (kept, hidden, hidden + turned))
+        kept, hidden, reversed_ = self.numerators
+        return 3 + sum(count_comparison_ands(self.random_width, parts) for parts in (kept, hidden, hidden + reversed_))
 
     def probability(self, value: int, answer: int) -> Fraction:
-        kept, hidden, turned = (Fraction(parts, (1 << self.random_width)) for parts in self.numerators)
+        kept, hidden, reversed_ = (Fraction(parts, (1 << self.random_width)) for parts in self.numerators)
         if not value:
             return kept if not answer else (1 - kept) / 2
-        return {0: hidden, -value: turned, value: 1 - hidden - turned}[answer]
+        return {0: hidden, -value: reversed_, value: 1 - hidden - reversed_}[answer]
 
     @property
     def offset(self) -> Fraction:
@@ -381,31 +398,31 @@ class TernaryResponse(Response):
         return float(1 - self.probability(value, 0)) - float(self.gain) ** 2 * value**2
 
 
-def _compute_numerators(kept: int, whole: int, rest: Fraction) -> _Numerators:
-    hidden = -int(-kept * rest // 1)
-    return _Numerators(kept, hidden, -int(-(whole - hidden) * rest / (1 + rest) // 1))
+def _compute_numerators(kept: int, denominator: int, decay: Fraction) -> _Numerators:
+    hidden = -int(-kept * decay // 1)
+    return _Numerators(kept, hidden, -int(-(denominator - hidden) * decay / (1 + decay) // 1))
 
 
-def _is_private(parts: _Numerators, whole: int, rest: Fraction) -> bool:
-    """Tell whether no answer is more than ``1 / rest`` times as likely about one value as about another."""
+def _is_private(parts: _Numerators, denominator: int, decay: Fraction) -> bool:
+    """Return True if no answer is more than ``1 / decay`` times as likely about one value as about another."""
     ties = (Fraction(parts.tie_kept), Fraction(parts.order_hidden))
     orders = (
-        Fraction(whole - parts.order_hidden - parts.order_reversed),
+        Fraction(denominator - parts.order_hidden - parts.order_reversed),
         Fraction(parts.order_reversed),
-        Fraction(whole - parts.tie_kept, 2),
+        Fraction(denominator - parts.tie_kept, 2),
     )
-    return all(min(told) > 0 and max(told) * rest <= min(told) for told in (ties, orders))
+    return all(min(weights) > 0 and max(weights) * decay <= min(weights) for weights in (ties, orders))
 
 
-WIDEST = 48
-FINEST = 6
-LARGEST_FACTOR = 63
+WIDEST = 48  # bits of the range of values
+FINEST = 6  # bits of the number of steps
+LARGEST_FACTOR = 63  # factor by which values are multiplied
 SPARED = Fraction(1, 200)
-"""The part of the range that may be left empty before values are multiplied, to fill it better."""
+"""Largest unused fraction of the power-of-two range; with more, values are multiplied by a factor to fill it better."""
 
 
 class _Scale(NamedTuple):
-    """Values times `factor` fill a range of ``2**places``."""
+    """Values times `factor` fill a range of ``2**width``."""
 
     factor: int
     width: int
@@ -413,19 +430,19 @@ class _Scale(NamedTuple):
 
 @dataclass(frozen=True)
 class RoundedResponse(Response):
-    """A value from `least` to `most`, rounded at random to ``2**fine`` steps, and answered about.
+    """A value from `least` to `most`, rounded at random to ``2**max_step_bits`` steps, then answered.
 
-    Values are multiplied by a small odd number so that the largest is nearly a power of two; an even number is added
-    below the places of the steps; and what it carries over rounds up, with the chance of exactly what is rounded. The
-    step is answered about as by `BinaryResponse`, if there is but one, or as by `LaplaceResponse`. With one step, one bit says all: the
-    variance is that of a coin, whatever was rounded.
+    Values are multiplied by a small odd factor so that the largest is nearly a power of two; a uniform integer is added
+    below the bits of the steps, and its carry rounds up with exactly the probability of the remainder. The step is
+    answered by `BinaryResponse` if there is only one step, else by `LaplaceResponse`. With one step, one bit suffices:
+    the variance is that of a Bernoulli variable, for any range.
 
-    Formal guarantees: rounding looks at the value and at coins of its own, so the loss is that of the answer.
+    Formal guarantees: rounding depends on the value and on independent random bits, so the loss is the response's loss.
 
     Attributes:
-        least: The smallest value.
-        most: The largest one.
-        max_step_bits: How many places the number of steps has: 0 to 6.
+        least: Smallest value.
+        most: Largest value.
+        max_step_bits: Bits of the number of steps, 0 to 6.
 
     Raises:
         ValueError: there is one value, or more than 2**48, or `max_step_bits` is not from 0 to 6.
@@ -439,11 +456,11 @@ class RoundedResponse(Response):
         super().__post_init__()
         convert_to_integers(self, least="least", most="most", max_step_bits="max_step_bits")
         if not (1 <= self.span <= 2**WIDEST and 0 <= self.max_step_bits <= FINEST):
-            raise InvalidArgument("kernel", f"its values have to span from 1 to 2**{WIDEST}")
+            raise InvalidArgument("kernel", f"must have values that span from 1 to 2**{WIDEST}")
 
     @property
     def span(self) -> int:
-        """The range of the values."""
+        """Difference between the largest and the smallest value."""
         return self.most - self.least
 
     @property
@@ -452,27 +469,29 @@ class RoundedResponse(Response):
 
     @cached_property
     def inner_response(self) -> Response:
-        """The response that is applied to the rounded value."""
+        """Response that is applied to the rounded value."""
         return BinaryResponse(self.epsilon) if not self.step_bits else LaplaceResponse(self.epsilon, 2**self.step_bits)
 
     @property
     def step_bits(self) -> int:
-        """The number of binary places of the number of steps: where values are fewer, as many as they have."""
+        """Bits of the number of steps; not more than the range has."""
         return min(self.max_step_bits, self.scale.width)
 
     @cached_property
     def scale(self) -> _Scale:
-        """The scale that maps values onto the range."""
-        tried = [_Scale(factor, (self.span * factor - 1).bit_length()) for factor in range(1, LARGEST_FACTOR + 1, 2)]
-        good = (scale for scale in tried if self._unused_fraction(scale) <= SPARED)
-        return next(good, min(tried, key=self._unused_fraction))
+        """Scale that maps values onto the range."""
+        candidates = [
+            _Scale(factor, (self.span * factor - 1).bit_length()) for factor in range(1, LARGEST_FACTOR + 1, 2)
+        ]
+        acceptable = (scale for scale in candidates if self._unused_fraction(scale) <= SPARED)
+        return next(acceptable, min(candidates, key=self._unused_fraction))
 
     def _unused_fraction(self, scale: _Scale) -> Fraction:
         return 1 - Fraction(self.span * scale.factor, 2**scale.width)
 
     @property
     def dither_bits(self) -> int:
-        """The number of binary places that are rounded."""
+        """Number of bits that are rounded."""
         return self.scale.width - self.step_bits
 
     @property
@@ -500,17 +519,17 @@ class RoundedResponse(Response):
 
     @property
     def and_count(self) -> int:
-        """An upper bound on the AND gates of `wires` after the value was shifted to begin at 0."""
+        """Upper bound on the AND gates of `wires`, without the shift of the value to start at 0."""
         scaled = (self.scale.factor.bit_count() - 1) * (self.span.bit_length() + FINEST)
         return self.inner_response.and_count + self.scale.width * bool(self.dither_bits) + scaled
 
     def probability(self, value: int, answer: int) -> Fraction:
-        low, part = self._split_value(value)
-        above = self.inner_response.probability(low + 1, answer) if part else Fraction(0)
-        return (1 - part) * self.inner_response.probability(low, answer) + part * above
+        low, fraction = self._split_value(value)
+        above = self.inner_response.probability(low + 1, answer) if fraction else Fraction(0)
+        return (1 - fraction) * self.inner_response.probability(low, answer) + fraction * above
 
     def _split_value(self, value: int) -> tuple[int, Fraction]:
-        """The step below a value, and how far above it the value lies."""
+        """Return the step below a value, and the fraction of a step above it."""
         scaled = (value - self.least) * self.scale.factor
         low = scaled >> self.dither_bits
         return low, Fraction(scaled, 2**self.dither_bits) - low
@@ -524,37 +543,37 @@ class RoundedResponse(Response):
         return self.inner_response.gain * Fraction(self.scale.factor, 2**self.dither_bits)
 
     def variance(self, value: int) -> float:
-        low, part = self._split_value(value)
-        share = float(part)
-        apart = share * (1 - share) * float(self.inner_response.gain) ** 2
-        above = self.inner_response.variance(low + 1) if part else 0.0
-        return (1 - share) * self.inner_response.variance(low) + share * above + apart
+        low, exact_fraction = self._split_value(value)
+        fraction = float(exact_fraction)
+        rounding_variance = fraction * (1 - fraction) * float(self.inner_response.gain) ** 2
+        above = self.inner_response.variance(low + 1) if exact_fraction else 0.0
+        return (1 - fraction) * self.inner_response.variance(low) + fraction * above + rounding_variance
 
 
 def _round_randomly(scaled: Wires, dither: Wires, steps: int) -> Wires:
-    """Round a number of steps at random: a coin is added, and its places are cut off."""
+    """Round a number to steps at random: add a uniform integer and drop its bits."""
     if not dither:
         return scaled
-    kept = scaled[len(dither) :]
+    upper_bits = scaled[len(dither) :]
     *_, carry = add_numbers(dither, scaled[: len(dither)])
-    if steps and kept:
-        return add_numbers(kept, (carry,))[: steps + 1]
-    # The one place of a single step is set only where all below are not: then nothing is carried into it.
-    return (kept[0] ^ carry if kept else carry,)
+    if steps and upper_bits:
+        return add_numbers(upper_bits, (carry,))[: steps + 1]
+    # With a single step, the top bit is set only if all lower bits are 0; then there is no carry into it.
+    return (upper_bits[0] ^ carry if upper_bits else carry,)
 
 
 @lru_cache(maxsize=64)  # a pure function of public numbers
 def choose_response(least: int, most: int, epsilon: Fraction) -> Response:
-    """The response of smallest variance, where that is largest: one bit below an epsilon of about 2, Laplace above.
+    """Return the response with the least worst-case variance: one bit below an epsilon of about 2, Laplace above.
 
     Args:
-        least: The smallest value of the kernel.
-        most: The largest one.
-        epsilon: What one pair may lose.
+        least: Smallest value of the kernel.
+        most: Largest value of the kernel.
+        epsilon: Privacy loss of one pair.
     """
     if (least, most) == (-1, 1):
         return TernaryResponse(epsilon)
     one_bit = RoundedResponse(epsilon, least, most, 0)
     if not one_bit.dither_bits:
         return one_bit
-    return min(one_bit, RoundedResponse(epsilon, least, most, FINEST), key=lambda way: way.max_variance)
+    return min(one_bit, RoundedResponse(epsilon, least, most, FINEST), key=lambda response: response.max_variance)
