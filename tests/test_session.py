@@ -259,9 +259,9 @@ def test_a_request_whose_answer_was_deleted_is_not_answered_anew(tmp_path: Path)
     opened.ask(QUESTION, ONE, "a")
     with closing(sqlite3.connect(tmp_path / "budget.db")) as connection, connection:
         assert connection.execute("DELETE FROM dpcurves_answers").rowcount == 1
-    with pytest.raises(ValueError, match=r"^ledger: it has not the 3 rows that its book counts: some were removed"):
+    with pytest.raises(ValueError, match=r"^ledger: rows were removed without the key: the book counts 3"):
         opened.ask(QUESTION, ONE, "a")
-    with pytest.raises(ValueError, match=r"^ledger: it has not the 3 rows that its book counts: some were removed"):
+    with pytest.raises(ValueError, match=r"^ledger: rows were removed without the key: the book counts 3"):
         opened.ask(QUESTION, ONE, "b")
     assert opened.remaining == ONE
 

@@ -63,7 +63,7 @@ def test_that_a_file_without_types_has_dates_is_for_the_asker_to_say(run: Run, s
     more = ("--grid", "auto") if word == "histogram" else ()
     warned = run(word, strange, "--column", "day", *more, *ONE)
     assert "a line is a record" in warned.output
-    assert "what is no number, as $5, is missing" in warned.output
+    assert "other text, such as $5, is missing" in warned.output
     assert warned.output.index("declares no types") < warned.output.index("mechanism"), warned.output
     declared = run(word, strange, "--column", "day", "--measured-in", "date", *more, *ONE)
     assert declared.exit_code == 0
@@ -201,4 +201,4 @@ def test_who_needs_public_cells_says_what_to_do_instead(run: Run, strange: Path)
         "calibration", strange, "--label", "ended", "--neg-label", "0", "--score", "points", "--grid", "auto", *ONE
     )
     assert done.exit_code != 0
-    assert "dpcurves task suggest proposes some from a public sample" in " ".join(done.output.split())
+    assert "dpcurves task suggest proposes cells from a public sample" in " ".join(done.output.split())

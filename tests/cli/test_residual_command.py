@@ -28,7 +28,7 @@ def test_a_residual_plot_is_written_shown_and_drawn(run: Run, csv: Path, tmp_pat
     assert len(found["x_edges"]) == len(found["y_edges"]) == 9
     assert found["privacy"]["model"].startswith("trained on other records")
     shown = run("residuals", csv, *ASKED, "--model", "public", "--plot", file)
-    assert "of the records lie beyond the bounds" in shown.stdout
+    assert "of the records are outside the bounds" in shown.stdout
     assert "the bounds cover at least 95% of these records minus " in shown.stdout
     assert "mean_residual" in shown.stdout
     assert file.stat().st_size > 1000

@@ -51,7 +51,7 @@ def test_binned_residuals_are_written_shown_and_drawn(run: Run, csv: Path, tmp_p
     assert 1 <= len(found["prob_pred"]) == len(found["residual"]) == len(found["envelope"]) <= 4
     assert found["privacy"]["model"].startswith("trained on other records")
     shown = run("binned-residuals", csv, *JUDGED, "--model", "public", "--plot", file, "--level", "0.8")
-    assert "of the residuals leave the envelope; for a model that is right for the population 20% do" in shown.stdout
+    assert "of the residuals are outside the envelope; for a model that is right for the population 20% are" in shown.stdout
     assert "fixed before these records were seen" in shown.stdout
     assert file.stat().st_size > 1000
 
@@ -142,7 +142,7 @@ def test_scores_outside_are_in_no_group_and_nothing_else_can_be_asked_of_them(ru
     asked = (kind, csv, *JUDGED, *(("--model", "public") if kind == "binned-residuals" else ()))
     clamped = run(*asked, "--outside", "clamped")
     assert (clamped.exit_code, clamped.stdout) == (2, "")
-    assert clamped.stderr.startswith("dpcurves: outside: scores outside of the grid are counted apart here and lie in")
+    assert clamped.stderr.startswith("dpcurves: outside: here scores outside of the grid are counted separately")
     assert clamped.stderr.count("\n") == 1
     assert run(*asked, "--outside", "apart").exit_code == 0
 

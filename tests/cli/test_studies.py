@@ -82,14 +82,14 @@ def test_without_a_ledger_a_study_says_that_nothing_remembers_it(
 ) -> None:
     done = run("study", study, table, "--adjacency", "replace-one", "--out", tmp_path / "out")
     assert done.exit_code == 0
-    assert "this privacy loss is recorded nowhere" in done.stderr
+    assert "this privacy loss is not recorded" in done.stderr
 
 
 def test_a_dry_run_opens_nothing(run: Run, study: Path, tmp_path: Path) -> None:
     done = run("study", study, "no such file", "--dry-run", "--adjacency", "replace-one", "--units", "2000")
     assert done.exit_code == 0
     assert done.stdout.count("epsilon 0.5") >= 2
-    assert "together: epsilon 1" in done.stdout
+    assert "total: epsilon 1" in done.stdout
     assert not (tmp_path / "study").exists()
 
 

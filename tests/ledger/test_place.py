@@ -191,7 +191,7 @@ def test_who_finds_a_key_waits_for_the_ledger_of_whoever_makes_both(tmp_path: Pa
 
 def test_only_a_ledger_that_is_there_can_be_read(tmp_path: Path, new_database: Callable[[], str]) -> None:
     for url in (f"sqlite:///{tmp_path}/budget.db", new_database(), "sqlite://"):
-        with pytest.raises(ValueError, match="ledger: there is none at this URL"):
+        with pytest.raises(ValueError, match="ledger: there is no ledger at this URL"):
             Ledger.open_existing(url, KEY)
     assert list(tmp_path.iterdir()) == []
 

@@ -26,7 +26,7 @@ def test_parts_are_numbered_in_the_order_in_which_they_are_paid() -> None:
 
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(-1, 2), Fraction(3, 2)])
 def test_no_share_is_below_zero_or_above_what_is_left(share: Fraction) -> None:
-    with pytest.raises(ValueError, match=f"a step asks for share {share} of its question; 1 is left"):
+    with pytest.raises(ValueError, match=f"a step needs fraction {share} of its question; 1 is left"):
         QuestionBudget(GRANT).pay("a tree", share)
 
 

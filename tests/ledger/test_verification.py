@@ -198,7 +198,7 @@ def test_an_older_balance_that_was_put_back_is_found(path: Path, tmp_path: Path)
         "UPDATE dpcurves_accounts SET spent = early.spent, seal = early.seal"
         " FROM early.dpcurves_accounts AS early WHERE early.dataset = dpcurves_accounts.dataset",
     )
-    assert trouble(path) == "ledger: what 'flights' has spent is not what its grants sum to"
+    assert trouble(path) == "ledger: the spent budget of 'flights' is not the sum of its grants"
 
 
 def test_an_older_copy_is_found_with_a_head_that_was_kept(path: Path, tmp_path: Path) -> None:
@@ -213,8 +213,8 @@ def test_an_older_copy_is_found_with_a_head_that_was_kept(path: Path, tmp_path: 
     shutil.copy(tmp_path / "early.db", path)
     assert opened(path).verify().entries == ENTRIES  # without the head it is as good as it was
     assert trouble(path, late) == (
-        f"ledger: it ends at row {ENTRIES}, but had {ENTRIES + 2} rows when the head was kept:"
-        " an older copy was put back"
+        f"ledger: the chain ends at row {ENTRIES}, but had {ENTRIES + 2} rows when the head was stored:"
+        " an older copy was restored"
     )
 
 
@@ -226,7 +226,7 @@ def test_an_older_copy_that_went_on_is_found_with_a_head_that_was_kept(path: Pat
     shutil.copy(tmp_path / "early.db", path)
     for request in ("b", "c"):
         opened(path).charge("flights", PrivacyLoss.pure("0.1"), request=request, **question)  # type: ignore[arg-type]
-    assert trouble(path, kept) == f"ledger: row {ENTRIES + 1} is not the one whose head was kept"
+    assert trouble(path, kept) == f"ledger: row {ENTRIES + 1} differs from the stored head"
 
 
 def test_a_ledger_that_was_begun_again_is_found_with_a_head_that_was_kept(path: Path, tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ JUNK = "SELECT 4, 99, 0, 0, 'x', previous, mac FROM dpcurves_answers WHERE entry
 @pytest.mark.parametrize(
     ("statements", "line"),
     [
-        (["DELETE FROM dpcurves_answers"], f"it has not the {ENTRIES} rows that its book counts: some were removed"),
+        (["DELETE FROM dpcurves_answers"], f"rows were removed without the key: the book counts {ENTRIES}"),
         (["DELETE FROM dpcurves_answers WHERE entry = 4"], f"it has not the {ENTRIES} rows that its book counts"),
         (["UPDATE dpcurves_answers SET turn = 70 WHERE entry = 4"], "row 4 was changed without the key"),
         (["DELETE FROM dpcurves_answers WHERE entry = 4", f"INSERT INTO dpcurves_answers {JUNK}"], "row 4 was changed"),
@@ -313,7 +313,7 @@ def test_what_was_charged_and_never_answered_is_answered_later(path: Path) -> No
 
 @pytest.mark.parametrize(
     ("deleted", "line"),
-    [((), "what 'flights' has spent is not what its grants sum to"), (("grants",), "it has not the ")],
+    [((), "the spent budget of 'flights' is not the sum of its grants"), (("grants",), "it has not the ")],
 )
 def test_an_account_with_an_older_balance_pays_nothing(
     path: Path, tmp_path: Path, deleted: tuple[str, ...], line: str
