@@ -286,11 +286,11 @@ def test_a_disk_that_is_full_after_the_charge_is_told_with_the_request(
 
     with monkeypatch.context() as full:
         full.setattr(sqlite, "_connect", connect_to_a_full_disk)
-        with pytest.raises(ValueError, match=r"the disk is full; this was not written\n") as caught:
+        with pytest.raises(ValueError, match=r"the disk is full; nothing was written\n") as caught:
             session({"x": X}, ledger=url).ask(question, ONE, given)
     receipt = receipt_of(caught.value)
     assert receipt is not None
-    words = "is charged: the same question under it gives the answer, for nothing"
+    words = "is charged: the same question under this id returns the answer at no cost"
     assert notes_of(caught.value) == [f"request: {receipt.request!r} {words}"]
     assert given is None or receipt.request == given
     assert opened.remaining == ONE

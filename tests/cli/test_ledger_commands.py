@@ -252,7 +252,7 @@ def test_a_ledger_that_is_gone_is_not_begun_again_beside_its_key(
         refused = run("ledger", command, ledger, *(CREATE if command == "create" else ()))
     assert (refused.exit_code, refused.stdout) == (4, "")
     assert refused.stderr.startswith(
-        f"dpcurves: ledger: '{tmp_path}/budget.db': it is gone, and its key is still there: put"
+        f"dpcurves: ledger: '{tmp_path}/budget.db': the ledger is gone, and its key is still there: restore"
     )
     assert not (tmp_path / "budget.db").exists()
 

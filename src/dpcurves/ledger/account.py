@@ -72,7 +72,8 @@ class Currency(Enum):
         exact = self._measure(loss)
         if exact is None:
             raise InvalidArgument(
-                "rho", "this account is kept in epsilon, and a zCDP loss has no epsilon (pure converts to rho, never back)"
+                "rho",
+                "this account is kept in epsilon, and a zCDP loss has no epsilon (pure converts to rho, never back)",
             )
         if exact <= 0:
             raise InvalidArgument(self.value, f"a number above zero is needed, got {loss}")

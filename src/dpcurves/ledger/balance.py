@@ -344,7 +344,8 @@ def _require_parts(parts: Collection[int], whole: accounts.Amount, words: str, r
     if sum(parts) > whole.billionths and rule is accounts.AllowanceRule.WITHIN:
         total = accounts.Amount(whole.currency, sum(parts)).digits
         raise InvalidArgument(
-            "allowance", f"the allowances in {words} add up to {total} of {whole}; allow that with --may-exceed"
+            "allowance",
+            f"the allowances in {words} add up to {total} of {whole}; allow that with the rule 'may exceed'",
         )
 
 

@@ -404,9 +404,7 @@ def require_all_rows(chain: Chain) -> None:
         ValueError: rows are missing.
     """
     if _count_entries(chain) != chain.book.entries:
-        raise InvalidArgument(
-            "ledger", f"rows were removed without the key: the book counts {chain.book.entries}"
-        )
+        raise InvalidArgument("ledger", f"rows were removed without the key: the book counts {chain.book.entries}")
 
 
 def require_paid(chain: Chain, spending: Spending) -> None:
