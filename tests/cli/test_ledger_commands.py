@@ -148,8 +148,8 @@ def test_of_several_accounts_one_must_be_named(run: Run, parquet: Path, ledger: 
     [
         ("sqlite:///{}/none.db", 2, "ledger: there is no ledger at this URL; make one with: dpcurves ledger create"),
         ("sqlite:///{}/none/none.db", 4, "ledger: "),
-        ("sqlite://", 2, "ledger: one in memory forgets"),
-        ("sqlite:///:memory:", 2, "ledger: one in memory forgets"),
+        ("sqlite://", 2, "ledger: a ledger in memory ends with the command"),
+        ("sqlite:///:memory:", 2, "ledger: a ledger in memory ends with the command"),
         ("{}/budget.db", 2, "ledger: a URL is needed: sqlite:///budget.db"),
         ("mysql://user:zebrafinch@host/database", 2, "ledger: a URL is needed"),
     ],

@@ -113,8 +113,8 @@ def test_many_columns_are_not_all_listed() -> None:
         ("a.csv", None, "data: there is no file 'a.csv'"),
         ("a.csv", b"", "data: the file 'a.csv' is empty"),
         ("a.parquet", b"", "data: the file 'a.parquet' is empty"),
-        ("a.parquet", SECRET.encode(), "data: 'a.parquet' is no Parquet file that can be read"),
-        ("a.parquet", b"PAR1" + SECRET.encode() + b"PAR1", "data: 'a.parquet' is no Parquet file that can be read"),
+        ("a.parquet", SECRET.encode(), "data: 'a.parquet' cannot be read as a Parquet file"),
+        ("a.parquet", b"PAR1" + SECRET.encode() + b"PAR1", "data: 'a.parquet' cannot be read as a Parquet file"),
         ("a.xlsx", SECRET.encode(), "data: the name of a file must end in .csv, .csv.gz or .parquet, got 'a.xlsx'"),
     ],
 )
@@ -154,7 +154,7 @@ def test_a_mapping_has_columns_of_one_length_and_one_axis() -> None:
     said = refusal(lambda: opened({"x": [1, 2, 3], "y": np.zeros(41)}))
     assert said == "data: all columns must be equally long"
     assert refusal(lambda: opened({"x": np.zeros((2, 2))})) == "data: column 'x' must have one axis, not 2"
-    assert refusal(lambda: opened({})) == "data: there is no column"
+    assert refusal(lambda: opened({})) == "data: the data have no columns"
 
 
 def test_a_frame_with_a_name_twice_is_refused() -> None:

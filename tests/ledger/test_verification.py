@@ -231,7 +231,7 @@ def test_an_older_copy_that_went_on_is_found_with_a_head_that_was_kept(path: Pat
 
 def test_a_ledger_that_was_begun_again_is_found_with_a_head_that_was_kept(path: Path, tmp_path: Path) -> None:
     kept = Ledger.open(f"sqlite:///{tmp_path}/empty.db", KEY).head()
-    assert trouble(path, kept) == "ledger: row 0 is not the one whose head was kept"
+    assert trouble(path, kept) == "ledger: row 0 differs from the stored head"
 
 
 @pytest.mark.parametrize("text", ["", "7", "x-" + "0" * 64, "7-" + "0" * 63, "-7-" + "0" * 64, "7-" + "G" * 64])
