@@ -126,7 +126,7 @@ def test_a_file_that_cannot_be_used_is_refused(name: str, content: bytes | None,
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "x.csv").mkdir()
-    assert refusal(lambda: opened(tmp_path / "x.csv")) == "data: 'x.csv' is no file"
+    assert refusal(lambda: opened(tmp_path / "x.csv")) == "data: 'x.csv' is not a file"
 
 
 @pytest.mark.parametrize("path", ["\0.csv", "x" * 5000 + ".csv"])

@@ -33,7 +33,7 @@ def test_no_share_is_below_zero_or_above_what_is_left(share: Fraction) -> None:
 def test_shares_of_two_things_do_not_add_up_to_more_than_the_grant() -> None:
     budget = QuestionBudget(GRANT)
     budget.pay("a tree", Fraction(2, 3))
-    with pytest.raises(ValueError, match="a step asks for share 2/3 of its question; 1/3 is left"):
+    with pytest.raises(ValueError, match="a step needs fraction 2/3 of its question; 1/3 is left"):
         budget.pay("another tree", Fraction(2, 3))
     assert budget.left == Fraction(1, 3)
 
@@ -41,7 +41,7 @@ def test_shares_of_two_things_do_not_add_up_to_more_than_the_grant() -> None:
 def test_a_thing_is_not_paid_again_at_another_price() -> None:
     budget = QuestionBudget(GRANT)
     budget.pay("a tree", Fraction(1, 2))
-    with pytest.raises(ValueError, match="this step was paid for with another share than 1/4"):
+    with pytest.raises(ValueError, match="this step was paid for with a fraction other than 1/4"):
         budget.pay("a tree", Fraction(1, 4))
     assert budget.left == Fraction(1, 2)
 

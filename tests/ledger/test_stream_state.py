@@ -127,7 +127,7 @@ REMOVED = r"^ledger: (row \d+ was removed|rows were removed)"
     [
         (("DELETE FROM dpcurves_states",), MISSING + "|" + REMOVED),
         (("DELETE FROM dpcurves_states", "DELETE FROM dpcurves_answers"), REMOVED),
-        (("DELETE FROM dpcurves_answers WHERE turn = 3",), REMOVED + "|not the one behind"),
+        (("DELETE FROM dpcurves_answers WHERE turn = 3",), REMOVED + "|not of its last answer"),
         (("UPDATE dpcurves_states SET sealed = 'x'",), r"the state of a stream was changed without the key$"),
         (("UPDATE dpcurves_answers SET answer = '[9]' WHERE turn = 2",), r"row 4 was changed without the key$"),
     ],
@@ -175,7 +175,7 @@ def test_the_state_of_another_stream_does_not_fit(tmp_path: Path, flights: Accou
         path,
         f'UPDATE dpcurves_states SET sealed = (SELECT max(sealed) FROM dpcurves_states WHERE "grant" = {other.id})',
     )
-    with pytest.raises(ValueError, match=r"^ledger: the state of 'stream' is that of another stream: "):
+    with pytest.raises(ValueError, match=r"^ledger: the state of 'stream' is of another stream: "):
         ledger.find_stream_state(grant)
 
 

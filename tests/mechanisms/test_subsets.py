@@ -125,8 +125,8 @@ def test_coefficients_are_those_of_scikit_learn() -> None:
     y = 0.03 * x - z + draw.normal(0, 1, 800)
     ages, sexes, design = Axis("x", Grid(18, 90, cells=1)), Categories("z", ("f", "m")), np.stack([x, z], axis=1)
     label = (y > 1).astype(float)
-    plain = LinearRegression().fit_hazards(design, y).coef_
-    logistic = LogisticRegression(C=np.inf, tol=1e-10, max_iter=10_000).fit_hazards(design, label).coef_[0]
+    plain = LinearRegression().fit(design, y).coef_
+    logistic = LogisticRegression(C=np.inf, tol=1e-10, max_iter=10_000).fit(design, label).coef_[0]
     tried = ((Axis("y", Grid(-50, 50, cells=1)), y, plain), (Categories("y", (0, 1)), label, logistic))
     for outcome, values, wanted in tried:
         for place in (0, 1):

@@ -132,11 +132,11 @@ def test_predictions_are_those_of_scikit_learn() -> None:
         [("n", numbers, ["age", "fare"]), ("l", FunctionTransformer(np.log1p), ["stay"]),
          ("s", OneHotEncoder(drop="first"), ["sex"])]
     )  # fmt: skip
-    logistic = make_pipeline(encoded, LogisticRegression(max_iter=500)).fit_hazards(table, table["late"])
+    logistic = make_pipeline(encoded, LogisticRegression(max_iter=500)).fit(table, table["late"])
     found = dp.Scorecard.from_sklearn(logistic, name="late", ranges=WIDE).predict(table)
     assert np.abs(found - logistic.predict_proba(table)[:, 1]).max() < 1e-12
     for plain in (make_pipeline(MinMaxScaler(), LinearRegression()), PoissonRegressor(max_iter=1000)):
-        plain.fit_hazards(table[["age", "stay", "fare"]], table["late"])
+        plain.fit(table[["age", "stay", "fare"]], table["late"])
         found = dp.Scorecard.from_sklearn(plain, name="late", ranges=WIDE).predict(table)
         assert np.abs(found - plain.predict(table[["age", "stay", "fare"]])).max() < 1e-12
 
@@ -145,11 +145,11 @@ def test_models_that_cannot_be_read_are_refused() -> None:
     table = people(60)
     with pytest.raises(InvalidArgument, match="names of its columns"):
         Scorecard.from_sklearn(
-            LinearRegression().fit_hazards(table[["age"]].to_numpy(), table["late"]), name="a", ranges=WIDE
+            LinearRegression().fit(table[["age"]].to_numpy(), table["late"]), name="a", ranges=WIDE
         )
     with pytest.raises(InvalidArgument, match="declare the range of 'age'"):
-        Scorecard.from_sklearn(LinearRegression().fit_hazards(table[["age"]], table["late"]), name="a", ranges={})
-    three = LogisticRegression().fit_hazards(table[["age"]], np.arange(60) % 3)
+        Scorecard.from_sklearn(LinearRegression().fit(table[["age"]], table["late"]), name="a", ranges={})
+    three = LogisticRegression().fit(table[["age"]], np.arange(60) % 3)
     with pytest.raises(InvalidArgument, match="two classes"):
         Scorecard.from_sklearn(three, name="a", ranges=WIDE)
 
@@ -182,8 +182,8 @@ def test_predictions_are_those_of_statsmodels() -> None:
     api = pytest.importorskip("statsmodels.formula.api")
     table = people()
     for fit in (
-        api.logit("late ~ age + I(age**2) + np.log1p(stay) * C(sex)", table).fit_hazards(disp=0),
-        api.ols("late ~ age:sex + fare", table).fit_hazards(),
+        api.logit("late ~ age + I(age**2) + np.log1p(stay) * C(sex)", table).fit(disp=0),
+        api.ols("late ~ age:sex + fare", table).fit(),
     ):
         model = dp.Scorecard.from_statsmodels(fit, name="s", ranges=WIDE, categories={"sex": ("f", "m")})
         assert np.abs(model.predict(table) - fit.predict(table)).max() < 1e-12

@@ -30,7 +30,7 @@ def flights(size: int = 2000) -> pd.DataFrame:
 )  # fmt: skip
 def test_predictions_are_those_of_scikit_learn_at_its_own_thresholds_too(model: object) -> None:
     table = flights()
-    model.fit_hazards(table, (table["delay"] + table["stay"] > 1).astype(int))  # type: ignore[attr-defined]
+    model.fit(table, (table["delay"] + table["stay"] > 1).astype(int))  # type: ignore[attr-defined]
     found = dp.Trees.from_sklearn(model, name="late")
     cuts = np.array([cut for tree in found.trees for cut, told in zip(tree.threshold, tree.column, strict=True)
                      if told >= 0])  # fmt: skip
@@ -46,7 +46,7 @@ def test_predictions_are_those_of_scikit_learn_at_its_own_thresholds_too(model: 
 
 def test_a_score_does_not_depend_on_other_records_nor_on_batches_nor_on_places() -> None:
     table, draw = flights(500), np.random.default_rng(4)
-    grown = RandomForestRegressor(9, random_state=1).fit_hazards(table, draw.normal(size=500))
+    grown = RandomForestRegressor(9, random_state=1).fit(table, draw.normal(size=500))
     model = Trees.from_sklearn(grown, name="late")
     whole = model.predict(table)
     for size in (1, 3, 64):
