@@ -312,7 +312,7 @@ def diffprivlib_line(data: Any) -> Any:
     x = np.clip(np.nan_to_num(np.asarray(data["score"], dtype=float)), 0, 1)
     y = np.clip(np.nan_to_num(np.asarray(data["label"], dtype=float)), 0, 1)
     model = LinearRegression(epsilon=1, bounds_X=(0, 1), bounds_y=(0, 1), fit_intercept=False)
-    return float(model.fit_hazards(x[:, None], y).coef_[0])
+    return float(model.fit(x[:, None], y).coef_[0])
 
 
 # PipelineDP

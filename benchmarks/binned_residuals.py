@@ -37,7 +37,7 @@ def judged(square: float, chance: np.random.Generator) -> tuple[IntArray, FloatA
 
     x = chance.uniform(-1, 1, 2 * RECORDS)
     label = (chance.random(x.size) < 1 / (1 + np.exp(-(square * x**2 + 2 * x - square)))).astype(np.int64)
-    model = LogisticRegression(C=1e6).fit_hazards(x[:RECORDS, None], label[:RECORDS])
+    model = LogisticRegression(C=1e6).fit(x[:RECORDS, None], label[:RECORDS])
     return label[RECORDS:], model.predict_proba(x[RECORDS:, None])[:, 1]
 
 

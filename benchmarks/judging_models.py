@@ -177,7 +177,7 @@ def scorer(releases: int) -> None:
             known, label = features(records, many, share, seed)
             for name, way in ways.items():
                 found[name].append(
-                    roc_auc_score(truth[:50_000], way.fit_hazards(known, label).decision_function(new[:50_000]))
+                    roc_auc_score(truth[:50_000], way.fit(known, label).decision_function(new[:50_000]))
                 )
             given = {"y": label, **{f"x{place}": column for place, column in enumerate(known.T)}}
             for epsilon in ("0.5", "1", "2"):

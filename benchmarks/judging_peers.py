@@ -50,7 +50,7 @@ def tumours() -> dict[str, Any]:
     given, label = load_breast_cancer(return_X_y=True)
     scores = [
         LogisticRegression(max_iter=5000)
-        .fit_hazards(given[:, part], label)
+        .fit(given[:, part], label)
         .predict_proba(given[:, part])[:, 1]
         .round(2)
         for part in (slice(0, 2), slice(4, 6))
@@ -110,7 +110,7 @@ def groups() -> Iterator[Row]:
 def classes() -> Iterator[Row]:
     """Three kinds of wine, by probabilities of a model of two measurements, which are not rounded."""
     given, kind = load_wine(return_X_y=True)
-    likely = LogisticRegression(max_iter=5000).fit_hazards(given[:, :2], kind).predict_proba(given[:, :2])
+    likely = LogisticRegression(max_iter=5000).fit(given[:, :2], kind).predict_proba(given[:, :2])
     columns = {"k": kind, **{f"p{each}": likely[:, each] for each in range(3)}}
     columns |= {"guess": likely.argmax(axis=1), "sure": likely.max(axis=1)}
     grid, names = dp.Values(np.unique(likely)), ("p0", "p1", "p2")
@@ -146,7 +146,7 @@ def classes() -> Iterator[Row]:
 def forecasts() -> Iterator[Row]:
     """Progress of diabetes, in whole numbers, by a linear model."""
     given, true = load_diabetes(return_X_y=True)
-    told = np.round(LinearRegression().fit_hazards(given, true).predict(given))
+    told = np.round(LinearRegression().fit(given, true).predict(given))
     error, shares = true - told, (0.1, 0.5, 0.9)
     marks = {f"e{share}": error - np.round(np.quantile(error, share)) for share in shares}
     whole = dp.Values(range(-400, 401))

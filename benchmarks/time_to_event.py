@@ -91,9 +91,9 @@ def differences(cohort: Cohort) -> dict[str, float]:
     arms = ask(dp.SurvivalQuestion("t", "e", GRID, by=GROUPS))
     parts = [cohort.g == group for group in (0, 1)]
     whole, months = np.arange(CELLS), int(np.quantile(cohort.t, 0.6))
-    fits = [lifelines.KaplanMeierFitter().fit_hazards(cohort.t[part], cohort.e[part]) for part in parts]
+    fits = [lifelines.KaplanMeierFitter().fit(cohort.t[part], cohort.e[part]) for part in parts]
     hazards = [
-        lifelines.NelsonAalenFitter(nelson_aalen_smoothing=False).fit_hazards(cohort.t[part], cohort.e[part])
+        lifelines.NelsonAalenFitter(nelson_aalen_smoothing=False).fit(cohort.t[part], cohort.e[part])
         for part in parts
     ]
     found = {
@@ -117,7 +117,7 @@ def differences(cohort: Cohort) -> dict[str, float]:
         )
         found[name] = _apart(dp.log_rank_test(arms[0], arms[1], **powers).statistic, exact.test_statistic)
     target = Surv.from_arrays(cohort.e == 1, cohort.t + 1)
-    cox = CoxPHSurvivalAnalysis(ties="breslow", tol=1e-14, n_iter=200).fit_hazards(
+    cox = CoxPHSurvivalAnalysis(ties="breslow", tol=1e-14, n_iter=200).fit(
         (1 - cohort.g)[:, None].astype(float), target
     )
     found["hazard ratio"] = _apart(dp.hazard_ratio(arms[0], arms[1]).value, np.exp(cox.coef_[0]))
@@ -127,7 +127,7 @@ def differences(cohort: Cohort) -> dict[str, float]:
     true = np.where(at >= 0, exact[1:, np.maximum(at, 0)], 0.0)
     found["incidence"] = _apart(risks.incidence[:, 1:], true)
     late = ask(dp.DelayedEntryQuestion("entry", "t", "e", GRID))
-    fit = lifelines.KaplanMeierFitter().fit_hazards(cohort.t + 1, cohort.e, entry=given["entry"])
+    fit = lifelines.KaplanMeierFitter().fit(cohort.t + 1, cohort.e, entry=given["entry"])
     found["delayed entry"] = _apart(late.y[1:], fit.survival_function_at_times(whole + 1))
     # Events before the censored of their month, as here: the other package takes ties the other way round.
     ties = Surv.from_arrays(cohort.e == 1, cohort.t + np.where(cohort.e == 1, 1.0, 1.5))

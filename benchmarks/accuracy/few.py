@@ -439,7 +439,7 @@ def _predicted(features: FloatArray, positive: FloatArray) -> Columns:
     from sklearn.linear_model import LogisticRegression
 
     spread = (features - features.mean(axis=0)) / features.std(axis=0)
-    score = LogisticRegression().fit_hazards(spread, positive).predict_proba(spread)[:, 1]
+    score = LogisticRegression().fit(spread, positive).predict_proba(spread)[:, 1]
     parts = np.array_split(np.argsort(score, kind="stable"), 20)
     middles, shares = ([float(each[part].mean()) for part in parts] for each in (score, positive))
     return {"score": score, "label": positive.astype(np.float64), "chance": np.interp(score, middles, shares)}
