@@ -281,7 +281,7 @@ EXIT_STATUS = (
 
 
 SHELLS = "bash", "zsh", "fish", "powershell"
-"""Shells with completion scripts: those of click and its PowerShell plug-in."""
+"""Shells that click makes completion scripts for."""
 
 
 def completion(*, shell: Annotated[str, Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")]) -> None:

@@ -163,7 +163,8 @@ COMMANDS = (
 def _list_commands() -> Iterator[Command]:
     """Yield the core's commands, each followed by the commands of other packages that are listed after it."""
     field_questions: list[FieldQuestions] = [
-        each.load() for each in sorted(entry_points(group=LISTED), key=lambda entry_point: entry_point.name)
+        entry_point.load()
+        for entry_point in sorted(entry_points(group=LISTED), key=lambda entry_point: entry_point.name)
     ]
     for command in COMMANDS:
         yield command

@@ -1026,7 +1026,7 @@ COVERAGE = make_option_group(
 ORIGIN = make_option_group(
     model=option(
         "public|disjoint|private",
-        "Origin of the model: public, trained on disjoint records, or private, that is released under a loss itself.",
+        "Origin of the model: public, trained on disjoint records, or trained privately under a loss of its own.",
         parse=make_member_parser("privacy", "ModelOrigin", lambda each: each.name.lower()),
     )
 )

@@ -89,7 +89,7 @@ class UnreadOutput(OutputError):
 class ChargedFailure(Exception):
     """A failure after the budget was charged. The result is stored and the same request id returns it again."""
 
-    TOLD = "the result is paid for: --request-id {} returns it again at no cost"
+    RETRY_HINT = "the result is paid for: --request-id {} returns it again at no cost"
 
     def __init__(self, cause: BaseException, request: str) -> None:
         super().__init__(request)
@@ -99,7 +99,7 @@ class ChargedFailure(Exception):
 class UncertainChargeFailure(ChargedFailure):
     """A failure while the charge was written, so that it may or may not be recorded."""
 
-    TOLD = "the result may be paid for: --request-id {} never charges it twice"
+    RETRY_HINT = "the result may be paid for: --request-id {} never charges it twice"
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def describe_error(error: BaseException) -> Refusal:
     """
     if isinstance(error, ChargedFailure):
         line, status = describe_error(error.cause)
-        return Refusal(f"{line}; {error.TOLD.format(error.request)}", status)
+        return Refusal(f"{line}; {error.RETRY_HINT.format(error.request)}", status)
     if isinstance(error, KeyboardInterrupt):
         return Refusal("stopped", STOPPED)
     if isinstance(error, click.ClickException):

@@ -178,14 +178,14 @@ class QuestionBudget:
     >>> budget = QuestionBudget(Grant("a", PrivacyLoss.pure(0.3), "flights", 1))
     >>> budget.pay("a tree", Fraction(1, 3)).loss.epsilon
     Fraction(1, 10)
-    >>> budget.pay("a tree", Fraction(1, 3)).part, budget.left
+    >>> budget.pay("a tree", Fraction(1, 3)).part, budget.remaining
     (0, Fraction(2, 3))
     """
 
     def __init__(self, grant: Grant, *, charged_by_round: bool = False) -> None:
         self.grant = grant
-        self.by_turn = charged_by_round
-        self.left = Fraction(1)
+        self.charged_by_round = charged_by_round
+        self.remaining = Fraction(1)
         self._paid: dict[Hashable, Allotment] = {}
 
     @classmethod
@@ -207,16 +207,18 @@ class QuestionBudget:
         """
         if not isinstance(fraction, Fraction | int):
             raise WrongArgumentType("share", f"a Fraction is needed, got {type(fraction).__name__}")
-        if item not in self._paid and not 0 < fraction <= self.left:
-            raise InvalidArgument("share", f"a step needs fraction {fraction} of its question; {self.left} is left")
-        loss = self.grant.loss * (self._round_fraction(fraction) if self.by_turn else fraction)
+        if item not in self._paid and not 0 < fraction <= self.remaining:
+            raise InvalidArgument(
+                "share", f"a step needs fraction {fraction} of its question; {self.remaining} is left"
+            )
+        loss = self.grant.loss * (self._round_fraction(fraction) if self.charged_by_round else fraction)
         if self.grant.loss.delta:
             loss = loss.with_delta(self.grant.loss.delta if getattr(item, "takes_delta", False) else Fraction(0))
         if item not in self._paid:
             if loss.delta and any(earlier.loss.delta for earlier in self._paid.values()):
                 raise InvalidArgument("delta", "an earlier step of the question has all of the delta")
             self._paid[item] = Allotment(self.grant.request, len(self._paid), loss)
-            self.left -= fraction
+            self.remaining -= fraction
         allotment = self._paid[item]
         if allotment.loss != loss:
             raise InvalidArgument("share", f"this step was paid for with a fraction other than {fraction}")

@@ -439,7 +439,7 @@ def _cell_index_sql(bound: Sequence[engines.BoundAxis], slots: Sequence[str]) ->
     sizes = [bound_axis.axis.slots for bound_axis in bound]
     integer_type, cell = slot_type(sizes), slots[0]
     for index, size in enumerate(sizes[1:], start=1):
-        factor = size if prod(sizes[:index]) > 1 else 1  # a multiple of 0 or 1 row; `size` may not fit the type
+        factor = size if prod(sizes[:index]) > 1 else 1  # the index is 0 so far, and `size` may not fit
         cell = f"({cell}) * {factor}::{integer_type} + {slots[index]}"
     return cell
 
