@@ -293,13 +293,11 @@ class QuestionOptions:
         Raises:
             Misuse: the value of an option has the wrong form.
         """
-        given = {
-            option_field.name: (getattr(self, option_field.name), option_field.metadata.get("read"))
-            for option_field in fields(self)
-        }  # type: ignore[arg-type]
+        parsers = {option.name: option.metadata.get("read") for option in fields(self)}  # type: ignore[arg-type]
+        given = {name: (getattr(self, name), parse) for name, parse in parsers.items()}
         return {
-            name: text if read is None or text is None else read(name.replace("_", "-"), text)
-            for name, (text, read) in given.items()
+            name: text if parse is None or text is None else parse(name.replace("_", "-"), text)
+            for name, (text, parse) in given.items()
         }
 
     def adapt_view(self, view: Any, question: Any) -> Any:

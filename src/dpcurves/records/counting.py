@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from threading import Lock
 from types import MappingProxyType
@@ -39,19 +39,28 @@ from .value_names import category_key, suggest_spelling
 # SENSITIVE. Regressions in disjoint subsets. Each is a function of its own subset's records, whatever their order.
 
 
-STEPS = 25
-"""Newton steps of a logistic regression: a fixed number, so that the work does not depend on the records."""
-SINGULAR = 1e-9
-"""Smallest pivot per record (columns are scaled to [-1, 1]). Below it a fit counts as singular."""
-SETTLED = 1e-6
-"""Largest gradient per record of a fit that counts as converged."""
-LARGEST_LOGIT = 40.0
-"""Logits are clipped here: exp(-40) is below the resolution of doubles near 1."""
-LONGEST_STEP = 4.0
-"""Newton steps of a coefficient are clipped here, so that separable data do not overflow."""
+@dataclass(frozen=True, slots=True)
+class NewtonTuning:
+    """Numbers that steer Newton's method for logistic regressions on columns scaled to [-1, 1]."""
+
+    steps: int = 25
+    """Newton steps: a fixed number, so that the work does not depend on the records."""
+    singular_pivot: float = 1e-9
+    """Smallest pivot per record. Below it a fit counts as singular."""
+    converged_gradient: float = 1e-6
+    """Largest gradient per record of a fit that counts as converged."""
+    largest_logit: float = 40.0
+    """Logits are clipped here: exp(-40) is below the resolution of doubles near 1."""
+    longest_step: float = 4.0
+    """Steps of a coefficient are clipped here, so that separable data do not overflow."""
 
 
-def count_confirming_subsets(query: queries.SubsetQuery, columns: Sequence[FloatArray], subset: FloatArray) -> int:
+TUNING = NewtonTuning()
+
+
+def count_confirming_subsets(
+    query: queries.SubsetQuery, columns: Sequence[FloatArray], subset: FloatArray, tuning: NewtonTuning = TUNING
+) -> int:
     """Return the number of subsets whose fit exists and whose coefficient lies between the bounds.
 
     Formal guarantees: the result of a subset depends on the multiset of its records alone. Records are sorted by all
@@ -63,13 +72,15 @@ def count_confirming_subsets(query: queries.SubsetQuery, columns: Sequence[Float
         query: The claim: axes, coefficient and bounds.
         columns: A column for each axis: numbers, or indices of categories. A record with a NaN is left out.
         subset: Subset of each record.
+        tuning: Numbers that steer the fit.
     """
     is_complete = ~np.any([np.isnan(column) for column in columns], axis=0)
     scaled = [_scale_column(axis, column[is_complete]) for axis, column in zip(query.axes, columns, strict=True)]
     outcome, design = scaled[0][:, -1], np.concatenate([np.ones((int(is_complete.sum()), 1)), *scaled[1:]], axis=1)
     order = np.lexsort((*design.T, outcome, subset[is_complete]))
     starts = np.searchsorted(subset[is_complete][order], np.arange(query.subsets + 1))
-    coefficients, exists = _fit_subsets(design[order], outcome[order], starts, isinstance(query.outcome, Categories))
+    is_logistic = isinstance(query.outcome, Categories)
+    coefficients, exists = _fit_subsets(design[order], outcome[order], starts, is_logistic, tuning)
     low, high = _scaled_bounds(query)
     estimates = coefficients[:, 1 + query.coefficient]
     return int(np.count_nonzero(exists & (low < estimates) & (estimates < high)))
@@ -99,28 +110,35 @@ def _scaled_bounds(query: queries.SubsetQuery) -> tuple[float, float]:
 
 
 def _fit_subsets(
-    design: FloatArray, outcome: FloatArray, starts: IntArray, logistic: bool
+    design: FloatArray, outcome: FloatArray, starts: IntArray, logistic: bool, tuning: NewtonTuning
 ) -> tuple[FloatArray, BoolArray]:
     """Fit all subsets. Returns coefficients, and whether each fit exists. Least squares take one Newton step from 0."""
     width = design.shape[1]
     coefficients = np.zeros((len(starts) - 1, width))
     sizes = np.diff(starts)
     exists = sizes > width
-    for _ in range(STEPS if logistic else 1):
-        gradient, curvature = _gradient_and_curvature(design, outcome, starts, coefficients, logistic)
-        step, solved = _solve_newton_step(curvature, gradient, sizes)
+    for _ in range(tuning.steps if logistic else 1):
+        gradient, curvature = _gradient_and_curvature(
+            design, outcome, starts, coefficients, logistic, tuning.largest_logit
+        )
+        step, solved = _solve_newton_step(curvature, gradient, sizes, tuning.singular_pivot)
         exists = exists & solved
         if logistic:
-            step = np.clip(step, -LONGEST_STEP, LONGEST_STEP)
+            step = np.clip(step, -tuning.longest_step, tuning.longest_step)
         coefficients = coefficients + step
-    gradient, _ = _gradient_and_curvature(design, outcome, starts, coefficients, logistic)
-    converged = (np.abs(gradient) <= SETTLED * (1 + sizes[:, None])).all(axis=1)
+    gradient, _ = _gradient_and_curvature(design, outcome, starts, coefficients, logistic, tuning.largest_logit)
+    converged = (np.abs(gradient) <= tuning.converged_gradient * (1 + sizes[:, None])).all(axis=1)
     return coefficients, exists & converged & np.isfinite(coefficients).all(axis=1)
 
 
 @compile_loop
-def _gradient_and_curvature(
-    design: FloatArray, outcome: FloatArray, starts: IntArray, coefficients: FloatArray, logistic: bool
+def _gradient_and_curvature(  # noqa: PLR0917
+    design: FloatArray,
+    outcome: FloatArray,
+    starts: IntArray,
+    coefficients: FloatArray,
+    logistic: bool,
+    largest_logit: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return gradient and curvature of each subset, summed record by record."""
     width = design.shape[1]
@@ -131,7 +149,7 @@ def _gradient_and_curvature(
             for column in range(width):
                 predicted += design[record, column] * coefficients[subset, column]
             if logistic:
-                predicted = 1 / (1 + np.exp(-min(max(predicted, -LARGEST_LOGIT), LARGEST_LOGIT)))
+                predicted = 1 / (1 + np.exp(-min(max(predicted, -largest_logit), largest_logit)))
                 weight = predicted * (1 - predicted)
             for column in range(width):
                 gradient[subset, column] += design[record, column] * (outcome[record] - predicted)
@@ -141,7 +159,9 @@ def _gradient_and_curvature(
 
 
 @compile_loop
-def _solve_newton_step(curvature: FloatArray, gradient: FloatArray, sizes: IntArray) -> tuple[FloatArray, BoolArray]:
+def _solve_newton_step(
+    curvature: FloatArray, gradient: FloatArray, sizes: IntArray, singular_pivot: float
+) -> tuple[FloatArray, BoolArray]:
     """Return the Newton step of each subset by Cholesky factorization in place, and whether its pivots suffice."""
     step, solved = gradient.copy(), np.ones(len(sizes), dtype=np.bool_)
     for subset in range(len(sizes)):
@@ -153,7 +173,7 @@ def _solve_newton_step(curvature: FloatArray, gradient: FloatArray, sizes: IntAr
                     total -= factor[row, inner] * factor[column, inner]
                 if row > column:
                     factor[row, column] = total / factor[column, column]
-                elif total > SINGULAR * (1 + sizes[subset]):
+                elif total > singular_pivot * (1 + sizes[subset]):
                     factor[row, row] = np.sqrt(total)
                 else:
                     factor[row, row], solved[subset] = 1.0, False
