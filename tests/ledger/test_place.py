@@ -208,7 +208,7 @@ def test_a_ledger_that_was_moved_away_is_not_begun_again(tmp_path: Path, flights
 def test_a_file_that_is_no_ledger_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "budget.db"
     path.write_bytes(content)
-    assert refusal(f"sqlite:///{path}", KEY).startswith(f"ledger: '{path}': it is no ")
+    assert refusal(f"sqlite:///{path}", KEY).startswith(f"ledger: '{path}': not a")
     assert path.read_bytes() == content
 
 
@@ -255,7 +255,7 @@ def test_a_server_without_a_key_says_how_to_give_one() -> None:
 
 def test_a_server_that_does_not_answer_is_named_without_its_password() -> None:
     message = refusal("postgresql+psycopg://user:hunter2@127.0.0.1:1/none", KEY)
-    assert message.startswith("ledger: PostgreSQL database 'none': it cannot be reached")
+    assert message.startswith("ledger: PostgreSQL database 'none': cannot connect")
     assert "hunter2" not in message
 
 
