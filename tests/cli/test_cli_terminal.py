@@ -44,7 +44,7 @@ KEPT = "; the result is paid for: --request-id {} returns it again at no cost"
 
 
 def answered(folder: Path, shell: str, *options: str, **streams: Any) -> tuple[int, str]:
-    """The status of a paid command behind such streams, and what it said on standard error."""
+    """Return the exit status of a paid command with these streams, and its standard error."""
     (folder / "t.csv").write_text("âge\n" + "".join(f"{age}\n" for age in range(90)))
     account = Account("data", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(1))
     Ledger.open(f"sqlite:///{folder}/budget.db").create(account)

@@ -245,7 +245,7 @@ def test_groups_that_nobody_listed_are_found_with_a_delta_of_the_account(
     assert again.exit_code != 0
     assert "delta: " in again.stderr
     shown = run("ledger", "show", url)
-    assert shown.output.count("1e-06") == 3  # the cap, the price and what was spent; nothing is left of it
+    assert shown.output.count("1e-06") == 3  # the cap, the price and the spent delta; nothing remains
 
 
 def test_fields_may_be_separated_by_semicolons(run: Run, semicolons: Path) -> None:

@@ -62,7 +62,7 @@ USAGE = [
     ((*DELAY, *ONE, "--dataset", "trains"), "dataset: this ledger has no account 'trains'; make one with: dpcurves"),
     ((*DELAY, *ONE, "--by", "carrier"), "categories: declare them with --categories"),
     ((*DELAY, *ONE, "--by", "carrier=UA,,"), "by: labels with commas"),
-    ((*DELAY, *ONE, "--by", "carrier", "--by", "late", "--categories", "UA"), "categories: --categories is for one column"),
+    ((*DELAY, *ONE, "--by", "carrier", "--by", "late", "--categories", "UA"), "categories: --categories is"),
     ((*DELAY, *ONE, "--by", "carrier=UA", "--by", "carrier=AA"), "by: each column is named once"),
     ((*DELAY, *ONE, "--delta", "1e-6"), "delta: nothing in this question uses a delta; leave it out"),
     ((*DELAY, *ONE, "--categories", "UA"), "by: name the column of the categories, as in --by NAME"),
@@ -112,7 +112,7 @@ def refused(result: Result, status: int, line: str) -> None:
 
 @pytest.fixture
 def spent(run: Run, ledger: str) -> Callable[[], str]:
-    """What the ledger says of itself."""
+    """Return the statement of the ledger."""
     return lambda: run("ledger", "head", ledger).stdout + run("ledger", "show", ledger).stdout
 
 
@@ -228,18 +228,30 @@ def test_a_wrong_column_of_labels_or_scores_is_named(
             (*SIZES, "--smallest", "1e300"),
             "smallest: 64 doublings of it must be finite, got 1e+300",
         ),
-        ("bounds", (*SIZES, "--smallest", "1", "--and-column", "delay", "--and-smallest", "1"), "and-column: must differ from --column"),
+        (
+            "bounds",
+            (*SIZES, "--smallest", "1", "--and-column", "delay", "--and-smallest", "1"),
+            "and-column: must differ from --column",
+        ),
         (
             "bounds",
             (*SIZES, "--smallest", "1", "--and-column", "score", "--and-smallest", "1e300"),
-            "and-smallest: it has",
+            "and-smallest: 64 doublings of it",
         ),
         ("quantiles", (*DELAY, "--at", "half"), "at: numbers with commas between them are needed"),
         ("residuals", (*PLANE[:3], "score", *PLANE[4:], *UNITS), "residual: must differ from --predicted"),
         ("quantiles", (*DELAY, "--at", "0.5", "--level", "0.999"), "level: must be at most 0.998"),
         ("roc", ("--label", "late", "--score", "score", "--level", "0.999"), "level: must be at most 0.998"),
-        ("residuals", (*PLANE, "--unit-predicted", "1e300", "--unit-residual", "1"), "unit-predicted: it has to stay"),
-        ("residuals", (*PLANE, "--unit-predicted", "1", "--unit-residual", "1e300"), "unit-residual: it has to stay"),
+        (
+            "residuals",
+            (*PLANE, "--unit-predicted", "1e300", "--unit-residual", "1"),
+            "unit-predicted: 64 doublings of it",
+        ),
+        (
+            "residuals",
+            (*PLANE, "--unit-predicted", "1", "--unit-residual", "1e300"),
+            "unit-residual: 64 doublings of it",
+        ),
     ],
 )
 def test_wrong_usage_of_other_commands_is_named(
@@ -330,7 +342,7 @@ def test_a_stopped_command_is_quiet(run: Run, parquet: Path, monkeypatch: pytest
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Ctrl-C as it is by default: whoever runs all this in the background of a shell has it ignored."""
+    """Restore the default of Ctrl-C, which a shell ignores for background jobs."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

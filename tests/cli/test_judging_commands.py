@@ -1,4 +1,4 @@
-"""Questions that judge models, and the one that learns one, on the terminal."""
+"""Questions that judge models, and the question that trains one, on the terminal."""
 
 from __future__ import annotations
 

@@ -313,7 +313,9 @@ def test_a_charge_that_may_or_may_not_have_been_written_tells_its_request(
     monkeypatch.setattr(Charge, "enter_grant", enter_and_be_stopped)
     stopped = asked(run, parquet, ledger, "--epsilon", "1", "--request-id", "monday")
     assert (stopped.exit_code, stopped.stdout) == (130, "")
-    assert stopped.stderr == "dpcurves: stopped; the result may be paid for: --request-id monday never charges it twice\n"
+    assert (
+        stopped.stderr == "dpcurves: stopped; the result may be paid for: --request-id monday never charges it twice\n"
+    )
 
 
 def test_a_command_that_is_told_to_end_removes_its_drafts_and_tells_its_request(
@@ -327,6 +329,8 @@ def test_a_command_that_is_told_to_end_removes_its_drafts_and_tells_its_request(
     before = {path.name for path in tmp_path.iterdir()}
     ended = asked(run, parquet, ledger, "--epsilon", "1", "--plot", tmp_path / "a.svg", "--request-id", "monday")
     assert ended.exit_code == 143
-    assert ended.stderr == "dpcurves: stopped; the result is paid for: --request-id monday gives it again, for nothing\n"
+    assert (
+        ended.stderr == "dpcurves: stopped; the result is paid for: --request-id monday gives it again, for nothing\n"
+    )
     assert {path.name for path in tmp_path.iterdir()} == before
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

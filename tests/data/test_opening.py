@@ -29,7 +29,7 @@ def opened(data: Any, **more: Any) -> Records:
 
 
 def refusal(action: Callable[[], object], kind: type[Exception] = ValueError) -> str:
-    """What is said, after it was made sure that nothing else is."""
+    """Return the error message, after checking that no other exception is chained."""
     with pytest.raises(kind) as caught:
         action()
     error = caught.value

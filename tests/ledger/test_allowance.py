@@ -1,4 +1,4 @@
-"""Allowances within a cap: all of them hold at once, what is spent stays spent, and an edit is found."""
+"""Allowances within a cap: all limits hold at once, spent loss stays spent, and edits are detected."""
 
 from __future__ import annotations
 
@@ -136,7 +136,9 @@ def test_a_new_allowance_gives_nothing_back(url: str, flights: Account) -> None:
 def test_allowances_add_up_to_more_only_if_that_was_said(flights: Account) -> None:
     ledger = shared("sqlite://", flights)
     for most, project, analyst in (("0.5", "noise", None), ("0.3", "delays", "bob"), ("0.5", "delays", None)):
-        with pytest.raises(ValueError, match=r"^allowance: the allowances in .*; allow that with the rule 'may exceed'$"):
+        with pytest.raises(
+            ValueError, match=r"^allowance: the allowances in .*; allow that with the rule 'may exceed'$"
+        ):
             allow(ledger, most, project, analyst)
         allow(ledger, most, project, analyst, together=AllowanceRule.MAY_EXCEED)
     for most, project, analyst in (("1.1", "noise", None), ("0.6", "delays", "bob"), ("0.3", "delays", None)):

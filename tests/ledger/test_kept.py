@@ -1,4 +1,4 @@
-"""Connections that stay open: they are used again, follow the name of the file, and end with whoever had them."""
+"""Persistent connections: they are reused, follow the file name, and close with the ledger object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening: what is made, what is found again, and what is refused in one clear line."""
+"""Opening of ledgers: what is created, what is found again, and what is refused in one clear line."""
 
 from __future__ import annotations
 
@@ -128,7 +128,8 @@ def test_a_ledger_that_is_gone_is_not_begun_again_beside_its_key(
         if file.suffix != ".key":
             file.unlink()
     line = (
-        f"ledger: '{tmp_path}/budget.db': the ledger is gone, and its key is still there: restore the ledger, because what it has"
+        f"ledger: '{tmp_path}/budget.db': the ledger is gone, and its key is still there: restore the ledger, "
+        "because what it has"
         " spent counts; for records that were never asked about, name another file"
     )
     assert refusal(url, key) == line
@@ -267,7 +268,7 @@ def test_a_copy_where_nothing_can_be_written_is_read_and_verified(
     for name in ("budget.db", "budget.db.key"):
         (tmp_path / "copy").mkdir(exist_ok=True)
         shutil.copy(tmp_path / name, tmp_path / "copy")
-    monkeypatch.setattr(os, "access", lambda *_: False)  # whoever is root may write all the same
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may write anyway
     copy = Ledger.open_existing(f"sqlite:///{tmp_path}/copy/budget.db")
     with copy._database.read_engine.connect() as connection:
         connection.exec_driver_sql("SELECT * FROM dpcurves_book").all()
@@ -322,8 +323,6 @@ def test_a_disk_without_locks_is_named_with_what_to_do(code: str, tmp_path: Path
     def fail(connection: object) -> None:
         raise OperationalError("SELECT secret", {}, cause)
 
-    with pytest.raises(
-        ValueError, match=r"^ledger: .*the disk supports no locks.*use a disk of this machine"
-    ) as told:
+    with pytest.raises(ValueError, match=r"^ledger: .*the disk supports no locks.*use a disk of this machine") as told:
         place.open_database().run_write(fail)
     assert "secret" not in str(told.value)

@@ -49,7 +49,7 @@ def test_who_comes_second_is_told_the_first_answers_and_changes_nothing(url: str
     assert ledger.advance(grant, {1: "[7]"}, b"other") == {1: "[1]"}
     ticks = {1: "[1]", 2: "[2]"}
     assert ledger.advance(grant, ticks, b"other") == ticks
-    assert ledger.advance(grant, ticks, b"other") is not ticks  # the state behind equal answers is another one
+    assert ledger.advance(grant, ticks, b"other") is not ticks  # equal answers, but another state
     assert ledger.advance(grant, {2: "[7]", 3: "[8]"}, b"other") == {2: "[2]"}
     assert standing(ledger, grant) == (2, SECRET)
     following = {3: "[3]"}
@@ -111,7 +111,7 @@ def test_a_state_is_encrypted_and_replaced(tmp_path: Path, flights: Account) -> 
     with closing(sqlite3.connect(path)) as connection:
         ((later,),) = connection.execute("SELECT sealed FROM dpcurves_states").fetchall()
     assert later != sealed
-    assert len(later) == len(sealed)  # the length does not tell what is held
+    assert len(later) == len(sealed)  # the length reveals nothing
     assert SECRET not in Key(KEY).decrypt(later)
     assert SECRET in Key(KEY).decrypt(sealed)
     for kept in path.parent.iterdir():
@@ -146,7 +146,7 @@ def test_a_stream_that_was_cut_is_refused_and_never_begun_again(
     for refused in (go_on_or_read, ledger.verify):
         with pytest.raises(ValueError, match=refusal):
             refused()
-    if "answers" not in edits[-1]:  # a state that is there says itself what was answered
+    if "answers" not in edits[-1]:  # a present state contains the last answered tick
         with pytest.raises(ValueError, match=refusal):
             ledger.advance(grant, {1: "[5]"}, b"again")
 
