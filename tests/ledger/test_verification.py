@@ -275,7 +275,7 @@ JUNK = "SELECT 4, 99, 0, 0, 'x', previous, mac FROM dpcurves_answers WHERE entry
     ("statements", "line"),
     [
         (["DELETE FROM dpcurves_answers"], f"rows were removed without the key: the book counts {ENTRIES}"),
-        (["DELETE FROM dpcurves_answers WHERE entry = 4"], 
+        (["DELETE FROM dpcurves_answers WHERE entry = 4"],
          f"rows were removed without the key: the book counts {ENTRIES}"),
         (["UPDATE dpcurves_answers SET turn = 70 WHERE entry = 4"], "row 4 was changed without the key"),
         (["DELETE FROM dpcurves_answers WHERE entry = 4", f"INSERT INTO dpcurves_answers {JUNK}"], "row 4 was changed"),
