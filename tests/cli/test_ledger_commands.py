@@ -330,7 +330,7 @@ def test_a_command_that_is_told_to_end_removes_its_drafts_and_tells_its_request(
     ended = asked(run, parquet, ledger, "--epsilon", "1", "--plot", tmp_path / "a.svg", "--request-id", "monday")
     assert ended.exit_code == 143
     assert (
-        ended.stderr == "dpcurves: stopped; the result is paid for: --request-id monday gives it again, for nothing\n"
+        ended.stderr == "dpcurves: stopped; the result is paid for: --request-id monday returns it again at no cost\n"
     )
     assert {path.name for path in tmp_path.iterdir()} == before
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

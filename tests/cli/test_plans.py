@@ -102,7 +102,7 @@ def test_a_plan_of_bounds_says_how_many_records_they_may_miss(run: Run) -> None:
     question = dp.BoundsQuestion("value", 1, "0.95")
     (plan,) = dp.plan_question(question, dp.PrivacyLoss.pure(1), dp.REPLACE_ONE.to_adjacency(dp.EACH_RECORD, 100_000))
     assert isinstance(plan.law, ThresholdAnswers)
-    assert planned.stdout.endswith(f"(more with chance 0.05): {plan.law.alpha(0.05):.4g}\n")
+    assert planned.stdout.endswith(f"(exceeded with probability 0.05): {plan.law.alpha(0.05):.4g}\n")
     refused = run("plan", "bounds", "--coverage", "1.95", *TERMS)
     assert refused.stderr == "dpcurves: coverage: a share above 0 and up to 1, of 6 decimals, is needed, got 1.95\n"
 
@@ -111,7 +111,7 @@ def test_a_plan_shows_the_turns_that_a_hint_chooses(run: Run) -> None:
     grid = ("plan", "cdf", "--grid", "0:100:1024", *TERMS[:-2])
     looking = run(*grid, "--units", "10000")
     assert looking.stdout.count("curator: ") == 3
-    assert "supposes that records are spread evenly" in " ".join(looking.stdout.split())
+    assert "assumes that records are spread evenly" in " ".join(looking.stdout.split())
     counted = run(*grid, "--units", "10000", "--hint", "atoms")
     assert counted.stdout.count("curator: ") == 1
     assert "said to have atoms" in counted.stdout

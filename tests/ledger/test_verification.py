@@ -119,7 +119,7 @@ def test_an_edit_of_any_value_is_found(path: Path, tmp_path: Path, table: str, c
             continue  # the tables themselves refuse it
         if changed:
             found += 1
-            with pytest.raises(ValueError, match=r"^(ledger|key): .*without the key|not what its grants sum to"):
+            with pytest.raises(ValueError, match=r"^(ledger|key): .*without the key|not the sum of its grants"):
                 ledger.verify()
     assert found > 0
 
