@@ -276,7 +276,9 @@ def test_what_cannot_be_written_after_the_charge_is_had_again_for_nothing(
         failed = asked(run, parquet, ledger, "--epsilon", "1", "--json", file)
     assert failed.exit_code == 5
     assert "written: " not in failed.stdout
-    assert failed.stderr.startswith(f"dpcurves: json: '{file}' could not be written (No space left on device); it is ")
+    assert failed.stderr.startswith(
+        f"dpcurves: json: '{file}' could not be written (No space left on device); the result is "
+    )
     request = failed.stderr.partition("--request-id ")[2].split()[0]
     before = left(run, ledger)
     assert request in before
