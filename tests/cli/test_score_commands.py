@@ -180,6 +180,6 @@ def test_scores_of_categories_are_shown_beside_each_other(run: Run, csv: Path) -
 
 def test_what_cannot_be_shown_is_refused_before_anything_is_spent(run: Run, csv: Path) -> None:
     asked = ("scores", csv, *ASKED, "--epsilon", "1", "--grid", "-8:8:64")
-    assert run(*asked, "--show", "calibration").stderr.startswith("dpcurves: show: calibration is of probabilities")
+    assert run(*asked, "--show", "calibration").stderr.startswith("dpcurves: show: calibration needs probabilities")
     assert run(*asked, "--show", "everything").stderr.startswith("dpcurves: show: numbers or roc or ")
     assert run(*asked, "--threshold", "1,2").stderr.startswith("dpcurves: threshold: one number is needed")

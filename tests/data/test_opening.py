@@ -98,7 +98,7 @@ def test_columns_that_are_neither_numbers_nor_text_are_refused() -> None:
 def test_a_name_that_stands_twice_is_refused_only_where_it_is_asked_for(tmp_path: Path) -> None:
     path = file(tmp_path, "x.csv", b"x,y,x\n0.1,0.2,0.3\n")
     with opened(path) as records:
-        assert refusal(lambda: records.check([Axis("x", GRID)])).startswith("column: 'x' stands 2 times")
+        assert refusal(lambda: records.check([Axis("x", GRID)])).startswith("column: 'x' occurs 2 times")
         assert records.counts([Axis("y", GRID)]).tolist() == [1, 0, 0]
 
 

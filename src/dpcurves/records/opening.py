@@ -366,7 +366,7 @@ def _parquet_by_duckdb(path: Path) -> ParquetSource:
     return ParquetSource(path, names, is_plain, arrow_source, unreadable, owner=engine)
 
 
-NOT_BY_DUCKDB = "contains neither numbers, text, dates nor timestamps in micro- or nanoseconds"
+NOT_BY_DUCKDB = "holds neither numbers, text, dates nor timestamps in micro- or nanoseconds"
 NOT_CLEAR = "has a name that differs from another one in case only"
 
 
